@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the source is laid out: no circles of imports, no crowded folders, a command where its words say."""
+"""How the source is laid out: no circles of imports, no crowded folders, no exception swallowed unsaid, a command where
+its words say."""
 
 from __future__ import annotations
 
@@ -86,6 +87,59 @@ def test_no_folder_is_crowded() -> None:
     categories = {path.relative_to(ROOT).as_posix() for path in (ROOT / "benchmarks").iterdir() if path.is_dir()}
     categories -= {name.removeprefix("newskills.").replace(".", "/") for name in NO_CATEGORIES}
     assert crowded <= categories
+
+
+BROAD = {"Exception", "BaseException", "BaseExceptionGroup", "ExceptionGroup"}
+WHY = re.compile(r"# noqa: BLE001 - (\S+ +){2}\S")
+
+
+def broad_handlers(text: str) -> list[int]:
+    """Lines of handlers that take any exception and neither raise at their end nor say why (ruff's own comment)."""
+    lines = text.splitlines()
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if _is_broad(node) and not _raises_at_its_end(node) and not WHY.search(lines[node.lineno - 1])
+    ]
+
+
+def _is_broad(node: ast.AST) -> bool:
+    if isinstance(node, ast.ExceptHandler):
+        return node.type is None or any(ast.unparse(kind) in BROAD for kind in _kinds(node.type))
+    called = isinstance(node, ast.Call) and ast.unparse(node.func) in ("suppress", "contextlib.suppress")
+    return called and any(ast.unparse(kind) in BROAD for kind in node.args)
+
+
+def _kinds(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def _raises_at_its_end(node: ast.AST) -> bool:
+    return isinstance(node, ast.ExceptHandler) and isinstance(node.body[-1], ast.Raise)
+
+
+@pytest.mark.parametrize(
+    ("handler", "broad"),
+    [
+        ("except Exception:\n pass", True),
+        ("except (OSError, BaseException) as error:\n log(error)", True),
+        ("except:\n pass", True),
+        ("except Exception:  # noqa: BLE001\n pass", True),
+        ("except Exception:  # noqa: BLE001 - a plug-in may raise anything\n pass", False),
+        ("except BaseException:\n close()\n raise", False),
+        ("except OSError:\n pass", False),
+        ("finally:\n with suppress(Exception):\n  close()", True),
+    ],
+)
+def test_broad_handlers_are_found(handler: str, broad: bool) -> None:
+    assert bool(broad_handlers(f"try:\n work()\n{handler}")) == broad
+
+
+def test_no_exception_is_swallowed_without_a_reason() -> None:
+    swallowing = {
+        name: lines for name, path in FILES.items() if (lines := broad_handlers(path.read_text(encoding="utf-8")))
+    }
+    assert swallowing == {}
 
 
 @pytest.mark.parametrize("name", command_names())

@@ -20,7 +20,6 @@ from newskills.interop.invocations import (
     looks_like_id,
     new_invocation,
     progress,
-    slurm_state,
 )
 
 
@@ -118,15 +117,6 @@ def test_states_are_read_as_the_launcher_reads_them(tmp_path, files, state, code
 
 
 def test_words_of_schedulers():
-    assert [
-        slurm_state(word) for word in ("COMPLETED", "TIMEOUT", "CANCELLED by 1000", "CANCELLED+", "OUT_OF_MEMORY")
-    ] == [
-        "success",
-        "pending",
-        "killed",
-        "killed",
-        "failed",
-    ]
     assert [job_state(word) for word in ("completed", "running", "cancelled", "failed (x)", "unknown")] == [
         "success",
         "running",

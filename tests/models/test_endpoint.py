@@ -12,7 +12,7 @@ from tests.server import CONTEXT_SHAPES, Answer, FakeServer, Fault, Script
 from newskills.base.errors import (
     AuthError,
     ContextLimitError,
-    ModelError,
+    HttpError,
     RateLimitError,
     RequestTimeoutError,
     ServerError,
@@ -60,7 +60,7 @@ def test_an_answer_by_every_way(fake_server: Any, endpoint: Any, stream: bool) -
         ("hang", RequestTimeoutError),
     ],
 )
-def test_no_fault_passes_for_an_answer(fake_server: Any, kind: Any, error: type[ModelError]) -> None:
+def test_no_fault_passes_for_an_answer(fake_server: Any, kind: Any, error: type[HttpError]) -> None:
     server = fake_server(Script(faults=(Fault(kind=kind),)))
     with pytest.raises(error):
         run(ask(server, question(timeout=0.5)))

@@ -16,12 +16,11 @@ from newskills.base.errors import (
     AuthError,
     BadRequestError,
     ContextLimitError,
-    ModelNotFoundError,
     RateLimitError,
     ServerError,
 )
 from newskills.base.http.connection import HttpResponse
-from newskills.models.errors import Endpoint, context_numbers, error_from, is_context_limit
+from newskills.models.errors import Endpoint, ModelNotFoundError, context_numbers, error_from, is_context_limit
 
 ENDPOINT = Endpoint("http://h/v1", "m", "sk-secret-key", "MY_KEY")
 

@@ -13,8 +13,7 @@ from newskills.base.errors import (
     AuthError,
     BadRequestError,
     ConfigError,
-    ModelError,
-    ModelNotFoundError,
+    HttpError,
     RateLimitError,
     ServerError,
     TransportError,
@@ -22,6 +21,7 @@ from newskills.base.errors import (
 from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
 from newskills.models import anthropic, gemini, make_model
 from newskills.models.config import ServerConfig
+from newskills.models.errors import ModelNotFoundError
 
 KEYS = {"AZURE_OPENAI_API_KEY": "az", "ANTHROPIC_API_KEY": "an", "GEMINI_API_KEY": "ge"}
 TOOL = {"type": "function", "function": {"name": "f", "description": "does f", "parameters": {"type": "object"}}}
@@ -255,7 +255,7 @@ def test_anthropic_stream() -> None:
 @pytest.mark.parametrize(
     ("server_type", "model"), [("anthropic", "claude-opus-4-6"), ("gemini", "gemini-2.5-flash")]
 )
-def test_refusals(server_type: str, model: str, status: str, kind: type[ModelError]) -> None:
+def test_refusals(server_type: str, model: str, status: str, kind: type[HttpError]) -> None:
     body = b'{"type":"error","error":{"type":"x","message":"no"}}'
     for stream in (False, True):
         with pytest.raises(kind):
@@ -380,7 +380,7 @@ def test_gemini_refuses_what_it_cannot_honour(fields: dict[str, Any]) -> None:
         ({"error": {"code": 429, "message": "slow"}}, RateLimitError),
     ],
 )
-def test_gemini_answers_that_are_none(answer: Row, kind: type[ModelError]) -> None:
+def test_gemini_answers_that_are_none(answer: Row, kind: type[HttpError]) -> None:
     with pytest.raises(kind):
         run(ask("gemini", replies(answer), user(), "gemini-2.5-flash"))
 

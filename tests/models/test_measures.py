@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from newskills.base.aio import run
-from newskills.base.errors import ConfigError, ModelError, ModelNotFoundError
+from newskills.base.errors import ConfigError, ModelError
 from newskills.base.records import Request, Row
 from newskills.models import make_model
 from newskills.models.batches import BatchModel
 from newskills.models.config import ServerConfig
+from newskills.models.errors import ModelNotFoundError
 
 
 def answers(model: Any, rows: list[Row]) -> list[Any]:

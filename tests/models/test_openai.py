@@ -18,13 +18,13 @@ from newskills.base.errors import (
     BadRequestError,
     ConfigError,
     ContextLimitError,
-    ModelError,
-    ModelNotFoundError,
+    HttpError,
     RateLimitError,
     ServerError,
 )
 from newskills.base.protocols import Model
 from newskills.base.records import Inference, Message, Request, Row, Usage
+from newskills.models.errors import ModelNotFoundError
 from newskills.models.parameters import DIALECTS, check, constant, is_reasoning_model
 
 
@@ -322,7 +322,7 @@ def test_any_json_gives_a_reply_or_an_error_of_the_family(value: Any) -> None:
     async def work() -> None:
         try:
             await ask(replies(value), chat())
-        except ModelError:
+        except HttpError:
             return
 
     run(work())
@@ -348,7 +348,7 @@ def test_the_earliest_stop_phrase_ends_the_text() -> None:
         ("204 No Content", {}, BadRequestError),
     ],
 )
-def test_refusals(status: str, body: Any, kind: type[ModelError]) -> None:
+def test_refusals(status: str, body: Any, kind: type[HttpError]) -> None:
     for stream in (False, True):
         with pytest.raises(kind):
             run(ask(always(response(msgspec.json.encode(body), status)), chat(stream=stream)))
@@ -363,6 +363,13 @@ def test_a_model_that_is_not_served_is_told_what_is() -> None:
         run(ask(always(missing, response(b'{"data":[{"id":"m"}]}')), chat()))
     with pytest.raises(ModelNotFoundError, match="end in /v1"):
         run(ask(always(missing), chat()))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_redirect_is_told_with_the_option_that_mends_it(stream: bool) -> None:
+    moved = response(b"", "301 Moved", "Location: https://elsewhere/v1\r\n")
+    with pytest.raises(ModelNotFoundError, match=r"does not serve the API.*elsewhere/v1.*\+\+server\.base_url"):
+        run(ask(always(moved), chat(stream=stream)))
 
 
 def test_many_requests_at_once_share_the_pool() -> None:

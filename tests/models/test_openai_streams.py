@@ -10,7 +10,7 @@ from tests.base.http._loopback import always, events, replies, run
 from tests.models._openai_wire import QUESTION, ask, chat, choice
 
 from newskills.base.errors import (
-    ModelError,
+    HttpError,
     RateLimitError,
     ServerError,
     TransportError,
@@ -79,7 +79,7 @@ def test_a_streamed_text_is_put_together() -> None:
         (events(b"{oops"), ServerError),
     ],
 )
-def test_streams_that_end_badly_are_no_answers(stream: bytes, kind: type[ModelError]) -> None:
+def test_streams_that_end_badly_are_no_answers(stream: bytes, kind: type[HttpError]) -> None:
     with pytest.raises(kind):
         run(ask(always(stream), chat(stream=True)))
 

@@ -22,7 +22,6 @@ from newskills.base.errors import (
     AuthError,
     BadRequestError,
     ConfigError,
-    ModelNotFoundError,
     RateLimitError,
     RequestTimeoutError,
     ServerError,
@@ -31,6 +30,7 @@ from newskills.base.errors import (
 from newskills.base.records import Inference, Message, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
+from newskills.models.errors import ModelNotFoundError
 
 
 def sound(path, samples: int) -> bytes:

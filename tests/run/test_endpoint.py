@@ -11,7 +11,7 @@ from tests.conftest import FakeServerFactory
 from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.aio import run
-from newskills.base.errors import ModelError, NewskillsError, ServerError, TransportError
+from newskills.base.errors import HttpError, NewskillsError, ServerError, TransportError
 from newskills.base.records import Message, Reply, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
@@ -110,7 +110,7 @@ def test_the_only_request_of_a_run_is_given_up(
     server = fake_server(Script(answer=Answer(kind="echo"), faults=(Fault(kind=kind, marker="poison"),)))
 
     async def work(on: Session) -> None:
-        with pytest.raises(ModelError):
+        with pytest.raises(HttpError):
             await on.endpoint.complete(ask("poison"))
 
     on = session(server.base_url, work)
@@ -191,7 +191,7 @@ def test_set_up_errors_are_fatal_and_not_retried(fake_server: FakeServerFactory,
     server = fake_server(Script(faults=(Fault(kind="status", status=status),)))
 
     async def work(on: Session) -> None:
-        with pytest.raises(ModelError):
+        with pytest.raises(HttpError):
             await on.endpoint.complete(ask("x"))
         assert isinstance(on.endpoint.fatal, NewskillsError)
 
@@ -208,7 +208,7 @@ def test_a_time_out_is_retried_and_then_blamed_on_the_request(fake_server: FakeS
         slow.inference = type(slow.inference)(timeout=0.2)
         await on.endpoint.complete(ask("good"))
         began = time.monotonic()
-        with pytest.raises(ModelError) as caught:
+        with pytest.raises(HttpError) as caught:
             await on.endpoint.complete(slow)
         assert caught.value.cause == "timeout"
         assert time.monotonic() - began < 10

@@ -9,12 +9,12 @@ import pytest
 from msgspec import Struct
 from tests.run.virtual import SimulatedModel, above, ask, at_random, simulated
 
-from newskills.base.errors import ModelError, RateLimitError, ServerError, TransportError
+from newskills.base.errors import HttpError, RateLimitError, ServerError, TransportError
 from newskills.base.records import Request
 from newskills.run.engine.endpoint import Endpoint, RetryPolicy
 
 LATENCY, IN_FLIGHT, ROWS = 0.1, 256, 5000
-Meet = Callable[[Request], Awaitable[ModelError | None]]
+Meet = Callable[[Request], Awaitable[HttpError | None]]
 
 
 class Measured(Struct):
@@ -41,7 +41,7 @@ def measured(
             for row in waiting:
                 try:
                     await endpoint.complete(ask(f"row {row}"))
-                except ModelError:
+                except HttpError:
                     lost += 1
                 narrowest = min(narrowest, endpoint.concurrency)
                 if time.monotonic() - began < 2:
@@ -60,7 +60,7 @@ async def _nothing(request: Request) -> None:
     return None
 
 
-FAILURES: dict[str, Callable[[], ModelError]] = {
+FAILURES: dict[str, Callable[[], HttpError]] = {
     "429": lambda: RateLimitError("scripted"),
     "503": lambda: ServerError("scripted", status=503),
     "500": lambda: ServerError("scripted", status=500),
@@ -91,7 +91,7 @@ def test_a_limit_of_requests_a_second_is_found_and_kept(
 @pytest.mark.parametrize("places", [2, 20])
 def test_a_limit_of_requests_at_once_is_found_and_kept(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
     def full() -> Meet:
-        async def meet(request: Request) -> ModelError | None:
+        async def meet(request: Request) -> HttpError | None:
             return RateLimitError("full") if model[0].at_work >= places else None
 
         return meet
@@ -123,7 +123,7 @@ def test_the_window_comes_back_when_the_overload_is_over(monkeypatch: pytest.Mon
     def for_a_while() -> Meet:
         limited, until = above(50, FAILURES["503"]), time.monotonic() + 5
 
-        async def meet(request: Request) -> ModelError | None:
+        async def meet(request: Request) -> HttpError | None:
             return await limited(request) if time.monotonic() < until else None
 
         return meet
@@ -139,7 +139,7 @@ def test_an_endpoint_that_refuses_all_for_a_minute_is_not_flooded(monkeypatch: p
     def closed() -> Meet:
         until = time.monotonic() + 60
 
-        async def meet(request: Request) -> ModelError | None:
+        async def meet(request: Request) -> HttpError | None:
             return RateLimitError("closed") if time.monotonic() < until else None
 
         return meet

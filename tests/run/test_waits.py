@@ -9,7 +9,7 @@ import time
 import pytest
 from tests.run.virtual import SimulatedModel, ask, simulated
 
-from newskills.base.errors import ConnectError, ModelError, RateLimitError, RequestTimeoutError, ServerError
+from newskills.base.errors import ConnectError, HttpError, RateLimitError, RequestTimeoutError, ServerError
 from newskills.base.records import Reply, Request
 from newskills.run.engine.endpoint import Endpoint, RetryPolicy
 from newskills.run.engine.progress import SlowRequests, Snapshot, describe
@@ -29,10 +29,10 @@ class Watched:
 
 
 def seconds_until_it_stops(
-    monkeypatch: pytest.MonkeyPatch, error: ModelError, policy: RetryPolicy, rows: int = 20
+    monkeypatch: pytest.MonkeyPatch, error: HttpError, policy: RetryPolicy, rows: int = 20
 ) -> float:
     async def main() -> float:
-        async def meet(request: Request) -> ModelError:
+        async def meet(request: Request) -> HttpError:
             return error
 
         on = Watched(SimulatedModel(1.0, meet), policy)
@@ -57,7 +57,7 @@ def seconds_until_it_stops(
 )
 @pytest.mark.parametrize("rows", [1, 20])
 def test_patience_of_30_seconds_is_30_seconds(
-    monkeypatch: pytest.MonkeyPatch, error: ModelError, rows: int
+    monkeypatch: pytest.MonkeyPatch, error: HttpError, rows: int
 ) -> None:
     waited = seconds_until_it_stops(monkeypatch, error, RetryPolicy(patience=30.0), rows)
     assert 29.9 <= waited <= 31
@@ -80,7 +80,7 @@ def test_long_requests_under_way_are_no_silence(monkeypatch: pytest.MonkeyPatch)
     """Others are refused for longer than patience lasts, and a probe is answered: nothing is given up."""
 
     async def main() -> list[Reply | BaseException]:
-        async def meet(request: Request) -> ModelError | None:
+        async def meet(request: Request) -> HttpError | None:
             refused = time.monotonic() < on.began + 100 and request.inference.tokens_to_generate != 1
             return RateLimitError("full") if refused and model.at_work else None
 
@@ -100,7 +100,7 @@ def test_a_row_that_hangs_is_given_up_by_the_length_of_the_others(
     monkeypatch: pytest.MonkeyPatch, tokens: int | None, most: float
 ) -> None:
     async def main() -> tuple[float, BaseException | None, SlowRequests | None, list[str]]:
-        async def meet(request: Request) -> ModelError | None:
+        async def meet(request: Request) -> HttpError | None:
             if request.messages is not None and request.messages[0].content == "row 7":
                 await asyncio.sleep(1e6)
             return None
@@ -128,7 +128,7 @@ def test_a_row_that_hangs_is_given_up_by_the_length_of_the_others(
 
 def test_few_rows_tell_less_but_they_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> tuple[float, float]:
-        async def meet(request: Request) -> ModelError | None:
+        async def meet(request: Request) -> HttpError | None:
             return None
 
         on = Watched(SimulatedModel(5.0, meet), RetryPolicy())
@@ -144,7 +144,7 @@ def test_few_rows_tell_less_but_they_tell(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_long_answer_among_short_ones_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> object:
-        async def meet(request: Request) -> ModelError | None:
+        async def meet(request: Request) -> HttpError | None:
             if request.messages is not None and request.messages[0].content == "row 7":
                 await asyncio.sleep(900)
             return None

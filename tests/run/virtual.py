@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from newskills.base.errors import ModelError
+from newskills.base.errors import HttpError
 from newskills.base.records import Message, Reply, Request, Usage
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class SimulatedModel:
 
     name = "simulated"
 
-    def __init__(self, latency: float, meet: Callable[[Request], Awaitable[ModelError | None]]) -> None:
+    def __init__(self, latency: float, meet: Callable[[Request], Awaitable[HttpError | None]]) -> None:
         self.asked = self.refused = self.at_work = 0
         self._latency, self._meet = latency, meet
 
@@ -69,21 +69,21 @@ class SimulatedModel:
         """Nothing is held."""
 
 
-def at_random(share: float, make: Callable[[], ModelError]) -> Callable[[Request], Awaitable[ModelError | None]]:
+def at_random(share: float, make: Callable[[], HttpError]) -> Callable[[Request], Awaitable[HttpError | None]]:
     """That share of requests fails, whatever the load."""
     draw = random.Random(7)
 
-    async def meet(request: Request) -> ModelError | None:
+    async def meet(request: Request) -> HttpError | None:
         return make() if draw.random() < share else None
 
     return meet
 
 
-def above(rate: float, make: Callable[[], ModelError]) -> Callable[[Request], Awaitable[ModelError | None]]:
+def above(rate: float, make: Callable[[], HttpError]) -> Callable[[Request], Awaitable[HttpError | None]]:
     """A token bucket that holds a tenth of a second's worth."""
     tokens, filled = rate / 10 + 1, time.monotonic()
 
-    async def meet(request: Request) -> ModelError | None:
+    async def meet(request: Request) -> HttpError | None:
         nonlocal tokens, filled
         now = time.monotonic()
         tokens, filled = min(rate / 10 + 1, tokens + (now - filled) * rate), now

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous ground: an event loop to run in, a gate with a moving limit and rate, back-off, a boundary."""
+"""Asynchronous ground: an event loop to run in, waiters, a gate with a moving limit and rate, back-off, a boundary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from newskills.base.errors import boundary
 from newskills.base.records import Failure
@@ -52,7 +52,7 @@ async def guarded(work: Awaitable[T]) -> T | Failure:
     """Awaits `work`; an `Exception` becomes a `Failure` (cancellation and exit pass through)."""
     try:
         return await work
-    except Exception as error:  # noqa: BLE001 - this is the boundary
+    except Exception as error:  # noqa: BLE001 - the boundary, for what is awaited
         return boundary(error)
 
 
@@ -62,6 +62,55 @@ def backoff(attempt: int, *, base: float = 0.5, cap: float = 60.0) -> float:
     Jitter keeps many clients from returning together (Brooker, "Exponential Backoff And Jitter", 2015).
     """
     return min(cap, base * 2.0 ** min(attempt - 1, 32)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+
+class Waiters(Generic[T]):
+    """Who waits for a `T`, first come first served.
+
+    What was handed to one that was cancelled before it could take it goes to `give_back`.
+    """
+
+    def __init__(self, give_back: Callable[[T], None]) -> None:
+        self._give_back = give_back
+        self._line: deque[tuple[float, asyncio.Future[T]]] = deque()
+
+    def __bool__(self) -> bool:
+        self._drop_cancelled()
+        return bool(self._line)
+
+    def __len__(self) -> int:
+        return sum(not turn.done() for _, turn in self._line)
+
+    @property
+    def since(self) -> float:
+        """When the first of them came, by `time.monotonic`. There must be one."""
+        self._drop_cancelled()
+        return self._line[0][0]
+
+    def join(self) -> Coroutine[Any, Any, T]:
+        """Takes the last place at once; to be awaited for what is handed over."""
+        turn: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._line.append((time.monotonic(), turn))
+        return self._wait(turn)
+
+    def hand(self, value: T) -> bool:
+        """Gives `value` to the first; False where nobody waits."""
+        if not self:
+            return False
+        self._line.popleft()[1].set_result(value)
+        return True
+
+    async def _wait(self, turn: asyncio.Future[T]) -> T:
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._give_back(turn.result())
+            raise
+
+    def _drop_cancelled(self) -> None:
+        while self._line and self._line[0][1].done():
+            self._line.popleft()
 
 
 class Gate:
@@ -77,7 +126,7 @@ class Gate:
         self._next = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._shut = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiters: Waiters[None] = Waiters(lambda _: self.release())
 
     @property
     def limit(self) -> float:
@@ -110,18 +159,12 @@ class Gate:
         self._admit()
 
     async def acquire(self) -> None:
-        if not self._waiting and self._room() and self._early() <= 0:
+        if not self._waiters and self._room() and self._early() <= 0:
             self._enter()
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        turn = self._waiters.join()
         self._admit()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.release()
-            raise
+        await turn
 
     def release(self) -> None:
         self.active -= 1
@@ -140,16 +183,13 @@ class Gate:
             self._next = max(time.monotonic(), self._next) + 1 / self._rate
 
     def _admit(self) -> None:
-        while self._waiting and self._room():
-            if self._waiting[0].done():
-                self._waiting.popleft()
-            elif (early := self._early()) > 0:
+        while self._waiters and self._room():
+            if (early := self._early()) > 0:
                 if self._timer is None:
                     self._timer = asyncio.get_running_loop().call_later(early, self._tick)
                 return
-            else:
-                self._enter()
-                self._waiting.popleft().set_result(None)
+            self._enter()
+            self._waiters.hand(None)
 
     def _tick(self) -> None:
         self._timer = None

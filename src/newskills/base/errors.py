@@ -7,17 +7,19 @@ NewskillsError                 every error a user may see; `str()` is the senten
 │   ├── UnknownNameError       a name that is not registered (carries did-you-mean)
 │   ├── DataError              a file, a row or a field that does not fit
 │   └── LockedError            another run works in the same place
-├── ModelError                 a model endpoint
-│   ├── AuthError              key missing or refused, no credit (401/402/403); one row's, where others are answered
-│   ├── ModelNotFoundError     the endpoint does not serve that model (404); likewise
-│   ├── BadRequestError        the endpoint refuses this request (400/422); never retried
-│   │   ├── ContextLimitError  prompt + generation exceed the model's context
-│   │   └── ContentFilterError a filter of the endpoint withholds the answer, or refuses the prompt
-│   ├── RateLimitError         429; carries `retry_after` seconds
-│   ├── ServerError            5xx, malformed body: retried within the budget
+├── HttpError                  an exchange with a server, whatever it serves
 │   ├── TransportError         reset, broken body: retried within the budget
 │   │   └── ConnectError       no connection: host name, port, certificate
-│   └── RequestTimeoutError    no reply within `inference.timeout`
+│   ├── RequestTimeoutError    no reply within the time-out
+│   ├── RedirectError          the server redirects, which is not followed; carries `target`
+│   └── ModelError             what a model's endpoint answers
+│       ├── AuthError              key missing or refused, no credit (401/402/403); one row's, where others are answered
+│       ├── ModelNotFoundError     the endpoint does not serve that model (404); likewise; lives in `models.errors`
+│       ├── BadRequestError        the endpoint refuses this request (400/422); never retried
+│       │   ├── ContextLimitError  prompt + generation exceed the model's context
+│       │   └── ContentFilterError a filter of the endpoint withholds the answer, or refuses the prompt
+│       ├── RateLimitError         429; carries `retry_after` seconds
+│       └── ServerError            5xx, malformed body: retried within the budget
 ├── ServerStartError           a server that we start did not come up
 ├── GraderError                a grader could not decide
 ├── SandboxError               the sandbox itself failed; says nothing about the code
@@ -85,21 +87,46 @@ class LockedError(UserError):
     pass
 
 
-class ModelError(NewskillsError):
+class HttpError(NewskillsError):
     cause: Cause = "provider"
 
     def __init__(self, message: str, *, hint: str = "", status: int | None = None, said: str = "") -> None:
-        """`said`: what the endpoint said, where `message` draws a conclusion from it."""
+        """`said`: what the server said, where `message` draws a conclusion from it."""
         super().__init__(message, hint=hint)
         self.status = status
         self.said = said or message
 
 
-class AuthError(ModelError):
+class TransportError(HttpError):
+    retryable = True
+
+
+class ConnectError(TransportError):
+    """`certificate`: the server's is not trusted, which no waiting mends."""
+
+    def __init__(self, message: str, *, hint: str = "", certificate: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.certificate = certificate
+
+
+class RequestTimeoutError(HttpError):
+    cause: Cause = "timeout"
+    retryable = True
+
+
+class RedirectError(HttpError):
+    """`target`: where to, as the server wrote it."""
+
+    def __init__(self, message: str, *, status: int, target: str) -> None:
+        super().__init__(message, status=status)
+        self.target = target
+
+
+class ModelError(HttpError):
     pass
 
 
-class ModelNotFoundError(ModelError):
+class AuthError(ModelError):
     pass
 
 
@@ -143,23 +170,6 @@ class ServerError(ModelError):
     ) -> None:
         super().__init__(message, status=status, hint=hint)
         self.retry_after = retry_after
-
-
-class TransportError(ModelError):
-    retryable = True
-
-
-class ConnectError(TransportError):
-    """`certificate`: the server's is not trusted, which no waiting mends."""
-
-    def __init__(self, message: str, *, hint: str = "", certificate: bool = False) -> None:
-        super().__init__(message, hint=hint)
-        self.certificate = certificate
-
-
-class RequestTimeoutError(ModelError):
-    cause: Cause = "timeout"
-    retryable = True
 
 
 class ServerStartError(NewskillsError):
@@ -226,7 +236,7 @@ def boundary(error: BaseException) -> Failure:
     from newskills.base.records import Failure
 
     if isinstance(error, NewskillsError):
-        status = error.status if isinstance(error, ModelError) else None
+        status = error.status if isinstance(error, HttpError) else None
         return Failure(kind=type(error).__name__, cause=error.cause, message=str(error), status=status)
     if isinstance(error, TimeoutError):
         return Failure(kind="TimeoutError", cause="timeout", message=str(error) or "timed out")

@@ -14,7 +14,7 @@ from newskills.base.records import Attempt, Ledger, Message, Number, Reply, Requ
 
 @runtime_checkable
 class Model(Protocol):
-    """A model behind an endpoint. Errors raised: the `ModelError` family only."""
+    """A model behind an endpoint. Errors raised: the `HttpError` family only."""
 
     name: str
 
@@ -91,7 +91,6 @@ class Kit(Struct, kw_only=True):
     """What a solver or an executing grader is handed by `run`. Leaf rooms never fetch these themselves."""
 
     models: Mapping[str, Model] = {}
-    tokenizer: Tokenizer | None = None
     sandbox: Sandbox | None = None
     tools: Toolbox | None = None
 

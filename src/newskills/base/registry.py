@@ -99,7 +99,7 @@ def load_module(where: str, kind: str = "module") -> ModuleType:
         return _load_file(where, kind) if where.endswith(".py") else import_module(where)
     except NewskillsError:
         raise
-    except Exception as error:
+    except Exception as error:  # a module of somebody else's may raise anything while it is imported
         what = str(error) if isinstance(error, ImportError | SyntaxError) else f"{type(error).__name__}: {error}"
         raise ConfigError(f"Cannot load the {kind} from {where}: {what}{_line(error)}.") from error
 

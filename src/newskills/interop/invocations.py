@@ -28,19 +28,6 @@ ENDED: tuple[State, ...] = ("success", "failed", "killed")
 FILE_VARIABLE = "NEMO_EVALUATOR_EXEC_DB_FILE"
 INTERRUPTED = ".nemo_evaluator_interrupted"
 _ID = re.compile(r"[0-9a-f]{1,16}(\.\d+)?\Z")
-_SLURM: dict[str, State] = {
-    "COMPLETED": "success",
-    "PENDING": "pending",
-    "REQUEUED": "pending",
-    "PREEMPTED": "pending",
-    "TIMEOUT": "pending",
-    "NODE_FAIL": "pending",
-    "RUNNING": "running",
-    "CONFIGURING": "running",
-    "SUSPENDED": "running",
-    "COMPLETING": "running",
-    "CANCELLED": "killed",
-}
 _JOBS: dict[str, State] = {
     "pending": "pending",
     "requeued": "pending",
@@ -165,12 +152,6 @@ def looks_like_id(text: str) -> bool:
 
 def new_invocation() -> str:
     return secrets.token_hex(8)
-
-
-def slurm_state(state: str) -> State:
-    """The word of sacct or squeue (`CANCELLED by 1000`) as the launcher maps it: what will be resumed is pending."""
-    words = state.split()
-    return _SLURM.get(words[0].rstrip("+") if words else "", "failed")
 
 
 def job_state(state: str) -> State:

@@ -23,8 +23,6 @@ from newskills.launch.place import ExecutorScript, JobFolder, Variable
 
 PORT_PATIENCE = 1800.0
 """Seconds to wait for a server that has a port but no `ready`."""
-TIME_CODE = 75
-"""Exit code of a job that the nearing time limit has stopped (EX_TEMPFAIL of sysexits.h: try again later)."""
 
 LOCAL = ("node", "rank", "folder")
 """Attributes that nobody has to wait for."""

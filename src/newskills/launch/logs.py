@@ -7,6 +7,7 @@ import re
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from subprocess import Popen
 
 from newskills.base.errors import ConfigError, suggest
@@ -84,28 +85,24 @@ def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[
     Files may appear later. What `over` raises is raised here at the end.
     """
     script = _FOUND + _FOLLOW + "".join(_piece(_TAIL, label, path) for label, path in files)
-    failures: list[Exception] = []
     left = threading.Event()
-    with shell.converse(script + 'wait "${tails[@]}"\n') as process:
+    with ThreadPoolExecutor(1) as thread, shell.converse(script + 'wait "${tails[@]}"\n') as process:
 
         def watch() -> None:
             try:
                 while not over() and not left.wait(_LOOK_EVERY):
                     pass
-            except Exception as error:  # noqa: BLE001 - handed over to the thread that waits
-                failures.append(error)
-            assert process.stdin is not None
-            process.stdin.close()
+            finally:
+                assert process.stdin is not None
+                process.stdin.close()
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
+        watcher = thread.submit(watch)
         try:
             yield from _lines(process)
         finally:
             left.set()
-            watcher.join()
-    if failures:
-        raise failures[0]
+            wait([watcher])
+    watcher.result()
 
 
 def clean(line: str) -> str:

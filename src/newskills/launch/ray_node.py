@@ -207,7 +207,7 @@ def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
         "start",
         "--block",
         "--disable-usage-stats",
-        "--dashboard-agent-listen-port=0",
+        ANY_AGENT_PORT,
     )
     process = subprocess.Popen(
         [sys.executable, *start, f"--temp-dir={folder}", *options], stdout=sys.stderr, start_new_session=True

@@ -55,7 +55,7 @@ _answers = msgspec.json.Decoder(AnthropicResponse)
 
 
 class AnthropicModel(HttpModel):
-    """Chat only. `complete` raises the ModelError family, and ConfigError for what the API has no word for."""
+    """Chat only. `complete` raises the HttpError family, and ConfigError for what the API has no word for."""
 
     def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]) -> None:
         headers = (("x-api-key", endpoint.key or ""), ("anthropic-version", VERSION))
@@ -83,8 +83,7 @@ class AnthropicModel(HttpModel):
         return reply
 
     async def _stream(self, body: bytes, timeout: float) -> AnthropicResponse:
-        async with self.http.stream(PATH, body, timeout) as response:
-            await self._expect_events(response)
+        async with self._open_stream(PATH, body, timeout) as response:
             answer, done = AnthropicResponse(content=[]), False
             async for data in response.events():
                 done = _merge_event(answer, _event(data, self.endpoint), self.endpoint) or done

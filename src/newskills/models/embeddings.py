@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from newskills.base.errors import ConfigError, ModelNotFoundError, guard
+from newskills.base.errors import ConfigError, guard
 from newskills.base.records import Failure
+from newskills.models.errors import ModelNotFoundError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,8 +17,8 @@ from newskills.base.errors import (
     ContentFilterError,
     ContextLimitError,
     ModelError,
-    ModelNotFoundError,
     RateLimitError,
+    RedirectError,
     ServerError,
 )
 from newskills.base.http.connection import HttpResponse
@@ -26,6 +26,10 @@ from newskills.models.decode import PAGE, is_page
 
 DETAIL = 2000
 """Signs of a server's message that are kept; patterns see no more than these."""
+
+
+class ModelNotFoundError(ModelError):
+    """The endpoint does not serve that model, or not at that path."""
 
 
 class Endpoint:
@@ -126,6 +130,16 @@ def error_for(status: int, refusal: Refusal, endpoint: Endpoint, wait: float | N
     if status in (408, 409, 425) or (status >= 500 and status != 501):
         return ServerError(said, status=status, retry_after=wait)
     return BadRequestError(said, status=status)
+
+
+def redirect_error(error: RedirectError, endpoint: Endpoint) -> ModelNotFoundError:
+    """What a redirect of a model's endpoint means: the API is elsewhere."""
+    return ModelNotFoundError(
+        f"{endpoint.address} does not serve the API: it redirects ({error.status}) to {error.target}, and redirects "
+        "are not followed, since the key would travel along.",
+        hint="Set ++server.base_url to the final address.",
+        status=error.status,
+    )
 
 
 def is_context_limit(text: str) -> bool:

@@ -50,7 +50,7 @@ _answers = msgspec.json.Decoder(GeminiResponse)
 
 
 class GeminiModel(HttpModel):
-    """Chat only. `complete` raises the ModelError family, and ConfigError for what the API has no word for."""
+    """Chat only. `complete` raises the HttpError family, and ConfigError for what the API has no word for."""
 
     def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]) -> None:
         headers = (("x-goog-api-key", endpoint.key or ""),)
@@ -77,8 +77,7 @@ class GeminiModel(HttpModel):
 
     async def _stream(self, body: bytes, timeout: float) -> GeminiResponse:
         whole = GeminiResponse()
-        async with self.http.stream(f"{self._path}:streamGenerateContent?alt=sse", body, timeout) as response:
-            await self._expect_events(response)
+        async with self._open_stream(f"{self._path}:streamGenerateContent?alt=sse", body, timeout) as response:
             async for data in response.events():
                 _merge(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
         if whole.candidates and whole.candidates[0].finish_reason is None:

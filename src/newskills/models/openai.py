@@ -10,14 +10,14 @@ import time
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from newskills.base.errors import ModelError, ModelNotFoundError, NewskillsError
+from newskills.base.errors import ModelError, NewskillsError, RedirectError
 from newskills.base.http.client import HeaderList
 from newskills.base.http.connection import HttpResponse
 from newskills.base.records import Inference, Reply, Request, Row
 from newskills.models import openai_chat, openai_responses, parameters
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.decode import earliest_stop
-from newskills.models.errors import Endpoint, error_from, read_refusal
+from newskills.models.errors import Endpoint, ModelNotFoundError, error_from, read_refusal, redirect_error
 from newskills.models.wire import PROBE_TIMEOUT, BodyCache, HttpModel, base_url_of, require_key, require_model
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -30,7 +30,7 @@ DYNAMIC = frozenset(
 class OpenAIModel(HttpModel):
     """Any OpenAI-compatible endpoint. `dialect` departs from the common ground as `server_type` says.
 
-    `complete` raises the ModelError family, and ConfigError for a setting that the backend cannot honour.
+    `complete` raises the HttpError family, and ConfigError for a setting that the backend cannot honour.
     """
 
     def __init__(
@@ -77,8 +77,11 @@ class OpenAIModel(HttpModel):
         return reply
 
     async def served_models(self) -> list[str]:
-        """Names that the endpoint lists. Raises the ModelError family."""
-        response = await self.http.get("/models" + self._query, PROBE_TIMEOUT)
+        """Names that the endpoint lists. Raises the HttpError family."""
+        try:
+            response = await self.http.get("/models" + self._query, PROBE_TIMEOUT)
+        except RedirectError as error:
+            raise redirect_error(error, self.endpoint) from error
         if response.status != 200:
             raise error_from(response, self.endpoint)
         return openai_chat.model_names(response.body, self.endpoint.address)
@@ -97,8 +100,7 @@ class OpenAIModel(HttpModel):
         return openai_chat.read(body, self.endpoint)
 
     async def _stream(self, path: str, body: bytes, inference: Inference) -> Reply:
-        async with self.http.stream(path, body, inference.timeout) as response:
-            await self._expect_events(response)
+        async with self._open_stream(path, body, inference.timeout) as response:
             if inference.endpoint_type == "responses":
                 return await openai_responses.read_stream(response.events(), self.endpoint)
             return await openai_chat.read_stream(response.events(), self.endpoint)

@@ -41,7 +41,7 @@ class RewardModel(HttpModel):
         self._type = server_type
 
     async def complete(self, request: Request) -> Reply:
-        """Raises the ModelError family."""
+        """Raises the HttpError family."""
         started = time.time()
         body = {"model": self.name, **self._body(request), **request.extra_body}
         got = await self._post(PATHS[self._type], encode(body), request.inference.timeout)

@@ -22,7 +22,7 @@ from msgspec import Struct
 from newskills.base.errors import (
     BadRequestError,
     ConfigError,
-    ModelError,
+    HttpError,
     RequestTimeoutError,
     ServerError,
     TransportError,
@@ -148,7 +148,7 @@ class RivaModel:
             raise ConfigError(f"++inference.extra_body for {self._kind}: {error}.") from error
 
     async def complete(self, request: Request) -> Reply:
-        """Raises the ModelError family."""
+        """Raises the HttpError family."""
         started = time.time()
         try:
             options: Any = read_options({**request.inference.extra_body, **request.extra_body}, self.options)
@@ -174,7 +174,7 @@ class RivaModel:
             self._tunnel.close()
 
     async def _call(self, method: str, message: Any, options: Speech, timeout: float) -> Any:
-        """The service's answer. `timeout` in seconds. Raises the ModelError family."""
+        """The service's answer. `timeout` in seconds. Raises the HttpError family."""
         grpc: Any = importlib.import_module("grpc")
         key = self._endpoint.key
         sent = {**({"authorization": f"Bearer {key}"} if key else {}), **options.metadata}
@@ -200,7 +200,7 @@ class RivaModel:
         module, name = self.stub
         self._service = getattr(importlib.import_module(f"{_PROTO}.{module}"), name)(self._channel)
 
-    def _error(self, code: str, details: str) -> ModelError:
+    def _error(self, code: str, details: str) -> HttpError:
         where = self._endpoint.address
         if code == "UNAVAILABLE":
             return TransportError(f"{where} cannot be reached: {self._endpoint.scrub(details)[:500]}")

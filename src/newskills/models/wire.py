@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import msgspec
 
-from newskills.base.errors import AuthError, ConfigError, ModelError
+from newskills.base.errors import AuthError, ConfigError, ModelError, RedirectError
 from newskills.base.http.client import HeaderList, HttpClient, split_url
 from newskills.base.http.connection import HttpResponse, StreamedResponse, find_header
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Request, Row
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT, ServerConfig, key_of
 from newskills.models.decode import page_error
-from newskills.models.errors import Endpoint, error_from
+from newskills.models.errors import Endpoint, error_from, redirect_error
 from newskills.models.tunnel import PortForward
 
 CONNECTIONS_FOR_PROBES = 2
@@ -50,17 +51,28 @@ class HttpModel:
             self._tunnel.close()
 
     async def _post(self, path: str, body: bytes, timeout: float) -> bytes:
-        response = await self.http.post(path, body, timeout)
+        try:
+            response = await self.http.post(path, body, timeout)
+        except RedirectError as error:
+            raise redirect_error(error, self.endpoint) from error
         if response.status != 200:
             raise await self._refused(response)
         return response.body
 
-    async def _expect_events(self, response: StreamedResponse) -> None:
-        """Raises what the status stands for, and for a page that came in place of events."""
-        if response.status != 200:
-            raise await self._refused(HttpResponse(response.status, response.headers, await response.read()))
-        if "text/html" in (find_header(response.headers, "content-type") or ""):
-            raise page_error(self.endpoint.address)
+    @contextlib.asynccontextmanager
+    async def _open_stream(self, path: str, body: bytes, timeout: float) -> AsyncIterator[StreamedResponse]:
+        """A stream of events. Raises what the status stands for, and for a page that came in place of events."""
+        try:
+            async with self.http.stream(path, body, timeout) as response:
+                if response.status != 200:
+                    raise await self._refused(
+                        HttpResponse(response.status, response.headers, await response.read())
+                    )
+                if "text/html" in (find_header(response.headers, "content-type") or ""):
+                    raise page_error(self.endpoint.address)
+                yield response
+        except RedirectError as error:
+            raise redirect_error(error, self.endpoint) from error
 
     async def _refused(self, response: HttpResponse) -> ModelError:
         return error_from(response, self.endpoint)
@@ -142,6 +154,7 @@ def base_url_of(config: ServerConfig, default: str = "", *, v1: bool = True) -> 
     """`base_url`, else host and port where one was set or there is no `default`, else `default`.
 
     An address without a path gets `/v1`, unless `v1` or `use_v1_endpoint` is false; a path is used as given.
+    Raises ConfigError for one with a password in it.
     """
     own = (config.host, config.port) != (DEFAULT_HOST, DEFAULT_PORT)
     url = config.base_url or ("" if own else default)
@@ -149,6 +162,10 @@ def base_url_of(config: ServerConfig, default: str = "", *, v1: bool = True) -> 
         host = f"[{config.host}]" if ":" in config.host else config.host
         url = f"http://{host}:{config.port}"
     url = (url if "://" in url else f"http://{url}").rstrip("/")
+    if "@" in url.split("://", 1)[1].split("/", 1)[0]:
+        raise ConfigError(
+            "The base URL holds a user name or password.", hint="Pass the key by ++server.api_key_env_var instead."
+        )
     for suffix in ("/chat/completions", "/completions", "/responses"):
         url = url.removesuffix(suffix)
     if v1 and config.use_v1_endpoint and "/" not in url.split("://", 1)[1]:

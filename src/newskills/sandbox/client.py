@@ -15,7 +15,7 @@ import msgspec
 from newskills.base import aio
 from newskills.base.errors import (
     ExecutionRefusedError,
-    ModelError,
+    HttpError,
     RequestTimeoutError,
     SandboxError,
     TransportError,
@@ -68,7 +68,7 @@ class HttpSandbox:
         """What `GET /health` says. Raises SandboxError."""
         try:
             response = await self._http.get("/health", SHORT)
-        except ModelError as error:
+        except HttpError as error:
             raise self._unreachable(error) from error
         values = _object(response)
         if response.status != 200 or values.get("status") != "healthy":
@@ -94,7 +94,7 @@ class HttpSandbox:
         self._sessions.discard(name)
         try:
             response = await self._http.request("DELETE", f"/sessions/{quote(name, safe='')}", SHORT)
-        except ModelError as error:
+        except HttpError as error:
             raise self._unreachable(error) from error
         if response.status not in (200, 404):
             raise self._refused(response)
@@ -149,7 +149,7 @@ class HttpSandbox:
                 if failures == TRIES:
                     raise self._unreachable(error) from error
                 await asyncio.sleep(aio.backoff(failures, base=0.25, cap=1.0))
-            except ModelError as error:
+            except HttpError as error:
                 raise self._unreachable(error) from error
 
     def _check_run(self, run_id: str) -> None:
@@ -168,7 +168,7 @@ class HttpSandbox:
         """A session that cannot be deleted costs the server memory, and no result its truth."""
         await aio.guarded(self.delete_session(name))
 
-    def _unreachable(self, error: ModelError) -> SandboxError:
+    def _unreachable(self, error: HttpError) -> SandboxError:
         return SandboxError(f"The sandbox at {self.address} cannot be reached: {error.message}")
 
     def _refused(self, response: HttpResponse) -> SandboxError:

@@ -14,6 +14,9 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from newskills.base.aio import Waiters
 
 SLICE = 0.25
 """Seconds that a turn lasts at least."""
@@ -25,12 +28,11 @@ TICK = 0.05
 
 
 class Turn:
-    """One cell's claim to run. `whole`: it is never stopped, since it may keep time by itself."""
+    """A cell that has begun to run. `whole`: it is never stopped, since it may keep time by itself."""
 
     def __init__(self, turns: Turns, *, whole: bool) -> None:
         self._turns = turns
         self.whole = whole
-        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waits_since = self.runs_since = time.monotonic()
         self.used = 0.0
         self.stop: Callable[[], None] | None = None
@@ -50,6 +52,15 @@ class Turn:
         self.stop = self.go = None
 
 
+class First(NamedTuple):
+    """The first of a line. `turn` is None for a cell that has not begun; `since` by `time.monotonic`."""
+
+    step: int
+    since: float
+    whole: bool
+    turn: Turn | None = None
+
+
 class Turns:
     """At most `usual` cells run at once; those that only wait do not count, unless `strict`.
 
@@ -59,30 +70,25 @@ class Turns:
     def __init__(self, usual: int, *, strict: bool, ample: Callable[[], bool] = lambda: True) -> None:
         self._usual, self._strict, self._ample = usual, strict, ample
         self._running: list[Turn] = []
-        self._lines: dict[tuple[bool, int], deque[Turn]] = {
-            (whole, step): deque() for whole in (False, True) for step in range(len(STEPS) + 1)
-        }
+        self._new: dict[bool, Waiters[Turn]] = {whole: Waiters(self._end) for whole in (False, True)}
+        self._stopped: dict[int, deque[Turn]] = {step: deque() for step in range(len(STEPS) + 1)}
         self._given = 0
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def waiting(self) -> int:
         """Cells that wait for their turn, the first or another."""
-        return sum(map(len, self._lines.values()))
+        return sum(len(queue) for queue in (*self._new.values(), *self._stopped.values()))
 
     @asynccontextmanager
     async def turn(self, *, whole: bool = False) -> AsyncIterator[Turn]:
-        turn = Turn(self, whole=whole)
-        self._queue(turn)
+        begun = self._new[whole].join()
+        self._fill()
+        turn = await begun
         try:
-            await turn.begun
             yield turn
         finally:
-            turn.keep_running()
-            for place in (self._line(turn), self._running):
-                if turn in place:
-                    place.remove(turn)
-            self._fill()
+            self._end(turn)
 
     def rest(self, turn: Turn, *, idle: bool) -> None:
         if self._strict or turn in self._line(turn):
@@ -94,11 +100,13 @@ class Turns:
             self._run(turn)
 
     def _line(self, turn: Turn) -> deque[Turn]:
-        return self._lines[turn.whole, _step(turn.used)]
+        return self._stopped[_step(turn.used)]
 
-    def _queue(self, turn: Turn) -> None:
-        turn.waits_since = time.monotonic()
-        self._line(turn).append(turn)
+    def _end(self, turn: Turn) -> None:
+        turn.keep_running()
+        for place in (self._line(turn), self._running):
+            if turn in place:
+                place.remove(turn)
         self._fill()
 
     def _run(self, turn: Turn) -> None:
@@ -110,32 +118,33 @@ class Turns:
         turn.used += time.monotonic() - turn.runs_since
 
     def _fill(self) -> None:
-        while (turn := self._next(len(self._running))) is not None:
-            self._give(turn)
-        if self._timer is None and any(self._lines.values()):
+        while (first := self._next(len(self._running))) is not None:
+            self._give(first)
+        if self._timer is None and (any(self._new.values()) or any(self._stopped.values())):
             self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
 
-    def _give(self, turn: Turn) -> None:
+    def _give(self, first: First) -> None:
         self._given += 1
-        self._line(turn).remove(turn)
-        self._run(turn)
-        if not turn.begun.done():
-            turn.begun.set_result(None)
-        elif turn.go is not None:
-            turn.go()
+        if first.turn is None:
+            turn = Turn(self, whole=first.whole)
+            self._run(turn)
+            self._new[first.whole].hand(turn)
+            return
+        self._line(first.turn).remove(first.turn)
+        self._run(first.turn)
+        if first.turn.go is not None:
+            first.turn.go()
 
-    def _next(self, running: int) -> Turn | None:
+    def _next(self, running: int) -> First | None:
         """Whose turn it is while `running` others run; None where there is no room or nobody waits."""
         # One more cell may run beside programs, which nobody can stop.
         programs = sum(turn.whole for turn in self._running) >= self._usual and not self._strict
-        first = [
-            line[0]
-            for (whole, _), line in self._lines.items()
-            if line and running < self._usual + (programs and not whole)
-        ]
+        first = [First(0, line.since, whole) for whole, line in self._new.items() if line]
+        first += [First(step, line[0].waits_since, False, line[0]) for step, line in self._stopped.items() if line]
+        first = [line for line in first if running < self._usual + (programs and not line.whole)]
         if len(first) > 1 and (self._given % OLDEST_EVERY == OLDEST_EVERY - 1 or not self._ample()):
-            return min(first, key=lambda turn: turn.waits_since)
-        return min(first, key=lambda turn: (_step(turn.used), turn.waits_since), default=None)
+            return min(first, key=lambda waiter: waiter.since)
+        return min(first, key=lambda waiter: (waiter.step, waiter.since), default=None)
 
     def _tick(self) -> None:
         self._timer = None
@@ -146,13 +155,17 @@ class Turns:
             longest.stop()
             self._leave(longest)
             self._give(following)
-            self._queue(longest)
+            longest.waits_since = time.monotonic()
+            self._line(longest).append(longest)
+            self._fill()
         self._fill()
 
     def _longest(self) -> Turn | None:
         """Of those that can be stopped for one that has run for less: the one that has run longest."""
         now = time.monotonic()
-        least = min((step for (_, step), line in self._lines.items() if line), default=len(STEPS))
+        least = min((step for step, line in self._stopped.items() if line), default=len(STEPS))
+        if any(self._new.values()):
+            least = 0
         found = [
             (turn.used + now - turn.runs_since, turn)
             for turn in self._running

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.aio import backoff
-from newskills.base.errors import ConfigError, FatalToolError, ModelError, ToolError
+from newskills.base.errors import ConfigError, FatalToolError, HttpError, ToolError
 from newskills.base.http.client import HttpClient
 from newskills.base.http.connection import HttpResponse
 from newskills.base.http.proxy import proxy_for
@@ -179,7 +179,7 @@ class WebSearch(ToolProvider):
             wait, why = backoff(tries, cap=LONGEST_PAUSE), ""
             try:
                 response = await client.post(path, body, self._config.timeout)
-            except ModelError as error:
+            except HttpError as error:
                 why = error.message
             else:
                 if response.status == 200:

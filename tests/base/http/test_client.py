@@ -16,7 +16,7 @@ from newskills.base import aio
 from newskills.base.errors import (
     ConfigError,
     ConnectError,
-    ModelNotFoundError,
+    RedirectError,
     RequestTimeoutError,
     TransportError,
 )
@@ -310,7 +310,7 @@ def test_redirects_are_refused_by_name() -> None:
         moved = response(b"", "301 Moved", "Location: https://elsewhere/v1\r\n")
         async with loopback(always(moved)) as place:
             client = HttpClient(place.url)
-            with pytest.raises(ModelNotFoundError, match="https://elsewhere/v1"):
+            with pytest.raises(RedirectError, match="https://elsewhere/v1"):
                 await client.post("/", b"", 5)
             await client.close()
 

@@ -13,9 +13,14 @@ INTEGERS = st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
+def packed_field(number, values):
+    """Varints without a tag of their own: what follows the tag of a field of one."""
+    return bytes_field(number, b"".join(number_field(1, value)[1:] for value in values))
+
+
 def tensor(values, dtype, kind, shape=None):
     array = np.array(values, dtype)
-    shaped = protobuf.packed_field(4, shape or [len(values)])
+    shaped = packed_field(4, shape or [len(values)])
     return bytes_field(1, array.tobytes()) + number_field(3, kind) + shaped
 
 
@@ -52,7 +57,7 @@ def test_numbers_come_back(number, value):
 
 @given(values=st.lists(INTEGERS), single=st.booleans())
 def test_repeated_numbers_come_back_packed_or_not(values, single):
-    message = b"".join(number_field(4, value) for value in values) if single else protobuf.packed_field(4, values)
+    message = b"".join(number_field(4, value) for value in values) if single else packed_field(4, values)
     assert [value for one in protobuf.fields(message) for value in one.integers()] == values
 
 
@@ -83,7 +88,7 @@ def test_sparse_tensors_are_spread_out():
     )
     one = datum(
         [1, 2, 3],
-        {"target_tokens": bytes_field(2, sparse) + number_field(3, 2) + protobuf.packed_field(4, [3, 1])},
+        {"target_tokens": bytes_field(2, sparse) + number_field(3, 2) + packed_field(4, [3, 1])},
     )
     assert wire.read_pass(request(one)).data == (Datum(tokens=[1, 2, 3], targets=[5, 0, 6]),)
 
@@ -120,9 +125,7 @@ def test_damaged_requests_are_read_or_refused_with_a_sentence(at, byte, length):
 )
 def test_sparse_tensors_that_cannot_be(sparse, shape):
     parts = b"".join(bytes_field(at, np.array(part, "<i8").tobytes()) for at, part in enumerate(sparse, 1))
-    one = datum(
-        [1], {"target_tokens": bytes_field(2, parts) + number_field(3, 2) + protobuf.packed_field(4, shape)}
-    )
+    one = datum([1], {"target_tokens": bytes_field(2, parts) + number_field(3, 2) + packed_field(4, shape)})
     with pytest.raises(DataError, match="no sparse tensor"):
         wire.read_pass(request(one))
 

@@ -12,12 +12,12 @@ import contextlib
 import errno
 import socket
 import ssl
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import cast
 from urllib.parse import urlsplit
 
-from newskills.base.errors import ConfigError, ConnectError, ModelNotFoundError, TransportError
+from newskills.base.aio import Waiters
+from newskills.base.errors import ConfigError, ConnectError, RedirectError, TransportError
 from newskills.base.http.connection import (
     Connection,
     Headers,
@@ -43,8 +43,8 @@ class HttpClient:
 
     Belongs to the event loop of its first request. `proxy` as found by `proxy.proxy_for`; `tls` replaces the
     system's certificate store; `connect_to` is where to connect instead of the URL's host (a tunnel).
-    Errors: TransportError, RequestTimeoutError, ModelNotFoundError for a redirect. They speak of a model's endpoint:
-    a room that talks to something else says so itself, with the `message` of what it caught.
+    Errors: TransportError, RequestTimeoutError, RedirectError. They know nothing of what the server serves: who does,
+    says so, with the `message` of what it caught.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class HttpClient:
         self._idle: list[Connection] = []
         self._live: set[Connection] = set()
         self._slots = 0
-        self._waiters: deque[asyncio.Future[Connection | None]] = deque()
+        self._waiters: Waiters[Connection | None] = Waiters(self._give_back)
         self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
         self._lookup: asyncio.Task[list[tuple[str, int]] | OSError] | None = None
 
@@ -139,11 +139,11 @@ class HttpClient:
     def _refuse_redirect(self, status: int, headers: Headers) -> None:
         if 300 <= status < 400:
             target = find_header(headers, "location") or "nowhere"
-            raise ModelNotFoundError(
-                f"{self.base_url} does not serve the API: it redirects ({status}) to {target}, and redirects are "
-                "not followed, since the key would travel along.",
-                hint="Set ++server.base_url to the final address.",
+            raise RedirectError(
+                f"{self.base_url} redirects ({status}) to {target}, and redirects are not followed, since the key "
+                "would travel along.",
                 status=status,
+                target=target,
             )
 
     async def _acquire(self) -> Connection:
@@ -152,26 +152,19 @@ class HttpClient:
                 return connection
             self._slots -= 1
         if self._slots >= self._limit:
-            waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            try:
-                handed = await waiter
-            except asyncio.CancelledError:
-                self._give_back(waiter)
-                raise
+            handed = await self._waiters.join()
             if handed is not None and not handed.closed:
                 return handed
         else:
             self._slots += 1
         return await self._connect_in_slot()
 
-    def _give_back(self, waiter: asyncio.Future[Connection | None]) -> None:
-        if waiter.done() and not waiter.cancelled():
-            handed = waiter.result()
-            if handed is None:
-                self._free_slot()
-            else:
-                self._release(handed)
+    def _give_back(self, handed: Connection | None) -> None:
+        """`handed`: a connection, or (None) the slot for a new one."""
+        if handed is None:
+            self._free_slot()
+        else:
+            self._release(handed)
 
     async def _replace(self, stale: Connection) -> Connection:
         """A new connection in the place of `stale`, which keeps its slot until the new one stands."""
@@ -189,21 +182,12 @@ class HttpClient:
     def _release(self, connection: Connection) -> None:
         if connection.closed:
             self._free_slot()
-            return
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(connection)
-                return
-        self._idle.append(connection)
+        elif not self._waiters.hand(connection):
+            self._idle.append(connection)
 
     def _free_slot(self) -> None:
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-        self._slots -= 1
+        if not self._waiters.hand(None):
+            self._slots -= 1
 
     def _lost(self, connection: Connection) -> None:
         self._live.discard(connection)
@@ -362,9 +346,7 @@ def split_url(url: str) -> tuple[str, str, int, str]:
     """(scheme, host, port, path prefix). Raises ConfigError; the message never repeats a password."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise ConfigError(
-            "The base URL holds a user name or password.", hint="Pass the key by ++server.api_key_env_var instead."
-        )
+        raise ConfigError("The base URL holds a user name or password.")
     try:
         port = parts.port
     except ValueError as error:
@@ -400,9 +382,7 @@ def _watch(transport: asyncio.BaseTransport) -> None:
 
 def _connect_failure(where: str, error: OSError) -> str:
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        return (
-            f"Cannot connect to {where}: too many open files; raise `ulimit -n` or lower max_concurrent_requests."
-        )
+        return f"Cannot connect to {where}: too many open files; raise `ulimit -n` or send fewer requests at once."
     if isinstance(error, socket.gaierror):
         return f"Cannot connect to {where}: the host name is not known ({error.strerror})."
     return f"Cannot connect to {where}: {error.strerror or error}."

@@ -15,7 +15,7 @@ from typing import Any
 
 import httptools
 
-from newskills.base.errors import ModelError, RequestTimeoutError, TransportError
+from newskills.base.errors import HttpError, RequestTimeoutError, TransportError
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -51,7 +51,7 @@ class StreamedResponse:
         self._connection = connection
         self._chunks: deque[bytes] = deque()
         self._waiting = 0
-        self._error: ModelError | None = None
+        self._error: HttpError | None = None
         self._wake: asyncio.Future[None] | None = None
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -106,7 +106,7 @@ class StreamedResponse:
             self._connection.pause()
         self._notify()
 
-    def finish(self, error: ModelError | None = None) -> None:
+    def finish(self, error: HttpError | None = None) -> None:
         self.complete, self._error = error is None, error
         self._notify()
 
@@ -140,7 +140,7 @@ class Connection(asyncio.Protocol):
         self._headed = False
 
     def send(self, data: bytes, timeout: float) -> asyncio.Future[HttpResponse]:
-        """Writes a whole request; the future ends with the response or a ModelError within `timeout` seconds."""
+        """Writes a whole request; the future ends with the response or a HttpError within `timeout` seconds."""
         self._reply = reply = self._loop.create_future()
         self._start(data, timeout)
         return reply
@@ -265,7 +265,7 @@ class Connection(asyncio.Protocol):
         else:
             self._break(TransportError(f"{self._where} closed the connection without a reply{why}."))
 
-    def _break(self, error: ModelError) -> None:
+    def _break(self, error: HttpError) -> None:
         self.abort()
         pending = (self._reply, self._head)
         self._reply = self._head = None

@@ -11,7 +11,6 @@ from newskills.config.fields import leaves
 from newskills.pipelines.own_command.options import RunCmdOptions
 
 ALIASES = {"cmd": "command"}
-POSITIONAL = {"positional": True}
 
 
 class RunCommand(Command[RunCmdOptions], frozen=True, kw_only=True):

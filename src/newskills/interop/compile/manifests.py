@@ -68,7 +68,7 @@ def _manifest(root: Path, named: str, key: str) -> Row:
 def _newest(folder: Path, version: str) -> str:
     """Name of the version's folder; of the newest one where none, or `latest`, is asked for."""
     if version and version != "latest":
-        number = _VERSION.version(version)
+        number = _VERSION.match(version)
         return f"v{number[1]}" if number else Path(version).name
     latest = folder / "latest"
     if latest.is_file():

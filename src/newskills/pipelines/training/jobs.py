@@ -34,7 +34,7 @@ from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import ClusterPaths, hardware
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env
-from newskills.pipelines.training.options import RayOptions, RewardServiceOptions, TrainingOptions
+from newskills.pipelines.training.options import RayOptions, RewardServices, TrainingOptions
 from newskills.prompts.renderer import load_prompt
 from newskills.recipes.training import context_of
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
@@ -305,18 +305,7 @@ def _parameters(model: str, paths: ClusterPaths) -> float:
     return float(match[1]) * 1e9 if match else 0.0
 
 
-def beside_of(options: TrainingOptions) -> RewardServiceOptions:
-    """What runs beside the trainer, by those of its options that say so."""
-    return RewardServiceOptions(
-        **{
-            name: getattr(options, name)
-            for name in RewardServiceOptions.__struct_fields__
-            if hasattr(options, name)
-        }
-    )
-
-
-def judges_of(options: RewardServiceOptions) -> list[ServerScript]:
+def judges_of(options: RewardServices) -> list[ServerScript]:
     """The servers to start. Raises ConfigError."""
     if options.server_address is not None or not options.server_gpus:
         if options.server_model is not None and options.server_address is None:
@@ -337,7 +326,7 @@ def judges_of(options: RewardServiceOptions) -> list[ServerScript]:
     ]
 
 
-def sandbox_of(options: RewardServiceOptions, placement: TrainingOptions) -> SandboxScript | None:
+def sandbox_of(options: RewardServices, placement: TrainingOptions) -> SandboxScript | None:
     if not options.with_sandbox:
         return None
     overrides_given = options.sandbox_env_overrides
@@ -346,7 +335,7 @@ def sandbox_of(options: RewardServiceOptions, placement: TrainingOptions) -> San
 
 
 def with_others(
-    group: CommandGroup, script: InsideScript, options: RewardServiceOptions, placement: TrainingOptions
+    group: CommandGroup, script: InsideScript, options: RewardServices, placement: TrainingOptions
 ) -> list[CommandGroup]:
     """`group` with the sandbox in it, and each judge in a group of its own."""
     groups = [group]

@@ -29,7 +29,6 @@ from newskills.pipelines.training.jobs import (
     InsideScript,
     TrainingPlacement,
     backend_of,
-    beside_of,
     judges_of,
     number,
     one_blank,
@@ -37,7 +36,7 @@ from newskills.pipelines.training.jobs import (
     with_others,
 )
 from newskills.pipelines.training.nemo_rl_options import GrpoNemoRlOptions as GrpoOptions
-from newskills.pipelines.training.options import NemoRlOptions
+from newskills.pipelines.training.options import NemoRlOptions, reward_services
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.common import FINAL, STEPS, TrainerRun, step_range, steps_of
 from newskills.train.pipelines.formats import GRPO, SFT, DataFileFacts
@@ -218,7 +217,7 @@ def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], gro
         files[PROMPT] = one_blank(options.prompt_config)
     words += [f"++{key}={value}" for key, value in parsed.overrides.items()]
     checked = [path for path in (training.training_data, training.validation_data) if path is not None]
-    others = beside_of(options)
+    services = reward_services(options)
     script = InsideScript(
         words,
         options=[
@@ -232,16 +231,16 @@ def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], gro
         ray=nemo_rl.RAY_RESOURCES,
         template=options.ray_template,
         env=_profiled(options),
-        judges=judges_of(others),
-        judge_address=others.server_address,
-        judge_model=others.server_model,
-        sandbox=sandbox_of(others, options),
+        judges=judges_of(services),
+        judge_address=services.server_address,
+        judge_model=services.server_model,
+        sandbox=sandbox_of(services, options),
         port=0,
         installation_command=options.installation_command,
     )
     command = Command(script, container=ground.container(CONTAINER), name=MAIN)
     group = ground.group(command, ground.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
-    groups = with_others(group, script, others, options)
+    groups = with_others(group, script, services, options)
     outputs = [trained.output_dir, *checked, *([trained.model] if trained.model.startswith("/") else [])]
     name = "sft" if training.algorithm == "sft" else "grpo"
     made = (trained.output_dir,)

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar, cast
 
-from msgspec import Meta, Struct
+from msgspec import NODEFAULT, Struct, defstruct, field
+from msgspec.structs import fields
 
 from newskills.pipelines.options import AtLeastOne, PlacementOptions, doc
 from newskills.train.pipelines.nemo_rl import ROOT
@@ -80,33 +81,47 @@ class NemoRlOptions(RayOptions, frozen=True, kw_only=True):
     )
 
 
-JudgeModel = Annotated[str | None, doc("name or path of the judge", JUDGES)]
-JudgeAddress = Annotated[str | None, doc("a judge that runs", JUDGES)]
-JudgeType = Annotated[str | None, doc("engine: vllm, sglang, trtllm, …", JUDGES)]
-JudgeGpus = Annotated[int | None, doc("GPUs per node of each server", JUDGES)]
-JudgeNodes = Annotated[int, Meta(ge=1, description="nodes of each server", extra=JUDGES)]
-JudgeCount = Annotated[int, Meta(ge=1, description="servers, independent of each other", extra=JUDGES)]
-JudgeArgs = Annotated[str, doc("further arguments of the engine, as they are", JUDGES)]
-JudgeEntrypoint = Annotated[str | None, doc("other start command of the engine", JUDGES)]
-JudgeContainer = Annotated[str | None, doc("container image of the servers", JUDGES)]
-WithSandbox = Annotated[bool, doc("a sandbox beside the trainer", TRAINING)]
-SandboxOverrides = Annotated[list[str], doc("KEY=VALUE of the sandbox's own settings", TRAINING)]
 PromptConfig = Annotated[
     str, doc("prompt for rows {problem, expected_answer}: the one that evaluations use", TRAINING)
 ]
 
 
-class RewardServiceOptions(Struct, frozen=True, kw_only=True):
-    """What runs beside a trainer. The options of those that reinforce have the same names."""
+class RewardServices(Struct, frozen=True, kw_only=True):
+    """What runs beside a trainer and helps to reward: options of all that train by rewards."""
 
-    server_model: JudgeModel = None
-    server_address: JudgeAddress = None
-    server_type: JudgeType = None
-    server_gpus: JudgeGpus = None
-    server_nodes: JudgeNodes = 1
-    n_servers: JudgeCount = 1
-    server_args: JudgeArgs = ""
-    server_entrypoint: JudgeEntrypoint = None
-    server_container: JudgeContainer = None
-    with_sandbox: WithSandbox = False
-    sandbox_env_overrides: SandboxOverrides = []
+    server_model: Annotated[str | None, doc("name or path of the judge", JUDGES)] = None
+    server_address: Annotated[str | None, doc("a judge that runs", JUDGES)] = None
+    server_type: Annotated[str | None, doc("engine: vllm, sglang, trtllm, …", JUDGES)] = None
+    server_gpus: Annotated[int | None, doc("GPUs per node of each server", JUDGES)] = None
+    server_nodes: Annotated[AtLeastOne, doc("nodes of each server", JUDGES)] = 1
+    n_servers: Annotated[AtLeastOne, doc("servers, independent of each other", JUDGES)] = 1
+    server_args: Annotated[str, doc("further arguments of the engine, as they are", JUDGES)] = ""
+    server_entrypoint: Annotated[str | None, doc("other start command of the engine", JUDGES)] = None
+    server_container: Annotated[str | None, doc("container image of the servers", JUDGES)] = None
+    with_sandbox: Annotated[bool, doc("a sandbox beside the trainer", TRAINING)] = False
+    sandbox_env_overrides: Annotated[list[str], doc("KEY=VALUE of the sandbox's own settings", TRAINING)] = []
+
+
+OptionsT = TypeVar("OptionsT", bound=TrainingOptions)
+
+
+def with_reward_services(options: type[OptionsT]) -> type[OptionsT]:
+    """A class of the same name that has the fields of `RewardServices`, too: structs have one parent only."""
+    given = [
+        (
+            entry.name,
+            entry.type,
+            entry.default if entry.default_factory is NODEFAULT else field(default_factory=list),
+        )
+        for entry in fields(RewardServices)
+    ]
+    name, module = options.__name__, options.__module__
+    namespace = {"__doc__": options.__doc__}
+    made = defstruct(name, given, bases=(options,), module=module, namespace=namespace, frozen=True, kw_only=True)
+    return cast("type[OptionsT]", made)
+
+
+def reward_services(options: TrainingOptions) -> RewardServices:
+    """What `options` say of them; nothing where their class has none of these fields."""
+    given = {name: getattr(options, name) for name in RewardServices.__struct_fields__ if hasattr(options, name)}
+    return RewardServices(**given)

@@ -20,13 +20,13 @@ from newskills.pipelines.training.jobs import (
     InsideScript,
     TrainingPlacement,
     backend_of,
-    beside_of,
     judges_of,
     number,
     one_blank,
     sandbox_of,
     with_others,
 )
+from newskills.pipelines.training.options import reward_services
 from newskills.pipelines.training.verl_options import PpoVerlOptions
 from newskills.train.pipelines import verl
 from newskills.train.pipelines.common import FINAL, TrainerRun
@@ -102,7 +102,7 @@ def _training(
         config_dir=options.verl_config_dir,
         config_name=options.verl_config_name,
     )
-    others = beside_of(options)
+    services = reward_services(options)
     if trained.save_by is not None:
         steps.append(f"--deadline={trained.save_by}")
     script = InsideScript(
@@ -111,10 +111,10 @@ def _training(
         nodes=trained.nodes,
         ray="",
         template=options.ray_template,
-        judges=judges_of(others),
-        judge_address=others.server_address,
-        judge_model=others.server_model,
-        sandbox=sandbox_of(others, options),
+        judges=judges_of(services),
+        judge_address=services.server_address,
+        judge_model=services.server_model,
+        sandbox=sandbox_of(services, options),
         port=0,
         installation_command=options.installation_command,
     )
@@ -142,7 +142,7 @@ def _add(
     outputs += [trained.model] if trained.model.startswith("/") else []
     return plan.add(
         "ppo",
-        with_others(group, script, beside_of(options), options),
+        with_others(group, script, reward_services(options), options),
         files={PROMPT: one_blank(options.prompt_config)} if training.graded else {},
         outputs=tuple(outputs),
         makes=(trained.output_dir,),

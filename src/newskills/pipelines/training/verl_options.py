@@ -9,23 +9,14 @@ from newskills.pipelines.options import doc
 from newskills.pipelines.training.options import (
     MODEL,
     TRAINING,
-    JudgeAddress,
-    JudgeArgs,
-    JudgeContainer,
-    JudgeCount,
-    JudgeEntrypoint,
-    JudgeGpus,
-    JudgeModel,
-    JudgeNodes,
-    JudgeType,
     PromptConfig,
     RayOptions,
-    SandboxOverrides,
-    WithSandbox,
+    with_reward_services,
 )
 from newskills.train.pipelines.verl import MODULE
 
 
+@with_reward_services
 class PpoVerlOptions(RayOptions, frozen=True, kw_only=True):
     model: Annotated[str, doc("model to start from: a Hugging Face folder or name")]
     prompt_data: Annotated[
@@ -45,14 +36,3 @@ class PpoVerlOptions(RayOptions, frozen=True, kw_only=True):
     convert_last_ckpt_to_hf: Annotated[bool, doc("make a Hugging Face folder of the last checkpoint", MODEL)] = (
         True
     )
-    server_model: JudgeModel = None
-    server_address: JudgeAddress = None
-    server_type: JudgeType = None
-    server_gpus: JudgeGpus = None
-    server_nodes: JudgeNodes = 1
-    n_servers: JudgeCount = 1
-    server_args: JudgeArgs = ""
-    server_entrypoint: JudgeEntrypoint = None
-    server_container: JudgeContainer = None
-    with_sandbox: WithSandbox = False
-    sandbox_env_overrides: SandboxOverrides = []  # noqa: RUF012 - copied

@@ -28,8 +28,7 @@ from newskills.base.errors import (
     ConnectError,
     ContentFilterError,
     ContextLimitError,
-    ModelError,
-    ModelNotFoundError,
+    HttpError,
     NewskillsError,
     RateLimitError,
     RequestTimeoutError,
@@ -38,6 +37,7 @@ from newskills.base.errors import (
 )
 from newskills.base.protocols import Model
 from newskills.base.records import CONTENT_FILTER, Message, Reply, Request
+from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.load import Load
 from newskills.run.engine.progress import SlowRequests, duration
 from newskills.run.engine.supervision import SharedLimit
@@ -118,12 +118,12 @@ class Endpoint:
         self._last_success = self._last_reply = self._newest_answered = 0.0
         self._streak = 0
         self._refused = 0
-        self._trouble: ModelError | None = None
+        self._trouble: HttpError | None = None
         self._trouble_since = 0.0
         self._patience: asyncio.TimerHandle | None = None
         self._outage: asyncio.Task[None] | None = None
         self._recovered = 0.0
-        self._check: asyncio.Task[ModelError | None] | None = None
+        self._check: asyncio.Task[HttpError | None] | None = None
         self._check_began = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._pause_until = 0.0
@@ -144,7 +144,7 @@ class Endpoint:
         return self._waits.slow()
 
     async def complete(self, request: Request) -> Reply:
-        """Raises the ModelError family once the request is given up; cancelled when the run stops."""
+        """Raises the HttpError family once the request is given up; cancelled when the run stops."""
         pending = PendingRequest(request)
         while True:
             outcome = await self._try(pending)
@@ -183,7 +183,7 @@ class Endpoint:
             await asyncio.wait(tasks)
         await self.model.close()
 
-    async def _try(self, pending: PendingRequest) -> Reply | ModelError:
+    async def _try(self, pending: PendingRequest) -> Reply | HttpError:
         """The reply, or what may be retried. Raises what may not."""
         await self._gate.acquire()
         try:
@@ -204,7 +204,7 @@ class Endpoint:
         except ConfigError as error:
             self._stop(error)
             raise
-        except ModelError as error:
+        except HttpError as error:
             self._failed(error, pending)
             return error
         finally:
@@ -242,7 +242,7 @@ class Endpoint:
             self._patience.cancel()
             self._patience = None
 
-    def _failed(self, error: ModelError, pending: PendingRequest) -> None:
+    def _failed(self, error: HttpError, pending: PendingRequest) -> None:
         """Adapts to a failure. Raises `error` if retrying is pointless."""
         started = pending.started
         if isinstance(error, AuthError | ModelNotFoundError):
@@ -270,7 +270,7 @@ class Endpoint:
         if self._streak >= min(STREAK, max(1, self._gate.active)) and not busy:
             self._open_breaker()
 
-    async def _weigh(self, error: ModelError, failed_at: float) -> None:
+    async def _weigh(self, error: HttpError, failed_at: float) -> None:
         """Of a refused key, account or model: raises it as the request's own fault, or as the end of the run.
 
         Returns where the endpoint as a whole is in trouble: a router that is being set up anew knows no model.
@@ -296,7 +296,7 @@ class Endpoint:
         self._proven = True
         raise BadRequestError(f"{error.said} Other requests are answered.", status=error.status)
 
-    async def _checked(self, since: float) -> ModelError | None:
+    async def _checked(self, since: float) -> HttpError | None:
         """What a good request sent after `since` met: one for all that ask."""
         while (check := self._check) is None or self._check_began < since:
             if check is not None and not check.done():
@@ -307,7 +307,7 @@ class Endpoint:
         await asyncio.wait([check])
         return check.result()
 
-    def _count_refusal(self, error: ModelError) -> None:
+    def _count_refusal(self, error: HttpError) -> None:
         """The first requests are all refused: it is the set-up, not the rows."""
         if self._proven or (self.policy.soft_fail and isinstance(error, ContextLimitError)):
             return
@@ -324,14 +324,14 @@ class Endpoint:
             self.fatal = error
             self._on_fatal(error)
 
-    def _excused(self, error: ModelError) -> bool:
+    def _excused(self, error: HttpError) -> bool:
         """Whether a failed try says nothing about its request: it met a limit of the endpoint."""
         if isinstance(error, RateLimitError):
             return True
         lately = time.monotonic() - self._last_reply < 10 * self.policy.first_delay
         return error.status == 503 and self._load.limited and lately
 
-    def _delay(self, error: ModelError, tries: int) -> float:
+    def _delay(self, error: HttpError, tries: int) -> float:
         """Seconds until the next try. At a limit the gate is what slows down."""
         quick, longest = QUICK * self.policy.first_delay, self.policy.longest_delay
         if isinstance(error, RateLimitError) or error.status == 503:
@@ -355,7 +355,7 @@ class Endpoint:
         if not stopped and self._outage is None and time.monotonic() >= self._pause_until:
             self._gate.open()
 
-    def _in_trouble(self, error: ModelError, started: float) -> None:
+    def _in_trouble(self, error: HttpError, started: float) -> None:
         """From here on patience runs; a connection that never stood has failed since it was asked for."""
         now = time.monotonic()
         if self._trouble is None:
@@ -388,9 +388,9 @@ class Endpoint:
         else:
             self._spawn(self._last_chance(self._trouble))
 
-    async def _last_chance(self, error: ModelError) -> None:
+    async def _last_chance(self, error: HttpError) -> None:
         """Requests that take long may be under way while others are refused: only silence ends the run."""
-        met: ModelError | None = error
+        met: HttpError | None = error
         try:
             async with asyncio.timeout(LAST_PROBE):
                 met = await self._probe()
@@ -401,7 +401,7 @@ class Endpoint:
         elif self._trouble is not None:
             self._give_up(met)
 
-    def _give_up(self, error: ModelError) -> None:
+    def _give_up(self, error: HttpError) -> None:
         waited = time.monotonic() - self._trouble_since
         if isinstance(error, ConnectError) and error.certificate:
             self._stop(error)
@@ -448,14 +448,14 @@ class Endpoint:
             self._outage = None
             self._reopen()
 
-    async def _probe(self) -> ModelError | None:
+    async def _probe(self) -> HttpError | None:
         """None if the endpoint is alive: it answers a request above suspicion, or refuses it as it is."""
         request = self._good or _greeting(self._asked)
         inference = msgspec.structs.replace(request.inference, tokens_to_generate=1, timeout=60.0)
         probe = msgspec.structs.replace(request, inference=inference)
         try:
             await self.model.complete(probe)
-        except ModelError as error:
+        except HttpError as error:
             if error.retryable or error.status is None or isinstance(error, AuthError | ModelNotFoundError):
                 return error
         else:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from newskills.base import aio
-from newskills.base.errors import AuthError, DataError, ModelNotFoundError, StorageError
+from newskills.base.errors import AuthError, DataError, StorageError
 from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
+from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.loop import Engine
 from newskills.run.engine.preflight import PreparedUnit, first_request, prepare

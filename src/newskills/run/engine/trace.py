@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from newskills.base.errors import ModelError
+from newskills.base.errors import HttpError
 from newskills.base.records import Reply, Request
 from newskills.models.config import without_keys
 
@@ -37,10 +37,10 @@ class Trace:
             f"\n{_cut(reply.text)}{calls}",
         )
 
-    def retried(self, request: Request, error: ModelError, wait: float) -> None:
+    def retried(self, request: Request, error: HttpError, wait: float) -> None:
         self._write(request, f"failed: {type(error).__name__}: {error} Tried again in {wait:.2f} s.")
 
-    def refused(self, request: Request, error: ModelError) -> None:
+    def refused(self, request: Request, error: HttpError) -> None:
         self._write(request, f"given up: {type(error).__name__}: {error}")
 
     def _write(self, request: Request, text: str) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, DataError, ModelError
+from newskills.base.errors import ConfigError, DataError, HttpError
 from newskills.base.http.client import HttpClient
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Number, Row
@@ -62,7 +62,7 @@ def batch(records: Iterable[Row], model: str, config: Row) -> Row:
 
 
 async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> Row:
-    """What the service answered. Raises ConfigError without a key, ModelError for a refusal or no answer."""
+    """What the service answered. Raises ConfigError without a key, HttpError for a refusal or no answer."""
     key = service.key or environ.get(KEY_VARIABLE, "").strip()
     if not key:
         raise ConfigError(f"The service of CritPt asks for a key, and {KEY_VARIABLE} is not set.")
@@ -75,13 +75,13 @@ async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> 
         await client.close()
     if response.status != 200:
         text = response.body[:300].decode(errors="replace")
-        raise ModelError(f"The service of CritPt refused ({response.status}): {text}", status=response.status)
+        raise HttpError(f"The service of CritPt refused ({response.status}): {text}", status=response.status)
     try:
         answer: Any = msgspec.json.decode(response.body)
     except msgspec.DecodeError as error:
-        raise ModelError(f"The service of CritPt answered with no JSON: {error}.") from error
+        raise HttpError(f"The service of CritPt answered with no JSON: {error}.") from error
     if not isinstance(answer, dict) or not isinstance(answer.get("accuracy"), int | float):
-        raise ModelError("The service of CritPt told no accuracy.")
+        raise HttpError("The service of CritPt told no accuracy.")
     return answer
 
 

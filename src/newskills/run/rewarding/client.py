@@ -21,7 +21,7 @@ from newskills.base.errors import (
     ConfigError,
     DataError,
     GraderError,
-    ModelError,
+    HttpError,
     NewskillsError,
     TransportError,
 )
@@ -115,7 +115,7 @@ class RewardClient:
                 response = await self._http.post(PATH, body, self._options.timeout)
             except TransportError as error:
                 why, wait = error.message, 0.0
-            except ModelError as error:
+            except HttpError as error:
                 raise self._lost(error.message) from error
             else:
                 if response.status not in AGAIN:

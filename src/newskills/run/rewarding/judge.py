@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from newskills.base.aio import backoff, guarded
-from newskills.base.errors import ModelError
+from newskills.base.errors import HttpError
 from newskills.base.records import Failure, Reply, Request, Row
 from newskills.prompts.renderer import load_prompt
 from newskills.run.engine.build import RunBuilder
@@ -79,7 +79,7 @@ class RewardJudge:
         for attempt in range(1, self._config.tries):
             try:
                 return await self._model.complete(request)
-            except ModelError as error:
+            except HttpError as error:
                 if not error.retryable:
                     raise
                 await asyncio.sleep(backoff(attempt))

@@ -68,7 +68,7 @@ def judge(task: dict[str, Any]) -> dict[str, Any]:
     space["__file__"] = "answer.py"
     try:
         exec(compile(task["code"], "answer.py", "exec", dont_inherit=True), space)  # noqa: S102 - it is here for it
-    except BaseException as error:  # noqa: BLE001 - whatever the code raises
+    except BaseException as error:  # noqa: BLE001 - whatever the code raises is its verdict
         return _verdict("load", error, 0)
     defined = {name: id(value) for name, value in space.items()}
     try:
@@ -76,7 +76,7 @@ def judge(task: dict[str, Any]) -> dict[str, Any]:
         if task["script"]:
             return {"kind": "passed", "text": "", "ran": 0}
         return _run(space, {name for name, original in defined.items() if id(space.get(name)) == original})
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001 - whatever the tests raise, and the code that they call
         return _verdict("exception", error, 0)
 
 

@@ -43,10 +43,6 @@ def number(value: int | Fraction) -> Node:
     return Node("num", value=Fraction(value))
 
 
-ZERO = number(0)
-ONE = number(1)
-
-
 def walk(node: Node) -> Iterator[Node]:
     stack = [node]
     while stack:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from newskills.base.errors import DataError
 
@@ -118,10 +118,6 @@ def bytes_field(number: int, value: bytes) -> bytes:
 def entry_field(number: int, key: str, value: bytes) -> bytes:
     """An entry of a map; `value` is its encoded field 2."""
     return bytes_field(number, bytes_field(1, key.encode()) + value)
-
-
-def packed_field(number: int, values: Iterable[int]) -> bytes:
-    return bytes_field(number, b"".join(_encoded(value & ((1 << 64) - 1)) for value in values))
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
