@@ -31,7 +31,7 @@ def command_help(
     )
     parts = [f"usage: ns {command} {words} [options]{' [++key=value …]' if config else ''}".replace("  ", " ")]
     parts += ["", *textwrap.wrap(summary, width)]
-    for title, group in _groups(known):
+    for title, group in by_group(known):
         parts += ["", f"{title}:", *_rows([(_flag(leaf), leaf) for leaf in group], width)]
     general = [("  --help, -h", "show this page"), ("  --explain", "show where each value comes from, and stop")]
     parts += ["", "general:", *(f"{flag:<34}{text}" for flag, text in general)]
@@ -43,7 +43,8 @@ def command_help(
     return "\n".join(parts) + "\n"
 
 
-def _groups(known: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
+def by_group(known: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
+    """Title → options, in the order of the help page."""
     groups: dict[str, list[Leaf]] = {}
     for leaf in known:
         groups.setdefault(leaf.extra.get("group", OWN), []).append(leaf)
