@@ -60,7 +60,10 @@ def list_benchmarks(category: str | None = None) -> list[Entry]:
 
 
 def list_all(category: str | None = None) -> list[Entry]:
-    """The same with the groups, whose entries have `members`; the category `group` is all of those."""
+    """The same with the groups, whose entries have `members`; the category `group` is all of those.
+
+    Raises UnknownNameError for a category that is not there.
+    """
     found = list(entries())
     if category is None:
         return found

@@ -102,7 +102,10 @@ def make(folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
 
 
 def make_family(family: Family, folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
-    """`make` for any family of tasks."""
+    """`make` for any family of tasks.
+
+    Raises DataError for tasks whose material is not there; the others are written.
+    """
     listed = {"tasks": given["tasks"].split(",")} if isinstance(given.get("tasks"), str) else {}
     options = read_config(RulerOptions, {**given, **listed}, f"options of {family.name}")
     names = _checked(options, family)

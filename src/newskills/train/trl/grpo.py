@@ -85,7 +85,10 @@ class _Rewards:
 
 
 def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
-    """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`."""
+    """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`.
+
+    Raises DataError without problems, ConfigError for lengths that do not fit the model.
+    """
     if not problems:
         raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
     settings, folder = task.settings, task.folder

@@ -28,7 +28,10 @@ class _Trainer(Mended, SFTTrainer):  # type: ignore[misc]
 
 
 def sft(task: Task, examples: Sequence[Datum], config: SftConfig) -> bool:
-    """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`."""
+    """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`.
+
+    Raises DataError where there is nothing to train on.
+    """
     if not examples:
         raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
     settings, folder = task.settings, task.folder
