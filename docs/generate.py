@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what is made from the code: a page for each command and each benchmark, and the types of the Python API.
+"""Writes what is made from the code: pages of commands and benchmarks, types and public modules of the Python API.
 
 python docs/generate.py            writes them
 python docs/generate.py --check    exits 1 and names the files that are not current
@@ -8,8 +8,10 @@ python docs/generate.py --check    exits 1 and names the files that are not curr
 from __future__ import annotations
 
 import sys
+from itertools import dropwhile
 from pathlib import Path
 
+from newskills._api.public import HEAD, table
 from newskills._api.stub import stub
 from newskills.benchmarks.pages import pages as benchmark_pages
 from newskills.commands.loading import load
@@ -18,6 +20,7 @@ from newskills.commands.table import GROUPS, overview, shown
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 STUB = ROOT / "src" / "newskills" / "_api" / "__init__.pyi"
+PYTHON = DOCS / "python.md"
 
 
 def command_pages() -> dict[str, str]:
@@ -37,9 +40,17 @@ def command_pages() -> dict[str, str]:
     return found
 
 
+def python_page() -> str:
+    """The page of the Python API as it is, with the table of public modules as it should be."""
+    before, head, rest = PYTHON.read_text(encoding="utf-8").partition("\n".join(HEAD) + "\n")
+    assert head, f"{PYTHON} has no table of public modules"
+    after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))
+    return f"{before}{table()}{''.join(after)}"
+
+
 def main(argv: list[str]) -> int:
     pages = command_pages() | {f"benchmarks/{name}": text for name, text in benchmark_pages().items()}
-    files = {DOCS / name: text for name, text in pages.items()} | {STUB: stub()}
+    files = {DOCS / name: text for name, text in pages.items()} | {STUB: stub(), PYTHON: python_page()}
     stale = [path for path, text in files.items() if _read(path) != text]
     pages_there = [path for folder in ("commands", "benchmarks") for path in (DOCS / folder).rglob("*.md")]
     orphans = [path for path in pages_there if path not in files]
