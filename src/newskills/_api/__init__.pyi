@@ -1217,7 +1217,7 @@ def prepare_data(
     **further_options: object,
 ) -> Experiment | None:
     """Fetch benchmark data, check it, and lay it out as <data_dir>/<name>/<split>.jsonl with a record of
-    where it came from. Needs no other set-up. With --cluster a job does it there. Benchmarks may have
+    where it came from. Needs no other set-up. With `cluster` a job does it there. Benchmarks may have
     options of their own: ns prepare_data NAME --help shows them.
 
     `ns prepare_data` as a function.
@@ -1386,7 +1386,7 @@ def retrieve_similar(
     dry_run: bool = False,
 ) -> None:
     """Find the most similar problems of one data set for each problem of another, by the words that they
-    share (TF-IDF) or, with --model, by meaning (embeddings). A model then says which are the same: ns
+    share (TF-IDF) or, with `model`, by meaning (embeddings). A model then says which are the same: ns
     generate --generation_type=check_contamination.
 
     `ns retrieve_similar` as a function.
@@ -1651,7 +1651,7 @@ def run_cmd(
     sandbox_container: str | None = None,
 ) -> Experiment | None:
     """Run a command of your own as a job: here in the foreground, on a cluster in the queue. A model
-    server (--model, --server_type, --server_gpus) and a sandbox (--with_sandbox) run beside it if asked
+    server (`model`, `server_type`, `server_gpus`) and a sandbox (`with_sandbox`) run beside it if asked
     for; the command finds them in NEMO_SKILLS_SERVER_ADDRESS, NEMO_SKILLS_OPENAI_BASE_URL,
     NEMO_SKILLS_OPENAI_MODEL, NEMO_SKILLS_SANDBOX_HOST and NEMO_SKILLS_SANDBOX_PORT.
 
@@ -2048,7 +2048,7 @@ def summarize_results(
     remote_tar_dir: str | None = None,
 ) -> Union[Summary, Any]:
     """Print the tables of a results folder and write metrics.json: pass@k, averages, majority, intervals.
-    Reads results of earlier runs and of the reference system; generates nothing. With a --cluster that
+    Reads results of earlier runs and of the reference system; generates nothing. With a `cluster` that
     is reached by ssh, the records are fetched, and metrics.json is written there.
 
     `ns summarize_results` as a function.

@@ -38,7 +38,6 @@ TEXTS = {
 }
 """Options that are a text on the command line, JSON or with commas → what Python may give as well."""
 
-CONTEXT = Parameter("ctx", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Arguments | None")
 FURTHER = "further_options"
 """Name of the keywords that only the command itself can judge."""
 
@@ -52,18 +51,30 @@ RAISES = (
 )
 
 
+class Annotation(str):
+    """A type as `inspect.signature` shows it: without the quotes of a text."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+CONTEXT = Parameter(
+    "ctx", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Annotation("Arguments | None")
+)
+
+
 def signature(function: Function, command: Command[Any]) -> Signature:
     """Keyword-only options, required ones first, with types as texts and the defaults of the command line."""
-    return Signature([*_parameters(command)], return_annotation=function.annotation)
+    return Signature([*_parameters(command)], return_annotation=Annotation(function.annotation))
 
 
 def _parameters(command: Command[Any]) -> Iterator[Parameter]:
     yield CONTEXT
     for leaf in _ordered(command):
         default = Parameter.empty if leaf.required else () if leaf.default == [] else leaf.default
-        yield Parameter(leaf.path, Parameter.KEYWORD_ONLY, default=default, annotation=type_of(leaf))
+        yield Parameter(leaf.path, Parameter.KEYWORD_ONLY, default=default, annotation=Annotation(type_of(leaf)))
     if command.more_help:
-        yield Parameter(FURTHER, Parameter.VAR_KEYWORD, annotation="object")
+        yield Parameter(FURTHER, Parameter.VAR_KEYWORD, annotation=Annotation("object"))
 
 
 def _ordered(command: Command[Any]) -> list[Leaf]:
@@ -104,7 +115,13 @@ def docstring(function: Function, command: Command[Any]) -> str:
     """In the form of Google's guide, which editors show as such: summary, Args, Returns, Raises."""
     known = leaves(command.options)
     names = f"`ns {shown(command.name)}` as a function."
-    parts = [_wrapped(command.summary), "", _wrapped(f"{names} {function.note}".strip()), "", "Args:"]
+    parts = [
+        _wrapped(_in_python(command.summary, known)),
+        "",
+        _wrapped(f"{names} {function.note}".strip()),
+        "",
+        "Args:",
+    ]
     parts.append(_entry("ctx", _context(command)))
     parts += [_entry(leaf.path, _meaning(leaf, known)) for leaf in _ordered(command)]
     if command.more_help:
@@ -126,14 +143,16 @@ def _context(command: Command[Any]) -> str:
 
 
 def _meaning(leaf: Leaf, known: dict[str, Leaf]) -> str:
-    def in_python(match: re.Match[str]) -> str:
-        return f"`{match[1]}`" if match[1] in known else match[0]
-
-    text = re.sub(r"(?<![\w-])--(\w+)", in_python, leaf.description)
+    text = _in_python(leaf.description, known)
     if leaf.required:
         return f"{text} (required)"
     unset = leaf.default is None or leaf.default is False or leaf.default in ("", [])
     return text if unset else f"{text} (default {leaf.default!r})"
+
+
+def _in_python(text: str, known: dict[str, Leaf]) -> str:
+    """`text` with options as the arguments that they are here."""
+    return re.sub(r"(?<![\w-])--(\w+)", lambda match: f"`{match[1]}`" if match[1] in known else match[0], text)
 
 
 def _result(function: Function) -> str:
