@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the pages that are made from the code: one per command, one per benchmark.
+"""Writes what is made from the code: pages of commands and benchmarks, types and public modules of the Python API.
 
 python docs/generate.py            writes them
-python docs/generate.py --check    exits 1 and names the pages that are not current
+python docs/generate.py --check    exits 1 and names the files that are not current
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import dropwhile
 from pathlib import Path
 
+from newskills._api.public import HEAD, table
+from newskills._api.stub import stub
 from newskills.benchmarks.pages import pages as benchmark_pages
 from newskills.commands.loading import load
 from newskills.commands.table import GROUPS, overview, shown
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+STUB = ROOT / "src" / "newskills" / "_api" / "__init__.pyi"
+PYTHON = DOCS / "python.md"
 
 
 def command_pages() -> dict[str, str]:
@@ -34,19 +40,27 @@ def command_pages() -> dict[str, str]:
     return found
 
 
+def python_page() -> str:
+    """The page of the Python API as it is, with the table of public modules as it should be."""
+    before, head, rest = PYTHON.read_text(encoding="utf-8").partition("\n".join(HEAD) + "\n")
+    assert head, f"{PYTHON} has no table of public modules"
+    after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))
+    return f"{before}{table()}{''.join(after)}"
+
+
 def main(argv: list[str]) -> int:
     pages = command_pages() | {f"benchmarks/{name}": text for name, text in benchmark_pages().items()}
-    stale = [name for name, text in pages.items() if _read(DOCS / name) != text]
-    made = {DOCS / name for name in pages}
-    orphans = [p for folder in ("commands", "benchmarks") for p in (DOCS / folder).rglob("*.md") if p not in made]
+    files = {DOCS / name: text for name, text in pages.items()} | {STUB: stub(), PYTHON: python_page()}
+    stale = [path for path, text in files.items() if _read(path) != text]
+    pages_there = [path for folder in ("commands", "benchmarks") for path in (DOCS / folder).rglob("*.md")]
+    orphans = [path for path in pages_there if path not in files]
     if "--check" in argv:
-        for name in [*stale, *(str(p.relative_to(DOCS)) for p in orphans)]:
-            print(f"docs/{name} is not current; run: python docs/generate.py", file=sys.stderr)
+        for path in [*stale, *orphans]:
+            print(f"{path.relative_to(ROOT)} is not current; run: python docs/generate.py", file=sys.stderr)
         return 1 if stale or orphans else 0
-    for name in stale:
-        path = DOCS / name
+    for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(pages[name], encoding="utf-8")
+        path.write_text(files[path], encoding="utf-8")
     for path in orphans:
         path.unlink()
     return 0

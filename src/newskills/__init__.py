@@ -9,6 +9,7 @@ from newskills._version import __version__
 
 if TYPE_CHECKING:
     from newskills._api import (
+        Arguments,
         average_checkpoints,
         compute_metrics,
         convert,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         ppo_verl,
         prepare_data,
         prepare_training_data,
+        profile_evaluate,
         retrieve_similar,
         robust_eval,
         run_cmd,
@@ -33,41 +35,63 @@ if TYPE_CHECKING:
         train_megatron_lm,
         wrap_arguments,
     )
+    from newskills.base.records import Report
     from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
+    from newskills.launch.experiments import Experiment
     from newskills.launch.scripts.clients import EvalScript, GenerationClientScript, SummarizeScript
     from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
     from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
     from newskills.launch.scripts.unit_clients import EvalClientScript
+    from newskills.run.evaluate import Evaluation
+    from newskills.run.planning.spec import RunResult
+    from newskills.run.reporting.robustness import RobustnessSummary
+    from newskills.run.reporting.summarize import Summary
+    from newskills.train.data.card import Card
 
-PIPELINES = {
-    "BaseJobScript": "scripts.script",
-    "Command": "declarative",
-    "CommandGroup": "declarative",
-    "EvalClientScript": "scripts.unit_clients",
-    "EvalScript": "scripts.clients",
-    "GenerationClientScript": "scripts.clients",
-    "HardwareConfig": "declarative",
-    "NemoGymRolloutsScript": "scripts.gym_clients",
-    "Pipeline": "declarative",
-    "SandboxScript": "scripts.script",
-    "ServerScript": "scripts.script",
-    "SummarizeScript": "scripts.clients",
+OBJECTS = {
+    "BaseJobScript": "newskills.launch.scripts.script",
+    "Card": "newskills.train.data.card",
+    "Command": "newskills.launch.declarative",
+    "CommandGroup": "newskills.launch.declarative",
+    "EvalClientScript": "newskills.launch.scripts.unit_clients",
+    "EvalScript": "newskills.launch.scripts.clients",
+    "Evaluation": "newskills.run.evaluate",
+    "Experiment": "newskills.launch.experiments",
+    "GenerationClientScript": "newskills.launch.scripts.clients",
+    "HardwareConfig": "newskills.launch.declarative",
+    "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
+    "Pipeline": "newskills.launch.declarative",
+    "Report": "newskills.base.records",
+    "RobustnessSummary": "newskills.run.reporting.robustness",
+    "RunResult": "newskills.run.planning.spec",
+    "SandboxScript": "newskills.launch.scripts.script",
+    "ServerScript": "newskills.launch.scripts.script",
+    "SummarizeScript": "newskills.launch.scripts.clients",
+    "Summary": "newskills.run.reporting.summarize",
 }
-"""Objects that pipelines are made of → the module of `newskills.launch` that has them."""
+"""What pipelines are made of, and what functions return → the module that has it."""
 
 __all__ = [
+    "Arguments",
     "BaseJobScript",
+    "Card",
     "Command",
     "CommandGroup",
     "EvalClientScript",
     "EvalScript",
+    "Evaluation",
+    "Experiment",
     "GenerationClientScript",
     "HardwareConfig",
     "NemoGymRolloutsScript",
     "Pipeline",
+    "Report",
+    "RobustnessSummary",
+    "RunResult",
     "SandboxScript",
     "ServerScript",
     "SummarizeScript",
+    "Summary",
     "__version__",
     "average_checkpoints",
     "compute_metrics",
@@ -82,6 +106,7 @@ __all__ = [
     "ppo_verl",
     "prepare_data",
     "prepare_training_data",
+    "profile_evaluate",
     "retrieve_similar",
     "robust_eval",
     "run_cmd",
@@ -95,16 +120,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in PIPELINES:
-        from importlib import import_module
+if not TYPE_CHECKING:  # with it a checker would take any name for one of ours
 
-        return getattr(import_module(f"newskills.launch.{PIPELINES[name]}"), name)
-    if name in __all__:
-        from newskills import _api
+    def __getattr__(name: str) -> Any:
+        if name in OBJECTS:
+            from importlib import import_module
 
-        return getattr(_api, name)
-    raise AttributeError(f"module 'newskills' has no attribute '{name}'")
+            return getattr(import_module(OBJECTS[name]), name)
+        if name in __all__:
+            from newskills import _api
+
+            return getattr(_api, name)
+        raise AttributeError(f"module 'newskills' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

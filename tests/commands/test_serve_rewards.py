@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tests.server import Answer, Script
 
 from newskills.base.errors import AuthError, DataError, GraderError, NewskillsError
 from newskills.commands.serve.serve_rewards import COMMAND
-from newskills.run.rewarding.client import ClientOptions, RewardClient, compute_score, trl_reward
+from newskills.rewards import ClientOptions, RewardClient, compute_score, trl_reward
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.sandbox.config import SandboxConfig
 
@@ -176,6 +177,13 @@ def test_a_reward_function_of_verl(served):
         "acc": 0.0,
         "unscored": 1.0,
     }
+
+
+def test_the_name_of_the_first_release_still_works():
+    """verl imports what its configuration calls `pkg://newskills.run.reward_client`."""
+    former, lasting = import_module("newskills.run.reward_client"), import_module("newskills.rewards")
+    assert former.compute_score is compute_score
+    assert former.__all__ == lasting.__all__
 
 
 def test_a_client_without_a_server_says_so():

@@ -77,7 +77,10 @@ class Registry:
 
 
 def load_attr(spec: str, kind: str = "object") -> Any:
-    """`package.module::attr` or `path/to/file.py::attr` → the attribute."""
+    """`package.module::attr` or `path/to/file.py::attr` → the attribute.
+
+    Raises UnknownNameError, and as `load_module`.
+    """
     where, _, attr = spec.partition("::")
     module = load_module(where, kind)
     if not hasattr(module, attr):

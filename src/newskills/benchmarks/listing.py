@@ -60,7 +60,10 @@ def list_benchmarks(category: str | None = None) -> list[CatalogEntry]:
 
 
 def list_all(category: str | None = None) -> list[CatalogEntry]:
-    """The same with the groups, whose entries have `members`; the category `group` is all of those."""
+    """The same with the groups, whose entries have `members`; the category `group` is all of those.
+
+    Raises UnknownNameError for a category that is not there.
+    """
     listed = list(entries())
     if category is None:
         return listed

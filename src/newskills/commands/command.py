@@ -82,6 +82,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         return None
 
     def check(self, parsed: Parsed[O]) -> None:
+        """Raises ConfigError for `++` keys where the command takes none."""
         if parsed.overrides and self.config is None and not self.any_keys:
             key = next(iter(parsed.overrides))
             raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.config.fields import Leaf, alternatives, leaves
-from newskills.config.values import Text, convert
+from newskills.config.values import Text, convert, is_sequence
 
 S = TypeVar("S", bound=Struct)
 _OVERRIDE = re.compile(r"\+{0,2}[A-Za-z_][\w.\-/@]*=", re.ASCII)
@@ -65,6 +65,7 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
     done = {}
     for name, value in values.items():
         leaf = leaves_by_name[name]
+        value = list(value) if is_sequence(value) else value
         texts = value if isinstance(value, list) else [value]
         if leaf.is_list and all(isinstance(text, Text) for text in texts):
             done[name] = _list_value([str(text) for text in texts], leaf)
@@ -237,7 +238,7 @@ def _as_text(value: Any, leaf: Leaf) -> Any:
     kinds = alternatives(leaf.type)
     if str not in kinds or len([kind for kind in kinds if kind is not type(None)]) > 1:
         return value
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return ",".join(str(item) for item in value)
     return msgspec.json.encode(value).decode() if isinstance(value, dict) else value
 

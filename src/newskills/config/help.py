@@ -33,7 +33,7 @@ def command_help(
     )
     parts = [f"usage: ns {command} {words} [options]{' [++key=value …]' if config else ''}".replace("  ", " ")]
     parts += ["", *textwrap.wrap(summary, width)]
-    for title, group in _groups(leaves_shown):
+    for title, group in by_group(leaves_shown):
         parts += ["", f"{title}:", *_rows([(_flag(leaf), leaf) for leaf in group], width)]
     general = [("  --help, -h", "show this page"), ("  --explain", "show where each value comes from, and stop")]
     parts += ["", "general:", *(f"{flag:<34}{text}" for flag, text in general)]
@@ -45,7 +45,8 @@ def command_help(
     return "\n".join(parts) + "\n"
 
 
-def _groups(all_leaves: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
+def by_group(all_leaves: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
+    """Title → options, in the order of the help page."""
     groups: dict[str, list[Leaf]] = {}
     for leaf in all_leaves:
         groups.setdefault(leaf.extra.get("group", OWN), []).append(leaf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -38,6 +38,11 @@ def convert(value: Any, leaf: Leaf, shown: str) -> Any:
             raise ConfigError(f"{shown}: this is not one of the choices{suggest(value, choices)}") from error
         reason = _PLACE.sub("", str(error)).replace("`", "'")
         raise ConfigError(f"{shown}: {_lower_first(reason)} (type {leaf.type_name}).") from error
+
+
+def is_sequence(value: Any) -> bool:
+    """Several values, rather than one: a list, a tuple, a range; never a text."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def check_finite(value: Any, shown: str) -> None:

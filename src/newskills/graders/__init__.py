@@ -94,6 +94,7 @@ class FunctionGrader:
         self._function = function
 
     def grade(self, record: Row) -> Score:
+        """Raises ConfigError where the function gives anything but a Score."""
         score = self._function(record)
         if not isinstance(score, Score):
             raise ConfigError(f"Grader '{self.name}' gave {type(score).__name__}, not a Score.")

@@ -72,6 +72,7 @@ class ReasoningGymGrader:
         return [] if gold is None else [f"<think>Let me see.</think>\nSo it is\n{gold}\n"]
 
     def grade(self, record: Row) -> Score:
+        """Scores by the task's own scorer. Raises DataError for a record without the metadata of reasoning-gym."""
         metadata = record.get("metadata")
         task = record.get("source_dataset") or (
             metadata.get("source_dataset") if isinstance(metadata, dict) else None

@@ -12,7 +12,10 @@ from newskills.graders import executes, make_grader
 
 
 def make(config: Row) -> Callable[[Row], Score]:
-    """The grading function of the grader `config["name"]` with the settings `config["config"]`."""
+    """The grading function of the grader `config["name"]` with the settings `config["config"]`.
+
+    Raises ConfigError for a grader that runs code, UnknownNameError.
+    """
     grader = make_grader(config["name"], config["config"])
     if executes(grader):
         raise ConfigError(f"Grader '{config['name']}' runs code; a worker process cannot do that for it.")

@@ -165,7 +165,10 @@ def framework_text() -> str:
 
 
 def evaluations() -> list[Row]:
-    """One entry per task: the benchmarks and groups by category, then those of the other harness."""
+    """One entry per task: the benchmarks and groups by category, then those of the other harness.
+
+    Raises ConfigError where two tasks would have one name.
+    """
     entries_by_name = {entry.name: entry for entry in list_all()}
     made: dict[str, Row] = {}
     for name, entry in entries_by_name.items():

@@ -140,9 +140,10 @@ class ExperimentRecords:
             yield self._read(name, stamp)
 
     def find(self, what: str) -> Experiment:
-        """By name, id, or a beginning of a name that only one has. Raises UnknownNameError.
+        """By name, id, or a beginning of a name that only one has.
 
         A name means the latest experiment of which jobs were submitted, so that a failed attempt hides nothing.
+        Raises UnknownNameError, ConfigError (several have that beginning, or it is no name).
         """
         name, _, stamp = what.partition("/")
         if not is_file_name(name):

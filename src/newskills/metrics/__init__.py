@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scores → numbers with intervals, by name.
 
-Add a metric: a class derived from `metrics.base.ScoreMetric` (or with the methods of `base.protocols.Metric`), and
-a row in `METRICS` (or the entry point `newskills.metrics` of another distribution, or `module::Class` on use).
+Add a metric: a class derived from `metrics.counting.base.ScoreMetric` (or with the methods of
+`base.protocols.Metric`), and a row in `METRICS` (or the entry point `newskills.metrics` of another distribution, or
+`module::Class` on use).
 """
 
 from __future__ import annotations

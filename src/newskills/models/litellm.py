@@ -38,6 +38,7 @@ class LiteLLMModel:
             raise ConfigError("litellm is not used for streaming.", hint="Set ++inference.stream=false.")
 
     async def complete(self, request: Request) -> Reply:
+        """Raises RequestTimeoutError, TransportError, and ModelError of the kind that the status means."""
         openai: Any = importlib.import_module("openai")
         self.check(request.inference)
         started = time.time()

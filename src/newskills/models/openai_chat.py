@@ -92,6 +92,10 @@ def model_names(body: bytes, address: str) -> list[str]:
 
 
 def reply_of(completion: Completion, endpoint: Endpoint) -> Reply:
+    """A server's answer as a Reply.
+
+    Raises ServerError (no choice, a broken one), or the ModelError that it holds.
+    """
     error = completion.error
     choice = completion.choices[0] if completion.choices else None
     if choice is not None:

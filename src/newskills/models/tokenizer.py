@@ -125,6 +125,7 @@ class ServerTokenizer:
         return self._tokens(self._ask("/tokenize", body))
 
     def decode(self, ids: Sequence[int]) -> str:
+        """Raises ServerError for an answer without a text, ModelError where the server cannot be asked."""
         answer = self._ask("/detokenize", {"model": self.name, "tokens": list(ids)})
         for name in ("content", "prompt", "text"):
             if isinstance(text := answer.get(name), str):
@@ -132,6 +133,7 @@ class ServerTokenizer:
         raise ServerError(f"{self._endpoint.address}/detokenize answered without a text.", status=200)
 
     def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
+        """The prompt of `messages` by the server's chat template. Raises as `decode`: ServerError, ModelError."""
         body: Row = {"messages": list(messages)}
         if tools := template_kwargs.pop("tools", None):
             body["tools"] = tools

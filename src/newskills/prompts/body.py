@@ -28,6 +28,7 @@ class FewShotText:
     """
 
     def __init__(self, source: ConfigSource, tags: CodeTags, provider: ExampleProvider | None) -> None:
+        """Raises ConfigError for examples that no template shows, or that no set gives; UnknownNameError (set)."""
         config = source.config.few_shot_examples
         self._sets = ExampleSets(config, source.place("few_shot_examples.template"), tags, provider)
         self._choice: Template | None = None

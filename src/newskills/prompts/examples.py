@@ -58,6 +58,10 @@ class ExampleSets:
         return text
 
     def render(self, rows: Sequence[Row], what: str) -> str:
+        """The examples as the prompt shows them; `what` names them.
+
+        Raises ConfigError for a field that they lack.
+        """
         if not rows:
             return ""
         try:

@@ -30,7 +30,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def check_servers(spec: RunSpec) -> None:
-    """Refuses servers of this machine that are gone: a server that was started for a run ends with it."""
+    """Refuses servers of this machine that are gone: a server that was started for a run ends with it.
+
+    Raises ConfigError.
+    """
     servers = [server for unit in spec.units for server in (unit.config.server, *unit.config.models.values())]
     for url in dict.fromkeys(server.base_url for server in servers):
         address = urlsplit(url or "")

@@ -78,7 +78,7 @@ class Turns:
     @property
     def waiting(self) -> int:
         """Cells that wait for their turn, the first or another."""
-        return sum(len(queue) for queue in (*self._new.values(), *self._stopped.values()))
+        return sum(map(len, self._new.values())) + sum(map(len, self._stopped.values()))
 
     @asynccontextmanager
     async def turn(self, *, whole: bool = False) -> AsyncIterator[Turn]:

@@ -178,7 +178,10 @@ class Zygote:
         return f" ({lines[-1]})" if lines else ""
 
     async def spawn(self, message: dict[str, Any], groups: Sequence[int] = ()) -> Channel:
-        """A new session's channel, not yet `ready`. `groups`: descriptors of control groups that it enters."""
+        """A new session's channel, not yet `ready`. `groups`: descriptors of control groups that it enters.
+
+        Raises SandboxError where the sandbox is gone.
+        """
         self._numbers += 1
         number = self._numbers
         near, far = socket.socketpair()

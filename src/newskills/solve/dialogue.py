@@ -26,6 +26,7 @@ def continued(request: Request, text: str, shown: str, reasoning: str | None = N
 
     Text endpoint: both go to the end of the prompt. Chat: they become the assistant's turn (or the end of one that
     the prompt has begun), and a short user turn asks to go on, which every chat template and server takes.
+    Raises ConfigError for a prompt of token ids.
     """
     if request.messages is None:
         if not isinstance(request.prompt, str):

@@ -85,6 +85,7 @@ class McpTool(ToolProvider):
         self._deaths = 0
 
     async def specs(self) -> Sequence[ToolSpec]:
+        """Raises ConfigError for a setting that names a tool which the server lacks, FatalToolError (no server)."""
         tools = await self._request(_all_tools)
         config, names = self._config, [tool.name for tool in tools]
         for name in (*(config.enabled_tools or ()), *config.disabled_tools, *config.hide_args, *config.arguments):
@@ -100,6 +101,10 @@ class McpTool(ToolProvider):
         ]
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
+        """The result as a text.
+
+        Raises ToolError where the tool says that it failed, FatalToolError (no server).
+        """
         hidden = self._hidden(name)
         visible_arguments = {key: value for key, value in arguments.items() if key not in hidden}
         visible_arguments |= self._config.arguments.get(name, {})

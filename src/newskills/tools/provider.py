@@ -80,6 +80,7 @@ class FunctionTool(ToolProvider):
         return [ToolSpec(name=self._function.__name__, description=described, input_schema=flat)]
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
+        """Texts as they are, other results as JSON. Raises ToolError for arguments that do not fit."""
         try:
             struct = msgspec.convert(arguments, self._arguments)
         except msgspec.ValidationError as error:

@@ -79,6 +79,7 @@ class PythonTool(ToolProvider):
         return [ToolSpec(name=NAME, description=description, input_schema=schema)]
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
+        """What the cell shows. Raises ConfigError where there is no sandbox, SandboxError where it fails."""
         if self._sandbox is None:
             raise ConfigError("The python tool needs a sandbox.", hint="Add --with_sandbox.")
         if request_id not in self._notebooks:

@@ -102,7 +102,10 @@ def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
 
 
 def make_family(family: Family, folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
-    """`make` for any family of tasks."""
+    """`make` for any family of tasks.
+
+    Raises DataError for tasks whose material is not there; the others are written.
+    """
     listed = {"tasks": options_given["tasks"].split(",")} if isinstance(options_given.get("tasks"), str) else {}
     options = read_config(RulerOptions, {**options_given, **listed}, f"options of {family.name}")
     names = _checked(options, family)

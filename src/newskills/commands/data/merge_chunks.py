@@ -35,6 +35,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
+    """Returns the exit code.
+
+    Raises ConfigError where the merged file exists, DataError for chunks that do not fit.
+    """
     options = parsed.options
     merged = Path(options.merged)
     chunks = [Path(chunk) for chunk in options.chunks] or chunk_files(merged)

@@ -36,6 +36,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
+    """Returns the exit code.
+
+    Raises ConfigError where a verdict would be overwritten, DataError (rows), ModelError (service).
+    """
     options = parsed.options
     source, target = Path(options.input_file), Path(options.output_file)
     if options.dry_run:

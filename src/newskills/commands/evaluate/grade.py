@@ -41,6 +41,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
+    """Returns 1 where more samples were lost than `--accept_lost` allows.
+
+    Raises DataError (rows), ConfigError, GraderError.
+    """
     options = parsed.options
     values = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
     config = {key: value for key, value in values.items() if not key.startswith(SANDBOX)}

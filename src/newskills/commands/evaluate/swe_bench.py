@@ -60,6 +60,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
+    """Returns the exit code. Raises ConfigError for options that are missing, DataError for rows and reports."""
     options = parsed.options
     if options.output_file is None:
         raise ConfigError("Where to? Give --output_file.")

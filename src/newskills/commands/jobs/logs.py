@@ -40,6 +40,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def result(parsed: Parsed[Options]) -> None:
+    """For Python: raises NewskillsError where the jobs have failed."""
     if code := run(parsed):
         raise NewskillsError(f"The jobs of '{parsed.options.name}' ended with exit code {code}.")
 

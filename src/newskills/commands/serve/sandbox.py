@@ -117,6 +117,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def result(parsed: Parsed[Options]) -> None:
+    """For Python: raises NewskillsError where code cannot be isolated on this machine."""
     if run(parsed):
         raise NewskillsError("Code cannot be isolated on this machine.")
 

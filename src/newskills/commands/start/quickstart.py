@@ -51,6 +51,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
+    """Returns the exit code. Raises ConfigError where the embedded model is not installed."""
     options = parsed.options
     if missing := [module for module in NEEDS if find_spec(module) is None]:
         raise ConfigError(

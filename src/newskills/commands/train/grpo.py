@@ -111,6 +111,7 @@ class GrpoKeys(StepKeys, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
+    """Returns the exit code. Raises ConfigError (keys, packages), DataError (rows, overlap), TrainingError."""
     options = parsed.options
     keys = keys_of(GrpoKeys, parsed)
     if keys is None:

@@ -62,6 +62,7 @@ class CodeGrader(ABC):
         return {}
 
     async def grade(self, record: Row, kit: Kit) -> Score:
+        """Runs the answer's code. Raises SandboxError where there is no sandbox."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run the code in.")
         extracted = self.extract(record)

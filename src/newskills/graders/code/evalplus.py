@@ -53,6 +53,10 @@ class EvalPlusGrader:
         return [] if gold is None else [f"Here is the function.\n\n{gold}\n\nIt passes `assert 1 < 2`."]
 
     async def grade(self, record: Row, kit: Kit) -> Score:
+        """Runs the answer's function against the suites of the record.
+
+        Raises SandboxError where there is no sandbox.
+        """
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run the tests in.")
         extracted = extract_code(str(record.get("generation") or ""))

@@ -72,6 +72,7 @@ class LeanProofGrader:
         self._stamp = f"{self.name}@{self.version}"
 
     async def grade(self, record: Row, kit: Kit) -> Score:
+        """Lets Lean check the answer's proof. Raises SandboxError where there is no sandbox."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
         try:

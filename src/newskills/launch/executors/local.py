@@ -77,6 +77,7 @@ class Containers(Processes):
         return super().prepare(job)
 
     def texts(self, job: Job, folder: JobFolder) -> dict[str, str]:
+        """With the script that ends containers. Raises ConfigError where the job has a file of that name."""
         texts = super().texts(job, folder)
         if self._containers(job):
             if CLEAN_UP in texts:

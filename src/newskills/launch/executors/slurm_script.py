@@ -247,7 +247,10 @@ def _mount(source: str, target: str) -> str:
 
 
 def log_pattern(path: str) -> str:
-    """`path` as it is, in a file name in which sbatch replaces % by something."""
+    """`path` as it is, in a file name in which sbatch replaces % by something.
+
+    Raises ConfigError for a backslash in it.
+    """
     if "\\" in path:
         raise ConfigError(f"Slurm cannot write logs to '{path}': its path has a backslash in it.")
     return path.replace("%", "%%")

@@ -107,6 +107,10 @@ class RemoteMachine:
         return lines[0].strip() if lines else ""
 
     def put(self, source: Path, target: str) -> CopyResult:
+        """Copies a file or folder of this machine.
+
+        Raises DataError (no such source), StorageError, RemoteError.
+        """
         if not source.exists():
             raise DataError(f"There is no {source} to copy.")
         parent = target if source.is_dir() else os.path.dirname(target)
@@ -117,6 +121,10 @@ class RemoteMachine:
         return self._rsync(f"{source}{ending}", f"{self._place}:{target}{ending}")
 
     def get(self, source: str, target: Path) -> CopyResult:
+        """Copies a file or folder of that machine.
+
+        Raises DataError (no such source), StorageError, RemoteError.
+        """
         kind = self.run(["bash", "-c", "if [[ -d $1 ]]; then echo folder; else [[ -e $1 ]]; fi", "bash", source])
         if kind.code != 0:
             raise DataError(f"There is no {source} on {self.name}.")
@@ -136,6 +144,10 @@ class RemoteMachine:
         return self._rsync(f"{self._place}:{folder}/", f"{target}/", ["--prune-empty-dirs", *filters])
 
     def write(self, texts: Mapping[str, str], folder: str) -> None:
+        """Writes `texts` (path below `folder` → contents) through one connection.
+
+        Raises StorageError, RemoteError.
+        """
         there = _quote(folder)
         process = self.converse(f"mkdir -p -- {there} && exec tar -xzf - --no-same-owner -C {there}")
         errors = process.communicate(_archive(texts))[0].decode(errors="replace")

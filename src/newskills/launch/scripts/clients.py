@@ -126,6 +126,7 @@ class GenerationClientScript(ModelClientScript):
         return tuple(path for path in places if path and path.startswith("/"))
 
     def words(self, context: Context) -> list[Word]:
+        """The words of `ns generate`. Raises ConfigError for `chunk_id` without `num_chunks`, and the reverse."""
         if (self.chunk_id is None) != (self.num_chunks is None):
             raise ConfigError(f"Command '{context.own}': chunk_id and num_chunks go together.")
         options = {

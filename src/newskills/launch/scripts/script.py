@@ -66,6 +66,10 @@ class Context(Struct, frozen=True, kw_only=True):
         return self.ref_by_serial(script.serial, attribute)
 
     def ref_by_serial(self, serial: int, attribute: Literal["address", "host", "port"]) -> Ref:
+        """What a script's address, host or port will be.
+
+        Raises ConfigError where no command of the job runs that script.
+        """
         if serial not in self.components:
             raise ConfigError(
                 f"Command '{self.own}' refers to a script that no command of its job runs.",

@@ -32,7 +32,10 @@ def make(spec: ServeSpec) -> ServeCommand:
 
 
 def make_data_parallel(spec: ServeSpec) -> ServeCommand:
-    """Replicas behind one address: one per node, or as many as fit where `--tensor-parallel-size` is given."""
+    """Replicas behind one address: one per node, or as many as fit where `--tensor-parallel-size` is given.
+
+    Raises ConfigError where replicas do not fill the nodes.
+    """
     if told(spec, *DATA) is not None:
         return _serve(spec, ["--data-parallel-backend", "ray"])
     gpus = max(1, spec.num_gpus)

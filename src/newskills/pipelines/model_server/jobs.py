@@ -44,6 +44,10 @@ shown=$(scontrol show node -o "$1" 2>/dev/null) && [[ $shown =~ NodeAddr=([^ ]+)
 
 
 def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
+    """Submits, follows until the server is up, returns the exit code.
+
+    Raises ConfigError (a tunnel without ssh), RemoteError.
+    """
     options = parsed.options
     if options.launch_chat_interface:
         chat_options(options.extra_chat_args)

@@ -22,6 +22,7 @@ from newskills.run.hosting.servers import serve_foreground
 
 
 def run(parsed: Parsed[StartServerOptions]) -> int:
+    """Serves until it is stopped; returns the exit code. Raises ConfigError, ServerStartError."""
     options = parsed.options
     if options.server_address:
         raise ConfigError("--server_address names a server that runs already; leave it out to start one.")
@@ -40,6 +41,7 @@ def run(parsed: Parsed[StartServerOptions]) -> int:
 
 
 def result(parsed: Parsed[StartServerOptions]) -> None:
+    """For Python: raises NewskillsError where the server ended with another code than 0."""
     if code := run(parsed):
         raise NewskillsError(f"The server ended with exit code {code}.")
 

@@ -28,7 +28,7 @@ def count_lines(path: Path) -> int:
 
 
 def count_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:
-    """The rows that `merge_chunks` would write. Raises as it does."""
+    """The rows that `merge_chunks` would write. Raises DataError as it does."""
     if not chunks:
         raise DataError(f"There are no chunks to merge into {merged}.")
     rows = sum(count_lines(chunk) for chunk in chunks)

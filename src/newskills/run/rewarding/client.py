@@ -225,7 +225,7 @@ def compute_score(
 ) -> dict[str, float]:
     """A reward function of verl: `score`, `acc` (1.0 where the answer is right), `unscored` (1.0 where it is lost).
 
-        reward.custom_reward_function.path=pkg://newskills.run.rewarding.client
+        reward.custom_reward_function.path=pkg://newskills.rewards
         reward.custom_reward_function.name=compute_score
         +reward.custom_reward_function.reward_kwargs.url=http://HOST:9060
 

@@ -137,7 +137,10 @@ class PolicyEvaluator:
 
 
 def with_programs(tags: str, executions: int, tokens: int) -> Row:
-    """Settings of an evaluation whose answers hold programs, which are run."""
+    """Settings of an evaluation whose answers hold programs, which are run.
+
+    Raises ConfigError where none may run.
+    """
     if executions < 1:
         raise ConfigError("++eval.code_executions: at least one program has to run.")
     return {

@@ -87,6 +87,7 @@ class ArenaJudgeSolver(SeveralJudgements):
     """Two games between the answer and `baseline_answer`: `gen-base`, where the answer is A, and `base-gen`."""
 
     def questions(self, row: Row) -> dict[str, Row]:
+        """The comparison in both orders. Raises DataError for a record without `baseline_answer`."""
         baseline = row.get("baseline_answer")
         if not isinstance(baseline, str) or not baseline.strip():
             raise DataError(
@@ -104,6 +105,10 @@ class TurnsJudgeSolver(SeveralJudgements):
     """One question for each turn: `conversation` is what was said before it, `answer` the answer of the turn."""
 
     def questions(self, row: Row) -> dict[str, Row]:
+        """One for each turn, with the conversation before it.
+
+        Raises DataError where turns and answers are not as many.
+        """
         turns, answers = row.get("turns") or [], row.get("turn_answers") or []
         references = row.get("turn_references") or []
         if not turns or len(answers) != len(turns):

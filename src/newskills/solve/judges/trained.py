@@ -45,6 +45,7 @@ class NearestOptionSolver(MeasureSolver):
     """The whole reply, and the options `A`, `B`, …"""
 
     def fields(self, row: Row) -> Row:
+        """Raises DataError for a record with fewer than two options."""
         options = [str(row[letter]) for letter in ascii_uppercase if letter in row]
         if len(options) < 2:
             raise DataError(f"Record {row.get('id')} has no options A, B, … to compare its answer with.")

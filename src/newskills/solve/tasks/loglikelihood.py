@@ -51,7 +51,10 @@ class LoglikelihoodSolver:
         self._wish: Row | None = None
 
     def request(self, sample: Sample) -> Request:
-        """The first of the requests; all of them are in its `solver` part."""
+        """The first of the requests; all of them are in its `solver` part.
+
+        Raises DataError where contexts and continuations are not as many.
+        """
         continuations = _texts(sample, "continuations")
         contexts = sample.row.get("context")
         several = contexts if isinstance(contexts, list) else [contexts] * len(continuations)

@@ -77,6 +77,7 @@ class SynthesisSolver(SpeechSolver):
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        """Writes the sound into a file, which the attempt names. Raises ServerError where none came."""
         reply = await ask(kit.models[MAIN], request)
         sound: Row | None = (reply.raw_message or {}).get("audio")
         if sound is None:

@@ -99,7 +99,10 @@ def copy_model(base: Path, target: Path) -> None:
 
 
 def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
-    """The mean of the weights, tensor by tensor, in float64. Raises DataError where they are not alike."""
+    """The mean of the weights, tensor by tensor, in float64.
+
+    Raises ConfigError for fewer than two folders, DataError where they are not alike.
+    """
     from safetensors.torch import load_file
 
     if len(folders) < 2:

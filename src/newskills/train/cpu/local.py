@@ -31,6 +31,10 @@ class CpuLocal(LoopTrainer):
         self._base, self._settings = base, settings
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
+        """Writes the model with its adapter merged to `target`.
+
+        Raises TrainingError where no checkpoint was written.
+        """
         from newskills.train.convert.merge import copy_model, merge_lora
 
         if folder.last is None:

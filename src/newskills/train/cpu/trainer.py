@@ -84,6 +84,7 @@ class CpuTrainer:
     def forward_backward(
         self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
     ) -> LossOutput:
+        """Adds to the gradients. Raises TrainingError for a loss that is not finite."""
         total, logprobs = 0.0, []
         for part in self._parts(data):
             value, part_logprobs = self._pass(part, loss, config or LossConfig())
@@ -99,6 +100,10 @@ class CpuTrainer:
         return LossOutput(loss=total, logprobs=logprobs)
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
+        """One step of AdamW on clipped gradients; their norm before.
+
+        Raises TrainingError where it is not finite.
+        """
         for group in self.optimizer.param_groups:
             group["lr"], group["betas"] = adam.learning_rate, (adam.beta1, adam.beta2)
             group["eps"], group["weight_decay"] = adam.eps, adam.weight_decay
@@ -119,6 +124,10 @@ class CpuTrainer:
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
+        """`num_samples` for each prompt.
+
+        Raises ConfigError where a prompt and its answer exceed the model's context.
+        """
         longest = max(map(len, prompts)) + params.max_tokens
         if longest > (context := self.model.shape.max_position_embeddings):
             raise ConfigError(
@@ -155,6 +164,7 @@ class CpuTrainer:
             self._write_adapter(new)
 
     def load_state(self, state: str) -> None:
+        """Raises DataError for a folder that holds no state, or that of another run."""
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 

@@ -84,7 +84,8 @@ def grpo(
 ) -> bool:
     """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
 
-    Raises DataError without problems, TrainingError where the loss is no number or nothing can be graded.
+    Raises DataError without problems, ConfigError (settings; ++kl without reference weights), TrainingError where the
+    loss is no number or nothing can be graded.
     """
     if not problems:
         raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")

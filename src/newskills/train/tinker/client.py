@@ -68,6 +68,10 @@ class TinkerClient:
     def forward_backward(
         self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
     ) -> LossOutput:
+        """Adds to the gradients.
+
+        Raises TrainingError for a loss that is not finite, and where the service refuses.
+        """
         asked = {name: getattr(config, name, None) for name in LossConfig.__struct_fields__}
         settings = {name: value for name, value in asked.items() if value is not None}
         with _told("The service refused a training pass"):

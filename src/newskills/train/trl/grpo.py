@@ -19,7 +19,6 @@ from newskills.train.loops.samples import Judged, Problem, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
 from newskills.train.trainers import TrainerSettings
 from newskills.train.trl.model import (
-    TrainingTask,
     arguments,
     context_of,
     load_model,
@@ -98,7 +97,10 @@ class _Rewards:
 
 
 def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
-    """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`."""
+    """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`.
+
+    Raises DataError without problems, ConfigError for lengths that do not fit the model.
+    """
     if not problems:
         raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
     settings, folder = task.settings, task.folder

@@ -63,6 +63,7 @@ class TrlTrainer:
         scorer: Scorer,
         hooks: Hooks = Hooks(),  # noqa: B008 - frozen
     ) -> bool:
+        """Whether all steps are done. Raises ConfigError for settings that TRL lacks, DataError, TrainingError."""
         if folder.finished:
             return True
         if config.resample:
@@ -74,6 +75,7 @@ class TrlTrainer:
             return grpo(TrainingTask(self._base, self._settings, folder, hooks), problems, config, scorer)
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
+        """Writes the trained model to `target`. Raises TrainingError where no checkpoint was written."""
         from newskills.train.convert.merge import copy_model, merge_lora
         from newskills.train.tensors import check_files
 

@@ -143,7 +143,10 @@ def quantised(settings: TrainerSettings) -> dict[str, Any]:
 
 
 def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
-    """Only its special tokens and its decoder are used: texts reach TRL as token ids."""
+    """Only its special tokens and its decoder are used: texts reach TRL as token ids.
+
+    Raises ConfigError where it names neither a pad nor an end token.
+    """
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = PreTrainedTokenizerFast.from_pretrained(base)

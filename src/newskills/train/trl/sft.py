@@ -16,7 +16,6 @@ from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import SftConfig
 from newskills.train.trainers import TrainerSettings
 from newskills.train.trl.model import (
-    TrainingTask,
     arguments,
     context_of,
     load_model,
@@ -36,7 +35,10 @@ class _Trainer(TrlTrainerMixin, SFTTrainer):  # type: ignore[misc]
 
 
 def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> bool:
-    """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`."""
+    """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`.
+
+    Raises DataError where there is nothing to train on.
+    """
     if not examples:
         raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
     settings, folder = task.settings, task.folder

@@ -42,6 +42,10 @@ from newskills.pipelines.submission.plan_view import print_scripts, print_tree
 
 
 def run(parsed: Parsed[Options]) -> int:
+    """Returns the exit code: the first of the compiled evaluations that is not 0.
+
+    Raises ConfigError, DataError.
+    """
     options = parsed.options
     if options.run is not None and options.batch is not None:
         raise ConfigError(

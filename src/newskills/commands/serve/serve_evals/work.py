@@ -63,6 +63,10 @@ class LocalEvaluation(Struct, frozen=True, kw_only=True):
     plan: EvaluationPlan
 
     def run(self, supervision: Supervision) -> None:
+        """Evaluates; what it says goes to the console of `supervision`.
+
+        Raises NewskillsError where work is left.
+        """
         console = supervision.console
         assert console is not None
         evaluation = work.work(self.parsed, self.plan, say=lambda text: print(text, file=console.file))
@@ -117,6 +121,7 @@ class EvalPlanner:
     """Options of the server → `ns eval` of one benchmark."""
 
     def __init__(self, options: Options) -> None:
+        """Raises ConfigError for `--eval_args` that the shell could not split."""
         self._options = options
         self._judge = _judge_words(options)
         try:

@@ -85,6 +85,10 @@ class Interview:
         return {**answers, "ssh_port": self.options.ssh_port, "engine": self.options.engine}
 
     def answer(self, question: Question, answers: Answers) -> str:
+        """What was typed, or the default; asks again where that does not fit.
+
+        Raises ConfigError where the input ends, or with `--non_interactive` where the default does not fit.
+        """
         default = question.default(answers)
         if self.options.non_interactive:
             try:

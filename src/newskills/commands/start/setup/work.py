@@ -29,6 +29,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def result(parsed: Parsed[Options]) -> None:
+    """For Python: raises NewskillsError where the cluster lacks what its config promises."""
     if run(parsed):
         raise NewskillsError("The config was written, but not all that it promises is there.")
 

@@ -41,7 +41,10 @@ def ended(
     plan: Callable[[S], str],
     completed: Callable[[S], S] = lambda config: config,
 ) -> int:
-    """Reads the keys, trains, says how it ended; the exit code."""
+    """Reads the keys, trains, says how it ended; the exit code.
+
+    Raises ConfigError for keys that are missing or do not fit.
+    """
     if missing := [
         name for name in ("model_name", "log_dir") if name not in parsed.overrides and not parsed.explain
     ]:

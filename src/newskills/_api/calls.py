@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands as functions: same names, same options as keywords, `++` keys through `wrap_arguments`."""
+"""What a call of a function does: its keywords become the options of the command; `wrap_arguments` has `++` keys."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
+from newskills._api.functions import FUNCTIONS
+from newskills._api.signatures import HANDLES, docstring, signature
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.commands.loading import load
 from newskills.config.command_line import Parsed, build, check_keywords, parse
 from newskills.config.fields import leaves
-from newskills.config.values import Text
+from newskills.config.values import Text, is_sequence
 
 if TYPE_CHECKING:
     from newskills.commands.command import Command
@@ -23,9 +25,6 @@ INSIDE = {"_reuse_exp": "reuse_code_exp", "_task_dependencies": "run_after"}
 
 COMMAND = "command"
 """Option of `run_cmd` that `wrap_arguments` can give."""
-
-HANDLES = ("run_after", "reuse_code_exp")
-"""Keywords that take what an earlier call returned, which is None where nothing was left to do."""
 
 
 class Arguments(Struct, frozen=True):
@@ -68,54 +67,60 @@ def _with_command(ctx: Arguments, options: Mapping[str, Any], command: Command[A
 
 def _named(value: Any) -> Any:
     """Experiments by their ids; lists without None."""
-    if isinstance(value, list | tuple):
+    if is_sequence(value):
         return [_named(item) for item in value if item is not None]
     return getattr(value, "id", value)
 
 
 def _words(value: Any) -> list[str]:
     """The values of an option that only the command knows; a flag has none."""
-    values = value if isinstance(value, list | tuple) else [] if value is True else [value]
-    return [str(value) for value in values]
+    values = value if is_sequence(value) else [] if value is True else [value]
+    return [str(item) for item in values]
 
 
-def _function(name: str) -> Callable[..., Any]:
+def python_function(name: str) -> Callable[..., Any]:
+    """The function of the Python API that is called `name`, with the signature and docstring of its command."""
+    function = FUNCTIONS[name]
+    command = load(function.command)
+
     def call(ctx: Arguments | None = None, **options: Any) -> Any:
         try:
-            return result(ctx, options)
+            return _result(name, command, ctx, options)
         except (
             NewskillsError
         ) as error:  # its sentence is for people: our own frames would only push it off the screen
             raise error.with_traceback(None) from error.__cause__
 
-    def result(ctx: Arguments | None, options: dict[str, Any]) -> Any:
-        command = load(name)
-        names = {**INSIDE, **command.aliases}
-        options = {names.get(key, key): value for key, value in options.items()}
-        own_options = leaves(command.options)
-        own = {key: value for key, value in options.items() if command.more_help and key not in own_options}
-        more = {key: _words(value) for key, value in own.items() if value is not None and value is not False}
-        options = {key: value for key, value in options.items() if key not in own}
-        if ctx is not None and ctx.command:
-            options = _with_command(ctx, options, command)
-        check_keywords(command.options, options, name)
-        plain = {key: _named(value) if key in HANDLES else value for key, value in options.items()}
-        values = {key: value for key, value in plain.items() if value is not None}
-        overrides = dict(ctx.overrides) if ctx else {}
-        parsed = Parsed(build(command.options, values, command=name), overrides, frozenset(values), more=more)
-        return command.call(parsed)
+    async def awaited(ctx: Arguments | None = None, **options: Any) -> Any:
+        return await _on_a_thread(lambda: call(ctx, **options))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"`ns {name}` as a function; `ctx` carries `++` keys. Raises NewskillsError, TypeError."
-    return call
+    made: Any = awaited if function.awaited else call
+    made.__name__ = made.__qualname__ = name
+    made.__module__ = "newskills"
+    made.__doc__ = docstring(function, command)
+    made.__signature__ = signature(function, command)
+    return cast(Callable[..., Any], made)
 
 
-async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
-    """`evaluate`, awaited from within a running event loop, on a thread of its own: a callback of a trainer.
+def _result(name: str, command: Command[Any], ctx: Arguments | None, options: Mapping[str, Any]) -> Any:
+    names = {**INSIDE, **command.aliases}
+    options = {names.get(key, key): value for key, value in options.items()}
+    own_options = leaves(command.options)
+    own = {key: value for key, value in options.items() if command.more_help and key not in own_options}
+    more = {key: _words(value) for key, value in own.items() if value is not None and value is not False}
+    options = {key: value for key, value in options.items() if key not in own}
+    if ctx is not None and ctx.command:
+        options = _with_command(ctx, options, command)
+    check_keywords(command.options, options, name)
+    given = {key: _named(value) if key in HANDLES else value for key, value in options.items()}
+    values = {key: value for key, value in given.items() if value is not None}
+    overrides = dict(ctx.overrides) if ctx else {}
+    parsed = Parsed(build(command.options, values, command=command.name), overrides, frozenset(values), more=more)
+    return command.call(parsed)
 
-    Cancelling it stops the evaluation: requests in flight may finish, what is done is on disk, and the same call goes
-    on from there. Raises as `evaluate`.
-    """
+
+async def _on_a_thread(work: Callable[[], Any]) -> Any:
+    """The result of `work`, which is an evaluation; cancelling stops it. Raises what it raises."""
     import asyncio
     import importlib
     from concurrent.futures import ThreadPoolExecutor
@@ -127,12 +132,12 @@ async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
     ready_for_threads()
     supervision = Supervision()
 
-    def work() -> Any:
+    def supervised() -> Any:
         with supervision.installed():
-            return evaluate(ctx, **options)
+            return work()
 
     thread = ThreadPoolExecutor(1, "newskills-evaluate")  # the loop's own threads are the caller's
-    running = asyncio.get_running_loop().run_in_executor(thread, work)
+    running = asyncio.get_running_loop().run_in_executor(thread, supervised)
     thread.shutdown(wait=False)
     try:
         return await asyncio.shield(running)
@@ -142,26 +147,3 @@ async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
         if not running.cancelled():
             running.exception()  # that of being stopped
         raise
-
-
-average_checkpoints = _function("average_checkpoints")
-compute_metrics = _function("compute_metrics")
-convert = _function("convert")
-evaluate = _function("eval")
-eval = evaluate  # noqa: A001 - the name of the command
-generate = _function("generate")
-grade = _function("grade")
-grpo_nemo_rl = _function("grpo_nemo_rl")
-ppo_verl = _function("ppo_verl")
-grpo = _function("grpo")
-prepare_data = _function("prepare_data")
-prepare_training_data = _function("prepare_training_data")
-retrieve_similar = _function("retrieve_similar")
-robust_eval = _function("robust_eval")
-run_cmd = _function("run_cmd")
-sft = _function("sft")
-sft_nemo_rl = _function("sft_nemo_rl")
-start_server = _function("start_server")
-summarize_results = _function("summarize_results")
-summarize_robustness = _function("summarize_robustness")
-train_megatron_lm = _function("train_megatron_lm")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which functions there are: name in Python → command, and what a call returns."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Function(Struct, frozen=True, kw_only=True):
+    """`command` as `commands.table` has it.
+
+    returns   type of the result where the work was done; empty: None
+    meaning   what that holds
+    submits   on a cluster the result is the experiment that was submitted
+    awaited   a coroutine function
+    note      a further sentence of the docstring
+    """
+
+    command: str
+    returns: str = ""
+    meaning: str = ""
+    submits: bool = False
+    awaited: bool = False
+    note: str = ""
+
+    @property
+    def annotation(self) -> str:
+        """The type of the result. `Any` stands for what a cluster or a dry run gives instead (an experiment, None).
+
+        So a checker knows what the result is where the work is done, and asks nobody to rule out the rest. Overloads
+        would say it as well, but for one wrong argument of seventy they report no more than that no overload fits.
+        Jedi completes members of `Union[T, Any]`, and none of `T | Any`.
+        """
+        if self.returns:
+            return f"Union[{self.returns}, Any]"
+        return "Experiment | None" if self.submits else "None"
+
+
+EVALUATION = "`reports`, one for each benchmark, and `result`, the units of work."
+ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
+
+FUNCTIONS = {
+    "average_checkpoints": Function(command="average_checkpoints"),
+    "compute_metrics": Function(
+        command="compute_metrics", returns="list[Report]", meaning="One report for each table."
+    ),
+    "convert": Function(command="convert", submits=True),
+    "evaluate": Function(
+        command="eval",
+        returns="Evaluation",
+        meaning=EVALUATION,
+        submits=True,
+        note="`ns evaluate` is another command: `profile_evaluate`.",
+    ),
+    "evaluate_async": Function(
+        command="eval",
+        returns="Evaluation",
+        meaning=EVALUATION,
+        submits=True,
+        awaited=True,
+        note="`evaluate`, awaited within a running event loop, on a thread of its own. Cancelling it stops the "
+        "evaluation: what is done is on disk, and the same call goes on from there.",
+    ),
+    "generate": Function(
+        command="generate",
+        returns="RunResult",
+        meaning="`units` (one for each seed and chunk, with its `output`), `retries`, `ledger`.",
+        submits=True,
+    ),
+    "grade": Function(command="grade"),
+    "grpo": Function(command="grpo"),
+    "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
+    "ppo_verl": Function(command="ppo_verl", submits=True),
+    "prepare_data": Function(command="prepare_data", submits=True),
+    "prepare_training_data": Function(
+        command="prepare_training_data",
+        returns="Card",
+        meaning="The data card: `rows_read`, `steps`, `rows_written`, …",
+    ),
+    "profile_evaluate": Function(command="evaluate", note="`ns eval` is another command: `evaluate`."),
+    "retrieve_similar": Function(command="retrieve_similar"),
+    "robust_eval": Function(command="robust_eval", returns="RobustnessSummary", meaning=ROBUSTNESS, submits=True),
+    "run_cmd": Function(command="run_cmd", submits=True),
+    "sft": Function(command="sft"),
+    "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
+    "start_server": Function(command="start_server"),
+    "summarize_results": Function(
+        command="summarize_results",
+        returns="Summary",
+        meaning="`reports`, `notes`, and `path`, where metrics.json is.",
+    ),
+    "summarize_robustness": Function(
+        command="summarize_robustness", returns="RobustnessSummary", meaning=ROBUSTNESS
+    ),
+    "train_megatron_lm": Function(command="train_megatron_lm", submits=True),
+}
+
+SPELLINGS = {"eval": "evaluate"}
+"""Another name → the name of the same function."""

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts and plug-ins may import. All else is internal: it may move or change in any version."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Public(Struct, frozen=True, kw_only=True):
+    """`names`: what may be imported from a module; empty: it is run (`python -m`) or read by other programs."""
+
+    purpose: str
+    names: tuple[str, ...] = ()
+
+
+HEAD = ("| module | for | names |", "|---|---|---|")
+"""First lines of the table in docs/python.md."""
+
+PUBLIC = {
+    "newskills": Public(purpose="scripts: the functions and objects of this page", names=("*",)),
+    "newskills.base.errors": Public(
+        purpose="scripts, plug-ins: errors",
+        names=(
+            "NewskillsError",
+            "UserError",
+            "ConfigError",
+            "UnknownNameError",
+            "DataError",
+            "LockedError",
+            "ModelError",
+            "ServerStartError",
+            "GraderError",
+            "SandboxError",
+            "ToolError",
+            "FatalToolError",
+            "TrainingError",
+            "RemoteError",
+            "StorageError",
+        ),
+    ),
+    "newskills.base.records": Public(
+        purpose="scripts, plug-ins: requests, replies, scores, reports",
+        names=(
+            "Attempt",
+            "Failure",
+            "Inference",
+            "Ledger",
+            "Logprobs",
+            "Message",
+            "Number",
+            "Reply",
+            "Report",
+            "Request",
+            "Row",
+            "Sample",
+            "Score",
+            "Usage",
+        ),
+    ),
+    "newskills.base.protocols": Public(
+        purpose="plug-ins: what a grader, a metric, a model, a solver must have",
+        names=(
+            "ExecutingGrader",
+            "Execution",
+            "ExecutionResult",
+            "Grader",
+            "Kit",
+            "Metric",
+            "Model",
+            "NeedsCheck",
+            "Sandbox",
+            "Solver",
+            "Tokenizer",
+            "Toolbox",
+            "ToolSpec",
+        ),
+    ),
+    "newskills.base.benchmark": Public(
+        purpose="benchmarks",
+        names=("Asset", "Benchmark", "Drop", "Group", "Judge", "Option", "OTHER_SPLIT", "Source"),
+    ),
+    "newskills.benchmarks.options": Public(
+        purpose="options of a benchmark",
+        names=("field_set", "first_rows", "kept_if", "rows_changed", "rows_with", "sources_with"),
+    ),
+    "newskills.benchmarks.scores": Public(
+        purpose="scores of a group", names=("entries", "headline", "mean", "weighted")
+    ),
+    "newskills.benchmarks.text": Public(
+        purpose="rows of a benchmark", names=("choices", "number_text", "shuffled", "yes_no")
+    ),
+    "newskills.graders.code.harness": Public(
+        purpose="graders that run code", names=("Program", "Suite", "Time", "Verdict", "run_program")
+    ),
+    "newskills.metrics.counting.base": Public(purpose="metrics", names=("ScoreMetric",)),
+    "newskills.models.config": Public(purpose="model backends", names=("ServerConfig",)),
+    "newskills.rewards": Public(
+        purpose="rewards in other trainers (`pkg://newskills.rewards`)",
+        names=("ClientOptions", "RewardClient", "compute_score", "trl_reward"),
+    ),
+    "newskills.solve.chat": Public(purpose="solvers", names=("ChatSolver", "MAIN", "ask")),
+    "newskills.solve.dialogue": Public(purpose="solvers of several turns", names=("continued", "with_budget")),
+    "newskills.solve.parts": Public(purpose="solvers", names=("SolverParts", "chat", "code_execution", "tools")),
+    "newskills.tools.provider": Public(purpose="tools", names=("FunctionTool", "ToolContext", "ToolProvider")),
+    "newskills.train.trainers": Public(purpose="trainers", names=("LoraSettings", "Trainer", "TrainerSettings")),
+    "newskills.train.verbs": Public(
+        purpose="trainers that have the verbs of the Tinker API",
+        names=(
+            "AdamParams",
+            "Datum",
+            "LossConfig",
+            "LossOutput",
+            "ReferenceClient",
+            "Sampled",
+            "SamplingClient",
+            "SamplingParams",
+            "Saved",
+            "TrainingClient",
+        ),
+    ),
+    "newskills.train.loops.folder": Public(purpose="trainers", names=("TrainingFolder",)),
+    "newskills.train.loops.grpo": Public(purpose="trainers", names=("GrpoConfig",)),
+    "newskills.train.loops.samples": Public(purpose="trainers", names=("Problem", "Scorer")),
+    "newskills.train.loops.sft": Public(purpose="trainers", names=("SftConfig",)),
+    "newskills.train.loops.stepping": Public(purpose="trainers", names=("Hooks",)),
+    "newskills.train.loops.trainer": Public(purpose="trainers", names=("LoopTrainer",)),
+    "newskills.aimo": Public(
+        purpose="scripts of the math recipe, under its own names",
+        names=(
+            "extract_answer_from_solution",
+            "extract_boxed_answer",
+            "extract_gsm8k_answer",
+            "is_equivalent_answer",
+            "normalize_answer",
+            "verify_answer",
+            "verify_answers",
+        ),
+    ),
+    "newskills.aimo.evaluation.answer_extraction": Public(
+        purpose="the same",
+        names=(
+            "extract_answer_from_solution",
+            "extract_boxed_answer",
+            "extract_gsm8k_answer",
+            "is_equivalent_answer",
+            "normalize_answer",
+            "verify_answer",
+        ),
+    ),
+    "newskills.aimo.training.rl_math": Public(
+        purpose="the same", names=("MathRewardFunction", "RLMathConfig", "RLMathTrainer")
+    ),
+    "newskills.aimo.training.train": Public(purpose="`ns aimo train`"),
+    "newskills.aimo.inference.generate": Public(purpose="`ns aimo generate`"),
+    "newskills.aimo.evaluation.evaluate": Public(purpose="`ns aimo evaluate`"),
+    "newskills.interop.harness": Public(purpose="images for NeMo Evaluator", names=("target",)),
+    "newskills.interop.nel_environments": Public(purpose="benchmarks in nemo-evaluator"),
+    "newskills.run": Public(purpose="the run of a folder with run.json, again"),
+    "newskills.sandbox.local_sandbox_server": Public(purpose="`ns sandbox serve`"),
+    "newskills.training.prepare_data": Public(purpose="`ns prepare_training_data`"),
+}
+
+
+def table() -> str:
+    """The rows of docs/python.md, with a line break at their end."""
+    rows = [
+        f"| `{module}` | {public.purpose} | {', '.join(map(_shown, public.names)) or 'run it'} |"
+        for module, public in PUBLIC.items()
+    ]
+    return "\n".join([*HEAD, *rows]) + "\n"
+
+
+def _shown(name: str) -> str:
+    return "all of `newskills.__all__`" if name == "*" else f"`{name}`"

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signature and docstring of a function, from the options of its command."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from inspect import Parameter, Signature
+from typing import Any, Literal, get_args, get_origin
+
+from newskills._api.functions import Function
+from newskills.commands.command import Command
+from newskills.commands.table import shown
+from newskills.config.fields import Leaf, alternatives, leaves
+from newskills.config.help import by_group
+
+WIDTH = 100
+HANDLES = {
+    "run_after": "str | Experiment | Sequence[str | Experiment | None] | None",
+    "reuse_code_exp": "str | Experiment | None",
+}
+"""Keywords that take what an earlier call returned, which is None where nothing was left to do → their types."""
+
+JSON, WORDS, NUMBERS = "str | dict[str, Any]", "str | Sequence[str]", "str | Sequence[int]"
+TEXTS = {
+    "average_steps": NUMBERS,
+    "benchmarks": WORDS,
+    "cluster": JSON,
+    "group": WORDS,
+    "judge_pipeline_kwargs": JSON,
+    "judge_sbatch_kwargs": JSON,
+    "metrics_kwargs": JSON,
+    "mount_paths": WORDS,
+    "sbatch_kwargs": JSON,
+    "steps": NUMBERS,
+    "summarize_sbatch_kwargs": JSON,
+}
+"""Options that are a text on the command line, JSON or with commas → what Python may give as well."""
+
+FURTHER = "further_options"
+"""Name of the keywords that only the command itself can judge."""
+
+RAISES = (
+    ("TypeError", "a keyword is unknown, or a required one is missing"),
+    ("ConfigError", "a value or a `++` key does not fit"),
+    ("UnknownNameError", "a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are named"),
+    ("DataError", "a file is missing, or its contents do not fit"),
+    ("LockedError", "another run works in the same folder"),
+    ("NewskillsError", "everything else, such as work that is left undone; base of all but TypeError"),
+)
+
+
+class Annotation(str):
+    """A type as `inspect.signature` shows it: without the quotes of a text."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+CONTEXT = Parameter(
+    "ctx", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Annotation("Arguments | None")
+)
+
+
+def signature(function: Function, command: Command[Any]) -> Signature:
+    """Keyword-only options, required ones first, with types as texts and the defaults of the command line."""
+    return Signature([*_parameters(command)], return_annotation=Annotation(function.annotation))
+
+
+def _parameters(command: Command[Any]) -> Iterator[Parameter]:
+    yield CONTEXT
+    for leaf in _ordered(command):
+        default = Parameter.empty if leaf.required else () if leaf.default == [] else leaf.default
+        yield Parameter(leaf.path, Parameter.KEYWORD_ONLY, default=default, annotation=Annotation(type_of(leaf)))
+    if command.more_help:
+        yield Parameter(FURTHER, Parameter.VAR_KEYWORD, annotation=Annotation("object"))
+
+
+def _ordered(command: Command[Any]) -> list[Leaf]:
+    """As on the help page: what is required, the command's own, groups."""
+    known = [leaf for _, group in by_group(leaves(command.options).values()) for leaf in group]
+    return sorted(known, key=lambda leaf: not leaf.required)
+
+
+def type_of(leaf: Leaf) -> str:
+    """What the keyword takes, as an annotation: a list may be any sequence, or one value alone."""
+    if leaf.path in HANDLES:
+        return HANDLES[leaf.path]
+    names = [_type_name(kind) for kind in alternatives(leaf.type)]
+    if names[0] == "str":
+        names[0] = TEXTS.get(leaf.path, "str")
+    if leaf.is_list:
+        names = [text for name in names for text in _one_or_several(name)]
+    return " | ".join(dict.fromkeys(names))
+
+
+def _one_or_several(name: str) -> tuple[str, ...]:
+    inner = name.removeprefix("Sequence[").removesuffix("]")
+    return (inner, name) if name != inner else (name,)
+
+
+def _type_name(kind: Any) -> str:
+    if kind is type(None):
+        return "None"
+    if get_origin(kind) is Literal:
+        return f"Literal[{', '.join(map(repr, get_args(kind)))}]"
+    if get_origin(kind) is list:
+        (inner,) = get_args(kind)
+        return f"Sequence[{' | '.join(_type_name(each) for each in alternatives(inner))}]"
+    return str(kind.__name__)
+
+
+def docstring(function: Function, command: Command[Any]) -> str:
+    """In the form of Google's guide, which editors show as such: summary, Args, Returns, Raises."""
+    known = leaves(command.options)
+    names = f"`ns {shown(command.name)}` as a function."
+    parts = [
+        _wrapped(_in_python(command.summary, known)),
+        "",
+        _wrapped(f"{names} {function.note}".strip()),
+        "",
+        "Args:",
+    ]
+    parts.append(_entry("ctx", _context(command)))
+    parts += [_entry(leaf.path, _meaning(leaf, known)) for leaf in _ordered(command)]
+    if command.more_help:
+        parts.append(_entry(f"**{FURTHER}", "options of the benchmarks themselves"))
+    if command.aliases:
+        former = ", ".join(f"`{old}` for `{new}`" for old, new in command.aliases.items())
+        parts += ["", _wrapped(f"Older names of arguments work, too: {former}.")]
+    parts += ["", "Returns:", textwrap.indent(_wrapped(_result(function), WIDTH - 4), " " * 4)]
+    parts += ["", "Raises:", *(_entry(error, when) for error, when in RAISES)]
+    return "\n".join(parts)
+
+
+def _context(command: Command[Any]) -> str:
+    if command.config or command.any_keys:
+        return f"`++` keys, from `wrap_arguments('++key=value')`; `ns {shown(command.name)} --help` lists them"
+    if "command" in leaves(command.options):
+        return "the command from `wrap_arguments('my command')`, instead of `command`"
+    return "nothing: this function has no `++` keys"
+
+
+def _meaning(leaf: Leaf, known: dict[str, Leaf]) -> str:
+    text = _in_python(leaf.description, known)
+    if leaf.required:
+        return f"{text} (required)"
+    unset = leaf.default is None or leaf.default is False or leaf.default in ("", [])
+    return text if unset else f"{text} (default {leaf.default!r})"
+
+
+def _in_python(text: str, known: dict[str, Leaf]) -> str:
+    """`text` with options as the arguments that they are here."""
+    return re.sub(r"(?<![\w-])--(\w+)", lambda match: f"`{match[1]}`" if match[1] in known else match[0], text)
+
+
+def _result(function: Function) -> str:
+    submitted = "the experiment that was submitted, None where nothing was left to do"
+    if not function.returns:
+        return f"On a cluster: {submitted}. Else None." if function.submits else "None."
+    last = f" On a cluster: {submitted}." if function.submits else ""
+    return f"{function.meaning}{last} None with `dry_run=True`."
+
+
+def _wrapped(text: str, width: int = WIDTH) -> str:
+    return "\n".join(textwrap.wrap(text, width))
+
+
+def _entry(name: str, text: str) -> str:
+    return "\n".join(textwrap.wrap(f"{name}: {text}", WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8))

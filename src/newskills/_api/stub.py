@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of `__init__.pyi`: signatures and docstrings of the functions, for type checkers and editors."""
+
+from __future__ import annotations
+
+import textwrap
+from inspect import Parameter
+
+from newskills import OBJECTS
+from newskills._api.functions import FUNCTIONS, SPELLINGS
+from newskills._api.signatures import docstring, signature
+from newskills.commands.loading import load
+
+HEAD = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by docs/generate.py from the options of the commands.
+
+from collections.abc import Sequence
+from typing import Any, Literal, Union
+
+from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_arguments
+"""
+RESULTS = ("Card", "Evaluation", "Experiment", "Report", "RobustnessSummary", "RunResult", "Summary")
+"""Types that functions return."""
+
+
+def stub() -> str:
+    """The whole file."""
+    imports = sorted(f"from {OBJECTS[name]} import {name}" for name in RESULTS)
+    parts = [HEAD + "\n".join(imports), *map(_definition, FUNCTIONS)]
+    parts += [f"{spelling} = {name}" for spelling, name in SPELLINGS.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _definition(name: str) -> str:
+    function = FUNCTIONS[name]
+    command = load(function.command)
+    made = signature(function, command)
+    text = docstring(function, command)
+    first, *options = map(_parameter, made.parameters.values())
+    lines = [f"{'async ' * function.awaited}def {name}(", *(f"    {line}," for line in (first, "*", *options))]
+    quotes = 'r"""' if "\\" in text else '"""'
+    lines += [f") -> {made.return_annotation}:", textwrap.indent(f'{quotes}{text}\n"""', " " * 4)]
+    return "\n".join(lines)
+
+
+def _parameter(parameter: Parameter) -> str:
+    stars = "**" if parameter.kind is Parameter.VAR_KEYWORD else ""
+    default = "" if parameter.default is Parameter.empty else f" = {parameter.default!r}"
+    return f"{stars}{parameter.name}: {parameter.annotation}{default}"

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of the Python API as users meet them: `mypy --strict` on their scripts, completion in their editor."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jedi
+import pytest
+from mypy import api as mypy
+
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PAGE = Path(__file__).parents[1] / "docs" / "python.md"
+
+RIGHT = """
+import newskills
+from newskills import Evaluation, Experiment, evaluate, evaluate_async, generate, run_cmd, wrap_arguments
+
+done = evaluate(
+    ctx=wrap_arguments("++inference.temperature=0.6"),
+    benchmarks=["gsm8k", "math-500"],
+    model="my-model",
+    server_gpus=2,
+    judge_pipeline_kwargs={"num_jobs": 2},
+)
+score: float = done.reports[0].numbers["pass@1"]["symbolic_correct"].value
+lost: int = newskills.eval(benchmarks="gsm8k").result.ledger.lost
+first = run_cmd(ctx=wrap_arguments("echo HI"), cluster="slurm")
+rows = generate(input_file="in.jsonl", cluster={"executor": "slurm"}, run_after=[first, "earlier"])
+assert isinstance(rows, Experiment)
+name: str = rows.id
+newskills.prepare_data(benchmarks=["gsm8k"], an_option_of_the_benchmark="x")
+newskills.profile_evaluate(config="mine.yaml", batch="my-cluster")
+
+
+async def at_a_checkpoint() -> Evaluation:
+    return await evaluate_async(benchmarks="gsm8k")
+"""
+
+WRONG = {
+    "newskills.evaluate(benchmark='gsm8k')": 'Unexpected keyword argument "benchmark" for "evaluate"',
+    "newskills.evaluate(model='x')": 'Missing named argument "benchmarks"',
+    "newskills.evaluate(benchmarks='x', num_chunks='two')": 'Argument "num_chunks" to "evaluate" has incompatible type',
+    "newskills.generate(input_file=3)": 'expected "str | None"',
+    "newskills.convert(input_model='a', output_model='b', convert_from='hf', convert_to='pt')": "Literal['pt']",
+    "newskills.evaluate(benchmarks='x').report": '"Evaluation" of "Evaluation | Any" has no attribute "report"',
+    "score: int = newskills.compute_metrics(prediction_jsonl_files='x', benchmark='y')[0].ledger": '"Ledger | Any"',
+    "newskills.run_cmd(command='x').jobs": '"None" of "Experiment | None"',
+    "newskills.wrap_arguments(3)": "incompatible type",
+    "newskills.evaluates": "Module has no attribute",
+}
+
+
+def checked(text: str, folder: Path) -> list[str]:
+    """What a user reads of `mypy --strict`, the lines of errors."""
+    (folder / "mine.py").write_text(text, encoding="utf-8")
+    command = ["--strict", "--config-file=", "--no-error-summary", "--cache-dir", str(folder / "cache")]
+    output, problems, _ = mypy.run([*command, str(folder / "mine.py")])
+    assert problems == ""
+    return [line for line in output.splitlines() if ": error: " in line]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("user")
+
+
+@pytest.mark.slow
+def test_mypy_passes_what_is_right(folder: Path) -> None:
+    assert checked(RIGHT, folder) == []
+
+
+@pytest.mark.slow
+def test_mypy_passes_the_examples_of_the_page(folder: Path) -> None:
+    examples = FENCE.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(examples) >= 2
+    for example in examples:
+        assert checked(example, folder) == []
+
+
+@pytest.mark.slow
+def test_mypy_finds_what_is_wrong(folder: Path) -> None:
+    found = checked("\n".join(["import newskills", *WRONG]), folder)
+    assert len(found) == len(WRONG)
+    for number, (line, expected) in enumerate(WRONG.items(), start=2):
+        (error,) = (text for text in found if f"mine.py:{number}: " in text)
+        assert expected in error, line
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(jedi.settings, "cache_directory", str(tmp_path / "cache"))
+    return tmp_path / "mine.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import newskills\nnewskills.prep", {"prepare_data", "prepare_training_data"}),
+        ("import newskills\nnewskills.evaluate(bench", {"benchmarks="}),
+        ("from newskills import generate\ngenerate(input_file='x', random_s", {"random_seeds="}),
+        ("import newskills\nnewskills.evaluate(benchmarks='x').rep", {"reports"}),
+        (
+            "from newskills import summarize_results\nsummarize_results(results_dir='x').reports[0].num",
+            {"numbers"},
+        ),
+        ("from newskills import Pipeline\nPipeline('name', 'slurm', []).ru", {"run", "run_after"}),
+        ("from newskills.rewards import RewardClient\nRewardClient('x').rew", {"rewards"}),
+    ],
+)
+def test_an_editor_completes(text: str, expected: set[str], editor: Path) -> None:
+    assert {each.name for each in jedi.Script(text, path=editor).complete()} == expected
+
+
+@pytest.mark.slow
+def test_an_editor_shows_arguments_and_their_meaning(editor: Path) -> None:
+    (shown,) = jedi.Script("import newskills\nnewskills.evaluate(", path=editor).get_signatures()
+    assert "benchmarks: str | Sequence[str]" in shown.to_string()
+    assert "server_timeout: float=1800.0" in shown.to_string()
+    assert "seconds a hosted server may take to start" in shown.docstring()
