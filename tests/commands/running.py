@@ -8,10 +8,11 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
+
+from tests import forkserver
 
 
 def ns(
@@ -21,20 +22,12 @@ def ns(
     env: dict[str, str] | None = None,
     stdin: str | None = None,
     timeout: float = 120,
-):
+) -> subprocess.CompletedProcess[str]:
     """`ns <line>`; `line` is split as a shell splits it, `more` are further words."""
     words = shlex.split(line)
     assert words[0] == "ns"
-    return subprocess.run(
-        [sys.executable, "-m", "newskills", *words[1:], *more],
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    words = [*words[1:], *more]
+    return forkserver.ns(words, cwd=cwd, env={**os.environ, **(env or {})}, stdin=stdin, timeout=timeout)
 
 
 def chatted(said: str) -> str:

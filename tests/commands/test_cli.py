@@ -20,8 +20,16 @@ def test_the_overview_names_every_command(tmp_path):
 
 
 @pytest.mark.parametrize("name", command_names())
+def test_every_command_starts(name, tmp_path):
+    """In a Python of its own, with nothing imported before."""
+    words = [sys.executable, "-m", "newskills", name, "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (0, load(name).help()), done.stderr
+
+
+@pytest.mark.parametrize("name", command_names())
 def test_every_command_explains_itself(name, tmp_path):
-    for spelling in (name, name.replace("_", "-")):
+    for spelling in sorted({name, name.replace("_", "-")}):
         done = ns(f"ns {spelling} --help", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout == load(name).help()

@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from tests import forkserver
 from tests.recipes.aimo.test_training import FULL, laid_out
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
@@ -99,13 +100,7 @@ def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place):
     for name in ("metrics.jsonl", "samples.jsonl", "checkpoints.jsonl"):
         with (out / name).open("ab") as file:
             file.write(b'{"step": 99, "rew')
-    again = subprocess.run(
-        [sys.executable, "-m", "newskills", *words, "++steps=60"],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    again = forkserver.ns([*words, "++steps=60"], cwd=place)
     assert again.returncode == 0, again.stderr
     assert [row["step"] for row in read_rows(out / "metrics.jsonl")] == list(range(1, 61))
     steps = [row["step"] for row in read_rows(out / "samples.jsonl")]
@@ -114,8 +109,7 @@ def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place):
 
 def test_there_is_life_before_the_first_step(place):
     words = [*KINDS["sft"], "--model=model", "--output_dir=out", *FAST, "++steps=2"]
-    argv = [sys.executable, "-m", "newskills", *words]
-    done = subprocess.run(argv, cwd=place, capture_output=True, text=True, check=False)
+    done = forkserver.ns(words, cwd=place)
     assert done.returncode == 0, done.stderr
     shown = [line for line in done.stderr.splitlines() if line.startswith("SFT")]
     assert shown[0] == "SFT: loading the model"

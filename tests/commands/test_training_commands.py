@@ -9,6 +9,7 @@ import time
 
 import pytest
 from safetensors.torch import load_file, save_file
+from tests import forkserver
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows, write_rows
@@ -34,8 +35,7 @@ def place(tmp_path):
 
 
 def ns(place, *words):
-    argv = [sys.executable, "-m", "newskills", *words]
-    return subprocess.run(argv, cwd=place, capture_output=True, text=True, check=False)
+    return forkserver.ns(words, cwd=place)
 
 
 @pytest.mark.parametrize("data", ["chats", "texts"])
@@ -189,7 +189,7 @@ def test_how_a_machine_computes_is_no_other_setting(place, backend, others):
         pytest.importorskip("trl")
     words = ["sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", f"--backend={backend}"]
     words += ["++batch_size=2", "++steps=4", "++save_every=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
-    first = ns(place, *words, "++trainer.threads=1", "++checkpoint_must_save_by=00:00:00:01")
+    first = ns(place, *words, "++trainer.threads=1", "++checkpoint_must_save_by=00:00:00:00")
     assert first.returncode == 130, first.stderr
     done = list(read_rows(place / "out/metrics.jsonl"))
     again = ns(place, *words, *others)

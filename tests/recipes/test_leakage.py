@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-import subprocess
-import sys
 
 import pytest
+from tests import forkserver
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import write_rows
@@ -51,13 +50,7 @@ def place(tmp_path):
 
 
 def ns(place, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "newskills", *words, "--model=model", "--output_dir=out"],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return forkserver.ns([*words, "--model=model", "--output_dir=out"], cwd=place)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@
 """What a model is trained on is what an evaluation sends it, byte by byte."""
 
 import json
-import subprocess
-import sys
 
 import jinja2
 import pytest
+from tests import forkserver
 from tests.run.support import make_unit, records, run
 from tests.server import Answer, Script
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
@@ -111,9 +110,7 @@ BENCHMARK = Benchmark(
 
 
 def ns(place, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "newskills", *words], cwd=place, capture_output=True, text=True, check=False
-    )
+    done = forkserver.ns(words, cwd=place)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from tests import forkserver
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import write_rows
@@ -77,9 +76,7 @@ def train_words(*words: str) -> list[str]:
 
 
 def ns(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "newskills", *words]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, env=env, timeout=240)
+    return forkserver.ns(words, cwd=folder, timeout=240)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
