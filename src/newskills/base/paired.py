@@ -68,8 +68,10 @@ def paired_difference(
     differences = [math.fsum(b) / len(b) - math.fsum(a) / len(a) for a, b in pairs]
     binary = all(score in (0, 1) for score in chain.from_iterable(chain.from_iterable(pairs)))
     single = binary and all(len(a) == len(b) == 1 for a, b in pairs)
-    counts: Counter[float] = Counter(differences)
-    weights = _smoothed(counts, pairs) if binary else dict(counts)
+    counts = Counter(differences)
+    weights: dict[float, float] = {value: count for value, count in counts.items()}
+    if binary:
+        weights = _smoothed(weights, pairs)
     mean, _ = mean_std(differences)
     error = _standard_error(weights)
     low, high = _bounds(weights, seed, smoothed=binary)
@@ -145,7 +147,7 @@ def _t_test(differences: Sequence[float]) -> float:
 
 
 def _smoothed(
-    counts: Counter[float], pairs: Sequence[tuple[Sequence[float], Sequence[float]]]
+    counts: dict[float, float], pairs: Sequence[tuple[Sequence[float], Sequence[float]]]
 ) -> dict[float, float]:
     """Difference → weight, with two problems more whose samples are tosses of a coin.
 
@@ -155,7 +157,7 @@ def _smoothed(
     """
     samples = sum(len(a) + len(b) for a, b in pairs) / (2 * len(pairs))
     step = 1 / math.sqrt(samples)
-    weights: dict[float, float] = dict(counts)
+    weights = dict(counts)
     for value, weight in ((-step, 0.5), (0.0, 1.0), (step, 0.5)):
         weights[value] = weights.get(value, 0) + weight
     return weights

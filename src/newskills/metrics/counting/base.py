@@ -76,7 +76,7 @@ class ScoreMetric(ABC):
         self._with_tokens = 0
         self._start, self._end = math.inf, -math.inf
         self._has_answers = False
-        self.endings: Counter[tuple[Outcome, Cause | None]] = Counter()
+        self._endings: Counter[tuple[Outcome, Cause | None]] = Counter()
         self._finishes: Counter[str] = Counter()
 
     @abstractmethod
@@ -107,7 +107,7 @@ class ScoreMetric(ABC):
         scores = [{} if gone else self.scores(record) for gone, record in zip(lost, predictions, strict=True)]
         answers = [self.answer(record) for record in predictions]
         rewards = [record.get(REWARD) for record in predictions]
-        self.endings.update(map(self.ending, predictions, scores, answers))
+        self._endings.update(map(self.ending, predictions, scores, answers))
         self._finishes.update(reason for r in predictions if isinstance(reason := r.get("finish_reason"), str))
         self._has_answers = self._has_answers or any(self.answer_key in record for record in predictions)
         found: dict[tuple[float | None, ...], dict[str, Sequence[float]]] = {}
@@ -152,7 +152,7 @@ class ScoreMetric(ABC):
 
     def ledger(self) -> Ledger:
         ledger, causes = Ledger(), Counter[str]()
-        for (outcome, cause), count in self.endings.items():
+        for (outcome, cause), count in self._endings.items():
             setattr(ledger, outcome, getattr(ledger, outcome) + count)
             if cause is not None:
                 causes[cause] += count
@@ -202,7 +202,7 @@ class ScoreMetric(ABC):
             for name, number in numbers.items()
             if name != NO_ANSWER and math.isfinite(number.low)
         }
-        unscored = sum(count for (outcome, _), count in self.endings.items() if outcome == "unscored")
+        unscored = sum(count for (outcome, _), count in self._endings.items() if outcome == "unscored")
         if unscored:
             row["unscored"] = 100.0 * unscored / (self._problems * self._samples)
         return row

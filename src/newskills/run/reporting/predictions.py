@@ -96,7 +96,7 @@ def _rows_of(path: Path, decoder: Decoder) -> Iterator[Row]:
 
 
 def decode_record(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:
-    """A line of an output file. Other programs write NaN and halves of surrogate pairs, which strict JSON does not know.
+    """A line of an output file. Other programs write NaN and halves of surrogate pairs, which strict JSON lacks.
 
     Raises DataError that names `path` and the line's `number` from 1.
     """

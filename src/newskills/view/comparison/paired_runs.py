@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.base.paired import LEVEL, PairedDifference, holm, paired_difference
+from newskills.base.paired import LEVEL, holm, paired_difference
 from newskills.base.records import Outcome
 from newskills.view.comparison.ingredients import MUST_AGREE, Difference, Kind, differences
 from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, read_run
@@ -183,7 +183,9 @@ def _compared(
         score=before.score,
         before=_side(names[0], [a for a, _ in scores], [pair.before for pair in pairs]),
         after=_side(names[1], [b for _, b in scores], [pair.after for pair in pairs]),
-        **_in_points(result),
+        difference=100 * result.difference,
+        low=100 * result.low,
+        high=100 * result.high,
         p_value=result.p_value,
         p_adjusted=result.p_value,
         method=result.method,
@@ -191,6 +193,8 @@ def _compared(
         problems=result.n,
         pairs=len(pairs),
         unscored=unscored,
+        smallest_significant=100 * result.smallest_significant,
+        minimum_detectable=100 * result.minimum_detectable,
         margin=options.margin,
         not_worse=100 * result.low > -options.margin,
         gained=sum(flip.gained for flip in flips),
@@ -201,11 +205,6 @@ def _compared(
         differs=tuple(differences(before, after)),
         flips=flips,
     )
-
-
-def _in_points(result: PairedDifference) -> dict[str, float]:
-    names = ("difference", "low", "high", "smallest_significant", "minimum_detectable")
-    return {name: 100 * getattr(result, name) for name in names}
 
 
 def _pairs(

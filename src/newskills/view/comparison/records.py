@@ -181,8 +181,8 @@ def _metric_for(facts: Row) -> MetricFor:
         try:
             known = get_benchmark(benchmark)
         except UnknownNameError:
-            if (own := facts.get("metric")) in METRICS:
-                return str(own), {}
+            if (own := str(facts.get("metric"))) in METRICS:
+                return own, {}
             raise
         return known.metric, known.metric_config
 
@@ -219,6 +219,8 @@ def _read_file(records: BenchmarkRecords, number: int, metric: ScoreMetric, scor
         if isinstance(row.get("grader"), str):
             records.graders.add(row["grader"])
         values = {} if is_lost(row) else metric.scores(row)
+        if values and not any(name in values for name in metric.headline):
+            continue  # a problem of another kind, which the headline is not about
         scores.update(name for name in metric.headline if values.get(name) is not None)
         samples = records.samples.setdefault(identity, [None] * len(records.files))
         samples[number] = _sample(row, values, metric)
