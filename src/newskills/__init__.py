@@ -10,6 +10,7 @@ from newskills._version import __version__
 if TYPE_CHECKING:
     from newskills._api import (
         average_checkpoints,
+        compare,
         compute_metrics,
         convert,
         eval,
@@ -70,6 +71,7 @@ __all__ = [
     "SummarizeScript",
     "__version__",
     "average_checkpoints",
+    "compare",
     "compute_metrics",
     "convert",
     "eval",

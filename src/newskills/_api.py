@@ -145,6 +145,7 @@ async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
 
 
 average_checkpoints = _function("average_checkpoints")
+compare = _function("compare")
 compute_metrics = _function("compute_metrics")
 convert = _function("convert")
 evaluate = _function("eval")

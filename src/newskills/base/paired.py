@@ -69,7 +69,7 @@ def paired_difference(
     binary = all(score in (0, 1) for score in chain.from_iterable(chain.from_iterable(pairs)))
     single = binary and all(len(a) == len(b) == 1 for a, b in pairs)
     counts = Counter(differences)
-    weights: dict[float, float] = {value: count for value, count in counts.items()}
+    weights: dict[float, float] = dict(counts.items())
     if binary:
         weights = _smoothed(weights, pairs)
     mean, _ = mean_std(differences)
@@ -90,7 +90,7 @@ def paired_difference(
         method="mcnemar" if single else "paired t",
         standard_error=error,
         smallest_significant=significant,
-        minimum_detectable=(t_critical(len(pairs) - 1) + Z80) * error,
+        minimum_detectable=significant + Z80 * error,
     )
 
 

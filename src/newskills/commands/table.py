@@ -63,6 +63,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "summarize_results": "tables and metrics.json of a results folder",
         "summarize_robustness": "how much the wording of prompts changes the scores",
         "compute_metrics": "metrics of single output files",
+        "compare": "is one run better than another: paired by sample, with intervals",
         "info": "what an invocation of ns evaluate is, and its scores",
         "export": "results to W&B, MLflow, a file, or a log of Inspect",
         "import": "results of NeMo-Skills, lm-evaluation-harness and Inspect, as our own",

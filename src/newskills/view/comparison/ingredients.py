@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from newskills.base.errors import UnknownNameError
 from newskills.base.records import Row
 from newskills.view.comparison.records import BenchmarkRecords, Content
 
@@ -25,7 +26,7 @@ _ENGINE = ("solver", "solver_config", "selected_by", "tool_modules", "tool_overr
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """`what` differs: `before` in the first run, `after` in the other; empty = nothing is said there."""
+    """`what` differs: `before` in the first run, `after` in the other; an empty `before`: `after` tells of both."""
 
     kind: Kind
     what: str
@@ -33,7 +34,17 @@ class Difference(Struct, frozen=True, kw_only=True):
     after: str
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.before or 'not known'} → {self.after or 'not known'}"
+        sides = f"{self.before} → {self.after}" if self.before else self.after
+        return sides if self.what == self.kind else f"{self.what}: {sides}"
+
+
+def must_agree(names: str) -> tuple[Kind, ...]:
+    """Those of `MUST_AGREE` that are named, comma separated. Raises UnknownNameError."""
+    given = [name.strip() for name in names.split(",") if name.strip()]
+    for name in given:
+        if name not in MUST_AGREE:
+            raise UnknownNameError("value of --allow", name, MUST_AGREE)
+    return tuple(kind for kind in MUST_AGREE if kind in given)
 
 
 def differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:

@@ -334,14 +334,14 @@ def _refuse(compared: Sequence[BenchmarkComparison], options: CompareOptions) ->
     """Raises DataError that names what differs and must not, and how to compare all the same."""
     refused = [kind for kind in MUST_AGREE if kind not in options.allow]
     lines = [
-        f"{item.benchmark}: {difference.kind}: {difference}"
+        f"{item.benchmark}: {difference.kind} differs: {difference}"
         for item in compared
         for difference in item.differs
         if difference.kind in refused
     ]
     if not lines:
         return
-    kinds = [kind for kind in refused if any(f": {kind}: " in line for line in lines)]
+    kinds = [kind for kind in refused if any(f": {kind} differs: " in line for line in lines)]
     shown = "".join(f"\n  {line}" for line in dict.fromkeys(lines[:12]))
     more = f"\n  and {len(lines) - 12} more" if len(lines) > 12 else ""
     raise DataError(
