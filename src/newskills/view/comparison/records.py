@@ -23,6 +23,7 @@ from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
+from newskills.run.grade import grade_rows
 from newskills.run.judging.recorded import fields_of, graded_problems, text_verdict
 from newskills.run.records.completeness import expected_rows
 from newskills.run.records.paths import Paths
@@ -41,6 +42,16 @@ FIELDS: Mapping[str, Any] = {
     **dict.fromkeys(QUESTIONS, Any),
 }
 """What is read of a record besides the fields of its metric."""
+
+
+_EVERYTHING: Decoder = msgspec.json.Decoder(Row)
+
+
+class GraderChoice(NamedTuple):
+    """A grader by its registered name, with its settings."""
+
+    name: str
+    config: Row
 
 
 class SampleScore(NamedTuple):
@@ -144,8 +155,11 @@ def _line_count(path: Path) -> int:
         return sum(1 for _ in file)
 
 
-def read_benchmark(item: Found) -> tuple[BenchmarkRecords, list[str]]:
-    """All samples of its files, and notes. Raises UserError: no metric fits, the records are not graded."""
+def read_benchmark(item: Found, grader: GraderChoice | None = None) -> tuple[BenchmarkRecords, list[str]]:
+    """All samples of its files, and notes; with a `grader`, as that one judges them now.
+
+    Raises UserError: no metric fits, the records are not graded, the grader does not know its settings.
+    """
     facts = read_facts(item.folder)
     name, options, notes = choose_metric(item.benchmark, item.files, _metric_for(facts), SummaryOptions())
     metric = make_metric(name, **options)
@@ -161,7 +175,12 @@ def read_benchmark(item: Found) -> tuple[BenchmarkRecords, list[str]]:
     )
     scores: Counter[str] = Counter()
     for number, file in enumerate(item.files):
-        _read_file(records, number, metric, scores)
+        seen: Counter[str] = Counter()
+        for row in _graded(records, number, metric, grader):
+            seen[str(row["id"])] += 1
+            if seen[str(row["id"])] > 1:
+                row["id"] = f"{row['id']} ({seen[str(row['id'])]})"
+            _add(records, number, row, metric, scores)
         if (expected := expected_rows(file)) is not None:
             records.missing += max(0, expected - sum(1 for row in records.samples.values() if row[number]))
     records.score = next((score for score in metric.headline if scores[score]), metric.headline[0])
@@ -204,31 +223,39 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
 
 
-def _read_file(records: BenchmarkRecords, number: int, metric: ScoreMetric, scores: Counter[str]) -> None:
-    """Adds the samples of the file with this number; counts in `scores` which of the headline's are there."""
+def _graded(
+    records: BenchmarkRecords, number: int, metric: ScoreMetric, grader: GraderChoice | None
+) -> Iterator[Row]:
+    """The rows of the file with this number, with their verdicts."""
     file = records.files[number]
+    if grader is not None:
+        rows = _rows(file, decoder_of({**FIELDS, **metric.fields}), records, whole=True)
+        yield from grade_rows(rows, grader.name, grader.config)
+        return
     how = text_verdict(records.metric, file)
-    decoder = decoder_of({**FIELDS, **metric.fields, **(fields_of(how) if how else {})})
-    problems: Iterator[list[Row]] = ([row] for row in _rows(file, decoder, records))
-    seen: Counter[str] = Counter()
-    for (row,) in graded_problems(problems, how) if how else problems:
-        identity = str(row["id"])
-        seen[identity] += 1
-        if seen[identity] > 1:
-            identity = f"{identity} ({seen[identity]})"
-        if isinstance(row.get("grader"), str):
-            records.graders.add(row["grader"])
-        values = {} if is_lost(row) else metric.scores(row)
-        if values and not any(name in values for name in metric.headline):
-            continue  # a problem of another kind, which the headline is not about
-        scores.update(name for name in metric.headline if values.get(name) is not None)
-        samples = records.samples.setdefault(identity, [None] * len(records.files))
-        samples[number] = _sample(row, values, metric)
-        records.contents.setdefault(identity, _content(row))
+    rows = _rows(file, decoder_of({**FIELDS, **metric.fields, **(fields_of(how) if how else {})}), records)
+    if how is None:
+        yield from rows
+    else:
+        yield from (row for (row,) in graded_problems(([row] for row in rows), how))
 
 
-def _rows(file: Path, decoder: Decoder, records: BenchmarkRecords) -> Iterator[Row]:
-    """What can be read; records without an identity are known by their line."""
+def _add(records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, scores: Counter[str]) -> None:
+    """Adds a sample of the file with this number; counts in `scores` which of the headline's it has."""
+    identity = str(row["id"])
+    if isinstance(row.get("grader"), str):
+        records.graders.add(row["grader"])
+    values = {} if is_lost(row) else metric.scores(row)
+    if values and not any(name in values for name in metric.headline):
+        return  # a problem of another kind, which the headline is not about
+    scores.update(name for name in metric.headline if values.get(name) is not None)
+    samples = records.samples.setdefault(identity, [None] * len(records.files))
+    samples[number] = _sample(row, values, metric)
+    records.contents.setdefault(identity, _content(row))
+
+
+def _rows(file: Path, decoder: Decoder, records: BenchmarkRecords, *, whole: bool = False) -> Iterator[Row]:
+    """What can be read, all of it if `whole`; records without an identity are known by their line."""
     place = 0
     for path in parts(file):
         with open_for_reading(path) as lines:
@@ -238,6 +265,8 @@ def _rows(file: Path, decoder: Decoder, records: BenchmarkRecords) -> Iterator[R
                 place += 1
                 try:
                     row = decode_record(line, decoder, path, number)
+                    if whole:
+                        row = decode_record(line, _EVERYTHING, path, number)
                 except DataError:
                     records.damaged += 1
                     continue

@@ -22,16 +22,16 @@ def as_text(comparison: Comparison, flips: int) -> str:
     lines: list[str] = []
     for before, after in dict.fromkeys((item.before.run, item.after.run) for item in comparison.benchmarks):
         items = [item for item in comparison.benchmarks if (item.before.run, item.after.run) == (before, after)]
-        lines += [*_wrapped(f"before: {before}", "  "), *_wrapped(f"after:  {after}", "  "), ""]
+        lines += [*wrapped(f"before: {before}", "  "), *wrapped(f"after:  {after}", "  "), ""]
         lines += columns([HEAD, *map(_row, items)])
         for item in items:
-            lines += ["", item.benchmark, *(line for text in _sentences(item) for line in _wrapped(text, "  "))]
+            lines += ["", item.benchmark, *(line for text in _sentences(item) for line in wrapped(text, "  "))]
             lines += _flip_lines(item, flips)
         lines.append("")
     for name, why in comparison.left_out.items():
-        lines += _wrapped(f"not compared: {name}: {why}", "  ")
+        lines += wrapped(f"not compared: {name}: {why}", "  ")
     for note in comparison.notes:
-        lines += _wrapped(f"note: {note}", "  ")
+        lines += wrapped(f"note: {note}", "  ")
     return printable("\n".join(lines).rstrip("\n")) + "\n"
 
 
@@ -96,7 +96,8 @@ def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
     return lines
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def wrapped(text: str, indent: str) -> list[str]:
+    """Lines of at most 80 columns, those that follow indented by two more."""
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
 
 
