@@ -187,6 +187,32 @@ def read_benchmark(item: Found, grader: GraderChoice | None = None) -> tuple[Ben
     return records, [*notes, *_warnings(records)]
 
 
+class JudgedRow(NamedTuple):
+    """A record, all of it, and how it ended."""
+
+    row: Row
+    seed: int | None
+    sample: SampleScore
+
+
+def read_rows_with_verdicts(item: Found, notes: list[str]) -> Iterator[JudgedRow]:
+    """All records of a benchmark, file by file, in constant memory; `notes` gets how many lines cannot be read.
+
+    Raises UserError where no metric fits.
+    """
+    facts = read_facts(item.folder)
+    name, options, _ = choose_metric(item.benchmark, item.files, _metric_for(facts), SummaryOptions())
+    metric = make_metric(name, **options)
+    if not isinstance(metric, ScoreMetric):
+        raise DataError(f"The metric '{name}' does not tell right samples from wrong ones.")
+    records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files, metric=name)
+    for number, seed in enumerate(records.seeds):
+        for row in _graded(records, number, metric, None, whole=True):
+            values = {} if is_lost(row) else metric.scores(row)
+            yield JudgedRow(row, seed, _sample(row, values, metric))
+    notes += _warnings(records)
+
+
 def read_facts(folder: Path) -> Row:
     """`benchmark.json` of a benchmark's folder; empty where there is none that can be read."""
     try:
@@ -224,16 +250,23 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def _graded(
-    records: BenchmarkRecords, number: int, metric: ScoreMetric, grader: GraderChoice | None
+    records: BenchmarkRecords,
+    number: int,
+    metric: ScoreMetric,
+    grader: GraderChoice | None,
+    *,
+    whole: bool = False,
 ) -> Iterator[Row]:
-    """The rows of the file with this number, with their verdicts."""
+    """The rows of the file with this number, with their verdicts; all of them if `whole`, else what is counted."""
     file = records.files[number]
     if grader is not None:
         rows = _rows(file, decoder_of({**FIELDS, **metric.fields}), records, whole=True)
         yield from grade_rows(rows, grader.name, grader.config)
         return
     how = text_verdict(records.metric, file)
-    rows = _rows(file, decoder_of({**FIELDS, **metric.fields, **(fields_of(how) if how else {})}), records)
+    rows = _rows(
+        file, decoder_of({**FIELDS, **metric.fields, **(fields_of(how) if how else {})}), records, whole=whole
+    )
     if how is None:
         yield from rows
     else:
