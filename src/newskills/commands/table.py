@@ -64,6 +64,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "summarize_robustness": "how much the wording of prompts changes the scores",
         "compute_metrics": "metrics of single output files",
         "compare": "is one run better than another: paired by sample, with intervals",
+        "regrade": "new verdicts without new generation, and the grader's share of a score",
         "samples": "read samples in the terminal, by outcome, cause, text",
         "why": "why two scores differ: what each ingredient is worth in points",
         "info": "what an invocation of ns evaluate is, and its scores",

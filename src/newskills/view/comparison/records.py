@@ -31,6 +31,7 @@ from newskills.run.records.state import State, load_state
 from newskills.run.reporting.predictions import Decoder, decode_record, decoder_of
 from newskills.run.reporting.results import SEEDED, Found, discover, parts
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
+from newskills.sandbox.config import SandboxConfig
 
 QUESTIONS = ("question", "problem")
 FIELDS: Mapping[str, Any] = {
@@ -48,10 +49,11 @@ _EVERYTHING: Decoder = msgspec.json.Decoder(Row)
 
 
 class GraderChoice(NamedTuple):
-    """A grader by its registered name, with its settings."""
+    """A grader by its registered name, with its settings; `sandbox`: where one that runs code runs it."""
 
     name: str
     config: Row
+    sandbox: SandboxConfig = SandboxConfig()
 
 
 class SampleScore(NamedTuple):
@@ -213,6 +215,12 @@ def read_rows_with_verdicts(item: Found, notes: list[str]) -> Iterator[JudgedRow
     notes += _warnings(records)
 
 
+def read_whole_rows(item: Found, file: Path) -> Iterator[Row]:
+    """The records of one file with all their fields; lines that cannot be read are left out."""
+    records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files)
+    return _rows(file, _EVERYTHING, records)
+
+
 def read_facts(folder: Path) -> Row:
     """`benchmark.json` of a benchmark's folder; empty where there is none that can be read."""
     try:
@@ -261,7 +269,7 @@ def _graded(
     file = records.files[number]
     if grader is not None:
         rows = _rows(file, decoder_of({**FIELDS, **metric.fields}), records, whole=True)
-        yield from grade_rows(rows, grader.name, grader.config)
+        yield from grade_rows(rows, grader.name, grader.config, grader.sandbox)
         return
     how = text_verdict(records.metric, file)
     rows = _rows(
