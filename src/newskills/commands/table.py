@@ -65,6 +65,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "compute_metrics": "metrics of single output files",
         "compare": "is one run better than another: paired by sample, with intervals",
         "regrade": "new verdicts without new generation, and the grader's share of a score",
+        "report": "results as a page that stands alone, and as Markdown",
         "samples": "read samples in the terminal, by outcome, cause, text",
         "why": "why two scores differ: what each ingredient is worth in points",
         "info": "what an invocation of ns evaluate is, and its scores",

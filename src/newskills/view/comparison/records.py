@@ -329,10 +329,11 @@ def _sample(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -
 
 def _content(row: Row) -> Content:
     question = next((row[name] for name in QUESTIONS if row.get(name) is not None), None)
-    return Content(_hash(question), _hash(row.get("expected_answer")))
+    return Content(content_hash(question), content_hash(row.get("expected_answer")))
 
 
-def _hash(value: object) -> str:
+def content_hash(value: object) -> str:
+    """16 hex digits; empty for None. Blanks around it do not count."""
     if value is None:
         return ""
     return hashlib.blake2b(str(value).strip().encode("utf-8", "replace"), digest_size=8).hexdigest()

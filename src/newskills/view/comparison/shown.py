@@ -101,8 +101,8 @@ def wrapped(text: str, indent: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
 
 
-def blocks(comparison: Comparison, flips: int) -> list[Block]:
-    """The same as a page."""
+def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
+    """The same for a page, with headings of this `level`."""
     found: list[Block] = [
         Paragraph(
             f"{comparison.runs[0].name} is compared with {', '.join(run.name for run in comparison.runs[1:])}, "
@@ -111,7 +111,7 @@ def blocks(comparison: Comparison, flips: int) -> list[Block]:
         Table([("run", *HEAD), *((item.after.run, *_row(item)) for item in comparison.benchmarks)]),
     ]
     for item in comparison.benchmarks:
-        found.append(Heading(f"{item.benchmark}: {item.before.run} → {item.after.run}"))
+        found.append(Heading(f"{item.benchmark}: {item.before.run} → {item.after.run}", level))
         found += [Paragraph(text) for text in _sentences(item)]
         if item.stories:
             stories = sorted(item.stories.items(), key=lambda story: (-story[1], story[0]))
@@ -128,7 +128,7 @@ def blocks(comparison: Comparison, flips: int) -> list[Block]:
             ]
             found.append(Table([("sample", "seed", "changed", "why the wrong one failed"), *rows]))
     if comparison.left_out or comparison.notes:
-        found.append(Heading("Left out"))
+        found.append(Heading("Left out", level))
         found += [Paragraph(f"{name}: {why}") for name, why in comparison.left_out.items()]
         found += [Paragraph(note) for note in comparison.notes]
     return found

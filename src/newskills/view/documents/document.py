@@ -26,7 +26,8 @@ th, td { border-bottom: 1px solid var(--line); padding: 0.25rem 0.75rem 0.25rem 
   vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { overflow-x: auto; background: color-mix(in srgb, var(--ink) 6%, var(--paper)); padding: 0.75rem; }
-svg { max-width: 100%; height: auto; }
+figure { margin: 1rem 0; overflow-x: auto; }
+svg { max-width: 100%; min-width: 32rem; height: auto; }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NUMBER = re.compile(r"[+\-−<]?\s?\d[\d.,]*\s?%?|\[.*\]|—")
@@ -127,4 +128,4 @@ def _markdown(block: Block) -> str:
 def _plain(text: str) -> str:
     """On one line, with what Markdown and HTML would obey escaped."""
     flat = " ".join(printable(text).split())
-    return re.sub(r"([\\`*_\[\]<>#~])", r"\\\1", flat)
+    return re.sub(r"([\\`*\[\]<>#~]|(?<!\w)_|_(?!\w))", r"\\\1", flat)
