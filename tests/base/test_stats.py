@@ -85,35 +85,3 @@ def test_the_bootstrap_repeats_itself_and_agrees_with_theory():
     assert found == stats.bootstrap(values, lambda drawn: sum(drawn) / len(drawn))
     half = 1.96 * stats.mean_std(values)[1] / math.sqrt(200)
     assert found == pytest.approx((4.5 - half, 4.5 + half), abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "p"), [(0, 5, 0.0625), (5, 0, 0.0625), (3, 3, 1.0), (0, 0, 1.0), (2, 10, 0.0385742)]
-)
-def test_mcnemar_is_exact(first, second, p):
-    assert stats.mcnemar(first, second) == pytest.approx(p, abs=1e-7)
-
-
-def test_single_answers_are_compared_by_mcnemar():
-    first, second = [[1]] * 8 + [[0]] * 2 + [[]], [[0]] * 6 + [[1]] * 4 + [[1]]
-    found = stats.compare(first, second)
-    assert (found.n, found.method) == (10, "mcnemar")
-    assert found.difference == pytest.approx(0.4)
-    assert found.p_value == pytest.approx(stats.mcnemar(6, 2))
-    assert found.low < 0.4 < found.high
-
-
-def test_repeated_answers_are_compared_by_problem():
-    first, second = [[1, 1], [1, 0], [1, 1], [0, 0]], [[0, 1], [0, 0], [1, 0], [0, 0]]
-    found = stats.compare(first, second)
-    assert found.method == "paired t"
-    assert found.difference == pytest.approx(0.375)
-    assert found.p_value == pytest.approx(0.0576, abs=2e-4)
-    assert stats.compare(second, first).difference == pytest.approx(-0.375)
-    assert stats.compare(first, first).p_value == 1.0
-    assert stats.compare([[0.75, 1.0], [0.5]], [[0.25, 0.5], [0.0]]).p_value == 0.5
-
-
-def test_a_comparison_needs_two_problems():
-    with pytest.raises(ValueError, match="two common problems"):
-        stats.compare([[1], []], [[1], [0]])

@@ -65,6 +65,8 @@ def test_what_was_measured_lies_beside_the_records(tmp_path: Path, fake_server: 
     ]
     assert found["grader"] == "toy@1 {}"
     assert len(found["prompt_hash"]) == 16
+    assert found["prompt_text"].startswith("[user]\nSolve the following math problem.")
+    assert "{problem}" in found["prompt_text"]
     assert found["data"] == msgspec.to_builtins(read_provenance(spec.runs[0].input_file))
     assert found["data"]["rows"] == 4
     assert "1 correct, 3 wrong" in (tmp_path / "logs" / "run.log").read_text()

@@ -2,6 +2,7 @@
 # Written by docs/generate.py from the options of the commands.
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, Union
 
 from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_arguments
@@ -12,6 +13,9 @@ from newskills.run.planning.spec import RunResult
 from newskills.run.reporting.robustness import RobustnessSummary
 from newskills.run.reporting.summarize import Summary
 from newskills.train.data.card import Card
+from newskills.view.comparison.paired_runs import Comparison
+from newskills.view.comparison.regrade import Regraded
+from newskills.view.samples import SelectedSample
 
 def average_checkpoints(
     ctx: Arguments | None = None,
@@ -92,6 +96,50 @@ def average_checkpoints(
 
     Returns:
         None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def compare(
+    ctx: Arguments | None = None,
+    *,
+    runs: str | Sequence[str],
+    benchmarks: str | Sequence[str] | None = None,
+    allow: str | None = None,
+    margin: float = 1.0,
+    fail_if: str | Sequence[str] = (),
+    flips: int = 5,
+    json: bool = False,
+    html: str | None = None,
+) -> Union[Comparison, Any]:
+    """Compare runs sample by sample: difference with a 95 % interval and a p-value for each benchmark,
+    what changed from right to wrong and from wrong to right, and which differences could not have been
+    seen. Runs that differ in data, prompt or grader are refused unless `allow` names it. Exit codes: 0;
+    2 where nothing can be compared; 3 where a condition of `fail_if` holds.
+
+    `ns compare` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        runs: folders of results; the first is what the others are compared with (required)
+        benchmarks: only these, comma separated (default: all that both have)
+        allow: compare although the runs differ in it: data, prompt, grader, comma separated
+        margin: points that a run may lose and still count as not worse (non-inferiority) (default 1.0)
+        fail_if: exit with code 3 where this holds: worse, or 'gsm8k < -1.0' (a difference in points);
+            repeatable
+        flips: how many samples that changed sides are listed for each benchmark (default 5)
+        json: print everything as JSON, with all samples that changed sides
+        html: also write a page that stands alone to this file
+
+    Returns:
+        Figures, flips and one sentence for each benchmark. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1373,6 +1421,89 @@ def profile_evaluate(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def regrade(
+    ctx: Arguments | None = None,
+    *,
+    results_dir: str,
+    benchmarks: str | Sequence[str] | None = None,
+    grader: str | None = None,
+    strict: bool = False,
+    lenient: bool = False,
+    spread: bool = True,
+    output_dir: str | None = None,
+    flips: int = 10,
+    json: bool = False,
+) -> Union[list[Regraded], Any]:
+    """Grade finished records anew, without any generation: which verdicts change, and how much of a score
+    is the grader's (strict, usual and lenient extraction). The records themselves are never changed;
+    `output_dir` keeps the new ones. ++key=value sets the grader's options, ++sandbox.key=value those of
+    the sandbox.
+
+    `ns regrade` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns regrade --help` lists them
+        results_dir: folder of results (required)
+        benchmarks: only these, comma separated (default: all)
+        grader: grade with this one, NAME or NAME@VERSION (default: that of the records, as it is today)
+        strict: an answer counts only in the form that was asked for
+        lenient: an answer counts in whatever form it is found
+        spread: show the scores of strict, usual and lenient extraction (graders that know them)
+            (default True)
+        output_dir: write the records with their new verdicts there (default: show, and keep nothing)
+        flips: how many samples with another verdict are listed for each benchmark (default 10)
+        json: print everything as JSON, with all samples whose verdict changed
+
+    Returns:
+        What changed in each benchmark. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def report(
+    ctx: Arguments | None = None,
+    *,
+    results_dirs: str | Sequence[str],
+    output: str | None = None,
+    title: str = 'Evaluation report',
+    contamination_file: str | None = None,
+    spread: bool = True,
+) -> Union[list[Path], Any]:
+    """Write a report of results, as one HTML file that needs nothing else and as Markdown: scores with
+    intervals, plots, the grader's share, comparisons, trainings, settings, prompts, versions, hashes,
+    licences of the data, cost, and the command that makes it again.
+
+    `ns report` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        results_dirs: folders of results; with several, each is compared with the first (required)
+        output: where the report goes, without an ending (default: report in the first folder)
+        title: heading of the report (default 'Evaluation report')
+        contamination_file: what check_contamination wrote about the test problems: adds the score of
+            the clean ones
+        spread: grade by strict and lenient extraction, too (graders that know them) (default True)
+
+    Returns:
+        The files that were written, HTML first. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def retrieve_similar(
     ctx: Arguments | None = None,
     *,
@@ -1710,6 +1841,54 @@ def run_cmd(
 
     Returns:
         On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def samples(
+    ctx: Arguments | None = None,
+    *,
+    results_dir: str,
+    benchmarks: str | Sequence[str] | None = None,
+    outcome: Literal['correct', 'wrong', 'no_answer', 'unscored'] | None = None,
+    cause: Literal['model', 'truncation', 'provider', 'content_filter', 'sandbox', 'tool', 'judge', 'timeout', 'grader', 'harness', 'data'] | None = None,
+    seed: int | None = None,
+    subset: str | None = None,
+    id: str | None = None,
+    search: str | None = None,
+    number: int = 5,
+    full: bool = False,
+    json: bool = False,
+) -> Union[list[SelectedSample], Any]:
+    """Read samples of a run in the terminal: the question, the reply, the expected and the extracted
+    answer, and why the grader decided so. Paged where a person reads; nothing that a model wrote is
+    obeyed by the terminal.
+
+    `ns samples` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        results_dir: folder of results (required)
+        benchmarks: only these, comma separated (default: all)
+        outcome: only samples that ended so
+        cause: only samples that are wrong, or lost, for this cause
+        seed: only samples of this seed
+        subset: only samples of this subset of the benchmark
+        id: only the samples of this problem
+        search: only samples with this text in the question, the reply or an answer
+        number: how many samples are shown at most (default 5)
+        full: show long texts to their end
+        json: print the records as JSON lines
+
+    Returns:
+        The samples that fit, `number` at most. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

@@ -41,6 +41,9 @@ ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
 
 FUNCTIONS = {
     "average_checkpoints": Function(command="average_checkpoints"),
+    "compare": Function(
+        command="compare", returns="Comparison", meaning="Figures, flips and one sentence for each benchmark."
+    ),
     "compute_metrics": Function(
         command="compute_metrics", returns="list[Report]", meaning="One report for each table."
     ),
@@ -78,9 +81,14 @@ FUNCTIONS = {
         meaning="The data card: `rows_read`, `steps`, `rows_written`, …",
     ),
     "profile_evaluate": Function(command="evaluate", note="`ns eval` is another command: `evaluate`."),
+    "regrade": Function(command="regrade", returns="list[Regraded]", meaning="What changed in each benchmark."),
+    "report": Function(command="report", returns="list[Path]", meaning="The files that were written, HTML first."),
     "retrieve_similar": Function(command="retrieve_similar"),
     "robust_eval": Function(command="robust_eval", returns="RobustnessSummary", meaning=ROBUSTNESS, submits=True),
     "run_cmd": Function(command="run_cmd", submits=True),
+    "samples": Function(
+        command="samples", returns="list[SelectedSample]", meaning="The samples that fit, `number` at most."
+    ),
     "sft": Function(command="sft"),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
     "start_server": Function(command="start_server"),

@@ -16,11 +16,23 @@ HEAD = """\
 # Written by docs/generate.py from the options of the commands.
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, Union
 
 from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_arguments
 """
-RESULTS = ("Card", "Evaluation", "Experiment", "Report", "RobustnessSummary", "RunResult", "Summary")
+RESULTS = (
+    "Card",
+    "Comparison",
+    "Evaluation",
+    "Experiment",
+    "Regraded",
+    "Report",
+    "RobustnessSummary",
+    "RunResult",
+    "SelectedSample",
+    "Summary",
+)
 """Types that functions return."""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uncertainty of scores, without numpy: estimators, 95 % intervals, paired comparison.
+"""Uncertainty of scores, without numpy: estimators and 95 % intervals.
 
 The independent unit is a problem; samples of one problem correlate. Hence an interval is always taken over
 problems, one value each (E. Miller, "Adding Error Bars to Evals", arXiv:2411.00640).
@@ -11,10 +11,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import Literal, NamedTuple, TypeVar
-
-from msgspec import Struct
 
 T = TypeVar("T")
 
@@ -95,60 +92,15 @@ def bootstrap(
     return statistics[round(0.025 * (resamples - 1))], statistics[round(0.975 * (resamples - 1))]
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
-    """First minus second over `n` common problems, with a 95 % interval and a two-sided p-value."""
+def binomial_tail(at_most: int, n: int) -> float:
+    """P(X ≤ `at_most`) of `n` tosses of a fair coin (NIST DLMF 8.17.5).
 
-    difference: float
-    low: float
-    high: float
-    p_value: float
-    n: int
-    method: Literal["mcnemar", "paired t"]
-
-
-def compare(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> Comparison:
-    """Two systems on the same problems in the same order; each item holds the scores of one problem's samples.
-
-    Problems without a score on either side are left out. One 0/1 sample on both sides: exact McNemar test
-    (Psychometrika 12, 1947), else Student's t on the differences of the problems' means, or the sign test where
-    all differences are alike. Raises ValueError if fewer than two are left.
+    >>> binomial_tail(1, 4)
+    0.3125
     """
-    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
-    if len(pairs) < 2:
-        raise ValueError("at least two common problems are needed for a comparison")
-    differences = [math.fsum(a) / len(a) - math.fsum(b) / len(b) for a, b in pairs]
-    mean, deviation = mean_std(differences)
-    error = deviation / math.sqrt(len(pairs))
-    half = t_critical(len(pairs) - 1) * error
-    single = all(len(a) == len(b) == 1 and a[0] in (0, 1) and b[0] in (0, 1) for a, b in pairs)
-    return Comparison(
-        difference=mean,
-        low=mean - half,
-        high=mean + half,
-        p_value=mcnemar(differences.count(1), differences.count(-1))
-        if single
-        else _t_test(mean, error, len(pairs)),
-        n=len(pairs),
-        method="mcnemar" if single else "paired t",
-    )
-
-
-def mcnemar(only_first: int, only_second: int) -> float:
-    """Exact two-sided p-value of discordant pairs: the chance of a split at least as uneven.
-
-    >>> mcnemar(0, 5)
-    0.0625
-    """
-    total = only_first + only_second
-    fewer = min(only_first, only_second)
-    terms = accumulate(range(fewer), lambda term, i: term * (total - i) // (i + 1), initial=1)
-    return min(1.0, float(2 * sum(terms) / 2**total))
-
-
-def _t_test(mean: float, error: float, n: int) -> float:
-    if error == 0:
-        return 1.0 if mean == 0 else 2.0 ** (1 - n)
-    return t_two_sided(mean / error, n - 1)
+    if at_most < 0 or at_most >= n:
+        return float(at_most >= n)
+    return _beta_share(n - at_most, at_most + 1, 0.5)
 
 
 def t_two_sided(t: float, freedom: int) -> float:

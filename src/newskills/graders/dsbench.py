@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
-from newskills.graders.math.grader import MathGrader
+from newskills.graders.math.extraction.extract import extract
+from newskills.graders.math.grader import MathGrader, policy_of
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values.exact import plain
 from newskills.graders.reading.replies import decided, stripped, unanswered, unscored
@@ -51,9 +51,7 @@ class DSBenchGrader:
 
     def __init__(self, config: MathConfig | None = None) -> None:
         self.config = config or MathConfig(relaxed_extraction=True)
-        self._policy = ExtractionPolicy(
-            self.config.extract_from_boxed, self.config.extract_regex, self.config.relaxed_extraction
-        )
+        self._policy = policy_of(self.config)
         self._math = MathGrader(msgspec.structs.replace(self.config, use_predicted_answer_key=True))
         self._stamp = f"{self.name}@{self.version}"
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from itertools import takewhile
 from string import ascii_uppercase
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 
@@ -35,11 +35,20 @@ _OPTION_LINE = re.compile(r"^\s*\(?([A-Z])[).:]", re.MULTILINE)
 class MultichoiceConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++eval_config.*` of `eval_type=multichoice`; a record may override each by a field of the same name."""
 
+    READINGS: ClassVar[Mapping[str, Row]] = {
+        "strict": {"strict_extraction": True, "relaxed": False},
+        "lenient": {"strict_extraction": False, "relaxed": True},
+    }
+    """How much a reply must look as it was asked to: the settings of `ns regrade --strict` and `--lenient`."""
+
     extract_from_boxed: Annotated[bool, Meta(description="read the last \\boxed{…}; else extract_regex")] = True
     extract_regex: Annotated[
         str | tuple[str, ...], Meta(description="one or several; the first that matches, its last match, is used")
     ] = r"The final answer is (.+)$"
     relaxed: Annotated[bool, Meta(description="try extract_regex first, then the box")] = True
+    strict_extraction: Annotated[
+        bool, Meta(description="nothing but the box counts, or nothing but extract_regex")
+    ] = False
     use_predicted_answer_key: Annotated[
         bool, Meta(description="take predicted_answer from the record instead of extracting it")
     ] = False
@@ -104,6 +113,8 @@ class MultichoiceGrader:
         for candidate, how in self._candidates(text, record):
             if (letter := _meant(candidate, count, names)) is not None:
                 return letter or None, how if letter else "several letters"
+        if self.config.strict_extraction:
+            return None, "none"
         if (letter := _on_answer_line(text, count, names)) is not None:
             return letter or None, "answer line" if letter else "several letters"
         for whole in (text, text.strip().rsplit("\n", 1)[-1]):

@@ -19,7 +19,14 @@ from newskills.prompts.conversation import Passthrough
 from newskills.prompts.examples import ExampleProvider
 from newskills.prompts.media import MediaError
 from newskills.prompts.names import find_prompt
-from newskills.prompts.schema import ConfigSource, read_source, replace_few_shots, to_config
+from newskills.prompts.schema import (
+    ConfigSource,
+    FewShotConfig,
+    PromptConfig,
+    read_source,
+    replace_few_shots,
+    to_config,
+)
 from newskills.prompts.template import MissingField, TextPosition, value_of
 
 
@@ -53,15 +60,18 @@ class _Body(Protocol):
 
 
 class Prompt:
-    """`name` and `hash` belong into the record of a run; `fields` are those that every input record must have.
+    """`name`, `hash` and `template` belong into the record of a run; `fields` are those that every record must have.
 
     The hash (16 hex digits) changes with anything that changes what the model is shown, except the contents of
     few-shot sets that a record itself chooses.
     """
 
-    def __init__(self, name: str, digest: str, body: _Body, overrides: PromptOverrides) -> None:
+    def __init__(
+        self, name: str, digest: str, body: _Body, overrides: PromptOverrides, template: str = ""
+    ) -> None:
         self.name = name
         self.hash = digest
+        self.template = template
         self._messages = body.messages
         self._start = overrides.start_assistant_response_key
         self._template_kwargs = overrides.chat_template_kwargs
@@ -143,7 +153,8 @@ def load_prompt(
     rendered = Rendered(source, shots, overrides.prompt_suffix, folder)
     body = MergedTemplate(rendered, folder) if overrides.prompt_format == "openai" else rendered
     config = msgspec.structs.asdict(source.config) | {"few_shot_examples": shots.fingerprint}
-    return Prompt(source.name, _digest(overrides, [overrides.prompt_format, config]), body, overrides)
+    digest = _digest(overrides, [overrides.prompt_format, config])
+    return Prompt(source.name, digest, body, overrides, _template(source.config, overrides))
 
 
 def _source(spec: str | Row) -> ConfigSource:
@@ -169,6 +180,20 @@ def _overridden(source: ConfigSource, overrides: PromptOverrides) -> ConfigSourc
         config = msgspec.structs.replace(config, few_shot_examples=replaced)
         places |= {f"few_shot_examples.{key}": TextPosition(f"++few_shot_examples.{key}") for key in few_shots}
     return ConfigSource(name=source.name, config=config, places=places)
+
+
+def _template(config: PromptConfig, overrides: PromptOverrides) -> str:
+    """The texts of a prompt before a record is filled in, for people who look for what differs."""
+    usual = msgspec.to_builtins(FewShotConfig())
+    shots = msgspec.to_builtins(config.few_shot_examples)
+    chosen = "\n".join(f"{key}: {value}" for key, value in shots.items() if value != usual[key])
+    parts = {
+        "system": config.system,
+        "few-shot examples": chosen,
+        "user": config.user,
+        "suffix": overrides.prompt_suffix,
+    }
+    return "\n".join(f"[{name}]\n{text}" for name, text in parts.items() if text)
 
 
 def _refuse_few_shots(overrides: PromptOverrides) -> None:

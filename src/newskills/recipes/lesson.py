@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import DataError, NewskillsError
+from newskills.base.paired import PairedDifference, paired_difference
 from newskills.base.records import Row
-from newskills.base.stats import Comparison, compare
 from newskills.base.store import atomic_write, read_rows, write_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
@@ -277,7 +277,7 @@ def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
     return f"{text}\n\nreport    {path}\nrecords   {spec.output_dir}/eval/<model>/{RESULTS}/{LESSON}/output.jsonl"
 
 
-def compared(after: Mapping[str, float], before: Mapping[str, float]) -> Comparison:
+def compared(after: Mapping[str, float], before: Mapping[str, float]) -> PairedDifference:
     """On the problems that both have a score for."""
     common = sorted(set(after) & set(before))
-    return compare([[after[name]] for name in common], [[before[name]] for name in common])
+    return paired_difference([[before[name]] for name in common], [[after[name]] for name in common])

@@ -194,6 +194,7 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
             "split": str(run.split),
             "prompt": str(prompt.name),
             "prompt_hash": prompt.hash,
+            "prompt_text": prompt.template,
             "grader": grader_id(unit.config),
             "metric": run.benchmark.metric,
             "newskills": __version__,

@@ -26,6 +26,8 @@ from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, activatio
 from newskills.recipes.steps_shown import steps_shown
 from newskills.run.planning.plan import RESULTS
 from newskills.train.loops.stopping import StoppedError, ended_by_term
+from newskills.view.documents.report import ReportOptions
+from newskills.view.documents.writing import write_report
 
 NEXT = """
 Next:
@@ -34,6 +36,8 @@ Next:
   ns quickstart --no_train  evaluate the untrained model on two benchmarks, with several seeds
   ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
   ns list benchmarks        what there is to evaluate and to learn from"""
+REPORT = "evaluation"
+"""Name of the page, without its ending."""
 NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
 
 
@@ -97,6 +101,8 @@ def _lesson(options: Options) -> int:
     except KeyboardInterrupt:
         print("stopped; what is finished is kept, and the same command goes on from there", flush=True)
         return STOPPED
+    page, _ = write_report([spec.output_dir], spec.output_dir / REPORT, "Quickstart", ReportOptions())
+    print(f"page      {page}")
     print(NEXT.format(activate=activation(), out=spec.output_dir))
     return 0
 
@@ -110,6 +116,7 @@ def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:
     yield "writes", out / "training", f"checkpoints: {spec.sft.steps} steps of SFT, {spec.grpo.steps} of GRPO"
     yield "writes", out / "models", "the models after each, for training and for serving"
     yield "writes", out / "report.md", "the comparison"
+    yield "writes", out / f"{REPORT}.html", "the same with plots, curves and settings; and as Markdown"
 
 
 def _steps(spec: QuickstartSpec) -> Iterator[Step]:

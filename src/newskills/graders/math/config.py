@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
+
+from newskills.base.records import Row
 
 
 class MathConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++eval_config.*` of `eval_type=math`."""
+
+    READINGS: ClassVar[Mapping[str, Row]] = {
+        "strict": {"strict_extraction": True, "relaxed_extraction": False},
+        "lenient": {"strict_extraction": False, "relaxed_extraction": True},
+    }
+    """How much a reply must look as it was asked to: the settings of `ns regrade --strict` and `--lenient`."""
 
     numeric_precision: Annotated[
         int, Meta(ge=4, le=30, description="significant digits to which a printed float stands for an exact value")
@@ -32,6 +41,9 @@ class MathConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     relaxed_extraction: Annotated[
         bool,
         Meta(description="try extract_regex, then the box, then every other form, closing statement included"),
+    ] = False
+    strict_extraction: Annotated[
+        bool, Meta(description="nothing but the box counts, or nothing but extract_regex")
     ] = False
     take_modulo: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="compare integers by their remainder by this number")

@@ -19,6 +19,13 @@ from newskills.graders.math.verdict import equal
 VERSION = "4"
 
 
+def policy_of(config: MathConfig) -> ExtractionPolicy:
+    """Which forms of an answer count by these settings."""
+    return ExtractionPolicy(
+        config.extract_from_boxed, config.extract_regex, config.relaxed_extraction, config.strict_extraction
+    )
+
+
 class MathGrader:
     """Compares the final answer of `generation` with `expected_answer`, and with each of `accepted_answers`, if any.
 
@@ -32,7 +39,7 @@ class MathGrader:
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
-        self._policy = ExtractionPolicy(config.extract_from_boxed, config.extract_regex, config.relaxed_extraction)
+        self._policy = policy_of(config)
         self._options = Options(config.numeric_precision)
         self._stamp = f"{self.name}@{self.version}"
 

@@ -107,7 +107,7 @@ class ScoreMetric(ABC):
         scores = [{} if gone else self.scores(record) for gone, record in zip(lost, predictions, strict=True)]
         answers = [self.answer(record) for record in predictions]
         rewards = [record.get(REWARD) for record in predictions]
-        self._endings.update(map(self._ending, predictions, scores, answers))
+        self._endings.update(map(self.ending, predictions, scores, answers))
         self._finishes.update(reason for r in predictions if isinstance(reason := r.get("finish_reason"), str))
         self._has_answers = self._has_answers or any(self.answer_key in record for record in predictions)
         values_of_samples: dict[tuple[float | None, ...], dict[str, Sequence[float]]] = {}
@@ -235,7 +235,7 @@ class ScoreMetric(ABC):
         self._start = min([self._start, *(start for start in starts if start is not None)])
         self._end = max([self._end, *(end for end in ends if end is not None)])
 
-    def _ending(self, record: Row, scores: Scores, answer: str | None) -> tuple[Outcome, Cause | None]:
+    def ending(self, record: Row, scores: Scores, answer: str | None) -> tuple[Outcome, Cause | None]:
         """The record's own outcome; else what its fields tell."""
         outcome = _outcome(record)
         if outcome is not None:

@@ -91,21 +91,27 @@ def _rows(output: Path, decoder: Decoder) -> Iterator[Row]:
 
 
 def _rows_of(path: Path, decoder: Decoder) -> Iterator[Row]:
-    decode = decoder.decode
     with open_for_reading(path) as file:
         for number, line in enumerate(file, 1):
-            try:
-                yield decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                if not line.isspace():
-                    yield _patiently(line, decoder, path, number, error)
+            if not line.isspace():
+                yield decode_record(line, decoder, path, number)
 
 
-def _patiently(line: bytes, decoder: Decoder, path: Path, number: int, error: Exception) -> Row:
-    """Other programs write NaN and halves of surrogate pairs, which strict JSON does not know."""
+def decode_record(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:
+    """A line of an output file. Other programs write NaN and halves of surrogate pairs, which strict JSON lacks.
+
+    Raises DataError that names `path` and the line's `number` from 1.
+    """
     try:
-        if isinstance(error, msgspec.ValidationError):
-            raise error
+        return decoder.decode(line)
+    except msgspec.ValidationError as misfit:
+        raise DataError(f"{path}, line {number}: {misfit}.") from misfit
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _patiently(line, decoder, path, number)
+
+
+def _patiently(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:
+    try:
         return decoder.decode(encode_line(json.loads(line, parse_constant=lambda _: None)))
     except msgspec.ValidationError as misfit:
         raise DataError(f"{path}, line {number}: {misfit}.") from misfit

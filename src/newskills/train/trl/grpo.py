@@ -19,6 +19,7 @@ from newskills.train.loops.samples import Judged, Problem, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
 from newskills.train.trainers import TrainerSettings
 from newskills.train.trl.model import (
+    TrainingTask,
     arguments,
     context_of,
     load_model,

@@ -16,6 +16,7 @@ from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import SftConfig
 from newskills.train.trainers import TrainerSettings
 from newskills.train.trl.model import (
+    TrainingTask,
     arguments,
     context_of,
     load_model,

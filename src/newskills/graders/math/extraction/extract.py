@@ -26,6 +26,7 @@ class ExtractionPolicy(Struct, frozen=True):
     extract_from_boxed: bool = True
     extract_regex: str = ""
     relaxed_extraction: bool = False
+    strict_extraction: bool = False
 
 
 class ExtractedAnswer(NamedTuple):
@@ -96,6 +97,8 @@ def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
             _phrase,
             _last_number,
         ]
+    elif policy.extract_from_boxed and policy.strict_extraction:
+        steps = [_boxed]
     elif policy.extract_from_boxed:
         steps = [_boxed, _hashes, _tagged, _phrase]
     else:

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two runs of a benchmark were made with, and in which of it they differ."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from newskills.base.errors import UnknownNameError
+from newskills.base.records import Row
+from newskills.view.comparison.records import BenchmarkRecords, Content
+
+Kind = Literal["data", "prompt", "grader", "sampling", "model", "engine", "version"]
+MUST_AGREE: tuple[Kind, ...] = ("data", "prompt", "grader")
+"""What a comparison of models must not differ in, unless it is told to."""
+_SAMPLING = "inference."
+_PROMPT = (
+    "prompt_format",
+    "code_tags",
+    "chat_template_kwargs",
+    "start_assistant_response_key",
+    "structured_output",
+)
+_ENGINE = ("solver", "solver_config", "selected_by", "tool_modules", "tool_overrides", "max_tool_calls")
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """`what` differs: `before` in the first run, `after` in the other; an empty `before`: `after` tells of both."""
+
+    kind: Kind
+    what: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        sides = f"{self.before} → {self.after}" if self.before else self.after
+        return sides if self.what == self.kind else f"{self.what}: {sides}"
+
+
+def must_agree(names: str) -> tuple[Kind, ...]:
+    """Those of `MUST_AGREE` that are named, comma separated. Raises UnknownNameError."""
+    given = [name.strip() for name in names.split(",") if name.strip()]
+    for name in given:
+        if name not in MUST_AGREE:
+            raise UnknownNameError("value of --allow", name, MUST_AGREE)
+    return tuple(kind for kind in MUST_AGREE if kind in given)
+
+
+def differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
+    """All that is known to differ; what only one of them tells is no difference."""
+    pairs = [
+        *_described(first, second),
+        ("model", "model", _setting(first, "server.model"), _setting(second, "server.model")),
+        *_settings(first, second),
+        ("sampling", "samples of each problem", str(len(first.files)), str(len(second.files))),
+        ("sampling", "seeds", _seeds(first), _seeds(second)),
+        ("version", "newskills", _text(first.facts.get("newskills")), _text(second.facts.get("newskills"))),
+    ]
+    known = [
+        Difference(kind=kind, what=what, before=before, after=after)
+        for kind, what, before, after in pairs
+        if before != after and before and after
+    ]
+    return [*_contents(first, second), *known]
+
+
+Pair = tuple[Kind, str, str, str]
+
+
+def _described(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
+    before, after = first.facts, second.facts
+    return [
+        ("data", "data hash", _data(first), _data(second)),
+        ("data", "split", _text(before.get("split")), _text(after.get("split"))),
+        ("prompt", "prompt", _prompt(before), _prompt(after)),
+        ("grader", "grader", _grader(first), _grader(second)),
+        ("grader", "score", first.score, second.score),
+        ("grader", "judge", _judge(before), _judge(after)),
+    ]
+
+
+def _data(records: BenchmarkRecords) -> str:
+    provenance = records.facts.get("data")
+    sha256 = provenance.get("sha256") if isinstance(provenance, dict) else None
+    return _text(sha256)[:12] or _setting(records, "input_file")[:12]
+
+
+def _prompt(facts: Row) -> str:
+    return f"{facts.get('prompt')} {facts.get('prompt_hash')}" if facts.get("prompt_hash") else ""
+
+
+def _grader(records: BenchmarkRecords) -> str:
+    """Name, version and settings; the records tell better than the file beside them."""
+    stamps = ", ".join(sorted(records.graders))
+    configured = _text(records.facts.get("grader"))
+    return configured if stamps and configured.split(" ")[0] == stamps else stamps or configured
+
+
+def _judge(facts: Row) -> str:
+    judge = facts.get("judge")
+    return f"{judge.get('model')} {judge.get('prompt_hash')}" if isinstance(judge, dict) else ""
+
+
+def _seeds(records: BenchmarkRecords) -> str:
+    return ", ".join("none" if seed is None else str(seed) for seed in records.seeds)
+
+
+def _setting(records: BenchmarkRecords, name: str) -> str:
+    state = next((state for state in records.states if state is not None), None)
+    return _text(state.settings.get(name)) if state is not None else ""
+
+
+def _settings(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
+    """Settings of both that differ; where one has no value, it is `unset`."""
+    states = [next((state for state in side.states if state), None) for side in (first, second)]
+    if states[0] is None or states[1] is None:
+        return []
+    before, after = states[0].settings, states[1].settings
+    pairs: list[Pair] = []
+    for name in dict.fromkeys([*before, *after]):
+        kind = _kind(name)
+        if kind is not None:
+            pairs.append((kind, name, _text(before.get(name, "unset")), _text(after.get(name, "unset"))))
+    return pairs
+
+
+def _kind(name: str) -> Kind | None:
+    """Of a setting; None where it is told otherwise, or decides nothing."""
+    if name.startswith(_SAMPLING):
+        return None if name.endswith("random_seed") else "sampling"
+    if name in _PROMPT:
+        return "prompt"
+    if name in _ENGINE or name.startswith(("parallel_thinking.", "server.code_execution.")):
+        return "engine"
+    return "sampling" if name in ("stop_phrase", "max_samples", "parse_reasoning") else None
+
+
+def _contents(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
+    """Problems of the same identity that ask or expect something else."""
+    both = [(content, second.contents.get(identity)) for identity, content in first.contents.items()]
+    other = sum(1 for content, also in both if also is not None and _differ(content, also))
+    if not other:
+        return []
+    common = sum(1 for _, also in both if also is not None)
+    return [
+        Difference(
+            kind="data",
+            what="question or expected answer of problems with the same id",
+            before="",
+            after=f"{other:,} of {common:,} differ",
+        )
+    ]
+
+
+def _differ(first: Content, second: Content) -> bool:
+    return any(a and b and a != b for a, b in zip(first, second, strict=True))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

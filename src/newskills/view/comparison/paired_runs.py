@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two or more runs, paired by sample: differences with intervals and p-values, and the samples that changed sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
+from newskills.base.paired import LEVEL, holm, paired_difference
+from newskills.base.records import Outcome
+from newskills.view.comparison.ingredients import MUST_AGREE, Difference, Kind, differences
+from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, read_run
+
+Verdict = Literal["better", "worse", "undecided"]
+Story = Literal["truncation", "format or extraction", "tool failure", "answer"]
+
+
+class CompareOptions(Struct, frozen=True, kw_only=True):
+    """benchmarks: only these (none = all that both have). allow: kinds of difference that are accepted.
+
+    margin: points that a run may lose and still count as not worse.
+    """
+
+    benchmarks: tuple[str, ...] = ()
+    allow: tuple[Kind, ...] = ()
+    margin: float = 1.0
+
+
+class Side(Struct, frozen=True, kw_only=True):
+    """One run on the pairs that are compared. Values in percent; `tokens` on average, None where none are known."""
+
+    run: str
+    value: float
+    no_answer: float
+    truncated: float
+    tokens: float | None
+
+
+class Flip(Struct, frozen=True, kw_only=True):
+    """A sample that is right in one run only. `story`: why the other one failed, as its record tells."""
+
+    id: str
+    seed: int | None
+    gained: bool
+    before: Outcome
+    after: Outcome
+    story: Story
+
+
+class BenchmarkComparison(Struct, frozen=True, kw_only=True):
+    """`after` less `before` on one benchmark, in points (percent), over problems with a score on both sides.
+
+    p_adjusted            by Holm's method for all comparisons made at once; it decides the verdict
+    problems, pairs       problems, and pairs of samples, that are compared
+    unscored              pairs of samples left out because a side is unscored
+    only_before, only_after   ids of problems that the other run lacks
+    smallest_significant  points below which a difference could not have been seen in these data
+    minimum_detectable    points of a true difference that is seen in 80 % of such comparisons
+    not_worse             whether the interval excludes a loss of more than `margin` points
+    """
+
+    benchmark: str
+    score: str
+    before: Side
+    after: Side
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    p_adjusted: float
+    method: str
+    verdict: Verdict
+    problems: int
+    pairs: int
+    unscored: int
+    smallest_significant: float
+    minimum_detectable: float
+    margin: float
+    not_worse: bool
+    gained: int
+    lost: int
+    stories: dict[str, int]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+    differs: tuple[Difference, ...]
+    flips: tuple[Flip, ...]
+    sentence: str = ""
+
+
+class RunName(Struct, frozen=True):
+    name: str
+    path: str
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """All runs against the first. `left_out`: benchmark → why it is not compared; `notes`: what was found broken."""
+
+    runs: tuple[RunName, ...]
+    benchmarks: tuple[BenchmarkComparison, ...]
+    left_out: dict[str, str]
+    notes: tuple[str, ...]
+
+
+class ComparedPair(NamedTuple):
+    """A sample of the first run and its counterpart."""
+
+    id: str
+    seed: int | None
+    before: SampleScore
+    after: SampleScore
+
+
+def compare(runs: Sequence[Path], options: CompareOptions = CompareOptions()) -> Comparison:  # noqa: B008 - frozen
+    """Raises ConfigError (fewer than two runs), DataError (nothing to compare, or something differs that must not)."""
+    if len(runs) < 2:
+        raise ConfigError("A comparison needs two folders of results.", hint="Type: ns compare BEFORE AFTER")
+    names = run_names(runs)
+    records = [read_run(path, name, options.benchmarks) for path, name in zip(runs, names, strict=True)]
+    left_out: dict[str, str] = {}
+    compared: list[BenchmarkComparison] = []
+    for other in records[1:]:
+        for name in _common(records[0], other, left_out):
+            before, after = records[0].benchmarks[name], other.benchmarks[name]
+            result = _compared(before, after, (records[0].name, other.name), options)
+            if result is None:
+                left_out[name] = f"{records[0].name} and {other.name} have fewer than two problems in common."
+            else:
+                compared.append(result)
+    _refuse(compared, options)
+    if not compared:
+        reasons = " ".join(f"{name}: {why}" for name, why in left_out.items())
+        raise DataError(f"There is nothing to compare. {reasons}".rstrip())
+    return Comparison(
+        runs=tuple(RunName(name, str(path)) for name, path in zip(names, runs, strict=True)),
+        benchmarks=tuple(_adjusted(compared)),
+        left_out=left_out,
+        notes=tuple(dict.fromkeys(note for run in records for note in run.notes)),
+    )
+
+
+def run_names(paths: Sequence[Path]) -> list[str]:
+    """The last parts of the paths, as many as tell them apart; letters where nothing does."""
+    resolved = [path.resolve().parts for path in paths]
+    for depth in range(1, max(map(len, resolved)) + 1):
+        names = ["/".join(parts[-depth:]) for parts in resolved]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{parts[-1]} ({chr(ord('A') + i)})" for i, parts in enumerate(resolved)]
+
+
+def _common(first: RunRecords, other: RunRecords, left_out: dict[str, str]) -> list[str]:
+    """Benchmarks of both; why the others are left out goes into `left_out`."""
+    for run, also in ((first, other), (other, first)):
+        for name, why in run.left_out.items():
+            left_out[name] = f"{run.name}: {why}"
+        for name in run.benchmarks:
+            if name not in also.benchmarks and name not in also.left_out:
+                left_out[name] = f"{also.name} has no results of it."
+    return [name for name in first.benchmarks if name in other.benchmarks]
+
+
+def _compared(
+    before: BenchmarkRecords, after: BenchmarkRecords, names: tuple[str, str], options: CompareOptions
+) -> BenchmarkComparison | None:
+    common = [identity for identity in before.samples if identity in after.samples]
+    pairs, unscored = _pairs(before, after, common)
+    scores = _scores(before, after, common, pairs)
+    if len(scores) < 2:
+        return None
+    result = paired_difference([a for a, _ in scores], [b for _, b in scores])
+    flips = tuple(_flips(pairs))
+    stories: dict[str, int] = {}
+    for flip in flips:
+        key = f"{'gained' if flip.gained else 'lost'}: {flip.story}"
+        stories[key] = stories.get(key, 0) + 1
+    return BenchmarkComparison(
+        benchmark=before.benchmark,
+        score=before.score,
+        before=_side(names[0], [a for a, _ in scores], [pair.before for pair in pairs]),
+        after=_side(names[1], [b for _, b in scores], [pair.after for pair in pairs]),
+        difference=100 * result.difference,
+        low=100 * result.low,
+        high=100 * result.high,
+        p_value=result.p_value,
+        p_adjusted=result.p_value,
+        method=result.method,
+        verdict="undecided",
+        problems=result.n,
+        pairs=len(pairs),
+        unscored=unscored,
+        smallest_significant=100 * result.smallest_significant,
+        minimum_detectable=100 * result.minimum_detectable,
+        margin=options.margin,
+        not_worse=100 * result.low > -options.margin,
+        gained=sum(flip.gained for flip in flips),
+        lost=sum(not flip.gained for flip in flips),
+        stories=stories,
+        only_before=tuple(identity for identity in before.samples if identity not in after.samples),
+        only_after=tuple(identity for identity in after.samples if identity not in before.samples),
+        differs=tuple(differences(before, after)),
+        flips=flips,
+    )
+
+
+def _pairs(
+    before: BenchmarkRecords, after: BenchmarkRecords, common: Sequence[str]
+) -> tuple[list[ComparedPair], int]:
+    """Samples of the same problem and file, with how many pairs were left out because one of them is unscored.
+
+    Runs with different numbers of seeds are paired as far as the shorter one goes.
+    """
+    pairs, unscored = [], 0
+    for identity in common:
+        sides = zip(before.seeds, before.samples[identity], after.samples[identity], strict=False)
+        for seed, a, b in sides:
+            if a is None or b is None:
+                continue
+            if a.score is None or b.score is None:
+                unscored += 1
+            else:
+                pairs.append(ComparedPair(identity, seed, a, b))
+    return pairs, unscored
+
+
+def _scores(
+    before: BenchmarkRecords, after: BenchmarkRecords, common: Sequence[str], pairs: Sequence[ComparedPair]
+) -> list[tuple[list[float], list[float]]]:
+    """The scores of each problem on both sides: of pairs where the seeds agree in number, else of all samples."""
+    if len(before.files) != len(after.files):
+        both = ((_scored(before.samples[identity]), _scored(after.samples[identity])) for identity in common)
+        return [(a, b) for a, b in both if a and b]
+    by_problem: dict[str, tuple[list[float], list[float]]] = {}
+    for pair in pairs:
+        a, b = by_problem.setdefault(pair.id, ([], []))
+        a.append(pair.before.score or 0.0)
+        b.append(pair.after.score or 0.0)
+    return list(by_problem.values())
+
+
+def _scored(samples: Sequence[SampleScore | None]) -> list[float]:
+    return [sample.score for sample in samples if sample is not None and sample.score is not None]
+
+
+def _side(run: str, scores: Sequence[Sequence[float]], samples: Sequence[SampleScore]) -> Side:
+    tokens = [sample.tokens for sample in samples if sample.tokens is not None]
+    return Side(
+        run=run,
+        value=100 * sum(sum(own) / len(own) for own in scores) / len(scores),
+        no_answer=_share(samples, [sample.outcome == "no_answer" for sample in samples]),
+        truncated=_share(samples, [sample.cause == "truncation" for sample in samples]),
+        tokens=sum(tokens) / len(tokens) if tokens else None,
+    )
+
+
+def _share(samples: Sequence[SampleScore], which: Sequence[bool]) -> float:
+    return 100 * sum(which) / len(samples) if samples else 0.0
+
+
+def _flips(pairs: Sequence[ComparedPair]) -> Iterator[Flip]:
+    for pair in pairs:
+        if (pair.before.score == 1) == (pair.after.score == 1):
+            continue
+        gained = pair.after.score == 1
+        failed = pair.before if gained else pair.after
+        yield Flip(
+            id=pair.id,
+            seed=pair.seed,
+            gained=gained,
+            before=pair.before.outcome,
+            after=pair.after.outcome,
+            story=story_of(failed),
+        )
+
+
+def story_of(sample: SampleScore) -> Story:
+    """Why a sample is not right, as far as its record tells; `answer`: the model said something else."""
+    if sample.cause == "truncation":
+        return "truncation"
+    if sample.tool_failed:
+        return "tool failure"
+    return "format or extraction" if sample.outcome == "no_answer" else "answer"
+
+
+def _adjusted(compared: Sequence[BenchmarkComparison]) -> Iterator[BenchmarkComparison]:
+    """With Holm's p-values over all comparisons, the verdict that follows from them, and the sentence."""
+    for item, p_adjusted in zip(compared, holm([item.p_value for item in compared]), strict=True):
+        verdict: Verdict = "undecided"
+        if p_adjusted < LEVEL:
+            verdict = "better" if item.difference > 0 else "worse"
+        done = replace(item, p_adjusted=p_adjusted, verdict=verdict)
+        yield replace(done, sentence=sentence(done, len(compared)))
+
+
+def sentence(item: BenchmarkComparison, tests: int) -> str:
+    """What may be said of one comparison, as one of `tests`."""
+    numbers = f"[{item.low:.1f}, {item.high:.1f}], p {p_text(item.p_value)}"
+    if tests > 1:
+        numbers += f" (adjusted for {tests} comparisons: p {p_text(item.p_adjusted)})"
+    if item.verdict == "undecided":
+        start = (
+            f"No difference between {item.before.run} and {item.after.run} is established: "
+            f"{item.difference:+.1f} points {numbers}"
+        )
+    else:
+        start = f"{item.after.run} is {item.verdict} by {abs(item.difference):.1f} points {_turned(item, numbers)}"
+    return (
+        f"{start}, on {item.problems:,} paired problems; {item.unscored:,} unscored; a difference under "
+        f"{item.smallest_significant:.1f} points could not have been seen."
+    )
+
+
+def _turned(item: BenchmarkComparison, numbers: str) -> str:
+    """The interval of a loss is given as that of the points lost."""
+    if item.verdict == "better":
+        return numbers
+    return numbers.replace(f"[{item.low:.1f}, {item.high:.1f}]", f"[{-item.high:.1f}, {-item.low:.1f}]")
+
+
+def p_text(p_value: float) -> str:
+    """Two significant digits.
+
+    >>> p_text(0.016), p_text(1e-9)
+    ('= 0.016', '< 0.0001')
+    """
+    return f"= {p_value:.2g}" if p_value >= 0.0001 else "< 0.0001"
+
+
+def _refuse(compared: Sequence[BenchmarkComparison], options: CompareOptions) -> None:
+    """Raises DataError that names what differs and must not, and how to compare all the same."""
+    refused = [kind for kind in MUST_AGREE if kind not in options.allow]
+    lines = [
+        f"{item.benchmark}: {difference.kind} differs: {difference}"
+        for item in compared
+        for difference in item.differs
+        if difference.kind in refused
+    ]
+    if not lines:
+        return
+    kinds = [kind for kind in refused if any(f": {kind} differs: " in line for line in lines)]
+    shown = "".join(f"\n  {line}" for line in dict.fromkeys(lines[:12]))
+    more = f"\n  and {len(lines) - 12} more" if len(lines) > 12 else ""
+    raise DataError(
+        f"These runs differ in {' and '.join(kinds)}, so that a difference of their scores says little about the "
+        f"models:{shown}{more}\n",
+        hint=f"Compare them all the same: --allow {','.join(kinds)}",
+    )
+
+
+def check_benchmark(name: str, comparison: Comparison) -> None:
+    """Raises DataError for one that was left out, UnknownNameError for one that neither run has."""
+    if name in comparison.left_out:
+        raise DataError(f"{name} is not compared: {comparison.left_out[name]}")
+    if all(item.benchmark != name for item in comparison.benchmarks):
+        raise UnknownNameError("benchmark", name, [item.benchmark for item in comparison.benchmarks])

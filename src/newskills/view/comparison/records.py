@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of results → what every sample was worth, for comparisons. Nothing that is broken in it is fatal.
+
+A line that cannot be read is counted, a benchmark that is not finished is left out, and both are said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.errors import DataError, UnknownNameError, UserError
+from newskills.base.records import Cause, Outcome, Row
+from newskills.base.store import open_for_reading
+from newskills.base.terminal import counted
+from newskills.benchmarks import get_benchmark
+from newskills.metrics import METRICS, make_metric
+from newskills.metrics.counting.base import ScoreMetric, is_lost
+from newskills.run.grade import grade_rows
+from newskills.run.judging.recorded import fields_of, graded_problems, text_verdict
+from newskills.run.records.completeness import expected_rows
+from newskills.run.records.paths import OutputPaths
+from newskills.run.records.state import RunState, load_state
+from newskills.run.reporting.predictions import Decoder, decode_record, decoder_of
+from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, parts
+from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
+from newskills.sandbox.config import SandboxConfig
+
+QUESTIONS = ("question", "problem")
+FIELDS: Mapping[str, Any] = {
+    "id": Any,
+    "grader": Any,
+    "expected_answer": Any,
+    "num_code_timeouts": Any,
+    "stopped_on_repetition": Any,
+    **dict.fromkeys(QUESTIONS, Any),
+}
+"""What is read of a record besides the fields of its metric."""
+
+
+_EVERYTHING: Decoder = msgspec.json.Decoder(Row)
+
+
+class GraderChoice(NamedTuple):
+    """A grader by its registered name, with its settings; `sandbox`: where one that runs code runs it."""
+
+    name: str
+    config: Row
+    sandbox: SandboxConfig = SandboxConfig()
+
+
+class SampleScore(NamedTuple):
+    """One sample. `score` is None where it is unscored; `tool_failed`: its code ran out of time."""
+
+    outcome: Outcome
+    cause: Cause | None
+    score: float | None
+    answer: str | None
+    tokens: float | None
+    tool_failed: bool
+
+
+class Content(NamedTuple):
+    """Hashes of a problem's question and of its expected answer; empty where a record has none."""
+
+    question: str
+    gold: str
+
+
+class BenchmarkRecords(Struct, kw_only=True):
+    """The samples of one benchmark in one run.
+
+    samples   identity of a problem → its samples, one for each of `files` (None: it has no line there)
+    contents  identity of a problem → what it asks
+    score     name of the score that is compared, as in metrics.json
+    graders   versions that made the verdicts, where the records say so
+    damaged   lines that could not be read
+    missing   rows that a finished file has lost
+    facts     benchmark.json
+    states    exit records of the files, with the settings they were made with
+    """
+
+    benchmark: str
+    folder: Path
+    files: tuple[Path, ...]
+    samples: dict[str, list[SampleScore | None]] = {}
+    contents: dict[str, Content] = {}
+    score: str = ""
+    metric: str = ""
+    graders: set[str] = msgspec.field(default_factory=set)
+    damaged: int = 0
+    missing: int = 0
+    facts: Row = {}
+    states: tuple[RunState | None, ...] = ()
+
+    @property
+    def seeds(self) -> tuple[int | None, ...]:
+        """The seed of each file; None for the only one."""
+        names = [SEEDED.fullmatch(file.name) for file in self.files]
+        return tuple(int(match[1]) if match else None for match in names)
+
+
+class RunRecords(Struct, kw_only=True):
+    """A run: `benchmarks` that can be compared, `left_out` → why, and `notes` on what was found broken."""
+
+    name: str
+    path: Path
+    benchmarks: dict[str, BenchmarkRecords]
+    left_out: dict[str, str]
+    notes: list[str]
+
+
+def read_run(path: Path, name: str, wanted: Sequence[str] = ()) -> RunRecords:
+    """`wanted`: only these benchmarks; none = all. Raises DataError where there is no folder, or nothing in it."""
+    run = RunRecords(name=name, path=path, benchmarks={}, left_out={}, notes=[])
+    for item in discover(path):
+        if wanted and item.benchmark not in wanted:
+            continue
+        if not item.files:
+            run.left_out[item.benchmark] = _unfinished(item)
+            continue
+        try:
+            records, notes = read_benchmark(item)
+        except UserError as error:
+            run.left_out[item.benchmark] = error.message
+            continue
+        run.notes += [f"{name}: {note}" for note in notes]
+        if records.samples:
+            run.benchmarks[item.benchmark] = records
+        else:
+            run.left_out[item.benchmark] = f"{item.folder} has no rows."
+    if not run.benchmarks and not run.left_out:
+        raise DataError(
+            f"{path} has no results{' of ' + ', '.join(wanted) if wanted else ''}: neither output*.jsonl, nor "
+            "eval-results/<benchmark>/output*.jsonl."
+        )
+    return run
+
+
+def _unfinished(item: BenchmarkResults) -> str:
+    logs = sorted(item.folder.glob("output*.jsonl-async"))
+    if not logs:
+        return f"{item.folder} has no output files."
+    rows = sum(_line_count(path) for path in logs)
+    return f"{item.folder} is not finished: {counted(rows, 'row')} so far."
+
+
+def _line_count(path: Path) -> int:
+    with open_for_reading(path) as file:
+        return sum(1 for _ in file)
+
+
+def read_benchmark(
+    item: BenchmarkResults, grader: GraderChoice | None = None
+) -> tuple[BenchmarkRecords, list[str]]:
+    """All samples of its files, and notes; with a `grader`, as that one judges them now.
+
+    Raises UserError: no metric fits, the records are not graded, the grader does not know its settings.
+    """
+    facts = read_facts(item.folder)
+    name, options, notes = choose_metric(item.benchmark, item.files, _metric_for(facts), SummaryOptions())
+    metric = make_metric(name, **options)
+    if not isinstance(metric, ScoreMetric):
+        raise DataError(f"The metric '{name}' gives samples no score of their own, so they cannot be compared.")
+    records = BenchmarkRecords(
+        benchmark=item.benchmark,
+        folder=item.folder,
+        files=item.files,
+        metric=name,
+        facts=facts,
+        states=tuple(load_state(OutputPaths(file).state) for file in item.files),
+    )
+    scores: Counter[str] = Counter()
+    for number, file in enumerate(item.files):
+        seen: Counter[str] = Counter()
+        for row in _graded(records, number, metric, grader):
+            seen[str(row["id"])] += 1
+            if seen[str(row["id"])] > 1:
+                row["id"] = f"{row['id']} ({seen[str(row['id'])]})"
+            _add(records, number, row, metric, scores)
+        if (expected := expected_rows(file)) is not None:
+            records.missing += max(0, expected - sum(1 for row in records.samples.values() if row[number]))
+    records.score = next((score for score in metric.headline if scores[score]), metric.headline[0])
+    return records, [*notes, *_warnings(records)]
+
+
+class JudgedRow(NamedTuple):
+    """A record, all of it, and how it ended."""
+
+    row: Row
+    seed: int | None
+    sample: SampleScore
+
+
+def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterator[JudgedRow]:
+    """All records of a benchmark, file by file, in constant memory; `notes` gets how many lines cannot be read.
+
+    Raises UserError where no metric fits.
+    """
+    facts = read_facts(item.folder)
+    name, options, _ = choose_metric(item.benchmark, item.files, _metric_for(facts), SummaryOptions())
+    metric = make_metric(name, **options)
+    if not isinstance(metric, ScoreMetric):
+        raise DataError(f"The metric '{name}' does not tell right samples from wrong ones.")
+    records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files, metric=name)
+    for number, seed in enumerate(records.seeds):
+        for row in _graded(records, number, metric, None, whole=True):
+            values = {} if is_lost(row) else metric.scores(row)
+            yield JudgedRow(row, seed, _sample(row, values, metric))
+    notes += _warnings(records)
+
+
+def read_whole_rows(item: BenchmarkResults, file: Path) -> Iterator[Row]:
+    """The records of one file with all their fields; lines that cannot be read are left out."""
+    records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files)
+    return _rows(file, _EVERYTHING, records)
+
+
+def read_facts(folder: Path) -> Row:
+    """`benchmark.json` of a benchmark's folder; empty where there is none that can be read."""
+    try:
+        return msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=Row)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+
+
+def _metric_for(facts: Row) -> MetricFor:
+    def metric_for(benchmark: str) -> tuple[str, dict[str, Any]]:
+        try:
+            known = get_benchmark(benchmark)
+        except UnknownNameError:
+            if (own := str(facts.get("metric"))) in METRICS:
+                return own, {}
+            raise
+        return known.metric, known.metric_config
+
+    return metric_for
+
+
+def _warnings(records: BenchmarkRecords) -> Iterator[str]:
+    benchmark = records.benchmark
+    if records.damaged:
+        yield f"{benchmark}: {counted(records.damaged, 'line')} cannot be read and are left out."
+    if records.missing > records.damaged:
+        yield f"{benchmark}: {counted(records.missing, 'row')} of finished files are missing."
+    made_by = str(records.facts.get("newskills") or "")
+    if _release(made_by) > _release(__version__):
+        yield f"{benchmark} was written by newskills {made_by}, which is newer than this one ({__version__})."
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
+
+
+def _graded(
+    records: BenchmarkRecords,
+    number: int,
+    metric: ScoreMetric,
+    grader: GraderChoice | None,
+    *,
+    whole: bool = False,
+) -> Iterator[Row]:
+    """The rows of the file with this number, with their verdicts; all of them if `whole`, else what is counted."""
+    file = records.files[number]
+    if grader is not None:
+        rows = _rows(file, decoder_of({**FIELDS, **metric.fields}), records, whole=True)
+        yield from grade_rows(rows, grader.name, grader.config, grader.sandbox)
+        return
+    how = text_verdict(records.metric, file)
+    rows = _rows(
+        file, decoder_of({**FIELDS, **metric.fields, **(fields_of(how) if how else {})}), records, whole=whole
+    )
+    if how is None:
+        yield from rows
+    else:
+        yield from (row for (row,) in graded_problems(([row] for row in rows), how))
+
+
+def _add(records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, scores: Counter[str]) -> None:
+    """Adds a sample of the file with this number; counts in `scores` which of the headline's it has."""
+    identity = str(row["id"])
+    if isinstance(row.get("grader"), str):
+        records.graders.add(row["grader"])
+    values = {} if is_lost(row) else metric.scores(row)
+    if values and not any(name in values for name in metric.headline):
+        return  # a problem of another kind, which the headline is not about
+    scores.update(name for name in metric.headline if values.get(name) is not None)
+    samples = records.samples.setdefault(identity, [None] * len(records.files))
+    samples[number] = _sample(row, values, metric)
+    records.contents.setdefault(identity, _content(row))
+
+
+def _rows(file: Path, decoder: Decoder, records: BenchmarkRecords, *, whole: bool = False) -> Iterator[Row]:
+    """What can be read, all of it if `whole`; records without an identity are known by their line."""
+    place = 0
+    for path in parts(file):
+        with open_for_reading(path) as lines:
+            for number, line in enumerate(lines, 1):
+                if line.isspace():
+                    continue
+                place += 1
+                try:
+                    row = decode_record(line, decoder, path, number)
+                    if whole:
+                        row = decode_record(line, _EVERYTHING, path, number)
+                except DataError:
+                    records.damaged += 1
+                    continue
+                if row.get("id") in (None, ""):
+                    row["id"] = f"line {place}"
+                yield row
+
+
+def _sample(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -> SampleScore:
+    answer = metric.answer(row)
+    outcome, cause = metric.ending(row, values, answer)
+    score = next((values[name] for name in metric.headline if values.get(name) is not None), None)
+    tokens = row.get("num_generated_tokens")
+    failed = bool(row.get("num_code_timeouts")) or cause in ("tool", "sandbox")
+    if score is None:
+        outcome = "unscored"
+    return SampleScore(outcome, cause, None if score is None else float(score), answer, tokens, failed)
+
+
+def _content(row: Row) -> Content:
+    question = next((row[name] for name in QUESTIONS if row.get(name) is not None), None)
+    return Content(content_hash(question), content_hash(row.get("expected_answer")))
+
+
+def content_hash(value: object) -> str:
+    """16 hex digits; empty for None. Blanks around it do not count."""
+    if value is None:
+        return ""
+    return hashlib.blake2b(str(value).strip().encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New verdicts as text of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from newskills.base.records import Number
+from newskills.base.terminal import counted, printable
+from newskills.view.comparison.regrade import Regraded
+from newskills.view.comparison.shown import columns, shortened, wrapped
+
+_ANSWER = 16
+
+
+def as_text(done: Regraded, flips: int) -> str:
+    """`flips`: how many samples with another verdict are listed."""
+    return printable("\n".join(_lines(done, flips))) + "\n"
+
+
+def _lines(done: Regraded, flips: int) -> Iterator[str]:
+    changed = f"{len(done.flips):,} of {counted(done.samples, 'verdict')} changed"
+    yield from wrapped(f"{done.benchmark}: {done.grader_before} → {done.grader_after}: {changed}", "")
+    yield from columns(
+        [
+            ("", "score", "95 % interval", "problems", "unscored"),
+            ("before", *_cells(done.before)),
+            ("after", *_cells(done.after)),
+        ]
+    )
+    if done.spread:
+        values = [number.value for number in done.spread.values()]
+        yield ""
+        rows = [(name, *_cells(number)) for name, number in done.spread.items()]
+        yield from columns([("extraction", "score", "95 % interval", "problems", "unscored"), *rows])
+        yield from wrapped(f"grader spread: {max(values) - min(values):.2f} points", "")
+    for change, number in done.changes.items():
+        yield f"  {number:>6,}  {change}"
+    if done.flips and flips:
+        yield ""
+        head = ("sample", "seed", "before", "after", "extracted", "now")
+        yield from columns(
+            [
+                head,
+                *(
+                    (
+                        flip.id,
+                        "—" if flip.seed is None else str(flip.seed),
+                        flip.before,
+                        flip.after,
+                        _answer(flip.extracted_before),
+                        _answer(flip.extracted_after),
+                    )
+                    for flip in done.flips[:flips]
+                ),
+            ],
+            16,
+        )
+        if len(done.flips) > flips:
+            yield f"and {len(done.flips) - flips:,} more (--flips N shows more, --json all)"
+
+
+def _answer(text: str | None) -> str:
+    return "none" if text is None else shortened(printable(" ".join(text.split())), _ANSWER)
+
+
+def _cells(number: Number) -> tuple[str, str, str, str]:
+    return (
+        f"{number.value:.2f}",
+        f"[{number.low:.2f}, {number.high:.2f}]",
+        f"{number.n:,}",
+        f"{number.unscored:,}",
+    )

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as text of 80 columns, and as the blocks of a page."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from newskills.base.terminal import counted, printable
+from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison, p_text
+from newskills.view.documents.document import Block, Heading, Paragraph, Table
+
+WIDTH = 80
+_IDS = 5
+_NAME = 22
+_ID = 40
+HEAD = ("benchmark", "before", "after", "points", "95 % interval", "p", "verdict")
+
+
+def as_text(comparison: Comparison, flips: int) -> str:
+    """`flips`: how many samples that changed sides are listed for each benchmark."""
+    lines: list[str] = []
+    for before, after in dict.fromkeys((item.before.run, item.after.run) for item in comparison.benchmarks):
+        items = [item for item in comparison.benchmarks if (item.before.run, item.after.run) == (before, after)]
+        lines += [*wrapped(f"before: {before}", "  "), *wrapped(f"after:  {after}", "  "), ""]
+        lines += columns([HEAD, *map(_row, items)])
+        for item in items:
+            lines += ["", item.benchmark, *(line for text in _sentences(item) for line in wrapped(text, "  "))]
+            lines += _flip_lines(item, flips)
+        lines.append("")
+    for name, why in comparison.left_out.items():
+        lines += wrapped(f"not compared: {name}: {why}", "  ")
+    for note in comparison.notes:
+        lines += wrapped(f"note: {note}", "  ")
+    return printable("\n".join(lines).rstrip("\n")) + "\n"
+
+
+def _row(item: BenchmarkComparison) -> tuple[str, ...]:
+    return (
+        item.benchmark,
+        f"{item.before.value:.2f}",
+        f"{item.after.value:.2f}",
+        f"{item.difference:+.1f}",
+        f"[{item.low:.1f}, {item.high:.1f}]",
+        p_text(item.p_adjusted).removeprefix("= "),
+        item.verdict,
+    )
+
+
+def columns(rows: Sequence[Sequence[str]], longest: int = _NAME) -> list[str]:
+    """Cells below each other; the first column is cut at `longest` characters."""
+    cut = [[shortened(row[0], longest), *row[1:]] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cut, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cut]
+
+
+def shortened(text: str, longest: int) -> str:
+    """`text` in at most `longest` characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _sentences(item: BenchmarkComparison) -> Iterator[str]:
+    yield item.sentence
+    not_worse = "excluded" if item.not_worse else "not excluded"
+    yield f"A loss of more than {counted_points(item.margin)} is {not_worse} (95 % interval)."
+    yield (
+        f"A true difference of {item.minimum_detectable:.1f} points would be seen in 80 % of such comparisons "
+        f"({item.method})."
+    )
+    if item.gained or item.lost:
+        yield f"{item.gained:,} wrong → right, {item.lost:,} right → wrong."
+    for run, ids in ((item.before.run, item.only_before), (item.after.run, item.only_after)):
+        if ids:
+            names = ", ".join(ids[:_IDS]) + (", …" if len(ids) > _IDS else "")
+            yield f"{counted(len(ids), 'problem')} only in {run}, left out: {names}."
+    for difference in item.differs:
+        yield f"{difference.kind} differs: {difference}"
+
+
+def counted_points(points: float) -> str:
+    return "1 point" if points == 1 else f"{points:g} points"
+
+
+def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
+    if not item.flips or not most:
+        return []
+    seeded = any(flip.seed is not None for flip in item.flips)
+    rows = [("sample", *(("seed",) if seeded else ()), "changed", "why the wrong one failed")]
+    for flip in item.flips[:most]:
+        turn = f"{flip.before} → {flip.after}"
+        seed = ("—" if flip.seed is None else str(flip.seed),) if seeded else ()
+        rows.append((flip.id, *seed, turn, flip.story))
+    lines = ["", *(f"  {line}" for line in columns(rows, 28))]
+    if len(item.flips) > most:
+        lines.append(f"  and {len(item.flips) - most:,} more (--flips N shows more, --json all)")
+    return lines
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """Lines of at most 80 columns, those that follow indented by two more."""
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
+
+
+def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
+    """The same for a page, with headings of this `level`."""
+    found: list[Block] = [
+        Paragraph(
+            f"{comparison.runs[0].name} is compared with {', '.join(run.name for run in comparison.runs[1:])}, "
+            "paired by sample. p-values are adjusted for all comparisons of this page (Holm)."
+        ),
+        Table([("run", *HEAD), *((item.after.run, *_row(item)) for item in comparison.benchmarks)]),
+    ]
+    for item in comparison.benchmarks:
+        found.append(Heading(f"{item.benchmark}: {item.before.run} → {item.after.run}", level))
+        found += [Paragraph(text) for text in _sentences(item)]
+        if item.stories:
+            stories = sorted(item.stories.items(), key=lambda story: (-story[1], story[0]))
+            found.append(Table([("samples that changed", "number"), *((name, f"{n:,}") for name, n in stories)]))
+        if item.flips and flips:
+            rows = [
+                (
+                    flip.id,
+                    "—" if flip.seed is None else str(flip.seed),
+                    f"{flip.before} → {flip.after}",
+                    flip.story,
+                )
+                for flip in item.flips[:flips]
+            ]
+            found.append(Table([("sample", "seed", "changed", "why the wrong one failed"), *rows]))
+    if comparison.left_out or comparison.notes:
+        found.append(Heading("Left out", level))
+        found += [Paragraph(f"{name}: {why}") for name, why in comparison.left_out.items()]
+        found += [Paragraph(note) for note in comparison.notes]
+    return found

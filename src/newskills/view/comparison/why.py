@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why two scores differ: the ingredients that do, and how many points each is worth where records can tell."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError, NewskillsError, UserError
+from newskills.base.protocols import ExecutingGrader, Grader
+from newskills.base.records import Row
+from newskills.graders import GRADERS, executes, make_grader
+from newskills.prompts.renderer import load_prompt
+from newskills.run.reporting.results import BenchmarkResults
+from newskills.view.comparison.ingredients import Difference, Kind, differences
+from newskills.view.comparison.paired_runs import run_names
+from newskills.view.comparison.records import (
+    BenchmarkRecords,
+    GraderChoice,
+    SampleScore,
+    read_benchmark,
+    read_run,
+)
+
+_LABEL = re.compile(r"(?P<name>[^@\s]+)@(?P<version>\S+)(?: (?P<config>\{.*\}))?", re.DOTALL)
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """Both scores in percent after one more thing was made equal. `worth`: points that this took off the difference."""
+
+    what: str
+    before: float
+    after: float
+    problems: int
+    worth: float
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """One benchmark. `prompt_diff`: lines of a unified diff; `unknown`: what the records cannot tell, in sentences."""
+
+    benchmark: str
+    before: str
+    after: str
+    differs: tuple[Difference, ...]
+    prompt_diff: tuple[str, ...]
+    steps: tuple[Step, ...]
+    unknown: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def explain(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Explanation]:
+    """The benchmarks that both runs have. Raises DataError where there is none."""
+    names = run_names([first, second])
+    before, after = read_run(first, names[0], wanted), read_run(second, names[1], wanted)
+    common = [name for name in before.benchmarks if name in after.benchmarks]
+    if not common:
+        left = [f"{run.name} has {', '.join(run.benchmarks) or 'nothing'}" for run in (before, after)]
+        raise DataError(f"The runs have no benchmark in common: {'; '.join(left)}.")
+    notes = tuple(dict.fromkeys([*before.notes, *after.notes]))
+    return [
+        _explained(before.benchmarks[name], after.benchmarks[name], names, notes if name == common[0] else ())
+        for name in common
+    ]
+
+
+def _explained(
+    before: BenchmarkRecords, after: BenchmarkRecords, names: Sequence[str], notes: tuple[str, ...]
+) -> Explanation:
+    found = differences(before, after)
+    kinds = {difference.kind for difference in found}
+    unknown: list[str] = []
+    steps = _steps(before, after, found, unknown)
+    if mixed := [kind for kind in ("prompt", "sampling", "model", "engine") if kind in kinds]:
+        unknown.append(
+            f"What is left is that of {' and '.join(mixed)}"
+            + (" together; only a run that changes one of them alone tells them apart." if len(mixed) > 1 else ".")
+        )
+    return Explanation(
+        benchmark=before.benchmark,
+        before=names[0],
+        after=names[1],
+        differs=tuple(found),
+        prompt_diff=tuple(_prompt_diff(before.facts, after.facts)) if "prompt" in kinds else (),
+        steps=tuple(steps),
+        unknown=tuple(unknown),
+        notes=notes,
+    )
+
+
+def _steps(
+    before: BenchmarkRecords, after: BenchmarkRecords, found: Sequence[Difference], unknown: list[str]
+) -> list[Step]:
+    """From both scores as they are to those of equal rows, an equal grader, and answers that were not cut off."""
+    steps = [_step("scores as they are", before, after, None, common=False)]
+    steps.append(_step("on the problems that both have", before, after, steps[-1]))
+    if any(difference.kind == "grader" for difference in found):
+        graded, why = _same_grader(before, after)
+        if graded is None:
+            unknown.append(f"What the grader is worth cannot be told: {why}")
+        else:
+            before, after, label = graded
+            step = _step(f"both graded by {label}", before, after, steps[-1])
+            if step.problems:
+                steps.append(step)
+            else:
+                unknown.append(
+                    f"What the grader is worth cannot be told: {label} finds nothing to grade in records."
+                )
+    if _cut(before) or _cut(after):
+        steps.append(_step("without problems that were cut off", before, after, steps[-1], cut=False))
+    return steps
+
+
+def _step(
+    what: str,
+    before: BenchmarkRecords,
+    after: BenchmarkRecords,
+    last: Step | None,
+    *,
+    common: bool = True,
+    cut: bool = True,
+) -> Step:
+    """`common`: only problems with a score on both sides; not `cut`: only those no sample of which was cut off."""
+    kept = [dict(_means(side, cut=cut)) for side in (before, after)]
+    ids = [
+        [identity for identity in own if not common or identity in other]
+        for own, other in zip(kept, reversed(kept), strict=True)
+    ]
+    values = [
+        100 * sum(own[identity] for identity in chosen) / len(chosen) if chosen else 0.0
+        for own, chosen in zip(kept, ids, strict=True)
+    ]
+    worth = 0.0 if last is None else last.difference - (values[1] - values[0])
+    return Step(what=what, before=values[0], after=values[1], problems=min(map(len, ids)), worth=worth)
+
+
+def _means(records: BenchmarkRecords, *, cut: bool) -> Iterator[tuple[str, float]]:
+    """Problem → mean of its scored samples."""
+    for identity, samples in records.samples.items():
+        scores = [sample.score for sample in samples if sample is not None and sample.score is not None]
+        if scores and (cut or not any(map(_is_cut, samples))):
+            yield identity, sum(scores) / len(scores)
+
+
+def _is_cut(sample: SampleScore | None) -> bool:
+    return sample is not None and sample.cause == "truncation"
+
+
+def _cut(records: BenchmarkRecords) -> bool:
+    return any(_is_cut(sample) for samples in records.samples.values() for sample in samples)
+
+
+def _same_grader(
+    before: BenchmarkRecords, after: BenchmarkRecords
+) -> tuple[tuple[BenchmarkRecords, BenchmarkRecords, str] | None, str]:
+    """Both sides as the grader of the second judges them today, and its label; or why that cannot be had."""
+    choice = recorded_grader(after) or recorded_grader(before)
+    if choice is None:
+        return None, "no grader of this installation is named in the records."
+    try:
+        grader = make_grader(choice.name, choice.config)
+        if executes(grader):
+            return None, f"the grader '{choice.name}' runs code or asks models; ns regrade does that."
+        regraded = [
+            read_benchmark(BenchmarkResults(side.benchmark, side.folder, side.files), choice)[0]
+            for side in (before, after)
+        ]
+    except NewskillsError as error:
+        return None, error.message
+    return (regraded[0], regraded[1], label_of(grader)), ""
+
+
+def label_of(grader: Grader | ExecutingGrader) -> str:
+    """As records have it: name and version."""
+    return f"{grader.name}@{grader.version}"
+
+
+def recorded_grader(records: BenchmarkRecords) -> GraderChoice | None:
+    """What judged the records, with its settings where they are told; None where there is no such grader here."""
+    described = str(records.facts.get("grader") or "")
+    states = [state.grader for state in records.states if state is not None]
+    for label in (described, *states, *sorted(records.graders)):
+        match = _LABEL.fullmatch(label)
+        if match is not None and match["name"] in GRADERS:
+            config: Row = msgspec.json.decode(match["config"]) if match["config"] else {}
+            return GraderChoice(match["name"], config)
+    return None
+
+
+def _prompt_diff(before: Row, after: Row) -> Iterator[str]:
+    """Empty where one of the texts is not known any more."""
+    texts = [prompt_text(facts) for facts in (before, after)]
+    if not all(texts):
+        return
+    lines = [text.splitlines() for text in texts]
+    names = [str(facts.get("prompt")) for facts in (before, after)]
+    yield from difflib.unified_diff(lines[0], lines[1], names[0], names[1], n=2, lineterm="")
+
+
+def prompt_text(facts: Row) -> str:
+    """The prompt as benchmark.json has it, else that of this name here, if it is still the same; else empty."""
+    if text := facts.get("prompt_text"):
+        return str(text)
+    try:
+        prompt = load_prompt(str(facts.get("prompt")))
+    except UserError:
+        return ""
+    return prompt.template if prompt.hash == facts.get("prompt_hash") else ""
+
+
+ORDER: tuple[Kind, ...] = ("data", "prompt", "grader", "sampling", "model", "engine", "version")

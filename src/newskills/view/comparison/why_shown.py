@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explanations as text of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from newskills.base.terminal import printable
+from newskills.view.comparison.shown import columns, wrapped
+from newskills.view.comparison.why import ORDER, Explanation
+
+_DIFF_LINE = 76
+
+
+def as_text(explanation: Explanation) -> str:
+    """What differs, the prompts as a diff, and the table of what each step is worth."""
+    return printable("\n".join(_lines(explanation))) + "\n"
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    yield from wrapped(f"{found.benchmark}: {found.before} → {found.after}", "")
+    yield ""
+    if not found.differs:
+        yield "  Nothing that the records tell differs."
+    for difference in sorted(found.differs, key=lambda difference: ORDER.index(difference.kind)):
+        yield from wrapped(f"{difference.kind} differs: {difference}", "  ")
+    if found.prompt_diff:
+        yield ""
+        for line in found.prompt_diff:
+            yield f"    {line}" if len(line) <= _DIFF_LINE else f"    {line[: _DIFF_LINE - 1]}…"
+    yield ""
+    head = ("", "before", "after", "points", "worth", "problems")
+    rows = [
+        (
+            step.what,
+            f"{step.before:.2f}",
+            f"{step.after:.2f}",
+            f"{step.difference:+.2f}",
+            "" if number == 0 else f"{step.worth:+.2f}",
+            f"{step.problems:,}",
+        )
+        for number, step in enumerate(found.steps)
+    ]
+    yield from columns([head, *rows], 36)
+    yield ""
+    for sentence in (*found.unknown, *(f"note: {note}" for note in found.notes)):
+        yield from wrapped(sentence, "  ")

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of a report, as HTML and as Markdown. All text is escaped: no model, benchmark or file name is markup."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from newskills.base.terminal import printable
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1a1a1a; --faint: #666; --line: #ccc; --paper: #fff; --one: #1f6feb;
+  --two: #b3541e; --three: #1a7f37; --four: #8250df; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --faint: #9a9a9a; --line: #444; --paper: #141414;
+  --one: #6cb0ff; --two: #f0a06a; --three: #5fd07a; --four: #c9a6ff; } }
+@media print { :root { --ink: #000; --faint: #444; --line: #999; --paper: #fff; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
+  max-width: 60rem; padding: 0 1rem; }
+h1, h2, h3 { line-height: 1.25; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
+th, td { border-bottom: 1px solid var(--line); padding: 0.25rem 0.75rem 0.25rem 0; text-align: left;
+  vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+pre { overflow-x: auto; background: color-mix(in srgb, var(--ink) 6%, var(--paper)); padding: 0.75rem; }
+figure { margin: 1rem 0; overflow-x: auto; }
+svg { max-width: 100%; min-width: 32rem; height: auto; }
+"""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_NUMBER = re.compile(r"[+\-−<]?\s?\d[\d.,]*\s?%?|\[.*\]|—")
+
+
+class Heading(Struct, frozen=True):
+    text: str
+    level: int = 2
+
+
+class Paragraph(Struct, frozen=True):
+    text: str
+
+
+class Table(Struct, frozen=True):
+    """The first of `rows` is the head."""
+
+    rows: Sequence[Sequence[str]]
+
+
+class Preformatted(Struct, frozen=True):
+    text: str
+
+
+class Figure(Struct, frozen=True):
+    """`svg` is markup of our own; `caption` says in words what it shows, for Markdown and for screen readers."""
+
+    svg: str
+    caption: str
+
+
+Block = Heading | Paragraph | Table | Preformatted | Figure
+
+
+def as_html(title: str, blocks: Sequence[Block]) -> str:
+    """One page without scripts that asks nothing of any server; it reads in print and in dark mode."""
+    body = "\n".join(map(_html, blocks))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_safe(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{_safe(title)}</h1>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _html(block: Block) -> str:
+    match block:
+        case Heading(text, level):
+            return f"<h{level}>{_safe(text)}</h{level}>"
+        case Paragraph(text):
+            return f"<p>{_safe(text)}</p>"
+        case Preformatted(text):
+            return f"<pre>{_safe(text)}</pre>"
+        case Figure(svg, caption):
+            return f"<figure>{svg}<figcaption>{_safe(caption)}</figcaption></figure>"
+        case Table(rows):
+            head, *rest = rows
+            cells = "".join(f'<th scope="col">{_safe(cell)}</th>' for cell in head)
+            lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rest)
+            return (
+                f'<div class="wide"><table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{lines}\n</tbody>'
+                "\n</table></div>"
+            )
+
+
+def _cell(text: str) -> str:
+    kind = ' class="number"' if _NUMBER.fullmatch(text) else ""
+    return f"<td{kind}>{_safe(text)}</td>"
+
+
+def _safe(text: str) -> str:
+    return html.escape(printable(text))
+
+
+def as_markdown(title: str, blocks: Sequence[Block]) -> str:
+    """The same in Markdown; of figures, what they show in words."""
+    return "\n\n".join([f"# {_plain(title)}", *map(_markdown, blocks)]) + "\n"
+
+
+def _markdown(block: Block) -> str:
+    match block:
+        case Heading(text, level):
+            return f"{'#' * level} {_plain(text)}"
+        case Paragraph(text):
+            return _plain(text)
+        case Preformatted(text):
+            longest = max(map(len, re.findall(r"`+", text)), default=0)
+            fence = "`" * max(3, longest + 1)
+            return f"{fence}text\n{printable(text)}\n{fence}"
+        case Figure(_, caption):
+            return f"*{_plain(caption)}*"
+        case Table(rows):
+            lines = [f"| {' | '.join(_plain(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+            return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
+
+
+def _plain(text: str) -> str:
+    """On one line, with what Markdown and HTML would obey escaped."""
+    flat = " ".join(printable(text).split())
+    return re.sub(r"([\\`*\[\]<>#~]|(?<!\w)_|_(?!\w))", r"\\\1", flat)

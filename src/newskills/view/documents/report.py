@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of an evaluation, or of several and the trainings between them: everything a reader needs to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.errors import DataError, NewskillsError
+from newskills.base.records import Number, Row
+from newskills.base.store import read_rows
+from newskills.base.terminal import counted
+from newskills.run.planning.spec import RUN_FILE, load_spec
+from newskills.run.records.paths import OutputPaths
+from newskills.run.records.state import load_state
+from newskills.run.reporting.results import BenchmarkResults
+from newskills.run.reporting.summarize import METRICS_FILE
+from newskills.view.comparison import shown
+from newskills.view.comparison.paired_runs import CompareOptions, compare, run_names
+from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, content_hash, read_run
+from newskills.view.comparison.regrade import grader_spread, score_of
+from newskills.view.comparison.why import prompt_text, recorded_grader
+from newskills.view.documents.charts import Estimate, Series, estimates, histogram, lines
+from newskills.view.documents.document import Block, Figure, Heading, Paragraph, Preformatted, Table
+from newskills.view.documents.trainings import training_blocks
+
+_UP = 4
+"""Folders above the results among which run.json may lie."""
+_DEEP = 3
+"""Folders below the given one in which runs are looked for."""
+
+
+class ReportOptions(Struct, frozen=True, kw_only=True):
+    """contamination_file: what ns generate --generation_type=check_contamination wrote about the test problems.
+
+    spread: grade the records by strict and lenient extraction, too.
+    """
+
+    contamination_file: Path | None = None
+    spread: bool = True
+
+
+def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) -> list[Block]:  # noqa: B008 - frozen
+    """Raises DataError where there are no results, or the contamination file cannot be read."""
+    places = [place for folder in folders for place in run_folders(folder)]
+    if not places:
+        raise DataError(f"There are no results in {', '.join(map(str, folders))}.")
+    runs = [read_run(path, name) for path, name in zip(places, run_names(places), strict=True)]
+    if not any(run.benchmarks for run in runs):
+        reasons = " ".join(why for run in runs for why in run.left_out.values())
+        raise DataError(f"Nothing is finished yet. {reasons}")
+    contaminated = contaminated_questions(options.contamination_file) if options.contamination_file else None
+    blocks = [*_scores(runs, options, contaminated), *_curves(runs), *_lengths(runs)]
+    if len(runs) > 1:
+        blocks += _comparison(places)
+    for folder in folders:
+        blocks += training_blocks(folder)
+    return [*blocks, *_settings(runs), *_origins(runs), *_remarks(runs)]
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """`folder` itself where it holds results, else those below it that do, in the order of their making."""
+    if not folder.is_dir():
+        raise DataError(f"There is no folder {folder}.")
+    if _holds_results(folder):
+        return [folder]
+    below = [
+        path.parent
+        for depth in range(1, _DEEP + 1)
+        for path in folder.glob("/".join(["*"] * depth + ["eval-results"]))
+        if path.is_dir()
+    ]
+    return sorted(below, key=lambda path: (min(_times(path), default=0.0), path))
+
+
+def _holds_results(folder: Path) -> bool:
+    patterns = ("output*.jsonl", "eval-results", "*/output*.jsonl")
+    return any(next(folder.glob(pattern), None) is not None for pattern in patterns)
+
+
+def _times(folder: Path) -> Iterator[float]:
+    """When its files were begun; without an exit record, when they were last written."""
+    for path in folder.rglob("output*.jsonl"):
+        state = load_state(OutputPaths(path).state)
+        yield state.started if state is not None and state.started else path.stat().st_mtime
+
+
+def contaminated_questions(path: Path) -> dict[str, bool]:
+    """Hash of a question → whether it counts as clean: only where the check says so. Raises DataError."""
+    found: dict[str, bool] = {}
+    for row in read_rows(path):
+        question = row.get("problem", row.get("question"))
+        if question is None or "contaminated" not in row:
+            raise DataError(
+                f"{path} has rows without `problem` or `contaminated`.",
+                hint="Make it with: ns generate --generation_type=check_contamination",
+            )
+        found[content_hash(question)] = row["contaminated"] is False
+    return found
+
+
+def _scores(
+    runs: Sequence[RunRecords], options: ReportOptions, contaminated: Mapping[str, bool] | None
+) -> Iterator[Block]:
+    yield Heading("Scores")
+    yield Paragraph(
+        "Means over problems in percent, with 95 % intervals over problems. Unscored samples were lost to the "
+        "instrument; they are neither right nor wrong."
+    )
+    head = [
+        "run",
+        "benchmark",
+        "score",
+        "95 % interval",
+        "problems",
+        "samples",
+        "no answer",
+        "cut off",
+        "unscored",
+    ]
+    rows, items = [], []
+    for group, run in enumerate(runs):
+        for name, records in run.benchmarks.items():
+            number = score_of(records)
+            rows.append([run.name, name, f"{number.value:.2f}", _interval(number), *_shares(records, number)])
+            items.append(Estimate(f"{name} {run.name}", number.value, number.low, number.high, group))
+    yield Table([head, *rows])
+    yield Figure(estimates(items, "score in percent, with its 95 % interval"), "Scores with 95 % intervals.")
+    if contaminated is not None:
+        yield from _clean(runs, contaminated)
+    if options.spread:
+        yield from _spread(runs)
+
+
+def _shares(records: BenchmarkRecords, number: Number) -> list[str]:
+    samples = [sample for own in records.samples.values() for sample in own if sample is not None]
+    return [
+        f"{number.n:,}",
+        f"{len(records.files)}",
+        _percent(samples, [sample.outcome == "no_answer" for sample in samples]),
+        _percent(samples, [sample.cause == "truncation" for sample in samples]),
+        _percent(samples, [sample.outcome == "unscored" for sample in samples]),
+    ]
+
+
+def _percent(samples: Sequence[SampleScore], which: Sequence[bool]) -> str:
+    return f"{100 * sum(which) / len(samples):.1f} %" if samples else "—"
+
+
+def _interval(number: Number) -> str:
+    return f"[{number.low:.2f}, {number.high:.2f}]"
+
+
+def _clean(runs: Sequence[RunRecords], contaminated: Mapping[str, bool]) -> Iterator[Block]:
+    """The score over the problems that the check calls clean, beside that over all."""
+    rows = [
+        ["run", "benchmark", "all problems", "clean problems", "95 % interval", "clean", "not clean or not known"]
+    ]
+    for run in runs:
+        for name, records in run.benchmarks.items():
+            kept = {
+                identity: samples
+                for identity, samples in records.samples.items()
+                if contaminated.get(records.contents[identity].question)
+            }
+            known = sum(content.question in contaminated for content in records.contents.values())
+            if not known:
+                continue
+            clean = score_of(msgspec.structs.replace(records, samples=kept))
+            rows.append(
+                [
+                    run.name,
+                    name,
+                    f"{score_of(records).value:.2f}",
+                    f"{clean.value:.2f}" if clean.n else "—",
+                    _interval(clean) if clean.n else "—",
+                    f"{len(kept):,}",
+                    f"{len(records.samples) - len(kept):,}",
+                ]
+            )
+    yield Heading("Without contaminated problems", 3)
+    if len(rows) == 1:
+        yield Paragraph("The contamination file is about none of these problems.")
+    else:
+        yield Table(rows)
+
+
+def _spread(runs: Sequence[RunRecords]) -> Iterator[Block]:
+    rows = [["run", "benchmark", "strict", "usual", "lenient", "spread"]]
+    for run in runs:
+        for name, records in run.benchmarks.items():
+            choice = recorded_grader(records)
+            if choice is None:
+                continue
+            try:
+                spread = grader_spread(BenchmarkResults(name, records.folder, records.files), choice)
+            except NewskillsError:  # its settings are no longer known here; the other tables say what it was
+                continue
+            if spread:
+                values = [number.value for number in spread.values()]
+                rows.append(
+                    [run.name, name, *(f"{value:.2f}" for value in values), f"{max(values) - min(values):.2f}"]
+                )
+    if len(rows) > 1:
+        yield Heading("The grader's share", 3)
+        yield Paragraph(
+            "The same answers, read strictly (only the form that was asked for), as usual, and leniently (any form)."
+        )
+        yield Table(rows)
+
+
+def _curves(runs: Sequence[RunRecords]) -> Iterator[Block]:
+    """pass@k and majority@k of benchmarks with several samples."""
+    for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
+        series: list[Series] = []
+        for run in runs:
+            if name in run.benchmarks and len(run.benchmarks[name].files) > 1:
+                records = run.benchmarks[name]
+                for family in ("pass", "majority"):
+                    points = _points(records, family)
+                    if len(points) > 1:
+                        series.append(Series(f"{run.name} {family}@k", points))
+        if series:
+            yield Heading(f"{name}: several samples", 3)
+            ends = ", ".join(f"{item.label} {item.points[-1][1]:.1f}" for item in series)
+            yield Figure(lines(series, "k", "percent"), f"At the largest k: {ends}.")
+
+
+def _points(records: BenchmarkRecords, family: str) -> list[tuple[float, float]]:
+    modes = _metrics(records).get(records.benchmark)
+    found = []
+    for mode, row in (modes or {}).items():
+        start, at, k = mode.partition("@")
+        if start == family and at and k.isdigit() and isinstance(row.get(records.score), float):
+            found.append((float(k), row[records.score]))
+    return sorted(found)
+
+
+def _metrics(records: BenchmarkRecords) -> Row:
+    try:
+        return msgspec.json.decode((records.folder / METRICS_FILE).read_bytes(), type=Row)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+
+
+def _lengths(runs: Sequence[RunRecords]) -> Iterator[Block]:
+    for run in runs:
+        for name, records in run.benchmarks.items():
+            tokens = [
+                float(sample.tokens)
+                for samples in records.samples.values()
+                for sample in samples
+                if sample is not None and sample.tokens is not None
+            ]
+            if len(set(tokens)) > 1:
+                mean = sum(tokens) / len(tokens)
+                yield Heading(f"{name}: length of replies of {run.name}", 3)
+                text = (
+                    f"{counted(len(tokens), 'reply').replace('replys', 'replies')}, {mean:,.0f} tokens on average."
+                )
+                yield Figure(histogram(tokens, "tokens"), text)
+
+
+def _comparison(places: Sequence[Path]) -> Iterator[Block]:
+    """Every run against the first, whatever differs: that is named."""
+    try:
+        comparison = compare(places, CompareOptions(allow=("data", "prompt", "grader")))
+    except DataError as error:
+        yield Heading("Comparison")
+        yield Paragraph(error.message)
+        return
+    yield Heading("Comparison")
+    yield from shown.blocks(comparison, 0, level=3)
+
+
+def _settings(runs: Sequence[RunRecords]) -> Iterator[Block]:
+    yield Heading("Settings")
+    for run in runs:
+        for name, records in run.benchmarks.items():
+            state = next((state for state in records.states if state is not None), None)
+            yield Heading(f"{name} of {run.name}", 3)
+            if state is not None:
+                yield Table(
+                    [["setting", "value"], *([key, _value(value)] for key, value in state.settings.items())]
+                )
+            if text := prompt_text(records.facts):
+                yield Preformatted(text)
+            if command := _command(run.path):
+                yield Paragraph("Made by:")
+                yield Preformatted(command)
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _command(folder: Path) -> str:
+    """What to type to make it again, as run.json beside or above the results tells."""
+    for place in (folder.resolve(), *folder.resolve().parents[:_UP]):
+        if (place / RUN_FILE).exists():
+            try:
+                return load_spec(place).resume_with
+            except NewskillsError:
+                return ""
+    return ""
+
+
+def _origins(runs: Sequence[RunRecords]) -> Iterator[Block]:
+    yield Heading("Versions, data and cost")
+    rows = [["run", "benchmark", "newskills", "grader", "prompt", "data", "licence of the data"]]
+    costs = [["run", "benchmark", "tokens read", "tokens written", "cost", "seconds"]]
+    for run in runs:
+        for name, records in run.benchmarks.items():
+            facts, data = records.facts, records.facts.get("data")
+            described: Row = data if isinstance(data, dict) else {}
+            rows.append(
+                [
+                    run.name,
+                    name,
+                    _known(facts.get("newskills")),
+                    _known(", ".join(sorted(records.graders)) or facts.get("grader")),
+                    f"{_known(facts.get('prompt'))} {facts.get('prompt_hash') or ''}".strip(),
+                    _known(described.get("sha256"))[:16],
+                    " ".join(_known(described.get(key)) for key in ("licence", "homepage") if described.get(key))
+                    or "not known",
+                ]
+            )
+            costs.append([run.name, name, *_cost(records)])
+    yield Table(rows)
+    yield Table(costs)
+    yield Paragraph(f"This report was written by newskills {__version__}.")
+
+
+def _known(value: object) -> str:
+    return str(value) if value else "not known"
+
+
+def _cost(records: BenchmarkRecords) -> list[str]:
+    states = [state for state in records.states if state is not None]
+    found = []
+    for name, form in (("input_tokens", ",.0f"), ("output_tokens", ",.0f"), ("cost", ",.4g")):
+        values = [getattr(state, name) for state in states]
+        known = [value for value in values if value is not None]
+        found.append(format(sum(known), form) if known else "—")
+    times = [(state.started, state.ended) for state in states if state.ended]
+    found.append(f"{max(end for _, end in times) - min(start for start, _ in times):,.0f}" if times else "—")
+    return found
+
+
+def _remarks(runs: Sequence[RunRecords]) -> Iterator[Block]:
+    remarks = [note for run in runs for note in run.notes]
+    remarks += [f"{run.name}: {name}: {why}" for run in runs for name, why in run.left_out.items()]
+    if remarks:
+        yield Heading("What to know about these results")
+        yield from map(Paragraph, remarks)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples as text for a terminal: what was asked, what the model said, and what the grader made of it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unicodedata import east_asian_width
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError, UnknownNameError, UserError
+from newskills.base.records import Cause, Outcome, Row
+from newskills.base.terminal import printable
+from newskills.run.reporting.results import BenchmarkResults, discover
+from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts
+
+WIDTH = 80
+CUT = 4000
+"""Characters of a text that are shown, unless all are asked for."""
+_LABEL = 11
+_TEXTS: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "problem", "prompt", "input", "messages"),
+    "reasoning": ("reasoning_content", "_full_generation"),
+    "reply": ("generation",),
+    "expected": ("expected_answer",),
+    "extracted": ("predicted_answer",),
+    "judge": ("judgement",),
+    "why": ("why", "detailed_error", "error"),
+}
+"""What is shown, and the fields of a record of which the first that is there tells it."""
+
+
+class Selection(Struct, frozen=True, kw_only=True):
+    """Which samples; None = any. `search`: a text in the question, the reply or the answers, whatever its case."""
+
+    benchmarks: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    cause: Cause | None = None
+    seed: int | None = None
+    subset: str | None = None
+    id: str | None = None
+    search: str | None = None
+
+
+class SelectedSample(Struct, frozen=True, kw_only=True):
+    benchmark: str
+    seed: int | None
+    outcome: Outcome
+    cause: Cause | None
+    record: Row
+
+
+def select(folder: Path, selection: Selection, notes: list[str]) -> Iterator[SelectedSample]:
+    """In the order of the files. What cannot be read goes into `notes`.
+
+    Raises DataError where nothing is there, UnknownNameError for a benchmark that is not.
+    """
+    items = discover(folder)
+    if not items:
+        raise DataError(
+            f"{folder} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."
+        )
+    names = [item.benchmark for item in items]
+    for name in selection.benchmarks:
+        if name not in names:
+            raise UnknownNameError("benchmark in the results", name, names)
+    for item in items:
+        if not selection.benchmarks or item.benchmark in selection.benchmarks:
+            yield from _of_benchmark(item, selection, notes)
+
+
+def _of_benchmark(item: BenchmarkResults, selection: Selection, notes: list[str]) -> Iterator[SelectedSample]:
+    if not item.files:
+        notes.append(f"{item.benchmark} has no finished output files in {item.folder}.")
+        return
+    try:
+        for judged in read_rows_with_verdicts(item, notes):
+            if _fits(judged, selection):
+                yield SelectedSample(
+                    benchmark=item.benchmark,
+                    seed=judged.seed,
+                    outcome=judged.sample.outcome,
+                    cause=judged.sample.cause,
+                    record=judged.row,
+                )
+    except UserError as error:
+        notes.append(f"{item.benchmark}: {error.message}")
+
+
+def _fits(judged: JudgedRow, selection: Selection) -> bool:
+    row, sample = judged.row, judged.sample
+    wanted = (
+        (selection.outcome, sample.outcome),
+        (selection.cause, sample.cause),
+        (selection.seed, judged.seed),
+        (selection.id, str(row.get("id"))),
+    )
+    if any(value is not None and value != own for value, own in wanted):
+        return False
+    if selection.subset is not None and selection.subset not in _subsets(row):
+        return False
+    return selection.search is None or _holds(row, selection.search.casefold())
+
+
+def _subsets(row: Row) -> list[str]:
+    subset = row.get("subset_for_metrics")
+    return [str(name) for name in subset] if isinstance(subset, list) else [str(subset)]
+
+
+def _holds(row: Row, text: str) -> bool:
+    fields = [name for names in _TEXTS.values() for name in names]
+    return any(text in _text(row[name]).casefold() for name in fields if row.get(name) is not None)
+
+
+def as_text(sample: SelectedSample, *, full: bool = False) -> str:
+    """Lines of at most 80 columns; what a terminal would obey is shown as escapes."""
+    return "\n".join(_lines(sample, full)) + "\n"
+
+
+def _lines(sample: SelectedSample, full: bool) -> Iterator[str]:
+    row = sample.record
+    ending = sample.outcome if sample.cause is None else f"{sample.outcome} ({sample.cause})"
+    seed = "" if sample.seed is None else f" · seed {sample.seed}"
+    title = printable(f"{sample.benchmark} · {row.get('id')}{seed} · {ending}").replace("\n", "\\n")
+    yield from textwrap.wrap(title, WIDTH)
+    yield "─" * WIDTH
+    for label, names in _TEXTS.items():
+        value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
+        if value is not None:
+            yield from _labelled(label, _text(value), full)
+    facts = [str(row[name]) for name in ("grader", "finish_reason") if row.get(name)]
+    if (tokens := row.get("num_generated_tokens")) is not None:
+        facts.append(f"{tokens} tokens")
+    if facts:
+        yield from _labelled("", ", ".join(facts), full)
+
+
+def _labelled(label: str, text: str, full: bool) -> Iterator[str]:
+    hidden = 0 if full else max(0, len(text) - CUT)
+    if hidden:
+        text = text[:CUT]
+    lines = _wrapped(printable(text).expandtabs(4), WIDTH - _LABEL)
+    if hidden:
+        lines.append(f"… {hidden:,} more characters; --full shows them")
+    for number, line in enumerate(lines):
+        yield f"{label if number == 0 else '':<{_LABEL}}{line}".rstrip()
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Every line of `text` in pieces of at most `width` columns, broken at blanks where all characters are narrow."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if any(map(_is_wide, line)):
+            lines += _in_columns(line, width)
+        else:
+            lines += textwrap.wrap(line, width, replace_whitespace=False, drop_whitespace=False) or [""]
+    return lines
+
+
+def _is_wide(character: str) -> bool:
+    return east_asian_width(character) in "WF"
+
+
+def _in_columns(line: str, width: int) -> Iterator[str]:
+    """Pieces of a line with characters that take two columns (Unicode Standard Annex 11)."""
+    piece, taken = "", 0
+    for character in line:
+        columns = 2 if _is_wide(character) else 1
+        if taken + columns > width:
+            yield piece
+            piece, taken = "", 0
+        piece, taken = piece + character, taken + columns
+    yield piece
+
+
+def _text(value: Any) -> str:
+    """Of a field; messages as their texts with the role before each."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(part, dict) and "role" in part for part in value):
+        return "\n".join(f"[{part['role']}] {_text(part.get('content'))}" for part in value)
+    return msgspec.json.encode(value).decode("utf-8", "replace")
+
+
+def counts(samples: Sequence[SelectedSample], most: int) -> str:
+    """The last line: how many were shown, and how to see others."""
+    if not samples:
+        return "No sample fits."
+    more = len(samples) > most
+    return f"{min(len(samples), most)} shown" + (f"; there are more: -n {2 * most}" if more else "; these are all")

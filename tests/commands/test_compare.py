@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+from html.parser import HTMLParser
+
+import pytest
+from tests.commands.running import ns
+from tests.view.comparison.runs import answers, record, write_run
+
+import newskills
+from newskills.base.errors import UnknownNameError
+from newskills.view.comparison import compare as compare_runs
+from newskills.view.comparison.gate import GateError
+
+BEFORE = "+" * 30 + "-" * 30
+AFTER = "-" * 2 + "+" * 28 + "+" * 12 + "-" * 18
+
+
+@pytest.fixture
+def runs(tmp_path):
+    write_run(tmp_path / "base", {None: answers(BEFORE)})
+    write_run(tmp_path / "tuned", {None: answers(AFTER)})
+    return tmp_path
+
+
+def test_the_same_figures_in_terminal_json_page_and_python(runs):
+    shown = ns("ns compare base tuned --html page.html", cwd=runs)
+    assert shown.returncode == 0, shown.stderr
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    (item,) = json.loads(ns("ns compare base tuned --json", cwd=runs).stdout)["benchmarks"]
+    own = compare_runs([runs / "base", runs / "tuned"]).benchmarks[0]
+    assert item["difference"] == pytest.approx(own.difference)
+    assert len(item["flips"]) == 14
+    assert newskills.compare(runs=[str(runs / "base"), str(runs / "tuned")]).benchmarks[0] == own
+    page = (runs / "page.html").read_text()
+    for text in (item["sentence"], f"[{own.low:.1f}, {own.high:.1f}]"):
+        assert " ".join(text.split()) in " ".join(page.split())
+        assert " ".join(text.split()) in " ".join(shown.stdout.split())
+    assert "12 wrong → right, 2 right → wrong" in shown.stdout
+    assert "and 9 more" in shown.stdout
+
+
+def test_a_page_runs_nothing_of_what_a_record_says(tmp_path):
+    evil = '<script>alert(1)</script>"><img src=x onerror=alert(1)>\x1b[31m'
+    rows = [
+        [{**row, "id": f"{evil}{i}"} for i, row in enumerate(answers(verdicts))] for verdicts in ("+-+", "-++")
+    ]
+    for name, own in zip(("a", "b"), rows, strict=True):
+        write_run(tmp_path / name, {None: own})
+    shown = ns("ns compare a b --html page.html", cwd=tmp_path)
+    assert "\x1b" not in shown.stdout
+    assert "\\x1b[31m" in shown.stdout.replace("\n", "") or "…" in shown.stdout
+    tags = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: tags.append((tag, dict(attrs)))
+    page = (tmp_path / "page.html").read_text()
+    parser.feed(page)
+    assert not {"script", "img"} & {tag for tag, _ in tags}
+    assert "default-src 'none'" in page
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code"),
+    [
+        ("--fail_if worse", 3),
+        ("--fail_if 'gsm8k < -1.0'", 3),
+        ("--fail_if 'gsm8k < -20'", 0),
+        ("--fail_if 'gsm8k < -20' --fail_if worse", 3),
+    ],
+)
+def test_a_gate(runs, conditions, code):
+    assert ns(f"ns compare tuned base {conditions}", cwd=runs).returncode == code
+    assert ns(f"ns compare base tuned {conditions}", cwd=runs).returncode == 0
+
+
+def test_a_gate_that_cannot_be_judged_does_not_pass(runs):
+    write_run(runs / "base", {None: answers(BEFORE)}, benchmark="math-500")
+    left_out = ns("ns compare base tuned --fail_if worse", cwd=runs)
+    assert left_out.returncode == 2
+    assert "math-500: tuned has no results of it" in left_out.stderr
+    assert ns("ns compare base tuned --fail_if worse --benchmarks gsm8k", cwd=runs).returncode == 0
+    assert ns("ns compare base tuned --fail_if 'math-500 < 1'", cwd=runs).returncode == 2
+    unknown = ns("ns compare base tuned --fail_if 'gsm8 < 1'", cwd=runs)
+    assert unknown.returncode == 2
+    assert "did you mean 'gsm8k'" in unknown.stderr
+    broken = ns("ns compare base tuned --fail_if 'gsm8k >> 1'", cwd=runs)
+    assert broken.returncode == 2
+    assert "--fail_if worse" in broken.stderr
+
+
+def test_the_gate_in_python(runs):
+    with pytest.raises(GateError, match="base is worse on gsm8k"):
+        newskills.compare(runs=[str(runs / "tuned"), str(runs / "base")], fail_if=["worse"])
+    with pytest.raises(UnknownNameError, match="did you mean 'prompt'"):
+        newskills.compare(runs=[str(runs / "tuned"), str(runs / "base")], allow="promt")
+
+
+def test_the_margin_decides_what_is_not_worse(runs):
+    shown = ns("ns compare base tuned --margin 0", cwd=runs).stdout
+    assert "A loss of more than 0 points is excluded" in shown
+    assert "A loss of more than 1 point is not excluded" in ns("ns compare tuned base", cwd=runs).stdout
+
+
+def test_long_names_fit_the_terminal(tmp_path):
+    for name in ("a" * 90, "b" * 90):
+        rows = [record(i, i % 2 == 0, id="x" * 100 + str(i)) for i in range(6)]
+        write_run(tmp_path / name, {0: rows, 1: rows}, benchmark="long-benchmark." + "y" * 60)
+    shown = ns(f"ns compare {'a' * 90} {'b' * 90}", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert max(map(len, shown.stdout.splitlines())) <= 80
