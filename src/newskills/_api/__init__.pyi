@@ -118,7 +118,7 @@ def compare(
     flips: int = 5,
     json: bool = False,
     html: str | None = None,
-) -> Union[Comparison, Any]:
+) -> Comparison:
     """Compare runs sample by sample: difference with a 95 % interval and a p-value for each benchmark,
     what changed from right to wrong and from wrong to right, and which differences could not have been
     seen. Runs that differ in data, prompt or grader are refused unless `allow` names it. Exit codes: 0;
@@ -1475,7 +1475,7 @@ def report(
     title: str = 'Evaluation report',
     contamination_file: str | None = None,
     spread: bool = True,
-) -> Union[list[Path], Any]:
+) -> list[Path]:
     """Write a report of results, as one HTML file that needs nothing else and as Markdown: scores with
     intervals, plots, the grader's share, comparisons, trainings, settings, prompts, versions, hashes,
     licences of the data, cost, and the command that makes it again.
@@ -1866,7 +1866,7 @@ def samples(
     number: int = 5,
     full: bool = False,
     json: bool = False,
-) -> Union[list[SelectedSample], Any]:
+) -> list[SelectedSample]:
     """Read samples of a run in the terminal: the question, the reply, the expected and the extracted
     answer, and why the grader decided so. Paged where a person reads; nothing that a model wrote is
     obeyed by the terminal.

@@ -11,6 +11,7 @@ class Function(Struct, frozen=True, kw_only=True):
 
     returns   type of the result where the work was done; empty: None
     meaning   what that holds
+    always    each call returns it: there is no dry run and no cluster
     submits   on a cluster the result is the experiment that was submitted
     awaited   a coroutine function
     note      a further sentence of the docstring
@@ -19,6 +20,7 @@ class Function(Struct, frozen=True, kw_only=True):
     command: str
     returns: str = ""
     meaning: str = ""
+    always: bool = False
     submits: bool = False
     awaited: bool = False
     note: str = ""
@@ -31,6 +33,8 @@ class Function(Struct, frozen=True, kw_only=True):
         would say it as well, but for one wrong argument of seventy they report no more than that no overload fits.
         Jedi completes members of `Union[T, Any]`, and none of `T | Any`.
         """
+        if self.always:
+            return self.returns
         if self.returns:
             return f"Union[{self.returns}, Any]"
         return "Experiment | None" if self.submits else "None"
@@ -42,7 +46,10 @@ ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
 FUNCTIONS = {
     "average_checkpoints": Function(command="average_checkpoints"),
     "compare": Function(
-        command="compare", returns="Comparison", meaning="Figures, flips and one sentence for each benchmark."
+        command="compare",
+        returns="Comparison",
+        meaning="Figures, flips and one sentence for each benchmark.",
+        always=True,
     ),
     "compute_metrics": Function(
         command="compute_metrics", returns="list[Report]", meaning="One report for each table."
@@ -82,12 +89,17 @@ FUNCTIONS = {
     ),
     "profile_evaluate": Function(command="evaluate", note="`ns eval` is another command: `evaluate`."),
     "regrade": Function(command="regrade", returns="list[Regraded]", meaning="What changed in each benchmark."),
-    "report": Function(command="report", returns="list[Path]", meaning="The files that were written, HTML first."),
+    "report": Function(
+        command="report", returns="list[Path]", meaning="The files that were written, HTML first.", always=True
+    ),
     "retrieve_similar": Function(command="retrieve_similar"),
     "robust_eval": Function(command="robust_eval", returns="RobustnessSummary", meaning=ROBUSTNESS, submits=True),
     "run_cmd": Function(command="run_cmd", submits=True),
     "samples": Function(
-        command="samples", returns="list[SelectedSample]", meaning="The samples that fit, `number` at most."
+        command="samples",
+        returns="list[SelectedSample]",
+        meaning="The samples that fit, `number` at most.",
+        always=True,
     ),
     "sft": Function(command="sft"),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),

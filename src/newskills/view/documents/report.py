@@ -64,7 +64,10 @@ def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) ->
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """`folder` itself where it holds results, else those below it that do, in the order of their making."""
+    """`folder` itself where it holds results, else those below it that do, in the order of their making.
+
+    Raises DataError where there is no such folder.
+    """
     if not folder.is_dir():
         raise DataError(f"There is no folder {folder}.")
     if _holds_results(folder):
