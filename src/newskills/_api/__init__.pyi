@@ -1433,7 +1433,7 @@ def regrade(
     output_dir: str | None = None,
     flips: int = 10,
     json: bool = False,
-) -> Union[list[Regraded], Any]:
+) -> list[Regraded]:
     """Grade finished records anew, without any generation: which verdicts change, and how much of a score
     is the grader's (strict, usual and lenient extraction). The records themselves are never changed;
     `output_dir` keeps the new ones. ++key=value sets the grader's options, ++sandbox.key=value those of

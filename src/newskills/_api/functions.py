@@ -88,7 +88,9 @@ FUNCTIONS = {
         meaning="The data card: `rows_read`, `steps`, `rows_written`, …",
     ),
     "profile_evaluate": Function(command="evaluate", note="`ns eval` is another command: `evaluate`."),
-    "regrade": Function(command="regrade", returns="list[Regraded]", meaning="What changed in each benchmark."),
+    "regrade": Function(
+        command="regrade", returns="list[Regraded]", meaning="What changed in each benchmark.", always=True
+    ),
     "report": Function(
         command="report", returns="list[Path]", meaning="The files that were written, HTML first.", always=True
     ),
