@@ -156,12 +156,83 @@ def test_rooms_are_the_groups_of_the_help() -> None:
     assert rooms == {*GROUPS, "shared"}
 
 
-PAGE = ROOT.parents[1] / "docs/architecture.md"
+DOCS = ROOT.parents[1] / "docs"
 
 
-def test_the_page_on_the_architecture_names_what_exists() -> None:
-    named = set(re.findall(r"`([\w/]+(?:\.py|/))`", PAGE.read_text(encoding="utf-8")))
-    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+def names_of_files(page: str) -> set[str]:
+    return set(re.findall(r"`([\w/]+(?:\.py|/))`", (DOCS / page).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "glossary.md"])
+def test_pages_on_the_source_name_what_exists(page: str) -> None:
+    assert [name for name in sorted(names_of_files(page)) if not (ROOT / name).exists()] == []
+
+
+def test_the_page_on_the_architecture_names_all_rooms() -> None:
     folders = {f"{path.name}/" for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
     rooms = {f"run/{path.name}/" for path in (ROOT / "run").iterdir() if (path / "__init__.py").is_file()}
-    assert folders | rooms <= named
+    assert folders | rooms <= names_of_files("architecture.md")
+
+
+FILLERS = {"found", "one", "said", "told", "asked", "given", "known"}
+"""Variables and parameters are called by what they hold."""
+FILLERS_LEFT = {
+    "base/errors.py",
+    "base/http/access.py",
+    "base/http/client.py",
+    "base/http/hosts.py",
+    "base/http/server.py",
+    "models/errors.py",
+    "recipes/tinker_rl.py",
+    "recipes/tinker_run.py",
+    "recipes/tinker_sft.py",
+    "sandbox/turns.py",
+    "train/loops/evaluation.py",
+    "train/loops/folder.py",
+    "train/loops/groups.py",
+    "train/loops/grpo.py",
+    "train/loops/samples.py",
+    "train/loops/stepping.py",
+    "train/loops/stopping.py",
+    "train/tinker/client.py",
+    "view/chat.py",
+}
+"""Files that may still have some; none may come in."""
+
+
+def fillers(path: Path) -> set[str]:
+    """Variables and parameters of functions; fields of classes may be words of a format."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    bodies = [node.body for node in nodes if isinstance(node, ast.ClassDef)]
+    fields = {id(item.target) for body in bodies for item in body if isinstance(item, ast.AnnAssign)}
+    names = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return FILLERS & (parameters | {node.id for node in names if id(node) not in fields})
+
+
+def test_variables_are_called_by_what_they_hold() -> None:
+    assert {path.relative_to(ROOT).as_posix() for path in FILES.values() if fillers(path)} <= FILLERS_LEFT
+
+
+SHARED_NAMES = {
+    "Options": "of each command, in its own file",
+    "Command": "what is typed; what a job runs; the reference system's word in Python plans",
+    "CommandGroup": "the reference system's word in Python plans",
+    "Pipeline": "the reference system's word in Python plans",
+    "Checkpoint": "of the loops, and of the recipes that drive Tinker",
+    "Endpoint": "what a run asks; who is named in errors of models",
+    "Group": "of benchmarks; of answers to one problem in GRPO",
+    "Progress": "of a run; of a training loop",
+    "Request": "to a model; over HTTP",
+    "Steps": "of the loops, and of the recipes that drive Tinker",
+}
+"""Classes that may have one name in several places, and why."""
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    places: dict[str, list[str]] = {}
+    for name, path in FILES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(name)
+    assert {name: where for name, where in places.items() if len(where) > 1 and name not in SHARED_NAMES} == {}

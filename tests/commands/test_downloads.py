@@ -24,7 +24,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     bar("https://host/a/one.jsonl", 2**20, 2**21)
     assert "[------------------------] 0/4  1.0 MB" in terminal.getvalue()
     assert terminal.getvalue().rstrip().endswith("one.jsonl 50%")
-    bar.finished()
+    bar.count_one()
     bar("https://host/two\x1b[2Jx", 2**21, None)
     assert "[######------------------] 1/4  3.0 MB" in terminal.getvalue()
     assert "\x1b[2J" not in terminal.getvalue()

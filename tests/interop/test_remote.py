@@ -70,7 +70,7 @@ def test_image_server_task_and_export_from_a_laptop(place, enroot, sshd):
     place.environ |= {"MY_HF_TOKEN": KEY, "WANDB_API_KEY": KEY[::-1] * 2, "WANDB_MODE": "offline"}
     said: list[str] = []
     processes, watched = seen_processes()
-    compiled = remote.squashed(place.compiled("run"), place.environ, said.append)
+    compiled = remote.squash_images(place.compiled("run"), place.environ, said.append)
     images = [path for path in (compiled.deployment.image, compiled.execution.proxy_image) if path]
     assert all(path.startswith(f"{place.folder}/remote/containers/registry_invalid_") for path in images)
     assert compiled.config["deployment"]["image"] == images[0]
@@ -93,7 +93,7 @@ def test_image_server_task_and_export_from_a_laptop(place, enroot, sshd):
     assert (row["Model Name"], row["Job ID"]) == ("fake", f"{INVOCATION}.0")
     assert row["own-sums_pass@1_symbolic_correct"] == "100.0"
     assert any("pass@1" in line for line in said)
-    assert remote.squashed(place.compiled("batch"), place.environ, said.append).deployment.image == images[0]
+    assert remote.squash_images(place.compiled("batch"), place.environ, said.append).deployment.image == images[0]
     assert len(enroot.calls()) == 2
     forced = msgspec.structs.replace(place.compiled("run"), force_squash=True)
     assert {one.action for one in remote.squash_plan(forced, place.environ)} == {"import"}
@@ -196,14 +196,14 @@ def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, e
     )
     enroot.mode("killed")
     with pytest.raises(RemoteError, match="could not be imported"):
-        remote.squashed(place.compiled("run"), place.environ, print)
+        remote.squash_images(place.compiled("run"), place.environ, print)
     assert not list((place.folder / "remote/containers").iterdir())
     (plan,) = remote.squash_plan(place.compiled("run"), place.environ)
     assert plan.action == "import"
     assert len(enroot.calls()) == 1
     place.far(sshd, enroot, container_image="registry.invalid/client:1")
     enroot.mode("well")
-    done = remote.squashed(place.compiled("run"), place.environ, print)
+    done = remote.squash_images(place.compiled("run"), place.environ, print)
     assert done.profile.container_image.startswith(f"{place.folder}/remote/containers/registry_invalid_client_1-")
     assert remote.why_not_squash(done) == "no image needs an import"
 
@@ -230,6 +230,6 @@ def test_why_nothing_is_imported_is_said(place, sshd, change, why):
     )
     said: list[str] = []
     compiled = place.compiled("run")
-    assert remote.squashed(compiled, place.environ, said.append) == compiled
+    assert remote.squash_images(compiled, place.environ, said.append) == compiled
     assert why in said[0]
     assert said[0].startswith("[info] ")

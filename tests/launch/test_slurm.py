@@ -32,7 +32,7 @@ from tests.launch.slurm_cluster import (
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Ready, Ref, Script
-from newskills.launch.executors.slurm_status import accounted
+from newskills.launch.executors.slurm_status import query_accounting
 from newskills.launch.machines.shell import LocalMachine
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -379,12 +379,12 @@ def test_states_after_a_burst_and_from_accounting(tmp_path: Path) -> None:
     handles = submitted(executor, *jobs)
     states = ended(executor, list(handles.values()))
     assert [states[handles[one.name]] for one in jobs] == ["completed", "failed"] * 6
-    found = accounted(LocalMachine(), list(handles.values()))
+    found = query_accounting(LocalMachine(), list(handles.values()))
     if found:  # a cluster may have no accounting
         until(
             lambda: all(
                 one.word() in ("completed", "failed")
-                for one in accounted(LocalMachine(), list(handles.values())).values()
+                for one in query_accounting(LocalMachine(), list(handles.values())).values()
             ),
             "accounting",
         )

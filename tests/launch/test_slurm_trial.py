@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from newskills.launch.executors.slurm_trial import asked, misfit, partitions
+from newskills.launch.executors.slurm_trial import misfit, partitions, try_scripts
 from newskills.launch.machines.shell import CommandResult, LocalMachine, ShellCall
 
 SINFO = """\
@@ -75,7 +75,7 @@ allocation failure: Requested nodes are busy
 
 =2 1
 """
-    assert asked(Told(said), ["a", "b", "c"], "") == [
+    assert try_scripts(Told(said), ["a", "b", "c"], "") == [
         ("", False),
         ("ask for an account; Unspecified error", True),
         ("Requested nodes are busy", False),

@@ -345,7 +345,7 @@ def test_many_cells_at_once() -> None:
 
 
 def test_a_cancelled_cell_is_stopped_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills.sandbox.once.ORPHAN_SECONDS", 0.1)
+    monkeypatch.setattr("newskills.sandbox.shared_calls.ORPHAN_SECONDS", 0.1)
 
     async def play() -> list[str]:
         toy = ToySandbox()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.sandbox.toy import ToySandbox
 
 from newskills.base.http.client import HttpClient
-from newskills.sandbox import once
+from newskills.sandbox import shared_calls
 from newskills.sandbox.server import SandboxServer
 
 T = TypeVar("T")
@@ -355,7 +355,7 @@ def test_a_client_that_leaves_stops_its_code() -> None:
 
 
 def test_a_client_with_a_request_id_may_come_back_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(once, "ORPHAN_SECONDS", 0.5)
+    monkeypatch.setattr(shared_calls, "ORPHAN_SECONDS", 0.5)
 
     async def play() -> tuple[Any, Any]:
         async with api() as served:
@@ -396,7 +396,7 @@ def test_a_session_for_one_cell_is_not_kept() -> None:
 
 
 def test_old_results_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(once, "KEEP_BYTES", 2000)
+    monkeypatch.setattr(shared_calls, "KEEP_BYTES", 2000)
 
     async def play() -> list[str]:
         async with api() as served:

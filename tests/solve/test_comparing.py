@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.records import Message, Request
-from newskills.solve.selection.candidates import Candidate, seen
+from newskills.solve.selection.candidates import Candidate, visible_part
 from newskills.solve.selection.comparing import chosen, comparable, last_match, problem_of, windows
 from newskills.solve.selection.config import GenSelectPrompt, GenSynthesisPrompt, ParallelThinking
 
@@ -59,10 +59,10 @@ def test_repetitive_texts_take_no_time(text: str) -> None:
 
 
 def test_only_what_follows_the_reasoning_is_seen() -> None:
-    assert seen("hm</think> no, hm</think> 4 ", "</think>", cut=False) == "4"
-    assert seen(" 4 ", "</think>", cut=False) == "4"
-    assert seen("<think>4", "</think>", cut=False) == ""
-    assert seen("hm, 4", "</think>", cut=True) == ""
+    assert visible_part("hm</think> no, hm</think> 4 ", "</think>", cut=False) == "4"
+    assert visible_part(" 4 ", "</think>", cut=False) == "4"
+    assert visible_part("<think>4", "</think>", cut=False) == ""
+    assert visible_part("hm, 4", "</think>", cut=True) == ""
 
 
 def test_what_is_compared() -> None:

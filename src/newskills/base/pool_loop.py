@@ -288,7 +288,7 @@ class Loop:
         if worker.pid > 0:
             self._order(TemplateOrder(reap=worker.pid))
 
-    def _buried(self, worker: _Worker, status: int) -> None:
+    def _bury(self, worker: _Worker, status: int) -> None:
         """Blames the item at work; all others of the batch go back to the front of the queue."""
         index, _ = worker.progress()
         left = [(i, item) for i, item in enumerate(worker.batch) if item is not None]
@@ -385,7 +385,7 @@ class Loop:
             if worker.ended:
                 self._order(TemplateOrder(reap=worker.pid))
         else:
-            self._buried(next(w for w in self._workers.values() if w.pid == notice.reaped), notice.status)
+            self._bury(next(w for w in self._workers.values() if w.pid == notice.reaped), notice.status)
 
     def _template_died(self) -> None:
         """Its workers die with it: every item goes back; after several deaths without a worker, all fails."""

@@ -188,7 +188,7 @@ def _own_data(benchmark: Benchmark, splits: Sequence[str], data_dir: str | Path 
 
 
 def _check_users_own(benchmark: Benchmark, split: str, folder: Path) -> None:
-    _known_split(benchmark, split)
+    _check_split(benchmark, split)
     path = folder / f"{split}.jsonl"
     if not path.is_file():
         raise DataError(
@@ -228,7 +228,7 @@ def load_rows(
     path = split_folder(benchmark, data_dir) / f"{split}.jsonl"
     if path.is_file():
         return _whole(path, benchmark)
-    _known_split(benchmark, split)
+    _check_split(benchmark, split)
     if not benchmark.sources and benchmark.generate_rows is None:
         place = Path(benchmark.folder or path.parent) / f"{split}.jsonl"
         maker = place.with_name("prepare.py")
@@ -261,11 +261,11 @@ def chosen_splits(benchmark: Benchmark, splits: Sequence[str]) -> Sequence[str]:
     if list(splits) == ["all"] and "all" not in benchmark.splits():
         return ()
     for split in splits:
-        _known_split(benchmark, split)
+        _check_split(benchmark, split)
     return splits
 
 
-def _known_split(benchmark: Benchmark, split: str) -> None:
+def _check_split(benchmark: Benchmark, split: str) -> None:
     split_names = benchmark.splits()
     if split not in split_names:
         raise DataError(f"{benchmark.name} has no split '{split}'; there are {', '.join(split_names)}.")

@@ -7,19 +7,18 @@ Scores are called as in NeMo Evaluator: `aime25_pass@1[avg-of-8]_symbolic_correc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.registry import Registry
 from newskills.interop.artifacts import RESULTS_YML, RUN_CONFIG_YML
 from newskills.interop.results_yml import task_results
 from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE
-
-Say = Callable[[str], None]
 
 DESTINATIONS = Registry(
     "destination",
@@ -75,7 +74,7 @@ class Results(Struct, frozen=True, kw_only=True):
         return harness if dot and "/" not in harness and harness else HARNESS
 
 
-def collect(plan: ExportPlan, say: Say = lambda text: None) -> list[Results]:
+def collect(plan: ExportPlan, say: PrintLine = lambda text: None) -> list[Results]:
     """Of the tasks that have scores; `say` hears of the others. Raises DataError where none has."""
     finished_jobs = []
     for job in plan.jobs:
@@ -90,7 +89,7 @@ def collect(plan: ExportPlan, say: Say = lambda text: None) -> list[Results]:
     return finished_jobs
 
 
-def export_results(plan: ExportPlan, environ: Mapping[str, str], say: Say) -> int:
+def export_results(plan: ExportPlan, environ: Mapping[str, str], say: PrintLine) -> int:
     """To all destinations; returns how many failed, of which `say` hears. Raises DataError, UnknownNameError."""
     results = collect(plan, say)
     failed = 0

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.plan import Job, Pipeline
 from newskills.base.records import Row
@@ -33,7 +34,6 @@ from newskills.launch.package import PackageOptions
 from newskills.launch.states import JobState, states
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
-Say = Callable[[str], None]
 HOST = "host"
 LOG = "client_stdout.lo"
 """The task's log without its last letter: what is no pattern of bash would be taken for there."""
@@ -114,7 +114,7 @@ def cancel(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list
 
 
 def resume(
-    entries: Sequence[InvocationJob], environ: Mapping[str, str], say: Say
+    entries: Sequence[InvocationJob], environ: Mapping[str, str], say: PrintLine
 ) -> tuple[Experiment, list[InvocationJob]]:
     """Submits again what has not ended well; finished work is kept.
 
@@ -156,7 +156,7 @@ def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> I
         yield from read_logs(shell, _files(some, several=len(entries) > 1))
 
 
-def follow_launched(entries: Sequence[InvocationJob], say: Say) -> list[JobStatus]:
+def follow_launched(entries: Sequence[InvocationJob], say: PrintLine) -> list[JobStatus]:
     """The same for jobs of the launcher on this machine, as it is printed, until they have ended."""
 
     def over() -> bool:
@@ -174,7 +174,7 @@ def _files(entries: Sequence[InvocationJob], *, several: bool) -> list[tuple[str
     ]
 
 
-def finished(entry: InvocationJob, environ: Mapping[str, str], into: Path) -> FinishedJob:
+def collect_finished(entry: InvocationJob, environ: Mapping[str, str], into: Path) -> FinishedJob:
     """A job as exporters take it; what lies behind ssh is fetched into the folder `into`.
 
     Raises RemoteError, UnknownNameError where the record of its submission is gone.

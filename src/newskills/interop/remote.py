@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
+from newskills.base.callbacks import PrintLine
 from newskills.interop.config import CompiledConfig, Image
 from newskills.interop.deployments.place import client_image, cluster_of
 from newskills.interop.deployments.plan import DeploymentPlan
@@ -21,8 +22,6 @@ from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.states import JobWatch
 from newskills.launch.submit import SubmitOptions, executor_of, submit
-
-Say = Callable[[str], None]
 
 FETCHED = ("+ */", "+ *.json", "+ *.yml", "- *")
 """Rules of rsync for artifacts: scores and what they are of, not the answers."""
@@ -62,7 +61,7 @@ def squash_plan(compiled: CompiledConfig, environ: Mapping[str, str], *, ask: bo
     )
 
 
-def squashed(compiled: CompiledConfig, environ: Mapping[str, str], say: Say) -> CompiledConfig:
+def squash_images(compiled: CompiledConfig, environ: Mapping[str, str], say: PrintLine) -> CompiledConfig:
     """The configuration with files in place of images, once they are there; `say` hears why where it is not so.
 
     Raises ConfigError, RemoteError.
@@ -97,7 +96,7 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
     )
 
 
-def submit_invocation(planned: DeploymentPlan, say: Say) -> Experiment:
+def submit_invocation(planned: DeploymentPlan, say: PrintLine) -> Experiment:
     """Submits all jobs or none; run directories are made. Raises NewskillsError."""
     return submit(
         planned.pipeline,
@@ -112,7 +111,7 @@ def submit_invocation(planned: DeploymentPlan, say: Say) -> Experiment:
     )
 
 
-def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: Say) -> None:
+def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: PrintLine) -> None:
     """Says the lines of all tasks' logs as they are written, until all jobs have ended. Raises RemoteError."""
     import shlex
 

@@ -45,7 +45,7 @@ def repository_of(folder: Path) -> Path | None:
     return Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n"))
 
 
-def committed(root: Path) -> GitCommit:
+def read_commit(root: Path) -> GitCommit:
     """Raises ConfigError for a repository without a commit."""
     try:
         commit, tree = _git(root, "rev-parse", "HEAD^{commit}", "HEAD^{tree}").decode().split()

@@ -10,18 +10,19 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
 from newskills import base
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError, storage_error, suggest
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, twin
 from newskills.launch.clusters.mounts import CODE, clean, inside
-from newskills.launch.git import GitCommit, committed, extract, repository_of
+from newskills.launch.git import GitCommit, extract, read_commit, repository_of
 from newskills.launch.machines.shell import Shell
 
 SHOWN = 10
@@ -36,8 +37,6 @@ PACKAGES = "packages"
 
 _OWN = "newskills"
 _PUBLISH = 'mv -T -- "$1" "$2" 2>/dev/null || { rm -rf -- "$1"; [[ -d $2 ]]; }'
-
-Say = Callable[[str], None]
 
 
 class PackageOptions(Struct, frozen=True, kw_only=True):
@@ -95,7 +94,7 @@ def package(
     root: str,
     environ: Mapping[str, str],
     options: PackageOptions = PackageOptions(),  # noqa: B008 - frozen
-    say: Say = lambda text: None,
+    say: PrintLine = lambda text: None,
 ) -> tuple[Package, Content]:
     """The package of the repository that the user stands in, copied to `root`/packages unless it is there.
 
@@ -104,7 +103,7 @@ def package(
     """
     folder = options.folder or Path.cwd()
     repository = None if _on("FORCE_PATTERN_PACKAGER", environ) else repository_of(folder)
-    commit = committed(repository) if repository else None
+    commit = read_commit(repository) if repository else None
     if in_place(cluster):
         return _record(str(repository or folder), "", commit), Content()
     data = () if commit is None else tuple(_data(commit))
@@ -152,7 +151,7 @@ def _on(name: str, environ: Mapping[str, str]) -> bool:
     return twin(name, environ).lower() not in ("", "0", "false", "no")
 
 
-def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, say: Say) -> None:
+def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, say: PrintLine) -> None:
     if commit.submodules:
         say(f"submodules are not packaged: {_listed(commit.submodules)}")
     if data:
@@ -221,7 +220,7 @@ def _content(
             raise ConfigError(f"The repository '{name}' at {path} is no git repository.")
         if name in top:
             raise ConfigError(f"The repository '{name}' would hide the folder {name} of the one you stand in.")
-        trees.append((name, committed(root)))
+        trees.append((name, read_commit(root)))
     held = "" if commit is None or _on("FORCE_INSTALLED_PACKAGE", environ) else _held(commit)
     if held:
         return Content(committed=tuple(trees), data=data, link=held if held != _OWN else "")

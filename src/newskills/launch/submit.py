@@ -4,24 +4,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.plan import Job, Pipeline
 from newskills.base.protocols import Executor
-from newskills.launch.at_work import OutputClaims, RemainingJobs, remaining
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment, ExperimentRecords, JobRecord, has_ended, job_root, new_stamp
 from newskills.launch.machines.ssh import Shell, shell_of
+from newskills.launch.output_claims import OutputClaims, RemainingJobs, remaining
 from newskills.launch.package import Package, PackageOptions, check_named, in_place, package
 from newskills.launch.place import JobFinder, PendingJob, PipelineSubmitter, Site
 from newskills.launch.validate import check
-
-Say = Callable[[str], None]
 
 
 class SubmitOptions(Struct, frozen=True, kw_only=True):
@@ -48,7 +47,7 @@ class _SubmissionContext(Struct, frozen=True):
     cluster: ClusterConfig
     environ: Mapping[str, str]
     options: SubmitOptions
-    say: Say
+    say: PrintLine
     shell: Shell
     records: ExperimentRecords
     root: str
@@ -60,7 +59,7 @@ def submit(
     environ: Mapping[str, str],
     options: SubmitOptions = SubmitOptions(),  # noqa: B008 - frozen
     *,
-    say: Say = lambda text: None,
+    say: PrintLine = lambda text: None,
 ) -> Experiment:
     """Submits all jobs, or none: what was submitted before something failed is cancelled.
 
@@ -91,7 +90,7 @@ def submit(
             return experiment
         desk.records.create(experiment, left.pipeline, files)
         outputs.add(experiment.id)
-        return _submitted(experiment, left.pipeline, executor, desk.records)
+        return _submit_jobs(experiment, left.pipeline, executor, desk.records)
 
 
 def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, desk: _SubmissionContext) -> RemainingJobs:
@@ -288,7 +287,7 @@ def _planned(
     )
 
 
-def _submitted(
+def _submit_jobs(
     experiment: Experiment, pipeline: Pipeline, executor: Executor, records: ExperimentRecords
 ) -> Experiment:
     """`experiment` with handles. Cancels what was submitted when something fails."""

@@ -53,14 +53,14 @@ class BatchModel:
 
     async def _answers(self, rows: list[Row]) -> Sequence[str | NewskillsError]:
         """A batch that fails is tried again row by row: one row must not take others with it."""
-        outcome = await guarded(self._worked(rows))
+        outcome = await guarded(self._run_batch(rows))
         if not isinstance(outcome, Failure):
             return outcome
         if len(rows) > 1:
             return [answer for row in rows for answer in await self._answers([row])]
         return [ModelError(f"{self.name} failed: {outcome.message}")]
 
-    async def _worked(self, rows: list[Row]) -> Sequence[str | NewskillsError]:
+    async def _run_batch(self, rows: list[Row]) -> Sequence[str | NewskillsError]:
         try:
             answers = list(await asyncio.to_thread(self._work, rows))
         except NewskillsError as error:

@@ -154,12 +154,12 @@ class RivaModel:
             options: Any = read_options({**request.inference.extra_body, **request.extra_body}, self.options)
         except ValueError as error:
             raise BadRequestError(f"An option for {self._kind} is wrong: {error}.") from error
-        reply = await self._asked(request.messages or [], options, request.inference.timeout)
+        reply = await self._ask(request.messages or [], options, request.inference.timeout)
         reply.model, reply.finish_reason = self.name, "stop"
         reply.started, reply.ended = started, time.time()
         return reply
 
-    async def _asked(self, messages: Sequence[Message], options: Any, timeout: float) -> Reply:
+    async def _ask(self, messages: Sequence[Message], options: Any, timeout: float) -> Reply:
         raise NotImplementedError
 
     def route_through(self, server: str, key_path: str | None) -> None:
@@ -215,7 +215,7 @@ class AsrModel(RivaModel):
     options = Recognition
     stub = ("riva_asr_pb2_grpc", "RivaSpeechRecognitionStub")
 
-    async def _asked(self, messages: Sequence[Message], options: Any, timeout: float) -> Reply:
+    async def _ask(self, messages: Sequence[Message], options: Any, timeout: float) -> Reply:
         asr: Any = importlib.import_module("riva.client.asr")
         proto: Any = importlib.import_module(f"{_PROTO}.riva_asr_pb2")
         sound = _sound(messages)
@@ -262,7 +262,7 @@ class TtsModel(RivaModel):
     options = Synthesis
     stub = ("riva_tts_pb2_grpc", "RivaSpeechSynthesisStub")
 
-    async def _asked(self, messages: Sequence[Message], options: Any, timeout: float) -> Reply:
+    async def _ask(self, messages: Sequence[Message], options: Any, timeout: float) -> Reply:
         tts: Any = importlib.import_module("riva.client.tts")
         proto: Any = importlib.import_module(f"{_PROTO}.riva_tts_pb2")
         audio: Any = importlib.import_module(f"{_PROTO}.riva_audio_pb2")

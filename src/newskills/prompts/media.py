@@ -52,7 +52,7 @@ def image_url(source: str, folder: Path) -> str:
     data = _read(path)
     kind, width, height = _checked(_image_size, path, data)
     if len(data) > MAX_SENT or max(width, height) > MAX_SIDE:
-        kind, data = _scaled(path, data)
+        kind, data = _scale(path, data)
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
@@ -117,7 +117,7 @@ def _opened_image(path: Path, data: bytes) -> Any:
     return image
 
 
-def _scaled(path: Path, data: bytes) -> tuple[str, bytes]:
+def _scale(path: Path, data: bytes) -> tuple[str, bytes]:
     """(kind, bytes) of a copy that fits. Raises MediaError where none does."""
     image = _opened_image(path, data)
     clear = image.mode in ("RGBA", "LA", "P")

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.paired import PairedDifference, paired_difference
 from newskills.base.records import Row
@@ -26,7 +27,7 @@ from newskills.models.serving import ServeSpec
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import RewardConfig, Skill, accepted
 from newskills.recipes.steps_shown import StepReporter
-from newskills.recipes.training import model_folder, trained
+from newskills.recipes.training import model_folder, train_to_end
 from newskills.run.engine.execute import SIGNALLED
 from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
 from newskills.run.hosting.roles import HostedServers
@@ -41,7 +42,6 @@ from newskills.train.loops.stepping import Hooks
 from newskills.train.loops.stopping import StoppedError, stop_on_signals
 from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
 
-Say = Callable[[str], None]
 Loop = Callable[[Trainer, TrainingFolder, Hooks], bool]
 LESSON = "sorting-lesson"
 PROBLEMS = 300
@@ -97,13 +97,13 @@ class LessonStage(Struct, frozen=True):
         )
 
 
-def lesson(spec: LessonSpec, *, say: Say) -> list[LessonStage]:
+def lesson(spec: LessonSpec, *, say: PrintLine) -> list[LessonStage]:
     """base → after SFT → after GRPO. Raises NewskillsError; what is done stays done."""
     benchmark = get_benchmark(LESSON)
     train, _, data = _data(benchmark, spec, say)
     weights = resolve_weights(spec.model, say=say)
     say(f"2/5 base: measuring {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
-    stages = [_measured("base", weights, benchmark, spec, say)]
+    stages = [_measure("base", weights, benchmark, spec, say)]
     folder = model_folder(str(weights), spec.output_dir / "models/base", say=say)
     skill = Skill(folder, asking_of(benchmark, data, str(folder)))
     half = spec.sft.steps * spec.sft.batch_size
@@ -112,15 +112,15 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[LessonStage]:
         _keep_examples(skill, pairs, spec.output_dir / "data/sft.jsonl")
         say(f"3/5 SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
         tuned = _fine_tuned(skill, folder, pairs, spec, say)
-        stages.append(_measured("sft", _served(tuned), benchmark, spec, say))
+        stages.append(_measure("sft", _served(tuned), benchmark, spec, say))
         say(f"4/5 GRPO: the same grader rewards samples on {len(train) - half} other problems")
         rewarded = _reinforced(skill, tuned, train[half:], spec, verdict, say)
-        stages.append(_measured("grpo", _served(rewarded), benchmark, spec, say))
+        stages.append(_measure("grpo", _served(rewarded), benchmark, spec, say))
     say(f"5/5 done\n\n{report(stages, spec)}")
     return stages
 
 
-def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], list[Row], Path]:
+def _data(benchmark: Benchmark, spec: LessonSpec, say: PrintLine) -> tuple[list[Row], list[Row], Path]:
     """Rows to learn from and held-out rows, and the file of the former. Raises DataError for a question in both."""
     prepared = prepare(benchmark, data_dir=spec.data_dir, splits=["train", "test"])
     train, test = (list(read_rows(split.path)) for split in prepared.splits)
@@ -133,7 +133,7 @@ def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], 
     return train, test, prepared.splits[0].path
 
 
-def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, say: Say) -> LessonStage:
+def _measure(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, say: PrintLine) -> LessonStage:
     """Greedy answers to the held-out problems from `weights`, served as any model is. Goes on where it was stopped."""
     out = spec.output_dir / "eval" / name
     prepared = prepare(benchmark, data_dir=spec.data_dir, splits=["test"]).splits[0]
@@ -193,9 +193,11 @@ def _keep_examples(skill: Skill, pairs: Sequence[tuple[Row, str]], path: Path) -
         write_rows(path, ({**skill.pair(row, answer), "id": row["id"]} for row, answer in pairs))
 
 
-def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec, say: Say) -> Path:
+def _fine_tuned(
+    skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec, say: PrintLine
+) -> Path:
     examples = [skill.example(row, answer) for row, answer in pairs]
-    return _trained(
+    return _train(
         "sft",
         base,
         spec.sft,
@@ -206,7 +208,7 @@ def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec
 
 
 def _reinforced(
-    skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: BatchGrader, say: Say
+    skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: BatchGrader, say: PrintLine
 ) -> Path:
     problems = [skill.problem(row) for row in rows]
     scorer = skill.scorer(verdict, RewardConfig())
@@ -215,7 +217,7 @@ def _reinforced(
         scorer=scorer,
         settings=EvalSettings(every=15, max_tokens=TOKENS, batch_size=spec.apart),
     )
-    return _trained(
+    return _train(
         "grpo",
         base,
         spec.grpo,
@@ -231,7 +233,7 @@ def _reinforced(
     )
 
 
-def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, say: Say, learn: Loop) -> Path:
+def _train(name: str, base: Path, config: Struct, spec: LessonSpec, say: PrintLine, learn: Loop) -> Path:
     """Trains LoRA pairs on `base` and merges them: a folder like `base`. Raises StoppedError where a signal came."""
     target = spec.output_dir / "models" / name
     settings = {**msgspec.to_builtins(config), "model": str(base)}
@@ -242,7 +244,7 @@ def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, say: Say, 
     trainer = make_trainer("cpu", base, TrainerSettings(threads=spec.threads))
     with stop_on_signals() as stop, spec.watch(name.upper()) as watch:
         hooks = Hooks(began=watch.began, told=watch.told, stop=stop)
-        trained(trainer, folder, target, lambda trainer_in_use: learn(trainer_in_use, folder, hooks))
+        train_to_end(trainer, folder, target, lambda trainer_in_use: learn(trainer_in_use, folder, hooks))
         if not stop():
             if text := folder.verdict():
                 say(f"    {text}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
@@ -22,7 +22,6 @@ from newskills.run.evaluate import Evaluation, EvaluationSpec, evaluate, plan_ev
 from newskills.run.hosting.roles import HostedServers
 from newskills.run.planning.plan import BenchmarkRun
 
-Say = Callable[[str], None]
 MODEL = "smollm2"
 SERVING = {"max_concurrent_requests": DEFAULT_SLOTS}
 FETCH = FetchOptions(retries=1, timeout=15.0)
@@ -77,13 +76,13 @@ class QuickstartSpec(Struct, frozen=True, kw_only=True):
     timeout: float = 300.0
 
 
-def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
+def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> Evaluation:
     """Prepares data, serves the model, evaluates, prints; a benchmark without data is left out with a note.
 
     Raises NewskillsError where nothing can be evaluated.
     """
     say(f"1/3 data: {', '.join(part.name for part in PARTS)}")
-    ready = [(part, run) for part in PARTS if (run := _prepared(part, spec, say)) is not None]
+    ready = [(part, run) for part in PARTS if (run := _prepare(part, spec, say)) is not None]
     if not ready:
         raise DataError(
             "No benchmark could be prepared.", hint="See the notes above; ns doctor shows what is missing."
@@ -113,7 +112,7 @@ def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
     return evaluation
 
 
-def _prepared(part: QuickstartBenchmark, spec: QuickstartSpec, say: Say) -> BenchmarkRun | None:
+def _prepare(part: QuickstartBenchmark, spec: QuickstartSpec, say: PrintLine) -> BenchmarkRun | None:
     """The benchmark cut to its share; None, with a note, where its data cannot be had."""
     benchmark = get_benchmark(part.name)
     try:

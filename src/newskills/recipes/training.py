@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.base.records import Message, Row
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
@@ -19,11 +20,10 @@ from newskills.train.loops.samples import Problem
 from newskills.train.trainers import Trainer
 from newskills.train.verbs import Datum
 
-Say = Callable[[str], None]
 TooLong = Literal["error", "drop", "truncate"]
 
 
-def model_folder(model: str, made: Path, *, say: Say) -> Path:
+def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:
     """The Hugging Face folder of `model`, which may be on the hub; a .gguf file, or a name that is known, is converted
     into `made` once.
 
@@ -47,7 +47,7 @@ def model_folder(model: str, made: Path, *, say: Say) -> Path:
     return made
 
 
-def trained(trainer: Trainer, folder: TrainingFolder, target: Path, learn: Callable[[Trainer], bool]) -> bool:
+def train_to_end(trainer: Trainer, folder: TrainingFolder, target: Path, learn: Callable[[Trainer], bool]) -> bool:
     """Lets `trainer` learn and writes its model to `target`; False where it was stopped. Closes `folder`."""
     try:
         if target.is_dir():
@@ -72,7 +72,7 @@ def context_of(folder: Path) -> int | None:
     return window if isinstance(window, int) else None
 
 
-def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: Say) -> list[Datum]:
+def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: PrintLine) -> list[Datum]:
     """The examples of at most `limit` tokens; what is longer is refused, left out, or cut off at the end.
 
     Raises DataError.
@@ -92,7 +92,7 @@ def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, 
 
 
 def fitting_problems(
-    problems: Sequence[Problem], limit: int | None, max_tokens: int, too_long: TooLong, *, say: Say
+    problems: Sequence[Problem], limit: int | None, max_tokens: int, too_long: TooLong, *, say: PrintLine
 ) -> list[Problem]:
     """The problems whose prompt leaves room for `max_tokens`; a prompt is never cut. Raises DataError."""
     if limit is None:
@@ -104,7 +104,9 @@ def fitting_problems(
     return fitting_ones
 
 
-def _tell_longer(longer: Sequence[int], count: int, limit: int, remedy: str | None, lost: int, say: Say) -> None:
+def _tell_longer(
+    longer: Sequence[int], count: int, limit: int, remedy: str | None, lost: int, say: PrintLine
+) -> None:
     """Raises DataError where there is a remedy to name."""
     if not longer:
         return

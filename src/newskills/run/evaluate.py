@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills._version import __version__
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Report
 from newskills.benchmarks import get_group
@@ -27,8 +28,6 @@ from newskills.run.reporting.groups import GroupFor
 from newskills.run.reporting.results import SEEDED, SEEDLESS
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, lost_share, summarize
 from newskills.run.reporting.tables import render
-
-Say = Callable[[str], None]
 
 
 class EvaluationSpec(Struct, frozen=True, kw_only=True):
@@ -108,7 +107,7 @@ def _seeds(spec: EvaluationSpec, run: BenchmarkRun) -> tuple[int, ...] | None:
     return tuple(range(spec.starting_seed, spec.starting_seed + run.samples)) or None
 
 
-def evaluate(plan: EvaluationPlan, *, say: Say) -> Evaluation:
+def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
     """Runs everything, then summarises; `say` gets the tables.
 
     Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
@@ -226,7 +225,7 @@ def describe_judges(
     return files
 
 
-def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Evaluation, say: Say) -> None:
+def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Evaluation, say: PrintLine) -> None:
     options = SummaryOptions(
         benchmarks=tuple(run.name for run in done),
         metric_type=spec.metric_type,

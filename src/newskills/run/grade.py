@@ -40,7 +40,7 @@ def grade_rows(
     """
     made = make_grader(grader, config)
     if executes(made):
-        return _executed(rows, made, sandbox)
+        return _execute(rows, made, sandbox)
     limits = PoolOptions(cpu_seconds=cpu_seconds(made))
     return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
 
@@ -58,7 +58,7 @@ def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -
             yield _judged(waiting.popleft(), as_score(result, label))
 
 
-def _executed(rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig) -> Iterator[Row]:
+def _execute(rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig) -> Iterator[Row]:
     fatal: list[NewskillsError] = []
     with LoopThread() as loop:
         sandboxes = loop.run(_made(lambda: Sandboxes(RunBuilder(os.environ), fatal.append)))

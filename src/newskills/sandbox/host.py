@@ -274,7 +274,7 @@ class LocalSandbox:
 
     async def _end(self, channel: Channel, launched: LaunchedZygote) -> None:
         channel.close()
-        await launched.zygote.ended(channel.number)
+        await launched.zygote.await_end(channel.number)
         await asyncio.to_thread(launched.forget, channel.number)
 
     async def _expire(self) -> None:

@@ -173,7 +173,7 @@ async def _prove(launched: LaunchedZygote) -> None:
                 "the interpreter and its packages."
             )
         channel.close()
-        await launched.zygote.ended(channel.number)
+        await launched.zygote.await_end(channel.number)
         launched.forget(channel.number)
     except BaseException:
         await launched.close()

@@ -45,7 +45,7 @@ class ReplayingSandbox:
         async with history.lock:
             result = await self._sandbox.execute(execution)
             if result.new_session_created and history.cells:
-                result = await self._restored(execution, history)
+                result = await self._restore(execution, history)
             if result.status == "completed":
                 history.cells.append(execution)
             return result
@@ -58,7 +58,7 @@ class ReplayingSandbox:
         self._histories.clear()
         await self._sandbox.close()
 
-    async def _restored(self, execution: Execution, history: _History) -> ExecutionResult:
+    async def _restore(self, execution: Execution, history: _History) -> ExecutionResult:
         """The cell has just run where nothing of the earlier ones was: that session is thrown away."""
         assert execution.session_id is not None
         await self._sandbox.delete_session(execution.session_id)
@@ -70,7 +70,7 @@ class ReplayingSandbox:
                 note = (
                     f"The session was lost; of its {total} earlier cells, {number} could be run again, then one "
                 )
-                return await self._told(execution, f"{note}ended as: {status}.\n")
+                return await self._with_note(execution, f"{note}ended as: {status}.\n")
         result = await self._sandbox.execute(execution)
         return msgspec.structs.replace(result, new_session_created=False)
 
@@ -80,6 +80,6 @@ class ReplayingSandbox:
         except ExecutionRefusedError as error:
             return error.message
 
-    async def _told(self, execution: Execution, note: str) -> ExecutionResult:
+    async def _with_note(self, execution: Execution, note: str) -> ExecutionResult:
         result = await self._sandbox.execute(execution)
         return msgspec.structs.replace(result, new_session_created=True, stderr=result.stderr + note)

@@ -34,7 +34,7 @@ from newskills.base.http.messages import (
 from newskills.base.http.server import Server, serve
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 from newskills.sandbox.languages import language
-from newskills.sandbox.once import SharedCalls
+from newskills.sandbox.shared_calls import SharedCalls
 from newskills.sandbox.wire import (
     ONCE_HEADER,
     REQUEST_HEADER,

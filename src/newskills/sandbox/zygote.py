@@ -157,13 +157,13 @@ class Zygote:
         near.send(json.dumps(dict(settings)).encode())
         zygote = cls(process, near, log)
         try:
-            await zygote._started()
+            await zygote._start()
         except BaseException:
             await zygote.close()
             raise
         return zygote
 
-    async def _started(self) -> None:
+    async def _start(self) -> None:
         try:
             async with asyncio.timeout(START_PATIENCE):
                 answer = await self._first
@@ -204,7 +204,7 @@ class Zygote:
         with contextlib.suppress(OSError):
             await self._send(json.dumps({"do": "kill", "session": number}).encode(), [])
 
-    async def ended(self, number: int) -> None:
+    async def await_end(self, number: int) -> None:
         """Returns when session `number` and all its processes are gone."""
         event = self._ended.get(number)
         if event is not None and not self.closed:

@@ -134,7 +134,7 @@ class McpTool(ToolProvider):
         """Does `work` with a connected client; once more with a new connection where the first one is lost."""
         library = sdk()
         for last in (False, True):
-            link = await self._connected()
+            link = await self._ensure_link()
             try:
                 result = await work(link.client)
             except library.MCPError as error:
@@ -150,7 +150,7 @@ class McpTool(ToolProvider):
                 return result
         raise AssertionError("unreachable")
 
-    async def _connected(self) -> McpLink:
+    async def _ensure_link(self) -> McpLink:
         async with self._connecting:
             if self._link is not None and self._link.ended:
                 await self._link.close()

@@ -87,7 +87,7 @@ def play(
 
 async def finished(jobs: EvaluationJobs, request: EvaluationRequest) -> tuple[int, dict]:
     job = await jobs.obtain(request)
-    await jobs.ended(job)
+    await jobs.await_end(job)
     jobs.heard(job, delivered=True)
     return job.answer()
 
@@ -164,13 +164,13 @@ def test_a_repetition_is_the_same_job_until_it_is_late(tmp_path):
     async def scene(jobs, toy):
         request = asked("good")
         first = await jobs.obtain(request)
-        await jobs.ended(first)
+        await jobs.await_end(first)
         again = await jobs.obtain(request)
         jobs.heard(first, delivered=True)
         soon = await jobs.obtain(request)
         first.contact -= 61  # delivered: a minute is late
         late = await jobs.obtain(request)
-        await jobs.ended(late)
+        await jobs.await_end(late)
         return first, again, soon, late, toy.ran
 
     first, again, soon, late, ran = play(tmp_path, scene)
@@ -191,7 +191,7 @@ def test_a_running_job_whose_client_is_long_gone_is_stopped_for_the_new_one(tmp_
         while old.state == "running":
             await asyncio.sleep(0.01)
         toy.release.set()
-        await jobs.ended(new)
+        await jobs.await_end(new)
         return old, new
 
     old, new = play(tmp_path, scene, done=False)
@@ -203,7 +203,7 @@ def test_a_job_with_a_client_is_never_late(tmp_path):
     async def scene(jobs, toy):
         request = asked("good")
         job = await jobs.obtain(request)
-        waiting = asyncio.create_task(jobs.ended(job))
+        waiting = asyncio.create_task(jobs.await_end(job))
         await asyncio.sleep(0.05)
         job.contact -= 10_000
         assert await jobs.obtain(request) is job
@@ -266,7 +266,7 @@ def test_a_server_that_died_long_ago_left_nothing_to_go_on_with(tmp_path, ago, s
 
     async def scene(jobs, toy):
         job = await jobs.obtain(asked("good"))
-        await jobs.ended(job)
+        await jobs.await_end(job)
         return job
 
     job = play(tmp_path, scene)
@@ -292,7 +292,7 @@ def test_a_spoiled_file_is_told_of_and_left(tmp_path):
 def test_a_job_is_read_back_as_it_was_written(tmp_path):
     async def scene(jobs, toy):
         job = await jobs.obtain(asked("good", "bad"))
-        await jobs.ended(job)
+        await jobs.await_end(job)
         return job
 
     job = play(tmp_path, scene)

@@ -17,8 +17,8 @@ import newskills
 from newskills.base.errors import ConfigError
 from newskills.run.grade import grade_rows
 from newskills.train.pipelines.common import TrainerRun, Wandb, clock, step_range, steps_of
+from newskills.train.pipelines.grading_pool import GradingPool, answer_record, extracted, told
 from newskills.train.pipelines.nemo_rl import FOREVER, NemoRl, converter, merged
-from newskills.train.pipelines.rewards import GradingPool, answer_record, extracted, told
 
 KNOWN = Path(__file__).with_name("nemo_rl_keys.txt")
 WANDB = Wandb(project="p", name="tune", group="g")

@@ -20,8 +20,8 @@ from newskills.base.records import Failure
 from newskills.train.pipelines import verl_reward
 from newskills.train.pipelines.common import TrainerRun, Wandb
 from newskills.train.pipelines.formats import PPO, examine
+from newskills.train.pipelines.grading_pool import BROKEN, GradingPool
 from newskills.train.pipelines.inside import main, to_verl
-from newskills.train.pipelines.rewards import BROKEN, GradingPool
 from newskills.train.pipelines.verl import EXPIRES, REWARD, Verl, converter, quoted
 
 VARIABLE = "NEWSKILLS_VERL_PYTHON"

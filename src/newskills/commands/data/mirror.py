@@ -84,7 +84,7 @@ _NOTHING = {True: "is generated: it needs no mirror", False: "comes with its dat
 
 class _Progress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: Mirrored | NewskillsError) -> None:
-        self.finished()
+        self.count_one()
         if isinstance(result, NewskillsError):
             self.line(f"error: {benchmark.name}: {result}", sys.stderr)
             return

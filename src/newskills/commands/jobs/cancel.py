@@ -13,7 +13,7 @@ from newskills.commands.shared.invocations import cancel_jobs, meant
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
-from newskills.pipelines.submission.submitted import SCREENFUL, submitted
+from newskills.pipelines.submission.submitted import SCREENFUL, find_submitted
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if (entries := meant(options.name)) is not None:
         return cancel_jobs(entries, dry_run=options.dry_run)
-    chosen = submitted(options.name)
+    chosen = find_submitted(options.name)
     jobs = [job for job in chosen.states(options.job) if not job.ended]
     if options.dry_run:
         show_dry_run([("cancels", job.job.name, f"{job.job.handle} ({job.state})") for job in jobs])

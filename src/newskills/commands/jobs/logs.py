@@ -12,7 +12,7 @@ from newskills.commands.command import Command
 from newskills.commands.shared.invocations import meant, show_logs
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
-from newskills.pipelines.submission.submitted import submitted
+from newskills.pipelines.submission.submitted import find_submitted
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if (entries := meant(options.name)) is not None:
         return show_logs(entries, follow=options.follow)
-    return submitted(options.name).show_logs(options.job, options.command, follow=options.follow)
+    return find_submitted(options.name).show_logs(options.job, options.command, follow=options.follow)
 
 
 def result(parsed: Parsed[Options]) -> None:

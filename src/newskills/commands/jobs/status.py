@@ -16,7 +16,7 @@ from newskills.commands.shared.invocations import meant, show_status
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.pipelines.options import doc
-from newskills.pipelines.submission.submitted import ask_about, job_rows, screenful, submitted, summary
+from newskills.pipelines.submission.submitted import ask_about, find_submitted, job_rows, screenful, summary
 from newskills.pipelines.tables import print_table
 
 
@@ -40,7 +40,7 @@ def run(parsed: Parsed[Options]) -> int:
     if options.name is not None and (entries := meant(options.name)) is not None:
         return show_status(entries, json=options.json)
     if options.name is not None:
-        chosen = submitted(options.name)
+        chosen = find_submitted(options.name)
         jobs = chosen.states(options.job)
         sys.stdout.write(f"{_title(chosen.experiment)}\n")
         shown = jobs if options.all else screenful(jobs)

@@ -57,16 +57,18 @@ def run(parsed: Parsed[Options]) -> int:
         DESTINATIONS.resolve(name)
     changes = _changes(parsed, dests)
     with tempfile.TemporaryDirectory(prefix="newskills-export-") as fetched:
-        failed = sum(_exported(name, options, dests, changes, Path(fetched)) for name in options.id)
+        failed = sum(_export_invocation(name, options, dests, changes, Path(fetched)) for name in options.id)
     if failed:
         sys.stderr.write(f"{failed} exports failed\n")
     return 1 if failed else 0
 
 
-def _exported(name: str, options: Options, dests: Sequence[str], changes: Mapping[str, Row], fetched: Path) -> int:
+def _export_invocation(
+    name: str, options: Options, dests: Sequence[str], changes: Mapping[str, Row], fetched: Path
+) -> int:
     """Exports the invocation `name`; returns how many destinations failed."""
     from newskills.interop.export_results import ExportPlan, export_results
-    from newskills.interop.oversight import finished
+    from newskills.interop.oversight import collect_finished
 
     entries = invocation(name)
     settings = {dest: {**_kept(entries[0].config, dest), **changes.get(dest, {})} for dest in dests}
@@ -80,7 +82,7 @@ def _exported(name: str, options: Options, dests: Sequence[str], changes: Mappin
         executor=entries[0].executor,
         destinations=tuple(dests),
         settings=settings,
-        jobs=tuple(finished(entry, os.environ, fetched) for entry in entries),
+        jobs=tuple(collect_finished(entry, os.environ, fetched) for entry in entries),
     )
     return export_results(plan, os.environ, lambda text: print(printable(text), flush=True))
 

@@ -95,7 +95,7 @@ def group_for(own: Sequence[str]) -> GroupFor:
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
-    summary = summarized(parsed)
+    summary = make_summary(parsed)
     if summary is None:
         return 0
     for note in summary.notes:
@@ -109,13 +109,13 @@ def run(parsed: Parsed[Options]) -> int:
 
 def result(parsed: Parsed[Options]) -> Summary | None:
     """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
-    summary = summarized(parsed)
+    summary = make_summary(parsed)
     if summary is not None:
         require_trust(summary.reports, parsed.options.accept_lost)
     return summary
 
 
-def summarized(parsed: Parsed[Options]) -> Summary | None:
+def make_summary(parsed: Parsed[Options]) -> Summary | None:
     """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     options = parsed.options
     from newskills.pipelines.placement.results import results_place

@@ -47,7 +47,7 @@ class Options(ClusterOptions, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    summary = summarized(parsed)
+    summary = make_summary(parsed)
     if summary is None:
         return 0
     for note in summary.notes:
@@ -61,13 +61,13 @@ def run(parsed: Parsed[Options]) -> int:
 
 def result(parsed: Parsed[Options]) -> RobustnessSummary | None:
     """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
-    summary = summarized(parsed)
+    summary = make_summary(parsed)
     if summary is not None:
         _require_trust(summary, parsed.options.accept_lost)
     return summary
 
 
-def summarized(parsed: Parsed[Options]) -> RobustnessSummary | None:
+def make_summary(parsed: Parsed[Options]) -> RobustnessSummary | None:
     """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     options = parsed.options
     from newskills.pipelines.placement.results import results_place

@@ -33,7 +33,7 @@ from newskills.recipes.leakage import question_of
 from newskills.recipes.reporting import reported
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.steps_shown import StepReporter, steps_shown
-from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
+from newskills.recipes.training import TooLong, context_of, fitting_problems, train_to_end
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.policy import PolicyEvaluator, with_programs
 from newskills.run.rewarding.questions import asking_of
@@ -150,7 +150,7 @@ class TrainingRun(Struct, frozen=True, kw_only=True):
     held_out: HeldOut | None = None
 
 
-def learnt(
+def run_training(
     options: LocalOptions,
     keys: StepKeys,
     run: TrainingRun,
@@ -185,7 +185,7 @@ def learnt(
             stop=lambda: ended() or warned() or bool(limit and limit()),
             held_out=run.held_out,
         )
-        whole = trained(trainer, folder, out / FINAL, lambda model: learn(model, folder, hooks))
+        whole = train_to_end(trainer, folder, out / FINAL, lambda model: learn(model, folder, hooks))
         stopped = ended()
     at = folder.last.step if folder.last else 0
     if first:

@@ -28,10 +28,10 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
-    learnt,
     measured_by,
     questions_in,
     remark,
+    run_training,
 )
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
@@ -168,7 +168,7 @@ def run(parsed: Parsed[Options]) -> int:
             longest = max(keys.eval.max_tokens, keys.max_tokens)
             eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
             held_out = HeldOut(problems=held_out_problems, scorer=scorer, settings=eval_settings)
-        return learnt(
+        return run_training(
             options,
             keys,
             TrainingRun(title="GRPO", base=base, settings=settings, held_out=held_out),

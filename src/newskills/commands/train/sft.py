@@ -20,9 +20,9 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
-    learnt,
     measured_by,
     remark,
+    run_training,
 )
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
@@ -80,7 +80,7 @@ def run(parsed: Parsed[Options]) -> int:
     config = config_of(SftConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}
     with held_out_of(options, keys, base) as held_out:
-        return learnt(
+        return run_training(
             options,
             keys,
             TrainingRun(title="SFT", base=base, settings=settings, held_out=held_out),

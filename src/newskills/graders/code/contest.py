@@ -147,7 +147,7 @@ class ContestGrader(CodeGrader):
             if (finding := not_built(ran)) is not None:
                 return finding
             cases = [case for _, case in left[: len(part)]]
-            new_points = await judged(subtask, list(zip(ran.runs, cases, strict=False)), sandbox)
+            new_points = await judge_runs(subtask, list(zip(ran.runs, cases, strict=False)), sandbox)
             if isinstance(new_points, CodeFinding):
                 return new_points
             points |= dict(zip((test for test, _ in left), new_points, strict=False))
@@ -171,7 +171,7 @@ class ContestGrader(CodeGrader):
         )
 
 
-async def judged(
+async def judge_runs(
     subtask: Subtask, runs: Sequence[tuple[ProgramRun, ContestCase]], sandbox: Sandbox
 ) -> list[float] | CodeFinding:
     """Points of each run, from 0 to 1; a finding where the checker itself fails. It is built once for all of them."""

@@ -17,7 +17,7 @@ from msgspec import Meta
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, not_built, unjudged
-from newskills.graders.code.contest import ContestCase, Subtask, judged
+from newskills.graders.code.contest import ContestCase, Subtask, judge_runs
 from newskills.graders.code.programs import CHAINS, ProgramTask, batches, run_job
 from newskills.graders.code.stdio import LiveCodeBenchConfig, LiveCodeBenchGrader
 
@@ -57,7 +57,7 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
         problem = package(test_package)
         if isinstance(problem, str):
             return unjudged(problem, "data")
-        return await self._tested(code, self._with_header(problem), sandbox)
+        return await self._run_tests(code, self._with_header(problem), sandbox)
 
     def _with_header(self, problem: Subtask) -> Subtask:
         """Raises ValueError where the checker needs testlib.h, which is nowhere."""
@@ -75,7 +75,7 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
             tests=problem.tests, checker=problem.checker, grader_files=files, time_limit=problem.time_limit
         )
 
-    async def _tested(self, code: str, problem: Subtask, sandbox: Sandbox) -> CodeFinding:
+    async def _run_tests(self, code: str, problem: Subtask, sandbox: Sandbox) -> CodeFinding:
         chain, left = CHAINS["cpp"], list(problem.tests.values())
         done, total = 0, len(left)
         for part in batches([case.input for case in left]):
@@ -89,7 +89,7 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
             ran = await run_job(job, sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
-            new_points = await judged(problem, list(zip(ran.runs, left[done:], strict=False)), sandbox)
+            new_points = await judge_runs(problem, list(zip(ran.runs, left[done:], strict=False)), sandbox)
             if isinstance(new_points, CodeFinding):
                 return new_points
             for number, (points, run) in enumerate(zip(new_points, ran.runs, strict=True), done + 1):

@@ -92,9 +92,9 @@ class LeanProofGrader:
         if why:
             unproved = any(f"`{word}`" in why for word in UNPROVED)
             return self._score(proof, "has_sorry" if unproved else "forbidden", why)
-        return await self._checked(statement, proof, kit)
+        return await self._check_proof(statement, proof, kit)
 
-    async def _checked(self, statement: Statement, proof: Proof, kit: Kit) -> Score:
+    async def _check_proof(self, statement: Statement, proof: Proof, kit: Kit) -> Score:
         assert kit.sandbox is not None
         names = new_names()
         execution = Execution(

@@ -17,17 +17,18 @@ from typing import Any
 
 import msgspec
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, write_json
-from newskills.interop.export_results import UPLOADED, Results, Say, chosen
+from newskills.interop.export_results import UPLOADED, Results, chosen
 
 FOLDER = "./nv-eval-results"
 FORMATS = ("json", "csv")
 HEAD = ("Model Name", "Harness", "Task Name", "Executor", "Container", "Invocation ID", "Job ID")
 
 
-def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: Say) -> None:
+def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: PrintLine) -> None:
     """Raises ConfigError, DataError for a file that is no export, StorageError."""
     kind = settings.get("format")
     if kind not in (None, *FORMATS):

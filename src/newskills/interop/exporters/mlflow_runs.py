@@ -13,14 +13,15 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.base.records import Row
-from newskills.interop.export_results import UPLOADED, Results, Say, chosen
+from newskills.interop.export_results import UPLOADED, Results, chosen
 
 EXPERIMENT = "nemo-evaluator-launcher"
 
 
-def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: Say) -> None:
+def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: PrintLine) -> None:
     """Raises ConfigError (no mlflow, no address), NewskillsError for what the service says."""
     if find_spec("mlflow") is None:
         raise ConfigError("MLflow needs the package mlflow.", hint="Run: pip install 'newskills[mlflow]'")

@@ -13,15 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.base.records import Row
-from newskills.interop.export_results import UPLOADED, Results, Say, chosen
+from newskills.interop.export_results import UPLOADED, Results, chosen
 from newskills.interop.wandb_login import found_login
 
 MODES = ("per_task", "multi_task")
 
 
-def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: Say) -> None:
+def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: PrintLine) -> None:
     """Raises ConfigError (no wandb, no project), AuthError, NewskillsError for what the service says."""
     if find_spec("wandb") is None:
         raise ConfigError("W&B needs the package wandb.", hint="Run: pip install 'newskills[wandb]'")

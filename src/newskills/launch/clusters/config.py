@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.launch.clusters.names import is_variable, looks_secret
 
@@ -110,15 +111,13 @@ EXAMPLES = "examples"
 """Folder in it of files to copy from, which are no clusters."""
 ENDINGS = (".yaml", ".yml")
 
-Say = Callable[[str], None]
-
 
 def load_cluster(
     cluster: str | Mapping[str, Any] | ClusterConfig | None,
     config_dir: str | None,
     environ: Mapping[str, str],
     *,
-    say: Say = lambda text: None,
+    say: PrintLine = lambda text: None,
 ) -> ClusterConfig:
     """The cluster that the user means: a name, a path of a YAML file, the keys themselves, or nothing.
 
@@ -190,11 +189,11 @@ def from_keys(
 
     Values in `env_vars` are filled in later (`variables.job_variables`): they may be secrets. Raises ConfigError.
     """
-    from newskills.launch.clusters.reading import checked, sentence
+    from newskills.launch.clusters.reading import check_keys, sentence
 
-    checked(keys, ClusterConfig, where)
+    check_keys(keys, ClusterConfig, where)
     if isinstance(tunnel := keys.get("ssh_tunnel"), dict):
-        checked(tunnel, SshTunnel, where, "ssh_tunnel.")
+        check_keys(tunnel, SshTunnel, where, "ssh_tunnel.")
     if not keys.get("executor"):
         raise ConfigError(f"{where}: 'executor' is missing; it is none, local or slurm.")
     keys_set = {key: value for key, value in keys.items() if value is not None}

@@ -87,7 +87,7 @@ def read(
     return values
 
 
-def checked(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str, inside: str = "") -> None:
+def check_keys(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str, inside: str = "") -> None:
     """Raises ConfigError for keys that `kind` does not have; `inside` is the key that holds `values`."""
     field_names = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in values:

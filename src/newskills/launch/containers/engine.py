@@ -149,7 +149,7 @@ class ContainerEngine:
             return
         if image.endswith(".sqsh"):
             raise ConfigError(f"{self.name} cannot run {image}: squashfs images are for Slurm with Pyxis.")
-        image_id = self._built(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pulled(image)
+        image_id = self._build(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pull(image)
         words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), image_id, "bash", "-c", PROBE)
         done = self.run("run", "--rm", *words)
         if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
@@ -181,24 +181,24 @@ class ContainerEngine:
         """Empty where it is not on this machine."""
         return self.run("image", "inspect", "--format={{.Id}}", image).stdout.strip().removeprefix("sha256:")
 
-    def _pulled(self, image: str) -> str:
+    def _pull(self, image: str) -> str:
         print(f"{self.name} pulls {image}, which is not on this machine", file=sys.stderr)
-        code, last = self._watched("pull", image)
+        code, last = self._show_output("pull", image)
         if code != 0:
             raise ConfigError(f"Image '{image}' is not on this machine, and {self.name} cannot pull it: {last}")
         return self._id(image) or image  # a transport (oci:, docker-archive:) names the image otherwise
 
-    def _built(self, image: str) -> str:
+    def _build(self, image: str) -> str:
         """Always asks the engine to build: its cache knows whether anything has changed."""
         file, name = _dockerfile(image), tag(image)
         print(f"{self.name} builds {name} from {file}", file=sys.stderr)
         with waiting_lock(_locks(self._environ) / f"{name.replace(':', '-')}.lock", f"The image {name}"):
-            code, last = self._watched("build", "--file", str(file), "--tag", name, str(file.parent))
+            code, last = self._show_output("build", "--file", str(file), "--tag", name, str(file.parent))
             if code != 0:
                 raise ConfigError(f"{self.name} cannot build an image from {file}: {last}")
             return self._id(name)
 
-    def _watched(self, *words: str) -> tuple[int, str]:
+    def _show_output(self, *words: str) -> tuple[int, str]:
         """Shows what it says while it works; returns its exit code and its last line."""
         last = ""
         with subprocess.Popen(

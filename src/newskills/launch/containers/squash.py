@@ -14,20 +14,19 @@ import secrets
 import shlex
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import RemoteError
 from newskills.launch.containers.digests import digest_of
 from newskills.launch.containers.images import Reference, is_file, parse_image
 from newskills.launch.job_script import quote
 from newskills.launch.machines.shell import Shell
-
-Say = Callable[[str], None]
 
 CONTAINERS = "containers"
 AT_ONCE = 4
@@ -83,7 +82,7 @@ def plan_squash(
     wanted = list(dict.fromkeys(images))
     references = {image: parse_image(image) for image in wanted if not is_file(image)}
     digests = {image: digest_of(reference) if ask else reference.digest for image, reference in references.items()}
-    squash_files = _looked(place, shell, sorted({reference.stem for reference in references.values()}))
+    squash_files = _list_squash_files(place, shell, sorted({reference.stem for reference in references.values()}))
     return [
         _planned(references[image], digests[image], squash_files, place, force=force)
         if image in references
@@ -98,7 +97,7 @@ def squash(
     shell: Shell,
     *,
     force: bool = False,
-    say: Say = lambda text: None,
+    say: PrintLine = lambda text: None,
 ) -> dict[str, str]:
     """Image → path, once all are there. Ctrl-C ends the imports and leaves nothing half done.
 
@@ -108,7 +107,7 @@ def squash(
         say(f"{plan.image}: {plan.why}" + (f": {plan.path}" if plan.action == "reuse" else ""))
     work = [plan for plan in plans if plan.action == "import"]
     for start in range(0, len(work), AT_ONCE):
-        _imported(work[start : start + AT_ONCE], place, shell, force=force, say=say)
+        _run_imports(work[start : start + AT_ONCE], place, shell, force=force, say=say)
     return {plan.image: plan.path for plan in plans}
 
 
@@ -171,7 +170,7 @@ def _when(file: _SquashFile) -> str:
     return f" (imported {file.side['imported']})" if file.side.get("imported") else ""
 
 
-def _looked(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_SquashFile]:
+def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_SquashFile]:
     """Files that may be of these images, those in `containers/` first."""
     if not stems:
         return []
@@ -213,7 +212,7 @@ def _script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
 class _Import:
     """One import that runs, and a thread that reads what it says."""
 
-    def __init__(self, plan: Squash, process: subprocess.Popen[bytes], say: Say) -> None:
+    def __init__(self, plan: Squash, process: subprocess.Popen[bytes], say: PrintLine) -> None:
         self.plan, self.process, self._say = plan, process, say
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -240,7 +239,7 @@ class _Import:
         self.process.stdin.close()
 
 
-def _imported(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, force: bool, say: Say) -> None:
+def _run_imports(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, force: bool, say: PrintLine) -> None:
     running: list[_Import] = []
     codes: dict[str, int] = {}
     try:

@@ -15,9 +15,9 @@ from newskills.launch.executors.slurm_script import SlurmPlace, sbatch_lines
 from newskills.launch.executors.slurm_status import (
     SQUEUE_SECONDS,
     WAITING,
-    accounted,
     chain_state,
     marked,
+    query_accounting,
     records,
     slurm_error,
     slurm_ids,
@@ -30,7 +30,7 @@ from newskills.launch.executors.slurm_submission import (
     array_text,
     batches,
 )
-from newskills.launch.executors.slurm_trial import Partition, asked, misfit, partitions
+from newskills.launch.executors.slurm_trial import Partition, misfit, partitions, try_scripts
 from newskills.launch.job_script import render, resource
 from newskills.launch.machines.shell import ShellCall
 from newskills.launch.machines.ssh import shell_of
@@ -128,7 +128,7 @@ class Slurm(SlurmPlace):
         marks = _marks(look.out)
         missing = [slurm_id for slurm_id in wanted if slurm_id not in records_by_id]
         if missing:
-            records_by_id |= accounted(self._shell, missing)
+            records_by_id |= query_accounting(self._shell, missing)
         states = {}
         for handle in handles:
             mark = marks.get(handle, "")
@@ -157,7 +157,7 @@ class Slurm(SlurmPlace):
             same = [{name: value for name, value in options.items() if name not in _OWN} for options in groups]
             texts.setdefault("\n".join(["#!/bin/bash", *sbatch_lines(same), "true\n"]), []).append(job.name)
         keep = f"{resource('slurm_keep')}keep_only {' '.join(KEPT)}"
-        for names, (why, final) in zip(texts.values(), asked(self._shell, list(texts), keep), strict=True):
+        for names, (why, final) in zip(texts.values(), try_scripts(self._shell, list(texts), keep), strict=True):
             if why:
                 wrong.setdefault((f"Slurm says: {why}", final), []).extend(names)
         return [Obstacle(tuple(names), why, final) for (why, final), names in wrong.items()]

@@ -121,11 +121,11 @@ def records(
         and records_by_id[slurm_id].restarts
     ]
     if requeued:
-        records_by_id |= _preempted(shell, {slurm_id: records_by_id[slurm_id] for slurm_id in requeued})
+        records_by_id |= _query_preemption(shell, {slurm_id: records_by_id[slurm_id] for slurm_id in requeued})
     return records_by_id, ran
 
 
-def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, SlurmRecord]:
+def query_accounting(shell: Shell, ids: Sequence[str]) -> dict[str, SlurmRecord]:
     """The same from accounting, for ids that the controller has forgotten. Empty on clusters without it."""
     missing = list(ids)
     records_by_id: dict[str, SlurmRecord] = {}
@@ -244,7 +244,7 @@ def _limited(seconds: int) -> tuple[str, ...]:
     return ("timeout", "--signal=KILL", str(seconds))
 
 
-def _preempted(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[str, SlurmRecord]:
+def _query_preemption(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[str, SlurmRecord]:
     """Says of those that wait again why: accounting keeps their earlier lives as lines of their own (-D)."""
     ran = shell.run_all([_sacct(waiting, "--duplicates")])[0]
     lives = [line.partition("|") for line in ran.out.splitlines()] if ran.code == 0 else []

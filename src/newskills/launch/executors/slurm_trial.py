@@ -73,7 +73,7 @@ def misfit(options: Options, cluster_partitions: Mapping[str, Partition]) -> str
     return ""
 
 
-def asked(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple[str, bool]]:
+def try_scripts(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple[str, bool]]:
     """What `sbatch --test-only` says against each job script, empty where nothing; and whether that is for ever.
 
     One trip. `prologue` is bash that runs before. Raises RemoteError, ConfigError where sbatch does not run.

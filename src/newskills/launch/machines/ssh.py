@@ -312,7 +312,7 @@ class RemoteMachine:
         if shutil.which("ssh") and _listens(ours):
             self._socket, self._connected = ours, True
             return
-        config = self._resolved()
+        config = self._read_ssh_config()
         shared = config.get("controlmaster", "false") not in ("false", "no")
         if shared and config.get("controlpath", "none") != "none":
             self._open(config, [], "true")
@@ -325,7 +325,7 @@ class RemoteMachine:
                     self._open(config, settings, "")
         self._connected = True
 
-    def _resolved(self) -> dict[str, str]:
+    def _read_ssh_config(self) -> dict[str, str]:
         """What the user's ssh configuration says about the host: lower-case key → value."""
         try:
             done = subprocess.run(

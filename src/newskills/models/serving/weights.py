@@ -15,11 +15,12 @@ import os
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import (
     ConfigError,
     DataError,
@@ -32,8 +33,6 @@ from newskills.base.store import locked
 
 LOCK_PATIENCE = 3600.0
 """Seconds to wait for another process that fetches the same weights."""
-
-Say = Callable[[str], None]
 
 
 class Packaged(Struct, frozen=True, kw_only=True):
@@ -73,7 +72,7 @@ def cache_dir() -> Path:
     return user_cache_path("newskills", appauthor=False)
 
 
-def resolve_weights(model: str, *, say: Say = lambda _: None) -> Path:
+def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
     """The GGUF file of `model`: a path, or a name in `PACKAGED`, which is fetched on first use.
 
     Raises DataError, StorageError, UnknownNameError, ConfigError for a missing extra.
@@ -109,7 +108,7 @@ def require_extra(module: str) -> None:
         )
 
 
-def packaged_weights(packaged: Packaged, folder: Path, *, say: Say) -> Path:
+def packaged_weights(packaged: Packaged, folder: Path, *, say: PrintLine) -> Path:
     """`folder/<member>.F16.gguf`, made if it is not there. Whole or absent; one process makes it, others wait."""
     path = _file_of(packaged, folder)
     if path.is_file():
@@ -125,7 +124,7 @@ def _file_of(packaged: Packaged, folder: Path) -> Path:
     return folder / f"{name}-{packaged.sha256[:8]}.F16.gguf"
 
 
-def _make(packaged: Packaged, path: Path, say: Say) -> None:
+def _make(packaged: Packaged, path: Path, say: PrintLine) -> None:
     from newskills.models.serving.convert import to_f16
     from newskills.models.serving.packages import fetch_distribution
 
@@ -149,7 +148,7 @@ def _make(packaged: Packaged, path: Path, say: Say) -> None:
 
 
 @contextlib.contextmanager
-def _sole_maker(lock: Path, packaged: Packaged, say: Say) -> Iterator[None]:
+def _sole_maker(lock: Path, packaged: Packaged, say: PrintLine) -> Iterator[None]:
     deadline = time.monotonic() + LOCK_PATIENCE
     with contextlib.ExitStack() as stack:
         announced = False

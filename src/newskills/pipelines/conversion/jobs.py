@@ -23,7 +23,7 @@ from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, hard
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.jobs import HARVEST, InsideScript
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.conversion import OWN, Conversion
@@ -53,7 +53,7 @@ def run(parsed: Parsed[ConvertOptions]) -> int:
 
 def result(parsed: Parsed[ConvertOptions]) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
-    return finished(prepare(parsed, cluster_of(parsed.options)))
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedSubmission:

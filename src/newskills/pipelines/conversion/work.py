@@ -13,7 +13,7 @@ from newskills.pipelines.conversion import jobs
 from newskills.pipelines.conversion.options import ConvertOptions
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.pipelines.placement.cluster import placed
+from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.submission.submit import run_prepared
 from newskills.train.pipelines.conversion import OWN
 
@@ -25,7 +25,7 @@ def run(parsed: Parsed[ConvertOptions]) -> int:
         return jobs.run(parsed)
     if options.arguments:
         raise ConfigError(f"unexpected word '{options.arguments[0]}': this conversion takes no further arguments.")
-    cluster = placed(options, parsed.given)
+    cluster = target_cluster(options, parsed.given)
     if cluster is not None:
         return run_prepared(jobs.prepare(parsed, cluster), show=("main",))
     target = Path(options.output_model)

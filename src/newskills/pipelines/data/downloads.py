@@ -66,7 +66,7 @@ class DownloadProgress(Bar):
                 f"{self._done}/{self._count}  {size:.1f} MB  {speed:.1f} MB/s  {name}{of}",
             )
 
-    def finished(self) -> None:
+    def count_one(self) -> None:
         """One more benchmark is done."""
         with self._lock:
             self._done += 1

@@ -36,11 +36,11 @@ from newskills.pipelines.data.prepare_options import PrepareDataOptions
 from newskills.pipelines.data.training_sets import lay_out_all, training_sets, training_steps
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, placed
+from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
 from newskills.pipelines.submission.groups import MAIN, job_group, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.train.data.published import is_published
 
 ALL = "all"
@@ -48,15 +48,15 @@ DATA_VARIABLES = ("NEWSKILLS_DATA_DIR", "NEMO_SKILLS_DATA_DIR")
 
 
 def run(parsed: Parsed[PrepareDataOptions]) -> int:
-    if (cluster := placed(parsed.options, parsed.given)) is not None:
+    if (cluster := target_cluster(parsed.options, parsed.given)) is not None:
         return run_prepared(prepare(parsed, cluster), show=(MAIN,))
     return _prepare_here(parsed.options, parsed.more)
 
 
 def result(parsed: Parsed[PrepareDataOptions]) -> Experiment | None:
     """For Python: what was submitted, None for work on this machine. Raises NewskillsError where any has failed."""
-    if (cluster := placed(parsed.options, parsed.given)) is not None:
-        return finished(prepare(parsed, cluster))
+    if (cluster := target_cluster(parsed.options, parsed.given)) is not None:
+        return submit_and_wait(prepare(parsed, cluster))
     if code := _prepare_here(parsed.options, parsed.more):
         raise NewskillsError(f"prepare_data ended with exit code {code}.")
     return None
@@ -99,7 +99,7 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
         except NewskillsError as error:
             failed, code = failed + 1, code or error.exit_code
             progress.line(f"error: {schema.name}: {error}", sys.stderr)
-        progress.finished()
+        progress.count_one()
     built = [benchmark for benchmark in benchmarks if benchmark.build is not None and "setup" in benchmark.chosen]
     for benchmark in built:
         try:
@@ -107,7 +107,7 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
         except NewskillsError as error:
             failed, code = failed + 1, code or error.exit_code
             progress.line(f"error: {benchmark.name}: {error}", sys.stderr)
-        progress.finished()
+        progress.count_one()
     fetched = [benchmark for benchmark in benchmarks if benchmark not in built]
     if fetched:
         results = prepare_many(
@@ -276,7 +276,7 @@ def _origin(source: Source, fetcher: Fetcher) -> str:
 class _Progress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
         """One line per split, and what is to be said about it."""
-        self.finished()
+        self.count_one()
         if isinstance(result, NewskillsError):
             self.line(f"error: {benchmark.name}: {result}", sys.stderr)
             return

@@ -25,7 +25,7 @@ from newskills.launch.scripts.script import Context
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.evaluation.judges import JudgePlan
 from newskills.pipelines.evaluation.options import EvalOptions
-from newskills.pipelines.evaluation.specification import SUMMARY, specified
+from newskills.pipelines.evaluation.specification import SUMMARY, specification_of
 from newskills.pipelines.models import choose_model
 from newskills.pipelines.notices import notice
 from newskills.pipelines.pages import dry_run, show_explained
@@ -88,8 +88,8 @@ def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> PreparedSubm
     """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
-    spec, judges = specified(parsed, paths)
-    planned = checked(options, spec)
+    spec, judges = specification_of(parsed, paths)
+    planned = check_plan(options, spec)
     if parsed.explain:
         show_explained(planned.units)
         return None
@@ -103,7 +103,7 @@ def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> PreparedSubm
     return prepared(options.expname or "eval", plan, cluster, parsed.options, part.shown)
 
 
-def checked(options: EvalOptions, spec: EvaluationSpec) -> EvaluationPlan:
+def check_plan(options: EvalOptions, spec: EvaluationSpec) -> EvaluationPlan:
     """Raises NewskillsError for what can be refused without a look at the cluster."""
     planned = plan_evaluation(spec)
     check_sandbox(options, planned.answers)

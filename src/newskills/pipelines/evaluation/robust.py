@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.registry import fold
 from newskills.config.command_line import Parsed
@@ -20,20 +21,20 @@ from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.arguments import command_line
 from newskills.pipelines.evaluation import work as single
-from newskills.pipelines.evaluation.jobs import CompleteSummary, add_evaluation, checked, summary_hardware
+from newskills.pipelines.evaluation.jobs import CompleteSummary, add_evaluation, check_plan, summary_hardware
 from newskills.pipelines.evaluation.judges import JudgePlan
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.robust_options import RobustEvalOptions
-from newskills.pipelines.evaluation.specification import specified
+from newskills.pipelines.evaluation.specification import specification_of
 from newskills.pipelines.notices import notice
 from newskills.pipelines.pages import dry_run, show_explained
-from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, placed
+from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
 from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
 from newskills.pipelines.submission.plan import Plan, job_name
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.prompts.prompt_sets import Variant, load_prompt_set
-from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, Say, check_kinds, metric_of
+from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, check_kinds, metric_of
 from newskills.run.hosting.roles import at_servers, check_units, hosted
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.reporting.robustness import RobustnessSummary, render_robustness, summarize_robustness
@@ -55,11 +56,11 @@ class Wording(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[RobustEvalOptions]) -> int:
     options = parsed.options
-    if (cluster := placed(options, parsed.given, options.num_jobs)) is not None:
+    if (cluster := target_cluster(options, parsed.given, options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
         return run_prepared(ready, show=(ROBUSTNESS,)) if ready is not None else 0
     wordings, _ = wordings_of(parsed)
-    if _shown(parsed, wordings):
+    if _show(parsed, wordings):
         return 0
     summary, message = work(parsed, wordings, say=lambda text: print(text, flush=True))
     if summary is not None:
@@ -72,11 +73,11 @@ def run(parsed: Parsed[RobustEvalOptions]) -> int:
 def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment | None:
     """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted."""
     options = parsed.options
-    if (cluster := placed(options, parsed.given, options.num_jobs)) is not None:
+    if (cluster := target_cluster(options, parsed.given, options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
-        return finished(ready) if ready is not None else None
+        return submit_and_wait(ready) if ready is not None else None
     wordings, _ = wordings_of(parsed)
-    if _shown(parsed, wordings):
+    if _show(parsed, wordings):
         return None
     summary, message = work(parsed, wordings, say=lambda text: None)
     if message:
@@ -122,7 +123,7 @@ def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepar
 
 
 def work(
-    parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording], *, say: Say
+    parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording], *, say: PrintLine
 ) -> tuple[RobustnessSummary | None, str]:
     """Evaluates with every prompt by one server, and compares; with the sentence about what went wrong, or "".
 
@@ -169,7 +170,7 @@ def wordings_of(
             raise ConfigError(f"++{key}: the prompts are those of --prompt_set_config.")
     prompts = load_prompt_set(parsed.options.prompt_set_config)
     base = _plain(parsed, parsed.options.expname or "robust_eval")
-    spec, judges = specified(base, there)
+    spec, judges = specification_of(base, there)
     folder = output_dir(parsed, there)
     parsed_wordings = []
     for run in spec.runs:
@@ -183,7 +184,7 @@ def wordings_of(
                 variant = replace(variant, prompt_config=there.code(variant.prompt_config))
             parsed_wordings.append(_wording(base, spec, run, variant, folder / run.name / stem))
     wordings = [
-        Wording(name=name, parsed=own, plan=checked(own.options, spec)) for name, own, spec in parsed_wordings
+        Wording(name=name, parsed=own, plan=check_plan(own.options, spec)) for name, own, spec in parsed_wordings
     ]
     return wordings, judges
 
@@ -253,7 +254,7 @@ def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Se
     )
 
 
-def _shown(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:
+def _show(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:
     """Shows `--explain` and dry runs; whether it was one."""
     units = [piece for wording in wordings for piece in wording.plan.units]
     if not parsed.explain and not dry_run(parsed.options, units):

@@ -24,10 +24,10 @@ SUMMARY = "summary"
 
 def specification(parsed: Parsed[EvalOptions], there: ClusterPaths | None = None) -> EvaluationSpec:
     """Everything resolved and checked, nothing done; `there`: the paths of a cluster. Raises NewskillsError."""
-    return specified(parsed, there)[0]
+    return specification_of(parsed, there)[0]
 
 
-def specified(
+def specification_of(
     parsed: Parsed[EvalOptions], there: ClusterPaths | None = None
 ) -> tuple[EvaluationSpec, dict[str, JudgePlan]]:
     """The same, with where the judges run. Raises NewskillsError."""

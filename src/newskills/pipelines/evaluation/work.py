@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment
@@ -15,17 +16,17 @@ from newskills.pipelines.evaluation.specification import SUMMARY, specification
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import dry_run, show_explained, show_plan
-from newskills.pipelines.placement.cluster import placed
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.placement.cluster import target_cluster
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.units.sandbox import check_sandbox
-from newskills.run.evaluate import Evaluation, EvaluationPlan, Say, evaluate, plan_evaluation
+from newskills.run.evaluate import Evaluation, EvaluationPlan, evaluate, plan_evaluation
 from newskills.run.judging.generation import UNIT, check_judges
 from newskills.run.planning.plan import RESULTS
 from newskills.run.reporting.tracking import log_reports
 
 
 def run(parsed: Parsed[EvalOptions]) -> int:
-    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+    if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
         return run_prepared(ready, show=(SUMMARY,)) if ready is not None else 0
     spec = specification(parsed)
@@ -49,9 +50,9 @@ def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
 
     On a cluster: what was submitted, None where nothing is left to do.
     """
-    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+    if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
-        return finished(ready) if ready is not None else None
+        return submit_and_wait(ready) if ready is not None else None
     plan = plan_evaluation(specification(parsed))
     check_sandbox(parsed.options, plan.answers)
     if dry_run(parsed.options, plan.answers):
@@ -69,7 +70,7 @@ def show(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
     (show_explained if parsed.explain else show_plan)(plan.units)
 
 
-def work(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: Say) -> Evaluation:
+def work(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
     options = parsed.options
     tracking = tracking_of(
         options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples

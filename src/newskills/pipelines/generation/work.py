@@ -19,8 +19,8 @@ from newskills.pipelines.generation.units import CONTAMINATION, generation_kind,
 from newskills.pipelines.models import choose_models, hosting_of
 from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import dry_run, ledger_line, show_explained, show_plan
-from newskills.pipelines.placement.cluster import placed
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.placement.cluster import target_cluster
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.run.engine.execute import execute
 from newskills.run.hosting.roles import at_servers, check_units, hosted
 from newskills.run.judging.contamination import contamination_line
@@ -34,7 +34,7 @@ from newskills.run.reporting.tracking import log_reports
 
 def run(parsed: Parsed[GenerateOptions]) -> int:
     options = parsed.options
-    if (cluster := placed(options, parsed.given, options.num_jobs)) is not None:
+    if (cluster := target_cluster(options, parsed.given, options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
         return run_prepared(ready) if ready is not None else 0
     planned = plan_generation(parsed)
@@ -69,9 +69,9 @@ def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
 
     On a cluster: what was submitted, None where nothing is left to do.
     """
-    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+    if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
-        return finished(ready) if ready is not None else None
+        return submit_and_wait(ready) if ready is not None else None
     planned = plan_generation(parsed)
     if dry_run(parsed.options, planned):
         show_plan(planned)

@@ -32,7 +32,7 @@ from newskills.pipelines.submission.groups import (
 )
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import say_submitted, submitted
+from newskills.pipelines.submission.submit import say_submitted, submit_prepared
 
 LOOK_EVERY = 1.0
 """Seconds."""
@@ -56,19 +56,19 @@ def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
     if options.create_tunnel and cluster.ssh_tunnel is None:
         raise ConfigError(f"--create_tunnel: cluster '{cluster.name}' is not reached through ssh (ssh_tunnel).")
     with ended_like_ctrl_c():
-        experiment = submitted(prepare(parsed, cluster))
+        experiment = submit_prepared(prepare(parsed, cluster))
         if experiment is None:
             return 0
         try:
             with stopped_by_ctrl_c(experiment):
                 say_submitted(experiment)
-                return _watched(experiment, options, cluster)
+                return _watch(experiment, options, cluster)
         except StoppedByUser:
             sys.stdout.write("Stopped.\n")
             return 0
 
 
-def _watched(experiment: Experiment, options: StartServerOptions, cluster: ClusterConfig) -> int:
+def _watch(experiment: Experiment, options: StartServerOptions, cluster: ClusterConfig) -> int:
     """Until the server has ended."""
     over = threading.Event()
     server = server_script(serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE), options)

@@ -17,7 +17,7 @@ from newskills.pipelines.model_server import jobs
 from newskills.pipelines.model_server.chat import chat_beside, chat_options
 from newskills.pipelines.model_server.options import StartServerOptions
 from newskills.pipelines.models import serve_spec
-from newskills.pipelines.placement.cluster import cluster_of, placed
+from newskills.pipelines.placement.cluster import cluster_of, target_cluster
 from newskills.run.hosting.servers import serve_foreground
 
 
@@ -26,7 +26,7 @@ def run(parsed: Parsed[StartServerOptions]) -> int:
     options = parsed.options
     if options.server_address:
         raise ConfigError("--server_address names a server that runs already; leave it out to start one.")
-    if (cluster := placed(options, parsed.given)) is not None or options.with_sandbox:
+    if (cluster := target_cluster(options, parsed.given)) is not None or options.with_sandbox:
         return jobs.run(parsed, cluster or cluster_of(options))
     spec = msgspec.structs.replace(serve_spec(options), port=options.port, host=options.host)
     command = serve_argv(msgspec.structs.replace(spec, port=options.port or 5000))

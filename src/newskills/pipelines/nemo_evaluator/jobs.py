@@ -29,7 +29,7 @@ from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, hard
 from newskills.pipelines.submission.groups import MAIN, OWN_CONTAINER
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 
 RUN_CONFIG = "run_config.yml"
 JUDGE = "judge"
@@ -105,7 +105,7 @@ def run(parsed: Parsed[NemoEvaluatorOptions]) -> int:
 
 def result(parsed: Parsed[NemoEvaluatorOptions]) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
-    return finished(prepare(parsed, cluster_of(parsed.options)))
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> PreparedSubmission:

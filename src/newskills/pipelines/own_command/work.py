@@ -32,7 +32,7 @@ from newskills.pipelines.placement.cluster import cluster_of
 from newskills.pipelines.submission.groups import MAIN, groups_of, sandbox_env, sandbox_script, server_script
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 
 ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
 _SHELL = re.compile(r"[\s;&|<>$`(]", re.ASCII)
@@ -72,7 +72,7 @@ def run(parsed: Parsed[RunCmdOptions]) -> int:
 
 def result(parsed: Parsed[RunCmdOptions]) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
-    return finished(prepare(parsed, cluster_of(parsed.options)))
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSubmission:

@@ -38,7 +38,7 @@ def cluster_of(options: ClusterOptions) -> ClusterConfig:
     return msgspec.structs.replace(cluster, mounts=mounts)
 
 
-def placed(
+def target_cluster(
     options: PlacementOptions, given_options: frozenset[str], num_jobs: int | None = None
 ) -> ClusterConfig | None:
     """The cluster to submit to; None: the work is done by this process, which then has the cluster's variables.

@@ -33,7 +33,7 @@ def mounted_benchmarks(paths: ClusterPaths) -> dict[Path, Path | None]:
         if paths.cluster.ssh_tunnel is None:
             if host.is_dir():
                 origins[host] = None
-        elif not folder.is_dir() and (copy := _copied(shell_of(paths.cluster, os.environ), host)) is not None:
+        elif not folder.is_dir() and (copy := _copy(shell_of(paths.cluster, os.environ), host)) is not None:
             origins[copy] = folder
     return origins
 
@@ -50,7 +50,7 @@ def _variable(paths: ClusterPaths) -> str:
     return ""
 
 
-def _copied(shell: Shell, folder: Path) -> Path | None:
+def _copy(shell: Shell, folder: Path) -> Path | None:
     """A copy of the Python files below `folder` there, for as long as this process lives; None: there are none."""
     tests = ["-maxdepth", str(_DEEPEST), "-name", "*.py", "-type", "f", "-size", f"-{_LARGEST}k"]
     listed = shell.run(["find", str(folder), *tests]).out.splitlines()

@@ -20,7 +20,7 @@ from newskills.pipelines.submission.submitted import SCREENFUL
 from newskills.pipelines.tables import print_table
 
 
-def submitted(ready: PreparedSubmission) -> Experiment | None:
+def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
     """Submits; a dry run shows everything instead, and returns None. Raises NewskillsError."""
     submission, options = ready.submission, ready.options
     settings = SubmitOptions(
@@ -49,21 +49,21 @@ def submitted(ready: PreparedSubmission) -> Experiment | None:
 def run_prepared(ready: PreparedSubmission, *, show: Sequence[str] = ()) -> int:
     """For the command line. On this machine the jobs are waited for; `show` names commands whose logs are printed."""
     if ready.submission.cluster.executor not in ONE_MACHINE:
-        if (experiment := submitted(ready)) is not None:
+        if (experiment := submit_prepared(ready)) is not None:
             say_submitted(experiment)
         return 0
     from newskills.pipelines.submission.following import follow
 
-    experiment = submitted(ready)
+    experiment = submit_prepared(ready)
     if experiment is None:
         return 0
     sys.stderr.write(f"experiment {experiment.id}: {len(experiment.jobs)} jobs in {experiment.folder}\n")
     return follow(experiment, show=show)
 
 
-def finished(ready: PreparedSubmission) -> Experiment | None:
+def submit_and_wait(ready: PreparedSubmission) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
-    experiment = submitted(ready)
+    experiment = submit_prepared(ready)
     if experiment is not None and experiment.cluster.executor in ONE_MACHINE:
         from newskills.pipelines.submission.following import follow
 

@@ -57,7 +57,7 @@ class SubmittedExperiment(Struct, frozen=True):
         return exit_code(self.states(job)) if follow else 0
 
 
-def submitted(name: str) -> SubmittedExperiment:
+def find_submitted(name: str) -> SubmittedExperiment:
     """The experiment that `name` means. Raises UnknownNameError, ConfigError."""
     return ask_about(ExperimentRecords(os.environ).find(name))
 

@@ -12,7 +12,7 @@ from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.pipelines.placement.cluster import paths_of, placed
+from newskills.pipelines.placement.cluster import paths_of, target_cluster
 from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
@@ -41,7 +41,7 @@ def folders_of(options: AverageOptions) -> tuple[list[str], list[str]]:
 
 
 def run(parsed: Parsed[AverageOptions]) -> int:
-    cluster = placed(parsed.options, parsed.given)
+    cluster = target_cluster(parsed.options, parsed.given)
     if cluster is not None:
         return run_prepared(prepare(parsed, cluster), show=("main",))
     return _here(parsed.options)

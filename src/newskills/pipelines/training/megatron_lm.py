@@ -16,7 +16,7 @@ from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.jobs import InsideScript, TrainingPlacement, torchrun
 from newskills.pipelines.training.megatron_lm_options import MegatronLmOptions
 from newskills.train.pipelines import megatron_lm
@@ -33,7 +33,7 @@ def run(parsed: Parsed[MegatronLmOptions]) -> int:
 
 def result(parsed: Parsed[MegatronLmOptions]) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
-    return finished(prepare(parsed, cluster_of(parsed.options)))
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> PreparedSubmission:

@@ -22,7 +22,7 @@ from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.average_script import AverageScript
 from newskills.pipelines.training.jobs import (
     HARVEST,
@@ -85,7 +85,7 @@ def run(parsed: Parsed[Any]) -> int:
 
 def result(parsed: Parsed[Any]) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
-    return finished(prepare(parsed, cluster_of(parsed.options)))
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:

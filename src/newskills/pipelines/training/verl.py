@@ -14,7 +14,7 @@ from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.jobs import (
     HARVEST,
     InsideScript,
@@ -43,7 +43,7 @@ def run(parsed: Parsed[PpoVerlOptions]) -> int:
 
 def result(parsed: Parsed[PpoVerlOptions]) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
-    return finished(prepare(parsed, cluster_of(parsed.options)))
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedSubmission:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.records import Number, Row
 from newskills.base.store import atomic_write, write_json
@@ -38,7 +39,6 @@ TIR_TOKENS = 2048
 """New tokens of an answer with programs, unless ++inference.tokens_to_generate says otherwise."""
 EVERYTHING, CURVE, PAGE = "all_results.json", "checkpoints.json", "checkpoints.md"
 Ns = Callable[[CommandLine], int]
-Say = Callable[[str], None]
 _NUMBERED = re.compile(r"checkpoint-(\d+)")
 _WIDTH = 40
 
@@ -202,7 +202,7 @@ def checkpoints_of(training: Path) -> list[tuple[int, Path]]:
     return sorted(folders)
 
 
-def evaluate_checkpoints(spec: EvaluationSettings, base: str | None, *, ns: Ns, say: Say) -> int:
+def evaluate_checkpoints(spec: EvaluationSettings, base: str | None, *, ns: Ns, say: PrintLine) -> int:
     """Every checkpoint of the training folder `spec.model`; merged models are removed when they are measured.
 
     `base`: what the pairs belong to, where the checkpoint does not say. Raises NewskillsError.

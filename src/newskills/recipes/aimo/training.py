@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.benchmark import Source
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row
 from newskills.base.store import atomic_folder, decode_row, encode_line, read_rows, write_json, write_rows
@@ -49,7 +50,6 @@ from newskills.train.data.published import resembling
 from newskills.train.loops.folder import CHECKPOINTS, SAMPLES, Checkpoint
 
 T = TypeVar("T")
-Say = Callable[[str], None]
 Ns = Callable[[CommandLine], int]
 """Runs a line; its exit code. Raises NewskillsError."""
 OVERLAP = "remove_contaminated"
@@ -86,7 +86,7 @@ class _Made(Struct, frozen=True, kw_only=True):
     held_out: int
 
 
-def train(training: StagedTraining, *, ns: Ns, say: Say) -> int:
+def train(training: StagedTraining, *, ns: Ns, say: PrintLine) -> int:
     """0, or the exit code of the first line that ended otherwise. Raises NewskillsError; what is done stays done."""
     check(training)
     for name in training.stages:
@@ -181,7 +181,7 @@ def for_cpu_trainer(start: str, output: str) -> bool:
     return True
 
 
-def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: Say) -> int:
+def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: PrintLine) -> int:
     """Of several processes that train together the first one makes what all of them read."""
     start, final = model_in(stage.start, stage.output), Path(stage.output) / FINAL
     if os.environ.get("RANK", "0") != "0":
@@ -232,7 +232,7 @@ def keep_samples(output: Path, reporting: ReportingOptions) -> str:
     )
 
 
-def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: Say) -> Sizes:
+def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: PrintLine) -> Sizes:
     """Makes the files to learn from and to validate with, once."""
     folder, wanted = Path(stage.output) / DATA, _made_with(stage, start, training)
     if (existing := _known(stage, wanted)) is not None:
@@ -299,7 +299,7 @@ def _overlap(built: Path) -> str:
     return f"overlap: {removed} of {card['rows_read']} rows ask what {names} ask, and were left out"
 
 
-def _built(lines: Sequence[CommandLine], ns: Ns, say: Say) -> None:
+def _built(lines: Sequence[CommandLine], ns: Ns, say: PrintLine) -> None:
     """The first of the sets that can be had. Raises DataError where none can."""
     for line, following in zip(lines, [*lines[1:], None], strict=True):
         try:
@@ -312,7 +312,7 @@ def _built(lines: Sequence[CommandLine], ns: Ns, say: Say) -> None:
 
 
 def _with_true_programs(
-    rows: Sequence[Row], folder: Path, stage: TirStage, sandbox: SandboxConfig, say: Say
+    rows: Sequence[Row], folder: Path, stage: TirStage, sandbox: SandboxConfig, say: PrintLine
 ) -> list[Row]:
     checked = folder / CHECKED
     check = ProgramCheck(limit=stage.max_executions, timeout=stage.timeout, sandbox=sandbox)
@@ -322,7 +322,7 @@ def _with_true_programs(
     return list(read_rows(checked))
 
 
-def _fitting(rows: list[Row], stage: Stage, start: str, say: Say) -> list[Row]:
+def _fitting(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[Row]:
     """The rows that fit into the longest sequence and the model's context. Raises DataError where none does."""
     tokenizer, limit = HFTokenizer(start), _context(start)
     prompt = load_prompt(stage.prompt)

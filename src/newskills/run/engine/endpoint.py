@@ -158,7 +158,7 @@ class Endpoint:
             self.retries += 1
             wait = self._delay(outcome, pending.tries)
             if self._trace is not None:
-                self._trace.retried(pending.request, outcome, wait)
+                self._trace.log_retry(pending.request, outcome, wait)
             await asyncio.sleep(wait)
             if self._outage is not None:
                 await asyncio.wait([self._outage])
@@ -205,7 +205,7 @@ class Endpoint:
             self._stop(error)
             raise
         except HttpError as error:
-            self._failed(error, pending)
+            self._book_failure(error, pending)
             return error
         finally:
             self._gate.release()
@@ -214,26 +214,26 @@ class Endpoint:
     async def _send(self, pending: PendingRequest) -> Reply:
         request = self._asked = pending.request
         pending.started = started = time.monotonic()
-        self._load.started()
+        self._load.note_start()
         if self._trace is not None:
-            self._trace.sent(request, pending.tries)
+            self._trace.log_request(request, pending.tries)
         reply = await self._waits.within(request, pending.timeouts, self.model.complete(request))
         if self._trace is not None:
-            self._trace.answered(request, reply, time.monotonic() - started)
-        self._succeeded(request, started)
+            self._trace.log_reply(request, reply, time.monotonic() - started)
+        self._book_success(request, started)
         if reply.finish_reason == CONTENT_FILTER:
             raise ContentFilterError(
                 f"{self.name}: a content filter of the endpoint withheld the answer.", status=200
             )
         return reply
 
-    def _succeeded(self, request: Request, started: float) -> None:
+    def _book_success(self, request: Request, started: float) -> None:
         self._good = request
         self._proven = True
         self._last_success = self._last_reply = time.monotonic()
         self._newest_answered = max(self._newest_answered, started)
         self._alive()
-        self._load.answered(started)
+        self._load.note_answer(started)
 
     def _alive(self) -> None:
         self._streak = 0
@@ -242,7 +242,7 @@ class Endpoint:
             self._patience.cancel()
             self._patience = None
 
-    def _failed(self, error: HttpError, pending: PendingRequest) -> None:
+    def _book_failure(self, error: HttpError, pending: PendingRequest) -> None:
         """Adapts to a failure. Raises `error` if retrying is pointless."""
         started = pending.started
         if isinstance(error, AuthError | ModelNotFoundError):
@@ -252,16 +252,16 @@ class Endpoint:
             if isinstance(error, ContentFilterError):
                 self._proven = True
             if self._trace is not None:
-                self._trace.refused(pending.request, error)
+                self._trace.log_refusal(pending.request, error)
             self._count_refusal(error)
             raise error
         if isinstance(error, RequestTimeoutError) and not self._told_of_timeouts:
             self._told_of_timeouts = True
             self._say(f"{self.name}: {error} It is asked again; later time-outs are only counted.")
-        self._load.refused(started)
+        self._load.note_refusal(started)
         self._in_trouble(error, started)
         if isinstance(error, RateLimitError | ServerError) and error.retry_after is not None:
-            self._load.told_to_wait(started)
+            self._load.note_wait(started)
             self._pause(time.monotonic() + error.retry_after)
         if isinstance(error, RateLimitError):
             return
@@ -282,7 +282,7 @@ class Endpoint:
         if proven:
             await asyncio.sleep(backoff(1, base=self.policy.first_delay))
         if self._newest_answered <= failed_at:
-            meant = await self._checked(failed_at)
+            meant = await self._check_endpoint(failed_at)
             if isinstance(meant, AuthError) or (isinstance(meant, ModelNotFoundError) and not proven):
                 self._stop(meant)
                 raise meant
@@ -296,7 +296,7 @@ class Endpoint:
         self._proven = True
         raise BadRequestError(f"{error.said} Other requests are answered.", status=error.status)
 
-    async def _checked(self, since: float) -> HttpError | None:
+    async def _check_endpoint(self, since: float) -> HttpError | None:
         """What a good request sent after `since` met: one for all that ask."""
         while (check := self._check) is None or self._check_began < since:
             if check is not None and not check.done():

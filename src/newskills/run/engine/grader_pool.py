@@ -98,9 +98,9 @@ class PoolGrading(Grading):
             return
         futures = self._pool.submit_many([record for record, _ in batch])
         for (_, on_score), future in zip(batch, futures, strict=True):
-            future.add_done_callback(partial(self._arrived, on_score))
+            future.add_done_callback(partial(self._receive, on_score))
 
-    def _arrived(self, on_score: OnScore, future: Future[Score | Failure]) -> None:
+    def _receive(self, on_score: OnScore, future: Future[Score | Failure]) -> None:
         """Called in a thread of the pool."""
         self._results.append((on_score, future))
         if not self._announced:

@@ -58,12 +58,12 @@ class Load:
         """Whether the endpoint is asked less often than it might be."""
         return self._gate.rate is not None
 
-    def started(self) -> None:
+    def note_start(self) -> None:
         if self._since == math.inf:
             self._since = time.monotonic()
         self._starts += 1
 
-    def answered(self, started: float) -> None:
+    def note_answer(self, started: float) -> None:
         """`started` as by `time.monotonic()`."""
         if started >= self._cut_at:
             self._answered += 1
@@ -76,12 +76,12 @@ class Load:
         if self._refused or self._at_a_limit or self._answered % NOW_AND_THEN == 0:
             self._judge()
 
-    def refused(self, started: float) -> None:
+    def note_refusal(self, started: float) -> None:
         if started >= self._cut_at:
             self._refused += 1
         self._judge()
 
-    def told_to_wait(self, started: float) -> None:
+    def note_wait(self, started: float) -> None:
         """The endpoint said how long: fewer at once for a while, once for all that were in flight."""
         if started >= self._cut_at:
             self._cut_at = time.monotonic()

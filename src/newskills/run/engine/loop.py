@@ -85,13 +85,13 @@ class Engine:
     async def run(self) -> None:
         """Trouble with the work ends in `fatal`; anything that is raised is a defect of this program."""
         disk = self._disk
-        with disk, self._signals(), self._supervision.listening(self._told_to_stop):
+        with disk, self._signals(), self._supervision.listening(self._request_stop):
             ticker = asyncio.create_task(self._tick())
             try:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
                 await self._start_instruments()
                 await self._generate(disk)
-                await self._finished()
+                await self._finish()
             except NewskillsError as error:
                 self._stop(error)
             finally:
@@ -195,25 +195,25 @@ class Engine:
     async def _attempt(self, lane: Lane, job: PendingRow) -> None:
         run = lane.run
         if isinstance(job.request, Failure):
-            self._failed(run, job, job.request)
+            self._book_failure(run, job, job.request)
             return
         result = await guarded(lane.solver.solve(job.sample, job.request, lane.kit))
         if not isinstance(result, Failure):
-            run.answered(job.sample, result)
+            run.book_answer(job.sample, result)
         elif self.fatal is None:
-            self._failed(run, job, result)
+            self._book_failure(run, job, result)
         if run.disk_is_slow:
-            await run.written()
+            await run.flush_log()
 
-    def _failed(self, run: UnitRun, job: PendingRow, failure: Failure) -> None:
-        self._progress.journal.failed(run.unit.label, job.sample.id, failure)
-        run.failed(job, failure)
+    def _book_failure(self, run: UnitRun, job: PendingRow, failure: Failure) -> None:
+        self._progress.journal.note_failure(run.unit.label, job.sample.id, failure)
+        run.book_failure(job, failure)
 
     def _finish_if_complete(self, lane: Lane) -> None:
         if lane.run.complete and not lane.run.failures and lane.finish is None:
             lane.finish = asyncio.create_task(lane.run.finish())
 
-    async def _finished(self) -> None:
+    async def _finish(self) -> None:
         tasks = [lane.finish for lane in self._lanes if lane.finish is not None]
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
@@ -221,7 +221,7 @@ class Engine:
 
     async def _close(self) -> None:
         with contextlib.suppress(NewskillsError):  # already in `fatal`, or about a unit that stays unfinished
-            await self._finished()
+            await self._finish()
         for grading in self._gradings.values():
             grading.close()
         for lane in self._lanes:
@@ -268,20 +268,20 @@ class Engine:
             return
         loop = asyncio.get_running_loop()
         for number in GRACE:
-            loop.add_signal_handler(number, self._interrupted, number)
+            loop.add_signal_handler(number, self._interrupt, number)
         try:
             yield
         finally:
             for number in GRACE:
                 loop.remove_signal_handler(number)
 
-    def _told_to_stop(self, at_once: bool) -> None:
+    def _request_stop(self, at_once: bool) -> None:
         if self.signal is None:
-            self._interrupted(signal.SIGTERM)
+            self._interrupt(signal.SIGTERM)
         if at_once:
             self._abandon()
 
-    def _interrupted(self, number: signal.Signals) -> None:
+    def _interrupt(self, number: signal.Signals) -> None:
         """Once: requests in flight may finish. Twice: they are given up."""
         now = time.monotonic()
         if self.signal is number is signal.SIGTERM and now - self._signalled_at < ECHO:

@@ -38,11 +38,11 @@ def list_tools(settings: ToolSettings, environ: Mapping[str, str]) -> tuple[Tool
 
     Raises ConfigError, UnknownNameError, FatalToolError.
     """
-    return _listed(msgspec.json.encode(settings), tuple(sorted(environ.items())))
+    return _list_tools(msgspec.json.encode(settings), tuple(sorted(environ.items())))
 
 
 @functools.lru_cache(maxsize=64)
-def _listed(settings: bytes, environ: tuple[tuple[str, str], ...]) -> tuple[ToolSpec, ...]:
+def _list_tools(settings: bytes, environ: tuple[tuple[str, str], ...]) -> tuple[ToolSpec, ...]:
     async def listed() -> tuple[ToolSpec, ...]:
         wanted = msgspec.json.decode(settings, type=ToolSettings)
         toolbox = make_toolbox(wanted, ToolContext(environ=dict(environ)))

@@ -22,13 +22,13 @@ class Trace:
     def __init__(self, name: str, say: Callable[[str], None]) -> None:
         self._name, self._say = name, say
 
-    def sent(self, request: Request, tries: int) -> None:
+    def log_request(self, request: Request, tries: int) -> None:
         content: Any = request.prompt if request.messages is None else request.messages
         settings = msgspec.to_builtins(request.inference)
         again = f" (try {tries + 1})" if tries else ""
         self._write(request, f"asks {self._name}{again}: {_json(settings)}\n{_json(content)}")
 
-    def answered(self, request: Request, reply: Reply, seconds: float) -> None:
+    def log_reply(self, request: Request, reply: Reply, seconds: float) -> None:
         read, written = reply.usage.input_tokens, reply.usage.output_tokens
         calls = f"\n{_json(reply.tool_calls)}" if reply.tool_calls else ""
         self._write(
@@ -37,10 +37,10 @@ class Trace:
             f"\n{_cut(reply.text)}{calls}",
         )
 
-    def retried(self, request: Request, error: HttpError, wait: float) -> None:
+    def log_retry(self, request: Request, error: HttpError, wait: float) -> None:
         self._write(request, f"failed: {type(error).__name__}: {error} Tried again in {wait:.2f} s.")
 
-    def refused(self, request: Request, error: HttpError) -> None:
+    def log_refusal(self, request: Request, error: HttpError) -> None:
         self._write(request, f"given up: {type(error).__name__}: {error}")
 
     def _write(self, request: Request, text: str) -> None:

@@ -116,9 +116,9 @@ class UnitRun:
     def disk_is_slow(self) -> bool:
         return self._log.full
 
-    async def written(self) -> None:
+    async def flush_log(self) -> None:
         """Returns when the answers so far are with the kernel."""
-        await self._log.written()
+        await self._log.await_written()
 
     async def flush(self) -> None:
         for log in self._logs:
@@ -150,7 +150,7 @@ class UnitRun:
                 yield None
         self.exhausted = True
 
-    def answered(self, sample: Sample, attempt: Attempt) -> None:
+    def book_answer(self, sample: Sample, attempt: Attempt) -> None:
         """Books an answer: log, index, and the grader if it has room (else it is graded at the end)."""
         record = record_of(self.config, sample, attempt.fields)
         line = log_line(record, self.config.async_position_key, sample.position, attempt.key, self._settings)
@@ -164,7 +164,7 @@ class UnitRun:
         if gradable and self._grading is not None and not self._grading.full:
             self._grade(self._grading, sample.position, record)
 
-    def failed(self, job: PendingRow, failure: Failure) -> None:
+    def book_failure(self, job: PendingRow, failure: Failure) -> None:
         """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
 
         What a content filter withholds is no failure to be tried again: its record says so.
@@ -181,7 +181,7 @@ class UnitRun:
         if filtered:
             fields[f"{self._prefix}finish_reason"] = CONTENT_FILTER
         if filtered or self.config.server.enable_soft_fail:
-            self.answered(job.sample, Attempt(sample_id=job.sample.id, key=job_key(job.request), fields=fields))
+            self.book_answer(job.sample, Attempt(sample_id=job.sample.id, key=job_key(job.request), fields=fields))
             return
         self.open_jobs -= 1
         self.failures += 1
@@ -236,9 +236,9 @@ class UnitRun:
 
     def _grade(self, grading: Grading, position: int, record: Row) -> None:
         self._in_grading += 1
-        grading.submit(record, partial(self._graded, position, self.index.sums[position]))
+        grading.submit(record, partial(self._book_grade, position, self.index.sums[position]))
 
-    def _graded(self, position: int, checksum: int, score: Score) -> None:
+    def _book_grade(self, position: int, checksum: int, score: Score) -> None:
         assert self._grades is not None
         self._in_grading -= 1
         line = encode_line(GradeLine(position=position, sum=checksum, score=score))

@@ -171,7 +171,7 @@ class EvaluationJobs:
             task.add_done_callback(partial(self._begun, key))
         return await asyncio.shield(self._beginning[key])
 
-    async def ended(self, job: EvaluationJob) -> None:
+    async def await_end(self, job: EvaluationJob) -> None:
         """Returns when nothing of it runs any more. Leaving early (cancellation) is a client's leaving."""
         self._clients[job.job_id] += 1
         self.heard(job)

@@ -83,7 +83,7 @@ class EvaluationServer:
             return json_response(
                 {"job_id": job.job_id, "status": status, "status_url": f"{STATUS}/{job.job_id}"}, 202
             )
-        await self._jobs.ended(job)
+        await self._jobs.await_end(job)
         code, body = job.answer()
         self._jobs.heard(job, delivered=True)
         return json_response(body, code)

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, ServerStartError, storage_error
 from newskills.models.serving import ServeCommand, ServeSpec, prepare, serve_argv
 from newskills.models.serving.spec import ANY_INTERFACE, told
@@ -31,8 +32,6 @@ STOP_GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL."""
 PROBE_TIMEOUT = 5.0
 LAST_LINES = 20
-
-Say = Callable[[str], None]
 
 
 class RunningServer(Struct, frozen=True, kw_only=True):
@@ -57,7 +56,7 @@ def running_server(
     log_path: Path,
     timeout: float,
     *,
-    say: Say | None = None,
+    say: PrintLine | None = None,
     key: str = "",
     env: Mapping[str, str] = {},
 ) -> Iterator[RunningServer]:
@@ -94,7 +93,7 @@ def running_server(
 
 
 def serve_foreground(
-    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say, beside: ServerContext | None = None
+    spec: ServeSpec, log_path: Path, timeout: float, *, say: PrintLine, beside: ServerContext | None = None
 ) -> int:
     """Serves until the server ends or Ctrl-C, copying its log to `say` line by line; returns the exit code.
 
@@ -233,7 +232,7 @@ def _last_lines(path: Path) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()][-LAST_LINES:]
 
 
-def _copy_lines(data: bytes, say: Say) -> None:
+def _copy_lines(data: bytes, say: PrintLine) -> None:
     for line in data.decode(errors="replace").splitlines():
         say(line)
 

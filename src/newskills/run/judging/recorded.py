@@ -77,7 +77,7 @@ def fields_of(how: TextVerdict) -> Mapping[str, Any]:
     return dict.fromkeys(how.texts, Any)
 
 
-def graded_problems(problems: Iterable[Sequence[Row]], how: TextVerdict) -> Iterator[list[Row]]:
+def grade_problems(problems: Iterable[Sequence[Row]], how: TextVerdict) -> Iterator[list[Row]]:
     """The problems with the verdicts of their samples. Failed generations stay as they are: nothing was said."""
     waiting: deque[list[Row]] = deque()
 

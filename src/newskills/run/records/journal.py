@@ -44,7 +44,7 @@ class Journal:
         for label in labels:
             self.write(f"to do: {label}")
 
-    def failed(self, label: str, sample: str, failure: Failure) -> None:
+    def note_failure(self, label: str, sample: str, failure: Failure) -> None:
         """A row without a usable reply; what the server said is in the file of failed rows."""
         status = "" if failure.status is None else f", HTTP {failure.status}"
         self.write(f"{label}: row {sample} failed: {failure.kind} ({failure.cause}{status})")

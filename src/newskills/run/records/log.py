@@ -135,7 +135,7 @@ class GroupLog:
                 self._timer = asyncio.get_running_loop().call_later(WRITE_EVERY, self._start_write)
         return offset
 
-    async def written(self) -> None:
+    async def await_written(self) -> None:
         """Returns when everything appended so far is with the kernel, or the disk has refused."""
         end = self._end
         while not self._broken and self._log.written < end:
@@ -147,7 +147,7 @@ class GroupLog:
     async def flush(self) -> None:
         """Returns when everything appended so far is on the disk, or the disk has refused."""
         while not self._broken and (self._lines or self._write or self._volatile or self._sync):
-            await self.written()
+            await self.await_written()
             if self._volatile and self._sync is None:
                 self._start_sync()
             if self._sync is not None:
@@ -187,7 +187,7 @@ class GroupLog:
                 return
         else:
             self._write = asyncio.create_task(self._write_in_thread())
-        self._write.add_done_callback(self._written)
+        self._write.add_done_callback(self._await_flush)
 
     def _put(self) -> None:
         begun = time.monotonic()
@@ -216,7 +216,7 @@ class GroupLog:
                 return
         raise error
 
-    def _written(self, write: asyncio.Future[None]) -> None:
+    def _await_flush(self, write: asyncio.Future[None]) -> None:
         self._write = None
         if self._failed(write):
             return

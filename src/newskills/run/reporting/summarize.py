@@ -181,12 +181,12 @@ def summarize_files(
 
 def _problems(metric: str, files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[list[Row]]:
     """The samples of each problem with their verdicts, which some records of others tell in a text only."""
-    from newskills.run.judging.recorded import fields_of, graded_problems, text_verdict
+    from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
 
     how = text_verdict(metric, files[0])
     if how is None:
         return read_problems(files, fields)
-    return graded_problems(read_problems(files, {**fields_of(how), **fields}), how)
+    return grade_problems(read_problems(files, {**fields_of(how), **fields}), how)
 
 
 def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> None:

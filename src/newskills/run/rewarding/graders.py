@@ -144,11 +144,11 @@ class Rewarder:
             pool = WorkerPool("newskills.run.rewarding.pattern:make", target, result_type=Score, options=limits)
             self._patterns = Grades(PoolGrading(pool, PATTERN))
 
-    async def judged(self, samples: Sequence[RewardItem]) -> list[Judged]:
+    async def judge(self, samples: Sequence[RewardItem]) -> list[Judged]:
         """In order. Raises DataError where tokens count, and a sample neither has their number nor can be counted."""
-        samples = await self._counted(samples)
+        samples = await self._count_tokens(samples)
         scores = await self._grader.scores([sample.record for sample in samples])
-        measurements = await asyncio.gather(*map(self._measured, samples, scores))
+        measurements = await asyncio.gather(*map(self._measure, samples, scores))
         return [
             rewarded(unscored(measurement, score.grader, score.fields), sample, self.config)
             if isinstance(measurement, Failure)
@@ -162,7 +162,7 @@ class Rewarder:
         if self._patterns is not None:
             await self._patterns.close()
 
-    async def _measured(self, sample: RewardItem, score: Score) -> SampleMeasurements | Failure:
+    async def _measure(self, sample: RewardItem, score: Score) -> SampleMeasurements | Failure:
         if score.outcome == "unscored":
             return SampleMeasurements()
         there = False
@@ -176,7 +176,7 @@ class Rewarder:
         mark = await self._judge.mark(sample.record)
         return mark if isinstance(mark, Failure) else SampleMeasurements(mark=mark, pattern=there)
 
-    async def _counted(self, samples: Sequence[RewardItem]) -> Sequence[RewardItem]:
+    async def _count_tokens(self, samples: Sequence[RewardItem]) -> Sequence[RewardItem]:
         if not self.config.counts_tokens or all(sample.tokens is not None for sample in samples):
             return samples
         count = self._count
@@ -219,7 +219,7 @@ class BatchGrader:
 
         def judge(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
             made = [RewardItem(record=record(*sample), written=sample[1]) for sample in samples]
-            return self._loop.run(rewarder.judged(made))
+            return self._loop.run(rewarder.judge(made))
 
         return judge
 

@@ -42,7 +42,7 @@ class SampledModel:
     async def solve_all(self, asking: QuestionFormat, rows: Sequence[Row], kit: Kit) -> list[Answer]:
         """Every row by the solver. Raises what it raises."""
         self._alive = len(rows)
-        return list(await asyncio.gather(*(self._solved(asking, row, kit) for row in rows)))
+        return list(await asyncio.gather(*(self._solve(asking, row, kit) for row in rows)))
 
     async def complete(self, request: Request) -> Reply:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -53,9 +53,9 @@ class SampledModel:
     async def close(self) -> None:
         """There is nothing to close."""
 
-    async def _solved(self, asking: QuestionFormat, row: Row, kit: Kit) -> Answer:
+    async def _solve(self, asking: QuestionFormat, row: Row, kit: Kit) -> Answer:
         try:
-            fields = await asking.solved(row, kit)
+            fields = await asking.solve(row, kit)
         finally:
             self._alive -= 1
             self._sample_if_all_wait()

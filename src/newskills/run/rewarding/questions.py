@@ -37,7 +37,7 @@ class QuestionFormat:
         """The first request about `row`. Raises DataError for a row that the prompt does not fit."""
         return self._solver.request(Sample(id=str(row.get("id", "")), row=row))
 
-    async def solved(self, row: Row, kit: Kit) -> Row:
+    async def solve(self, row: Row, kit: Kit) -> Row:
         """The fields of an evaluation's record, by its solver. Raises what that raises."""
         sample = Sample(id=str(row.get("id", "")), row=row)
         attempt = await self._solver.solve(sample, self._solver.request(sample), kit)

@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.base.http.access import refused
 from newskills.base.http.hosts import own_names_only
@@ -40,7 +41,6 @@ TOLD_EVERY = 30.0
 LONGEST_WAIT = 30
 BODY = 256 << 20
 Read = Callable[[bytes], list[RewardItem]]
-Say = Callable[[str], None]
 
 
 class RewardServerSettings(Struct, frozen=True, kw_only=True):
@@ -96,18 +96,18 @@ class RewardServer:
             return error_response(400, str(error))
 
     async def _ours(self, request: Request) -> Response:
-        judged = await self._judged(read_items(request.body))
+        judged = await self._judge(read_items(request.body))
         return judged if isinstance(judged, Response) else json_response(items_answer(self._grader, judged))
 
     async def _openrlhf(self, request: Request) -> Response:
-        judged = await self._judged(read_openrlhf(request.body))
+        judged = await self._judge(read_openrlhf(request.body))
         return judged if isinstance(judged, Response) else _lost(judged) or json_response(openrlhf_answer(judged))
 
     async def _slime(self, request: Request) -> Response:
-        judged = await self._judged(read_slime(request.body))
+        judged = await self._judge(read_slime(request.body))
         return judged if isinstance(judged, Response) else _lost(judged) or json_response(judged[0].reward)
 
-    async def _judged(self, samples: Sequence[RewardItem]) -> list[Judged] | Response:
+    async def _judge(self, samples: Sequence[RewardItem]) -> list[Judged] | Response:
         tally, most = self.tally, self._listening.max_waiting
         if len(samples) > most:
             return error_response(413, f"The request has {len(samples):,} samples; at most {most:,} fit.")
@@ -119,7 +119,7 @@ class RewardServer:
         began = time.monotonic()
         tally.waiting += len(samples)
         try:
-            judged = await self._rewarder.judged(samples)
+            judged = await self._rewarder.judge(samples)
         finally:
             tally.waiting -= len(samples)
         self._count(judged, time.monotonic() - began)
@@ -163,7 +163,7 @@ async def serve_rewards(
     config: RewardConfig,
     listening: RewardServerSettings,
     *,
-    say: Say,
+    say: PrintLine,
     count: Count | None = None,
 ) -> None:
     """Until SIGINT or SIGTERM: then requests in work may finish, for 30 s; a second one ends them at once.
@@ -203,7 +203,7 @@ async def _close(server: Server, hurry: asyncio.Event) -> None:
         await server.close(0)
 
 
-async def _watch(app: RewardServer, stop: asyncio.Event, say: Say) -> None:
+async def _watch(app: RewardServer, stop: asyncio.Event, say: PrintLine) -> None:
     """Until `stop`: tells now and then of samples that could not be graded."""
     reported = 0
     while not stop.is_set():

@@ -40,7 +40,7 @@ class Session:
     def __init__(self) -> None:
         self._main = _new_main()
         self._running = False
-        self._reset = _Reset(self._interrupted)
+        self._reset = _Reset(self._interrupt)
 
     def run(self, code: str, stdin: str, style: str, number: int) -> bool:
         """True where an exception ended the cell; its traceback goes to standard output, as in a notebook."""
@@ -62,7 +62,7 @@ class Session:
         self._reset.after()
         return failed
 
-    def _interrupted(self, number: int, frame: FrameType | None) -> None:
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self._running:
             raise KeyboardInterrupt
 

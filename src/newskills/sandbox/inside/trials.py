@@ -49,7 +49,7 @@ def become_nobody() -> None:
         linux.set_dumpable(True)  # lost with the change of user; without it /proc/self belongs to root
 
 
-def _forked(action: Callable[[], str], flags: int | None = None) -> str:
+def _run_forked(action: Callable[[], str], flags: int | None = None) -> str:
     """What `action` returns in a child, in new name spaces if `flags` are given. Raises Refused with what it raised."""
     reader, writer = os.pipe()
     pid = os.fork() if flags is None else linux.clone(flags)
@@ -88,7 +88,7 @@ def _as_session(flags: int, action: Callable[[], str]) -> Callable[[], str]:
                     file.write(text.encode())
             return action()
 
-        return _forked(inner, linux.CLONE_NEWUSER | flags)
+        return _run_forked(inner, linux.CLONE_NEWUSER | flags)
 
     return outer
 
@@ -176,9 +176,9 @@ def _whole() -> str:
         return _pivot_root()
 
     if os.geteuid() == 0:
-        return _forked(_as_session(_ALL_NAMESPACES, session), linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+        return _run_forked(_as_session(_ALL_NAMESPACES, session), linux.CLONE_NEWPID | linux.CLONE_NEWNS)
     nested = _as_session(_ALL_NAMESPACES, session)
-    return _as_session(linux.CLONE_NEWPID | linux.CLONE_NEWNS, lambda: _forked(nested))()
+    return _as_session(linux.CLONE_NEWPID | linux.CLONE_NEWNS, lambda: _run_forked(nested))()
 
 
 def _seccomp() -> str:
@@ -269,7 +269,7 @@ def main() -> None:
     results = []
     for name, action in TRIALS:
         try:
-            results.append((name, True, _forked(action)))
+            results.append((name, True, _run_forked(action)))
         except (Refused, OSError) as error:
             results.append((name, False, str(error)))
     sys.stdout.write(json.dumps(results))

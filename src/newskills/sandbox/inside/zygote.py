@@ -50,7 +50,7 @@ def main(descriptor: int) -> None:
     except (OSError, ImportError) as error:
         control.send(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
         os._exit(1)
-    Zygote(control, settings).serve()
+    ForkServer(control, settings).serve()
     os._exit(0)
 
 
@@ -98,7 +98,7 @@ def _load(modules: list[str]) -> None:
     gc.freeze()
 
 
-class Zygote:
+class ForkServer:
     """Forks supervisors as the host asks for them and says when one has ended."""
 
     def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:

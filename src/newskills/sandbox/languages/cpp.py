@@ -8,13 +8,13 @@ import shutil
 from newskills.base.protocols import Execution
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.inside.programs import HERE
-from newskills.sandbox.languages.language import Language, Message, installation, installed, program
+from newskills.sandbox.languages.language import Language, Message, find_program, installation, program
 
 _FLAGS = ("-O2", "-std=c++17", "-pipe")
 
 
 def _request(execution: Execution, config: SandboxConfig) -> Message:
-    compiler = installed("g++", "A C++ compiler", "install it with `apt-get install g++`.")
+    compiler = find_program("g++", "A C++ compiler", "install it with `apt-get install g++`.")
     compiling = (compiler, *_FLAGS, "-o", f"{HERE}program", f"{HERE}program.cpp")
     return program({"program.cpp": execution.code}, compiling, (f"{HERE}program",))
 

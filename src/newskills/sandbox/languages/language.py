@@ -76,7 +76,7 @@ def program(
     }
 
 
-def installed(name: str, what: str, how: str) -> str:
+def find_program(name: str, what: str, how: str) -> str:
     """Where program `name` is. Raises ExecutionRefusedError that says `what` is missing and `how` to get it."""
     place = shutil.which(name)
     if place is None:

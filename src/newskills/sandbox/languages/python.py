@@ -9,7 +9,7 @@ from newskills.base.errors import ExecutionRefusedError, suggest
 from newskills.base.protocols import Execution
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.inside.programs import HERE
-from newskills.sandbox.languages.language import Language, Message, installation, installed, program, script
+from newskills.sandbox.languages.language import Language, Message, find_program, installation, program, script
 
 STYLES = {style.lower(): style for style in ("Plain", "Context", "Verbose", "Minimal")}
 
@@ -29,7 +29,9 @@ def _script(execution: Execution, config: SandboxConfig) -> Message:
 
 
 def _pypy(execution: Execution, config: SandboxConfig) -> Message:
-    place = installed("pypy3", "PyPy", "install it so that `pypy3` is found, e.g. with `apt-get install pypy3`.")
+    place = find_program(
+        "pypy3", "PyPy", "install it so that `pypy3` is found, e.g. with `apt-get install pypy3`."
+    )
     return program({"main.py": execution.code}, (place, "-I", f"{HERE}main.py"))
 
 

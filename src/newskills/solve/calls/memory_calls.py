@@ -88,7 +88,7 @@ class MemoryCallSolver(FunctionCallSolver):
         held: list[Reply] = []
         async with scenario.lock:
             if scenario.state is None:
-                scenario.state, held = await self._remembered(row, request, model)
+                scenario.state, held = await self._remember(row, request, model)
         memory = await self._memory(scenario.state)
         talk = CallConversation(asked=_opened(request, row["setting"], memory), services=memory)
         done = await converse(talk, model)
@@ -119,7 +119,7 @@ class MemoryCallSolver(FunctionCallSolver):
     async def _memory(self, state: Row) -> Memory:
         return await asyncio.to_thread(make_memory, self._kind, copy.deepcopy(state), self._encoder)
 
-    async def _remembered(self, row: Row, request: Request, model: Model) -> tuple[Row, list[Reply]]:
+    async def _remember(self, row: Row, request: Request, model: Model) -> tuple[Row, list[Reply]]:
         """The state after all conversations; one that comes to no end leaves what it has written."""
         state: Row = {}
         held: list[Reply] = []

@@ -95,7 +95,7 @@ class ToolSolver:
         try:
             await self._converse(talk, kit.models[MAIN], kit.tools)
         finally:
-            metrics = await _released(kit.tools, talk.request_id)
+            metrics = await _release(kit.tools, talk.request_id)
         whole = joined(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
         texts = [self._chat.text(reply) for reply in talk.replies]
@@ -175,13 +175,16 @@ class ToolSolver:
         )
         messages = [*(talk.asked.messages or []), turn, *answers]
         following = with_budget(
-            msgspec.structs.replace(talk.asked, messages=messages), await self._spent(talk, reply, calls, results)
+            msgspec.structs.replace(talk.asked, messages=messages),
+            await self._tokens_spent(talk, reply, calls, results),
         )
         if following is not None:
             talk.asked = following
         return following is not None
 
-    async def _spent(self, talk: _Talk, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]) -> int:
+    async def _tokens_spent(
+        self, talk: _Talk, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]
+    ) -> int:
         """Tokens generated and shown, where they are limited."""
         if talk.asked.inference.tokens_to_generate is None:
             return 0
@@ -212,7 +215,7 @@ def _stored_reply(text: str, reply: Reply, calls: Sequence[ToolCall]) -> Row:
     return row | ({"tool_calls": [call.row() for call in calls]} if calls else {})
 
 
-async def _released(tools: Toolbox, request_id: str) -> Row:
+async def _release(tools: Toolbox, request_id: str) -> Row:
     """What was measured. Trouble with giving up state takes nothing from an answer that is there."""
     with contextlib.suppress(NewskillsError):
         return await asyncio.shield(asyncio.ensure_future(tools.release(request_id)))

@@ -109,9 +109,9 @@ class CodeExecutionSolver:
             pieces.append(text)
             if code is None or remaining == 0:
                 break
-            shown = await self._shown(session, code, remaining - 1)
+            shown = await self._run_code(session, code, remaining - 1)
             pieces.append(shown)
-            spent = await self._spent(turn_request, reply, shown)
+            spent = await self._tokens_spent(turn_request, reply, shown)
             following = with_budget(continued(turn_request, text, shown, reply.reasoning), spent)
             if following is None:
                 cut = True
@@ -133,7 +133,7 @@ class CodeExecutionSolver:
         text = tags.closed(with_stop(reply, tags.stop_phrases()), begun)
         return text, tags.last_block(text, begun)
 
-    async def _shown(self, session: CodeSession, code: str, remaining: int) -> str:
+    async def _run_code(self, session: CodeSession, code: str, remaining: int) -> str:
         """Runs `code`; what the model is shown of it. Raises SandboxError."""
         execution = self._options.execution
         first = session.executions == 0
@@ -143,7 +143,7 @@ class CodeExecutionSolver:
             notes.append(LEFT % remaining if remaining else NONE_LEFT)
         return self._options.tags.wrap_output(result, "".join(notes))
 
-    async def _spent(self, turn_request: Request, reply: Reply, shown: str) -> int:
+    async def _tokens_spent(self, turn_request: Request, reply: Reply, shown: str) -> int:
         """Tokens generated and shown, where they are limited."""
         if turn_request.inference.tokens_to_generate is None:
             return 0

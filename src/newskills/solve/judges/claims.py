@@ -93,7 +93,7 @@ class ClaimsJudgeSolver(JudgeSolver):
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 await kit.tools.release(look.request_id)
-        attempt = await self._chat.attempt(sample, request, joined(replies), said(rated))
+        attempt = await self._chat.attempt(sample, request, joined(replies), claims_text(rated))
         fields = {self._key: attempt.fields[self._key], CLAIMS: rated, **self._stamp}
         fields |= {f"{PREFIX}{k.lstrip('_')}": v for k, v in attempt.fields.items() if k != self._key}
         attempt.fields = {**fields, ASKED: request.key()}
@@ -104,7 +104,7 @@ class ClaimsJudgeSolver(JudgeSolver):
             return lost
         if str(row.get("generation") or "").strip():
             return None
-        return {self._key: said([]), CLAIMS: [], f"{PREFIX}prefilled": True}
+        return {self._key: claims_text([]), CLAIMS: [], f"{PREFIX}prefilled": True}
 
     async def _rate(self, claim: str, look: _Look) -> Row:
         findings: list[str] = []
@@ -169,7 +169,7 @@ def next_step(text: str) -> tuple[str | None, str]:
     return (verdict[1].lower().replace(" ", "_").replace("-", "_") if verdict else None), ""
 
 
-def said(claims: list[Row] | None) -> str:
+def claims_text(claims: list[Row] | None) -> str:
     """The judgement in words."""
     if claims is None:
         return "The claims of the answer could not be told."

@@ -38,7 +38,7 @@ class CometSolver(MeasureSolver):
     """A translation (`predicted_answer`, or the whole reply), its `source`, and its `reference`."""
 
     def fields(self, row: Row) -> Row:
-        return {"src": _field(row, _SOURCES), "mt": said(row), "ref": _field(row, _REFERENCES)}
+        return {"src": _field(row, _SOURCES), "mt": answer_text(row), "ref": _field(row, _REFERENCES)}
 
 
 class NearestOptionSolver(MeasureSolver):
@@ -90,7 +90,7 @@ class OwnJudge:
         return await self._solver(sample).solve(sample, request, kit)
 
 
-def said(row: Row) -> str:
+def answer_text(row: Row) -> str:
     """The answer that a rule has found, or the whole reply."""
     return str(row["predicted_answer"] or "") if "predicted_answer" in row else _text(row)
 

@@ -23,7 +23,7 @@ from newskills.solve.selection.candidates import (
     all_of,
     gather,
     seeds_of,
-    seen,
+    visible_part,
     with_seed,
 )
 from newskills.solve.selection.comparing import last_match, problem_of
@@ -112,7 +112,7 @@ class BestOfNSolver:
         fields = attempt.fields
         text = str(fields.get(self._key) or "")
         if self._end is not None:
-            text = seen(text, self._end, cut=fields.get("finish_reason") == "length")
+            text = visible_part(text, self._end, cut=fields.get("finish_reason") == "length")
         return Candidate(number=number, text=text.strip(), fields=fields)
 
     def _asked(self, sample: Sample, problem: str, solution: str) -> Request:

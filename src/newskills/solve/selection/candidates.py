@@ -65,7 +65,7 @@ def with_seed(request: Request, seed: int) -> Request:
     return msgspec.structs.replace(request, inference=inference)
 
 
-def seen(text: str, end: str, *, cut: bool) -> str:
+def visible_part(text: str, end: str, *, cut: bool) -> str:
     """What follows the reasoning of `text`, which ends with `end` (`</think>`).
 
     Without `end` the text is taken for a solution without reasoning, unless it was `cut` off or has begun to reason.

@@ -21,7 +21,7 @@ from newskills.solve.selection.candidates import (
     CandidateSet,
     gather,
     seeds_of,
-    seen,
+    visible_part,
     with_seed,
 )
 from newskills.solve.selection.config import VoteConfig
@@ -67,7 +67,9 @@ class VotingSolver:
 
     def _made(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
-        text = seen(str(fields.get(self._key) or ""), self._end, cut=fields.get("finish_reason") == "length")
+        text = visible_part(
+            str(fields.get(self._key) or ""), self._end, cut=fields.get("finish_reason") == "length"
+        )
         return Candidate(number=number, text=text, fields=fields)
 
     def _enough(self, candidates: Sequence[Candidate]) -> bool:

@@ -25,7 +25,7 @@ from newskills.solve.selection.candidates import (
     all_of,
     gather,
     seeds_of,
-    seen,
+    visible_part,
     with_seed,
 )
 from newskills.solve.selection.comparing import (
@@ -247,7 +247,7 @@ class _Draw(Struct, frozen=True):
 def shown_text(fields: Row, key: str, own: str, end: str | None) -> str:
     """The solution in the field `key`, or `own`, of a record; behind its reasoning where `end` says what ends that."""
     text = str(fields.get(key if key in fields else own) or "")
-    return text if end is None else seen(text, end, cut=fields.get("finish_reason") == "length")
+    return text if end is None else visible_part(text, end, cut=fields.get("finish_reason") == "length")
 
 
 def times(drawn: Sequence[Row], replies: Sequence[Reply]) -> Row:

@@ -168,7 +168,7 @@ class AutoformalizeSolver(_Rounds):
         fields: Row = {}
         while (reply := await talk.say(kit)) is not None:
             checked = await self._grader.check(self._chat.text(reply), row, kit)
-            fields = await self._judged(row, checked, kit) if checked.holds and self._config.judge else {}
+            fields = await self._judge(row, checked, kit) if checked.holds and self._config.judge else {}
             status = fields.pop("statement_status", checked.status)
             attempts.append({"statement_status": status, "why": checked.why})
             holds = status in ("completed", "unjudged")
@@ -189,7 +189,7 @@ class AutoformalizeSolver(_Rounds):
         by_status = {"no_statement": config.parsing_prompt, "inconsistent": config.consistency_prompt}
         return by_status.get(status, config.code_prompt)
 
-    async def _judged(self, row: Row, checked: StatementCheck, kit: Kit) -> Row:
+    async def _judge(self, row: Row, checked: StatementCheck, kit: Kit) -> Row:
         """Reads the statement back into words and compares these with the problem."""
         read = await self._ask(self._config.backtranslation_prompt, {**row, "formal_statement": checked.text}, kit)
         verdict = await self._ask(self._config.judge_prompt, {**row, "back_translation": read}, kit)

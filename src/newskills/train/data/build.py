@@ -100,7 +100,7 @@ def build(request: BuildRequest, progress: Progress) -> Card:
         _clear(work)
         try:
             job = make_job(request, work)
-            card = _built(job, request, progress)
+            card = _build(job, request, progress)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return card
@@ -161,7 +161,7 @@ def chunks_of(job: BuildJob) -> list[Chunk]:
     return chunk_list
 
 
-def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
+def _build(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     chunks = chunks_of(job)
     read = ChunkCounts()
     left_out: Counter[str] = Counter()

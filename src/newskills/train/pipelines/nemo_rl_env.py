@@ -14,7 +14,7 @@ import ray
 import torch
 from nemo_rl.environments.interfaces import EnvironmentInterface, EnvironmentReturn
 
-from newskills.train.pipelines.rewards import GradingPool, Turns, answer_record, extracted, told
+from newskills.train.pipelines.grading_pool import GradingPool, Turns, answer_record, extracted, told
 
 
 class GradedAnswers(EnvironmentInterface):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.train.pipelines.rewards import GradingPool
+from newskills.train.pipelines.grading_pool import GradingPool
 
 PROCESSES = 2
 """For each of verl's reward workers, of which there are eight (`reward.num_workers`)."""

@@ -31,7 +31,7 @@ from newskills.interop.launcher import (
 )
 from newskills.interop.masking import masked
 from newskills.interop.oversight import look, record
-from newskills.interop.remote import squash_plan, squashed, submit_invocation, why_not_squash
+from newskills.interop.remote import squash_images, squash_plan, submit_invocation, why_not_squash
 from newskills.interop.suites.compiling import compile_all
 from newskills.interop.tasks import EvalCall, eval_call
 from newskills.interop.wandb_login import detect
@@ -76,8 +76,8 @@ def _one(parsed: Parsed[Options], made: Compiled, environ: Mapping[str, str], cw
     show_compiled(made.config, made.hidden)
     _show_notes(made)
     if dialect is not None and program is not None:
-        return _handed_over(program, dialect, made.config, environ, cwd)
-    return _submitted(made.config, environ, cwd)
+        return _hand_over(program, dialect, made.config, environ, cwd)
+    return _submit(made.config, environ, cwd)
 
 
 def _asked(parsed: Parsed[Options]) -> CompileRequest:
@@ -182,10 +182,10 @@ def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
         sys.stdout.write(f"image {printable(plan.image)}: {printable(plan.why)}: {printable(plan.path)}\n")
 
 
-def _submitted(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
+def _submit(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
     environ = _with_wandb(compiled, environ)
     _planned(compiled, environ)  # what is wrong is told before images are imported
-    compiled = squashed(compiled, environ, notice)
+    compiled = squash_images(compiled, environ, notice)
     planned = plan_invocation(compiled, new_invocation(), environ)
     write_job_folder(compiled, cwd)
     experiment = submit_invocation(planned, notice)
@@ -212,7 +212,7 @@ def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping
     return {**environ, **detected.variables}
 
 
-def _handed_over(
+def _hand_over(
     program: str, dialect: Dialect, compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path
 ) -> int:
     environ = _with_wandb(compiled, environ)

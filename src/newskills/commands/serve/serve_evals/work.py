@@ -32,8 +32,8 @@ from newskills.pipelines.evaluation import work
 from newskills.pipelines.evaluation.jobs import prepare
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.specification import SPLIT, specification
-from newskills.pipelines.placement.cluster import placed
-from newskills.pipelines.submission.submit import submitted
+from newskills.pipelines.placement.cluster import target_cluster
+from newskills.pipelines.submission.submit import submit_prepared
 from newskills.pipelines.submission.submitted import ask_about
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.engine.supervision import Supervision
@@ -91,7 +91,7 @@ class ClusterEvaluation(Struct, frozen=True, kw_only=True):
             with contextlib.suppress(UnknownNameError):  # its records are gone
                 _wait(ExperimentRecords(os.environ).find(submission.read_text(encoding="utf-8")), supervision)
         ready = prepare(self.parsed, self.cluster)
-        experiment = submitted(ready) if ready is not None and not supervision.stopping else None
+        experiment = submit_prepared(ready) if ready is not None and not supervision.stopping else None
         if experiment is not None:
             with atomic_write(submission) as file:
                 file.write(experiment.id.encode())
@@ -134,7 +134,7 @@ class EvalPlanner:
         parsed = EVAL.parsed(self.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), Path()))
         EVAL.check(parsed)
         resolve_config([user_layer(parsed.overrides, consumed=(SPLIT,))])
-        placed(parsed.options, parsed.given, parsed.options.num_jobs)
+        target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)
 
     @property
     def settings(self) -> str:
@@ -158,7 +158,7 @@ class EvalPlanner:
         command = masked(shlex.join(["ns", "eval", *words]))
         parsed = EVAL.parsed(words)
         EVAL.check(parsed)
-        cluster = placed(parsed.options, parsed.given, parsed.options.num_jobs)
+        cluster = target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)
         if cluster is not None:
             return ClusterEvaluation(command=command, parsed=parsed, cluster=cluster, folder=folder)
         spec = msgspec.structs.replace(specification(parsed), resume_with=command)

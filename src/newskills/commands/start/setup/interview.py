@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UserError, suggest
 from newskills.base.store import atomic_write
 from newskills.launch.clusters.config import ENDINGS, ClusterConfig, config_folders, from_keys
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 EXECUTORS = ("none", "local", "slurm")
 Answers = dict[str, Any]
 Answer = str | list[str]
-Say = Callable[[str], None]
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Interview:
         environ: Mapping[str, str],
         *,
         ask: Callable[[str], str],
-        say: Say,
+        say: PrintLine,
     ) -> None:
         self.options, self.given, self.environ, self.ask, self.say = options, given_names, environ, ask, say
         self.folder = config_folders(options.config_dir, environ)[0]
@@ -125,13 +125,13 @@ class Interview:
 
 def write(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig]:
     """The file, whole or not at all, and what it says. Raises ConfigError, StorageError."""
-    path, cluster, text = composed(answers, folder, environ)
+    path, cluster, text = compose_config(answers, folder, environ)
     with atomic_write(path) as file:
         file.write(text.encode())
     return path, cluster
 
 
-def composed(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig, str]:
+def compose_config(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig, str]:
     """The file's path, what it says, and its text. Raises ConfigError."""
     import yaml
 
@@ -173,7 +173,9 @@ def config_keys(answers: Answers) -> dict[str, Any]:
     return keys
 
 
-def try_and_tell(cluster: ClusterConfig, environ: Mapping[str, str], *, say: Say, pull: bool = False) -> bool:
+def try_and_tell(
+    cluster: ClusterConfig, environ: Mapping[str, str], *, say: PrintLine, pull: bool = False
+) -> bool:
     """Whether everything that the config promises is there."""
     trials = try_cluster(cluster, environ)
     for trial in trials:
@@ -182,7 +184,7 @@ def try_and_tell(cluster: ClusterConfig, environ: Mapping[str, str], *, say: Say
     return (_pull(cluster, environ, say) and ok) if pull else ok
 
 
-def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: Say) -> bool:
+def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: PrintLine) -> bool:
     from newskills.launch.machines.ssh import shell_of
 
     shell = shell_of(cluster, environ)

@@ -7,7 +7,7 @@ import os
 import sys
 
 from newskills.base.errors import NewskillsError
-from newskills.commands.start.setup.interview import Interview, composed, try_and_tell, write
+from newskills.commands.start.setup.interview import Interview, compose_config, try_and_tell, write
 from newskills.commands.start.setup.options import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
@@ -17,7 +17,7 @@ def run(parsed: Parsed[Options]) -> int:
     interview = Interview(parsed.options, parsed.given, os.environ, ask=_ask, say=_say)
     answers = interview.answers()
     if parsed.options.dry_run:
-        path, _, text = composed(answers, interview.folder, os.environ)
+        path, _, text = compose_config(answers, interview.folder, os.environ)
         _say(f"==> {path} <==\n{text}")
         show_dry_run([("writes", path, "")])
         return 0

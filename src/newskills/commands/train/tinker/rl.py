@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.commands.train.tinker.work import Options, ended
+from newskills.commands.train.tinker.work import Options, run_to_end
 from newskills.config.command_line import Parsed
 from newskills.recipes.tinker_rl import TinkerRlConfig, plan_of, reinforce
 
 
 def run(parsed: Parsed[Options]) -> int:
-    return ended(parsed, TinkerRlConfig, reinforce, plan_of)
+    return run_to_end(parsed, TinkerRlConfig, reinforce, plan_of)
 
 
 COMMAND = Command(

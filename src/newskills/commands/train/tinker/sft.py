@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.commands.train.tinker.work import Options, ended
+from newskills.commands.train.tinker.work import Options, run_to_end
 from newskills.config.command_line import Parsed
 from newskills.recipes.tinker_sft import TinkerSftConfig, fine_tune, plan_of, whole
 
 
 def run(parsed: Parsed[Options]) -> int:
-    return ended(parsed, TinkerSftConfig, fine_tune, plan_of, whole)
+    return run_to_end(parsed, TinkerSftConfig, fine_tune, plan_of, whole)
 
 
 COMMAND = Command(

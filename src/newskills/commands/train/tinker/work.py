@@ -34,7 +34,7 @@ class Options(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
-def ended(
+def run_to_end(
     parsed: Parsed[Options],
     kind: type[S],
     learn: Learn,
@@ -70,7 +70,7 @@ def ended(
     rows = rows_of(config, options.data_dir)
     client = TinkerClient(service)
     with stop_on_signals() as stop:
-        whole = learn(client, config, rows, told=_told(config), stop=stop)
+        whole = learn(client, config, rows, told=_row_printer(config), stop=stop)
     client.close()
     if not whole:
         sys.stdout.write("stopped; the same command goes on from the last checkpoint\n")
@@ -107,7 +107,7 @@ def _published(name: str) -> Schema | None:
     return next((schema for schema in SCHEMAS.values() if schema.hf and schema.hf == name), None)
 
 
-def _told(config: TinkerRlConfig | TinkerSftConfig) -> Callable[[Row], None]:
+def _row_printer(config: TinkerRlConfig | TinkerSftConfig) -> Callable[[Row], None]:
     def show_row(row: Row) -> None:
         values = [f"{name} {row[name]:.4g}" for name in SHOWN if name in row]
         done = f"step {row['progress/batch']} ({row['progress/done_frac']:.0%})"

@@ -48,7 +48,7 @@ def main() -> None:
         leave(0)
     resource.setrlimit(resource.RLIMIT_CPU, (task["cpu"], task["cpu"]))
     os.environ.update({"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"})
-    verdict = collected(task) if task["collect"] else judge(task)
+    verdict = run_pytest(task) if task["collect"] else judge(task)
     tell(dumps(verdict))
     leave(0)
 
@@ -101,7 +101,7 @@ def _run(space: dict[str, Any], answers: set[str]) -> dict[str, Any]:
     return {"kind": "passed", "text": "", "ran": ran}
 
 
-def collected(task: dict[str, Any]) -> dict[str, Any]:
+def run_pytest(task: dict[str, Any]) -> dict[str, Any]:
     """The same by pytest, for tests that use its fixtures: answer and tests are one file."""
     import pytest
 

@@ -124,7 +124,7 @@ class TinkerService:
         try:
             if signed:
                 return wrong_method(request, "GET") or self._downloads.file(request)
-            return await self._routed(request, path)
+            return await self._route(request, path)
         except UnknownNameError as error:
             return error_response(404, str(error))
         except StorageError as error:
@@ -132,7 +132,7 @@ class TinkerService:
         except NewskillsError as error:
             return error_response(400, str(error))
 
-    async def _routed(self, request: Request, path: str) -> Response:
+    async def _route(self, request: Request, path: str) -> Response:
         if path == "retrieve_future":
             return wrong_method(request, "POST") or await self._retrieve(request)
         if path in ("forward_backward", "forward"):

@@ -11,9 +11,9 @@ import pytest
 from tests.launch.jobs import cluster, environment, job, pipeline
 
 from newskills.base.plan import Pipeline
-from newskills.launch.at_work import UnfinishedJob, remaining
 from newskills.launch.executors.none import Processes
 from newskills.launch.experiments import Experiment, ExperimentRecords
+from newskills.launch.output_claims import UnfinishedJob, remaining
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 UNTIL = "until [[ -e {go} ]]; do sleep 0.05; done"
