@@ -18,7 +18,7 @@ from tests.commands.running import write
 
 from newskills.base.errors import ConfigError
 from newskills.interop import nel_environments
-from newskills.interop.nel_environments import Problems
+from newskills.interop.nel_environments import EnvironmentProblems
 
 SOURCE = os.environ.get("NEWSKILLS_NEL_SOURCE", "")
 ROWS = [
@@ -40,7 +40,7 @@ def data(tmp_path, monkeypatch):
 
 
 def test_rows_prompts_and_verdicts_are_those_of_an_evaluation(data):
-    problems = Problems(data, None)
+    problems = EnvironmentProblems(data, None)
     try:
         assert [row["expected_answer"] for row in problems.rows] == ["2", "3"]
         (message,) = problems.messages(1)
@@ -51,12 +51,12 @@ def test_rows_prompts_and_verdicts_are_those_of_an_evaluation(data):
         assert problems.score(0, "So \\boxed{3}.")[0] == 0.0
     finally:
         problems.close()
-    assert len(Problems(data, 1).rows) == 1
+    assert len(EnvironmentProblems(data, 1).rows) == 1
 
 
 def test_what_is_more_than_a_question_and_an_answer_is_refused():
     with pytest.raises(ConfigError, match="simpleqa is judged by a model"):
-        Problems("simpleqa", None)
+        EnvironmentProblems("simpleqa", None)
 
 
 def test_the_path_of_the_file_is_printed():

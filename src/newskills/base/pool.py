@@ -30,7 +30,7 @@ import msgspec
 from newskills.base.errors import ConfigError
 from newskills.base.pool_loop import Loop, WorkItem
 from newskills.base.pool_loop import PoolOptions as PoolOptions
-from newskills.base.pool_worker import Setup
+from newskills.base.pool_worker import TemplateSetup
 from newskills.base.records import Failure, Row
 from newskills.base.store import encode_line
 
@@ -56,7 +56,9 @@ class WorkerPool(Generic[T]):
         processes = options.processes or len(os.sched_getaffinity(0))
         wall = options.wall_seconds or max(30.0, 10 * options.cpu_seconds)
         self._window = 4 * processes * options.max_batch
-        self._setup = Setup(factory=factory, config=config, cpu_seconds=options.cpu_seconds, memory=options.memory)
+        self._setup = TemplateSetup(
+            factory=factory, config=config, cpu_seconds=options.cpu_seconds, memory=options.memory
+        )
         self._loop = Loop(
             msgspec.structs.replace(options, processes=processes, wall_seconds=wall),
             start_template=self._start_template,

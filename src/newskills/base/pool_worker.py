@@ -41,7 +41,7 @@ _PR_SET_PDEATHSIG = 1
 Work = Callable[[Row], Any]
 
 
-class Setup(Struct, kw_only=True):
+class TemplateSetup(Struct, kw_only=True):
     """What the template is told at its start. Seconds of CPU per item, bytes of address space per worker."""
 
     factory: str
@@ -71,7 +71,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
     """The template's life: answers orders until the parent's end of the control socket closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)
-    setup = msgspec.json.decode(setup_json, type=Setup)
+    setup = msgspec.json.decode(setup_json, type=TemplateSetup)
     control = socket.socket(fileno=control_fd)
     loaded = guard(lambda: _load(setup.factory))
     if isinstance(loaded, Failure):
@@ -107,7 +107,9 @@ def _load(spec: str) -> tuple[Callable[[Row], Work], Callable[[Row], None] | Non
     return getattr(module, attr), getattr(module, "preload", None)
 
 
-def _fork(control: socket.socket, ticket: int, fds: list[int], setup: Setup, make: Callable[[Row], Work]) -> None:
+def _fork(
+    control: socket.socket, ticket: int, fds: list[int], setup: TemplateSetup, make: Callable[[Row], Work]
+) -> None:
     template = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -131,7 +133,7 @@ def _die_with(template: int) -> None:
         os._exit(1)
 
 
-def _work(sock: socket.socket, progress: mmap.mmap, setup: Setup, make: Callable[[Row], Work]) -> None:
+def _work(sock: socket.socket, progress: mmap.mmap, setup: TemplateSetup, make: Callable[[Row], Work]) -> None:
     """A worker's life: batches of records in, one answer per record out."""
     resource.setrlimit(resource.RLIMIT_AS, (setup.memory, setup.memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -49,7 +49,7 @@ def parse(
 
     Raises ConfigError (a value is missing or of the wrong type), UnknownNameError (option).
     """
-    reader = _Reader(leaves(cls), dict(aliases or {}), command, tuple(keys))
+    reader = _OptionReader(leaves(cls), dict(aliases or {}), command, tuple(keys))
     reader.open_ended = open_ended
     reader.read(list(argv))
     if reader.help:
@@ -83,7 +83,7 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
     return msgspec.convert(done, cls)
 
 
-class _Reader:
+class _OptionReader:
     def __init__(
         self,
         leaves_by_name: dict[str, Leaf],

@@ -78,7 +78,7 @@ def _interpret(text: Text, leaf: Leaf) -> Any:
 
 def parse_value(text: str) -> Any:
     """Reads one value. Raises ConfigError where brackets or quotes do not close."""
-    parser = _Parser(text)
+    parser = _ValueParser(text)
     value = parser.value(stops="")
     parser.skip()
     if parser.at < len(text):
@@ -93,7 +93,7 @@ def unquote(text: str) -> str:
     return str(text)
 
 
-class _Parser:
+class _ValueParser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0

@@ -24,14 +24,14 @@ FACTS = "task.json"
 RESULTS_YML, RUN_CONFIG_YML = "results.yml", "run_config.yml"
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class RunFacts(Struct, frozen=True, kw_only=True):
     """As NeMo Evaluator has them; keys by the names of their variables only."""
 
     config: Row
     target: Row
 
 
-def finish(folder: Path, facts: Facts, command: Sequence[str]) -> None:
+def finish(folder: Path, facts: RunFacts, command: Sequence[str]) -> None:
     """Writes both files. Raises DataError where nothing was scored, StorageError."""
     import yaml
 
@@ -46,7 +46,7 @@ def finish(folder: Path, facts: Facts, command: Sequence[str]) -> None:
 
 def main(words: Sequence[str]) -> int:
     try:
-        facts = msgspec.json.decode(Path(words[1]).read_bytes(), type=Facts)
+        facts = msgspec.json.decode(Path(words[1]).read_bytes(), type=RunFacts)
         finish(Path(words[0]), facts, words[2:])
     except NewskillsError as error:
         sys.stderr.write(f"error: {error}\n")

@@ -26,7 +26,7 @@ FIELD = "newskills_row"
 """Key of a problem's metadata: the number of its row, which nel hands back with the answer."""
 
 
-class Problems:
+class EnvironmentProblems:
     """The rows of one benchmark with their prompts, and its grader, which starts with the first answer.
 
     Raises NewskillsError where there are no rows, ConfigError for what is more than a question and an answer.
@@ -94,7 +94,7 @@ def register_all() -> None:
 
         def __init__(self, num_examples: int | None = None) -> None:
             super().__init__()
-            self._problems = Problems(self.entry.name, num_examples)
+            self._problems = EnvironmentProblems(self.entry.name, num_examples)
             self._turn = asyncio.Lock()
             self._dataset = self._problems.rows
 

@@ -30,7 +30,7 @@ SIGNALS = ("symbolic_correct", "judge_correct", "is_correct", "correct")
 _CREDIT = {"correct": 1.0, "no_answer": 0.0, "unscored": None}
 
 
-class _Extended(Struct):
+class _MetricsFile(Struct):
     numbers: dict[str, dict[str, Number]] = {}
 
 
@@ -124,7 +124,7 @@ def _metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[st
     for place in filter(_has, places):
         metrics |= _decoded(place / METRICS_FILE, dict[str, dict[str, dict[str, Any]]])
         if (place / EXTENDED_FILE).is_file():
-            extended = _decoded(place / EXTENDED_FILE, dict[str, _Extended])
+            extended = _decoded(place / EXTENDED_FILE, dict[str, _MetricsFile])
             numbers |= {name: value.numbers for name, value in extended.items()}
     if not metrics:
         raise DataError(f"{folder} has no {METRICS_FILE}, and {folder / RESULTS} has none either.")

@@ -38,7 +38,7 @@ esac
 """
 
 
-class _Scene(Struct, frozen=True, kw_only=True):
+class _CommandContext(Struct, frozen=True, kw_only=True):
     """One command with all that its script has to know."""
 
     job: Job
@@ -61,7 +61,7 @@ def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]
     """
     variables = _variables(job)
     scenes = [
-        _Scene(job=job, group=index, command=command, folder=folder, place=place, variables=variables)
+        _CommandContext(job=job, group=index, command=command, folder=folder, place=place, variables=variables)
         for index, group in enumerate(job.groups)
         for command in group.commands
     ]
@@ -89,7 +89,7 @@ def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]
     return texts
 
 
-def _check(scene: _Scene) -> None:
+def _check(scene: _CommandContext) -> None:
     job, command = scene.job, scene.command
     here = f"Command '{command.name}' of job '{job.name}'"
     if not is_file_name(command.name):
@@ -109,7 +109,7 @@ def _check(scene: _Scene) -> None:
             )
 
 
-def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: ExecutorScript) -> str:
+def _job_text(job: Job, scenes: Sequence[_CommandContext], folder: JobFolder, place: ExecutorScript) -> str:
     lines = [
         "#!/bin/bash",
         *place.header(job, folder),
@@ -134,7 +134,7 @@ def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: Exec
     return "\n".join(lines) + "\n" + resource("job")
 
 
-def _step_lines(scene: _Scene) -> list[str]:
+def _step_lines(scene: _CommandContext) -> list[str]:
     command = scene.command
     words = [_word(word) for word in scene.place.step(scene.job, scene.group, command, scene.folder)]
     rows = [f"    start {command.role} {command.name}"]
@@ -153,7 +153,7 @@ def _function(name: str, lines: Sequence[str]) -> list[str]:
     return [f"{name}() {{", *(f"    {line}" if line else "" for line in lines or (":",)), "}"]
 
 
-def _command_text(scene: _Scene) -> str:
+def _command_text(scene: _CommandContext) -> str:
     command, folder = scene.command, scene.folder
     script = command.script
     parts = [_head(scene)]
@@ -173,11 +173,11 @@ def _command_text(scene: _Scene) -> str:
     return "\n".join(parts)
 
 
-def _exports(scene: _Scene, variables: Sequence[tuple[str, Word]]) -> list[str]:
+def _exports(scene: _CommandContext, variables: Sequence[tuple[str, Word]]) -> list[str]:
     return ["".join(f"export {name}={_text(scene, word)}\n" for name, word in variables)] if variables else []
 
 
-def _head(scene: _Scene) -> str:
+def _head(scene: _CommandContext) -> str:
     command = scene.command
     lines = [
         "#!/bin/bash",
@@ -198,7 +198,7 @@ def _head(scene: _Scene) -> str:
     return "\n".join(lines + (["", *exports] if exports else [])) + "\n"
 
 
-def _port(scene: _Scene) -> str:
+def _port(scene: _CommandContext) -> str:
     script, name = scene.command.script, scene.command.name
     meets = any(ref.attribute in MEETING for ref in scene.refs())
     choose = f"choose_port {script.port} {_word(scene.place.host(scene.job, scene.group))}" + " meet" * meets
@@ -214,7 +214,7 @@ def _port(scene: _Scene) -> str:
     return text + _remember(scene, name, meets=meets)
 
 
-def _waits(scene: _Scene) -> list[str]:
+def _waits(scene: _CommandContext) -> list[str]:
     """What the refs need: numbers and names of nodes, then waiting for other commands."""
     own, script = scene.command.name, scene.command.script
     groups = {command.name: n for n, group in enumerate(scene.job.groups) for command in group.commands}
@@ -235,7 +235,7 @@ def _waits(scene: _Scene) -> list[str]:
     return (["".join(lines)] if lines else []) + ([resource("await"), "\n".join(waits)] if waits else [])
 
 
-def _await(scene: _Scene, component: str) -> str:
+def _await(scene: _CommandContext, component: str) -> str:
     ready = {command.name: command for command in scene.job.commands()}[component].script.ready
     if ready is None:
         return f"await {component} {PORT_PATIENCE:.0f}\n"
@@ -243,7 +243,7 @@ def _await(scene: _Scene, component: str) -> str:
     return f"await {component} {ready.patience:.0f} {quote(ready.path)} {status}\n"
 
 
-def _remember(scene: _Scene, component: str, *, meets: bool = False) -> str:
+def _remember(scene: _CommandContext, component: str, *, meets: bool = False) -> str:
     name = scene.variables[component]
     text = f'{name}_host=$job_host\n{name}_port=$job_port\n{name}_address="http://$job_host:$job_port"\n'
     if meets:
@@ -262,7 +262,7 @@ def _variables(job: Job) -> dict[str, str]:
     return variables
 
 
-def _text(scene: _Scene, word: Word) -> str:
+def _text(scene: _CommandContext, word: Word) -> str:
     if isinstance(word, Ref):
         return _word(Variable(f"{scene.variables[word.component]}_{word.attribute}", word.before, word.after))
     return quote(word)

@@ -72,42 +72,42 @@ def submit(
     check(pipeline, cluster, environ, skip_hf_home_check=options.skip_hf_home_check)
     job_variables(cluster, environ, say=say)
     root = job_root(cluster, environ)
-    desk = _SubmissionContext(
+    context = _SubmissionContext(
         cluster, environ, options, say, shell_of(cluster, environ), ExperimentRecords(environ), root
     )
-    code, files = _code(desk)
+    code, files = _code(context)
     if files:
         check_named(pipeline, code, files)
     stamp = new_stamp()
     folder = options.job_folder or f"{root}/{pipeline.name}/{stamp}"
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
-    outputs = OutputClaims(desk.records, pipeline, read_only=options.dry_run)
+    outputs = OutputClaims(context.records, pipeline, read_only=options.dry_run)
     with outputs.locked():
-        left = _not_at_work(pipeline, outputs, desk)
-        experiment = _planned(left, site, code, _outside(left.pipeline, desk, executor), stamp)
+        left = _not_at_work(pipeline, outputs, context)
+        experiment = _planned(left, site, code, _outside(left.pipeline, context, executor), stamp)
         if options.dry_run or not experiment.jobs:
             return experiment
-        desk.records.create(experiment, left.pipeline, files)
+        context.records.create(experiment, left.pipeline, files)
         outputs.add(experiment.id)
-        return _submit_jobs(experiment, left.pipeline, executor, desk.records)
+        return _submit_jobs(experiment, left.pipeline, executor, context.records)
 
 
-def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, desk: _SubmissionContext) -> RemainingJobs:
+def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _SubmissionContext) -> RemainingJobs:
     """What no job that waits or runs does already. Says what is left out."""
 
     def look(experiment: Experiment) -> tuple[Experiment, Mapping[str, str]]:
-        if _machine(experiment.cluster) != _machine(desk.cluster):
+        if _machine(experiment.cluster) != _machine(context.cluster):
             return experiment, {}
-        latest = with_handles(experiment, desk.environ)
-        return latest, executor_of(latest, desk.environ).state(list(latest.handles))
+        latest = with_handles(experiment, context.environ)
+        return latest, executor_of(latest, context.environ).state(list(latest.handles))
 
     busy = outputs.busy(look)
     left = remaining(pipeline, busy)
     if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
         names = sorted({output.experiment for output in busy.values()})
         done = "nothing is submitted" if not left.pipeline.jobs else f"{len(left.pipeline.jobs)} are submitted"
-        desk.say(
+        context.say(
             f"{gone} of {len(pipeline.jobs)} jobs wait or run already, in {', '.join(names)}: {done}. "
             f"Look: ns status {names[0]}  Stop: ns cancel {names[0]}"
         )
@@ -119,14 +119,14 @@ def unmet(
 ) -> list[str]:
     """What `submit` would say of experiments that jobs run after and that cannot be waited for. Raises RemoteError."""
     root = job_root(cluster, environ)
-    desk = _SubmissionContext(
+    context = _SubmissionContext(
         cluster, environ, options, lambda text: None, shell_of(cluster, environ), ExperimentRecords(environ), root
     )
     executor = make_executor(_seen(cluster, root, environ))
     unmet_names = []
     for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
         try:
-            _alive_or_missing(name, desk, executor)
+            _alive_or_missing(name, context, executor)
         except (ConfigError, UnknownNameError) as error:
             unmet_names.append(str(error))
     return unmet_names
@@ -159,16 +159,16 @@ def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Si
     )
 
 
-def _code(desk: _SubmissionContext) -> tuple[Package, Sequence[str]]:
+def _code(context: _SubmissionContext) -> tuple[Package, Sequence[str]]:
     """The package, and the files in it as far as they are known."""
-    options, cluster = desk.options, desk.cluster
+    options, cluster = context.options, context.cluster
     if options.reuse_code_exp is not None and not in_place(cluster):
-        other = desk.records.find(options.reuse_code_exp)
-        if _machine(other.cluster) != _machine(cluster) or not desk.shell.exists([other.package.path])[0]:
+        other = context.records.find(options.reuse_code_exp)
+        if _machine(other.cluster) != _machine(cluster) or not context.shell.exists([other.package.path])[0]:
             raise ConfigError(f"The code package of '{other.id}' is not on cluster '{cluster.name}'.")
         return structs.replace(other.package, copied=0), ()
     packaging = structs.replace(options.packaging, dry_run=options.dry_run)
-    made, content = package(cluster, desk.shell, desk.root, desk.environ, packaging, desk.say)
+    made, content = package(cluster, context.shell, context.root, context.environ, packaging, context.say)
     return made, list(content.files())
 
 
@@ -186,40 +186,40 @@ def _machine(cluster: ClusterConfig) -> tuple[str, str]:
     return cluster.executor, cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
 
 
-def _outside(pipeline: Pipeline, desk: _SubmissionContext, executor: Executor) -> dict[str, tuple[str, ...]]:
+def _outside(pipeline: Pipeline, context: _SubmissionContext, executor: Executor) -> dict[str, tuple[str, ...]]:
     """Experiment → handles of its jobs that have not ended yet. Raises UnknownNameError, ConfigError."""
     names = dict.fromkeys(name for job in pipeline.jobs for name in job.run_after)
-    return {name: _alive_or_missing(name, desk, executor) for name in names}
+    return {name: _alive_or_missing(name, context, executor) for name in names}
 
 
-def _alive_or_missing(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
+def _alive_or_missing(name: str, context: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
     try:
-        return _alive(name, desk, executor)
+        return _alive(name, context, executor)
     except UnknownNameError:
-        if not desk.options.allow_missing_dependency:
+        if not context.options.allow_missing_dependency:
             raise
-        desk.say(f"there is no experiment '{name}': nothing waits for it")
+        context.say(f"there is no experiment '{name}': nothing waits for it")
         return ()
 
 
-def _alive(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
+def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
     """Of all experiments of that name, else of the one that `name` is an id of, else of a bare handle."""
-    meant = _meant(name, desk)
+    meant = _meant(name, context)
     experiments = [experiment for experiment in meant if experiment.handles]
     if not experiments:
         if _is_handle(name, executor):
             return (name,)
-        known_names = [] if meant else desk.records.names()
+        known_names = [] if meant else context.records.names()
         why = "None of its jobs was submitted. " if meant else ""
         raise UnknownNameError(
             "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency goes without."
         )
     elsewhere = [
-        experiment for experiment in experiments if _machine(experiment.cluster) != _machine(desk.cluster)
+        experiment for experiment in experiments if _machine(experiment.cluster) != _machine(context.cluster)
     ]
     if len(elsewhere) == len(experiments):
         raise ConfigError(
-            f"'{name}' was submitted to cluster '{elsewhere[0].cluster.name}': jobs of '{desk.cluster.name}' "
+            f"'{name}' was submitted to cluster '{elsewhere[0].cluster.name}': jobs of '{context.cluster.name}' "
             "cannot wait for it.",
             hint=f"ns status {name} tells when it has ended.",
         )
@@ -231,22 +231,22 @@ def _alive(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str
         if job.handle
     }
     states = executor.state(list(jobs))
-    if desk.cluster.dependency_type in ("afterok", "aftercorr"):
+    if context.cluster.dependency_type in ("afterok", "aftercorr"):
         newest = next(experiment for experiment in experiments if experiment not in elsewhere)
         for job in newest.jobs:
             if states.get(job.handle, "").partition(" (")[0] in ("failed", "cancelled", "timeout"):
                 raise ConfigError(
                     f"Job '{job.name}' of '{name}' has ended as {states[job.handle]}: what runs after it "
-                    f"(dependency_type {desk.cluster.dependency_type}) would never start."
+                    f"(dependency_type {context.cluster.dependency_type}) would never start."
                 )
     return tuple(handle for handle, state in states.items() if not has_ended(state))
 
 
-def _meant(name: str, desk: _SubmissionContext) -> list[Experiment]:
+def _meant(name: str, context: _SubmissionContext) -> list[Experiment]:
     """Experiments of exactly that name, or the one of that id; a beginning of a name is not enough to wait for."""
     if "/" not in name:
-        return desk.records.all_of(name)
-    return [experiment for experiment in desk.records.all_of(name.partition("/")[0]) if experiment.id == name]
+        return context.records.all_of(name)
+    return [experiment for experiment in context.records.all_of(name.partition("/")[0]) if experiment.id == name]
 
 
 def _is_handle(name: str, executor: Executor) -> bool:

@@ -26,7 +26,7 @@ SHORTEST_SECRET = 8
 Problems = Iterator[str]
 
 
-class _Where(Struct, frozen=True):
+class _ClusterFacts(Struct, frozen=True):
     """What is known of the place while a pipeline is looked through."""
 
     cluster: ClusterConfig
@@ -70,7 +70,7 @@ def problems(
         except ConfigError as error:
             problem_list.append(str(error))
     check_paths = twin("DISABLE_MOUNT_CHECK", environ).lower() in ("", "0", "false", "no")
-    where = _Where(cluster, environ, variables, check_paths)
+    where = _ClusterFacts(cluster, environ, variables, check_paths)
     problem_list += _names(pipeline)
     problem_list += _dependencies(pipeline)
     for job in pipeline.jobs:
@@ -136,7 +136,7 @@ def _circle(needs: Mapping[str, set[str]]) -> list[str]:
     return [name for name in waiting if name in needed]
 
 
-def _job(job: Job, pipeline: Pipeline, where: _Where) -> Problems:
+def _job(job: Job, pipeline: Pipeline, where: _ClusterFacts) -> Problems:
     if not job.groups:
         yield f"Job '{job.name}' has no groups of commands."
         return
@@ -241,7 +241,7 @@ def _refs_of(command: Command) -> list[Ref]:
     return [word for word in words if isinstance(word, Ref)]
 
 
-def _script(what: str, command: Command, where: _Where) -> Problems:
+def _script(what: str, command: Command, where: _ClusterFacts) -> Problems:
     script = command.script
     if not script.argv or script.argv[0] == "":
         yield f"{what} has nothing to run."
@@ -272,7 +272,7 @@ def _text(word: str | Ref) -> str:
     return word if isinstance(word, str) else word.before + word.after
 
 
-def _leaks(texts: list[str], secrets: Iterable[str], where: _Where) -> list[str]:
+def _leaks(texts: list[str], secrets: Iterable[str], where: _ClusterFacts) -> list[str]:
     """Names of secrets whose values stand in `texts`."""
     values = {name: where.environ.get(name, "") for name in secrets}
     values |= {name: value for name, value in where.variables.secrets.items() if looks_secret(name)}
@@ -280,7 +280,7 @@ def _leaks(texts: list[str], secrets: Iterable[str], where: _Where) -> list[str]
     return [name for name, value in long.items() if any(value in text for text in texts)]
 
 
-def _place(what: str, command: Command, where: _Where) -> Problems:
+def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
     try:
         image = image_of(where.cluster, command.container)
         mounts = parse_mounts(_mounts(command, where.cluster))
@@ -311,7 +311,7 @@ def _path(what: str, path: str, mounts: Sequence[Mount]) -> Problems:
         yield f"{what}: {path} lies below no mount, so the container cannot see it ({there})."
 
 
-def _outputs(job: Job, where: _Where) -> Problems:
+def _outputs(job: Job, where: _ClusterFacts) -> Problems:
     """Of the clients, one at least must reach each path."""
     clients = [command for command in job.commands() if command.role == "client"]
     try:
@@ -327,7 +327,7 @@ def _outputs(job: Job, where: _Where) -> Problems:
             yield from mount_problems[0]
 
 
-def _hf_home(pipeline: Pipeline, where: _Where) -> Problems:
+def _hf_home(pipeline: Pipeline, where: _ClusterFacts) -> Problems:
     """Containers forget what they download, unless its folder is mounted."""
     cluster = where.cluster
     try:

@@ -53,7 +53,7 @@ class Template:
         self.source = source
         self._parts: list[str] = []
         self._slots: list[tuple[int, str]] = []
-        _Parser(source, place).parse(self._parts, self._slots)
+        _TemplateParser(source, place).parse(self._parts, self._slots)
         self.fields = tuple(dict.fromkeys(name for _, name in self._slots))
 
     def fill(self, row: Mapping[str, Any]) -> str:
@@ -82,7 +82,7 @@ class Template:
         return bound
 
 
-class _Parser:
+class _TemplateParser:
     def __init__(self, source: str, place: TextPosition) -> None:
         self.source, self.place = source, place
 

@@ -179,13 +179,13 @@ def check_kinds(units: Sequence[Unit]) -> None:
 
 def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> dict[str, Any]:
     """`benchmark.json` of each benchmark that has units: path → content."""
-    recipe = RunBuilder(os.environ)
+    builder = RunBuilder(os.environ)
     files = {}
     for run in runs:
         unit = next((unit for unit in units if unit.name == run.name), None)
         if unit is None:
             continue
-        prompt = recipe.prompt(unit.config)
+        prompt = builder.prompt(unit.config)
         files[str(unit.merged.parent / BENCHMARK_FILE)] = {
             "benchmark": run.benchmark.name,
             "group_score": run.group is not None and run.group.score is not None,
@@ -207,13 +207,13 @@ def describe_judges(
     runs: Sequence[BenchmarkRun], answers: Sequence[Unit], judges: Sequence[Unit]
 ) -> dict[str, Any]:
     """`benchmark.json` beside what the judges write: as that of the answers, and who judged them."""
-    recipe = RunBuilder(os.environ)
+    builder = RunBuilder(os.environ)
     files = {}
     for run in runs:
         unit = next((unit for unit in judges if unit.name == f"{UNIT}{run.name}"), None)
         if unit is None:
             continue
-        prompt = recipe.prompt(unit.config)
+        prompt = builder.prompt(unit.config)
         (content,) = describe_benchmarks([run], answers).values()
         content["judge"] = {
             "model": unit.config.server.model,

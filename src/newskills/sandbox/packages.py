@@ -23,7 +23,7 @@ _ASK = (
 _SOURCE = str(Path(__file__).parents[2])
 
 
-class _Answer(Struct, frozen=True):
+class _ImportAnswer(Struct, frozen=True):
     places: tuple[str, ...]
     path: tuple[str, ...]
     missing: tuple[str, ...]
@@ -71,7 +71,7 @@ async def examine(config: SandboxConfig) -> Interpreter:
     )
 
 
-async def _ask(python: str, config: SandboxConfig) -> _Answer:
+async def _ask(python: str, config: SandboxConfig) -> _ImportAnswer:
     job = msgspec.json.encode({"preload": config.preload, "packages": config.packages}).decode()
     try:
         process = await asyncio.create_subprocess_exec(
@@ -81,7 +81,7 @@ async def _ask(python: str, config: SandboxConfig) -> _Answer:
             stderr=asyncio.subprocess.PIPE,
         )
         output, errors = await process.communicate()
-        return msgspec.json.decode(output, type=_Answer)
+        return msgspec.json.decode(output, type=_ImportAnswer)
     except OSError as error:
         raise SandboxError(f"{python} does not start: {error.strerror}.") from error
     except msgspec.DecodeError as error:

@@ -18,7 +18,7 @@ ORPHAN_SECONDS = 5.0
 """How long work goes on after everyone who waited for it left: a broken connection comes back within this."""
 
 
-class _Piece(Generic[T]):
+class _SharedCall(Generic[T]):
     def __init__(self, task: asyncio.Task[T], content: int) -> None:
         self.task, self.content = task, content
         self.waiting = 0
@@ -30,8 +30,8 @@ class SharedCalls(Generic[T]):
 
     def __init__(self, size_of: Callable[[T], int]) -> None:
         self._size_of = size_of
-        self._pieces: dict[str, _Piece[T]] = {}
-        self._orphans: dict[str, _Piece[T]] = {}
+        self._pieces: dict[str, _SharedCall[T]] = {}
+        self._orphans: dict[str, _SharedCall[T]] = {}
         self._finished: deque[tuple[float, str, int]] = deque()
         self._bytes = 0
 
@@ -67,9 +67,9 @@ class SharedCalls(Generic[T]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, key: str, content: bytes, work: Callable[[], Coroutine[Any, Any, T]]) -> _Piece[T]:
+    def _begin(self, key: str, content: bytes, work: Callable[[], Coroutine[Any, Any, T]]) -> _SharedCall[T]:
         task = asyncio.get_running_loop().create_task(work())
-        piece = self._pieces[key] = _Piece(task, hash(content))
+        piece = self._pieces[key] = _SharedCall(task, hash(content))
         task.add_done_callback(lambda done: self._end(key, done))
         return piece
 

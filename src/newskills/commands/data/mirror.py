@@ -17,7 +17,7 @@ from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.downloads.mirror_build import Mirrored, build_mirror, check_mirror
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
-from newskills.pipelines.data.downloads import Bar, DownloadProgress
+from newskills.pipelines.data.downloads import DownloadProgress, ProgressBar
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
 
@@ -62,7 +62,7 @@ def _build(options: Options) -> int:
     if options.dry_run:
         show_dry_run([("fetches", benchmark.name, benchmark.title) for benchmark in benchmarks])
         return 0
-    progress = _Progress(len(benchmarks))
+    progress = _MirrorProgress(len(benchmarks))
     for mirrored in named.values():
         if not mirrored.sources:
             progress.line(f"note: {mirrored.name} {_NOTHING[mirrored.generate_rows is not None]}", sys.stderr)
@@ -82,7 +82,7 @@ def _build(options: Options) -> int:
 _NOTHING = {True: "is generated: it needs no mirror", False: "comes with its data: it needs no mirror"}
 
 
-class _Progress(DownloadProgress):
+class _MirrorProgress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: Mirrored | NewskillsError) -> None:
         self.count_one()
         if isinstance(result, NewskillsError):
@@ -101,7 +101,7 @@ def _check(options: Options) -> int:
     if not place:
         raise ConfigError("Which folder?", hint="ns mirror check /data/mirror, or set NEWSKILLS_MIRROR.")
     folder = Path(place).expanduser()
-    bar = Bar()
+    bar = ProgressBar()
     check = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / total if total else 0.0, path))
     for problem in check.problems:
         bar.line(f"error: {problem}", sys.stderr)

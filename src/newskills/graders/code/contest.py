@@ -15,7 +15,7 @@ from newskills.base.errors import DataError
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged
-from newskills.graders.code.programs import CHAINS, ProgramRun, ProgramTask, batches, run_job
+from newskills.graders.code.programs import CHAINS, ProgramRun, ProgramTask, batches, run_task
 from newskills.graders.code.stdio import same_text
 
 _MANAGER, _TESTLIB = "manager.", "testlib.h"
@@ -143,7 +143,7 @@ class ContestGrader(CodeGrader):
             raise ValueError("a subtask has no tests")
         left = [(test, case) for test, case in subtask.tests.items() if test not in points]
         for part in batches([case.input for _, case in left]):
-            ran = await run_job(self._job(code, part, subtask), sandbox)
+            ran = await run_task(self._program_task(code, part, subtask), sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
             cases = [case for _, case in left[: len(part)]]
@@ -154,7 +154,7 @@ class ContestGrader(CodeGrader):
             left = left[len(part) :]
         return {test: points.get(test, 0.0) for test in subtask.tests}
 
-    def _job(self, code: str, inputs: list[str], subtask: Subtask) -> ProgramTask:
+    def _program_task(self, code: str, inputs: list[str], subtask: Subtask) -> ProgramTask:
         chain = CHAINS[self.config.language]
         files = dict(subtask.grader_files)
         if any(path.startswith("/") or ".." in path.split("/") for path in files):
@@ -190,7 +190,7 @@ async def judge_runs(
     check = ProgramTask(
         files=files, build=(_CHECKER,), run=("bash", "check.sh"), inputs=inputs, cpu=30.0, stop=False
     )
-    ran = await run_job(check, sandbox)
+    ran = await run_task(check, sandbox)
     if ran.missing or ran.build is not None:
         why = ran.missing or (ran.build and ran.build.err.strip().partition("\n")[0][:300])
         return unjudged(f"the checker cannot be built: {why}", "data")

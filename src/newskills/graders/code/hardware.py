@@ -12,7 +12,7 @@ from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, extract_marked, not_built, unjudged
 from newskills.graders.code.extract import ExtractedCode, extract_code
-from newskills.graders.code.programs import ProgramTask, run_job
+from newskills.graders.code.programs import ProgramTask, run_task
 
 _MISMATCHES = re.compile(r"^Mismatches: (\d{1,9}) in (\d{1,9}) samples", re.MULTILINE)
 _TOO_OLD = re.compile(r"^(?:ref|test)\.sv:\d+: (?:sorry|error)", re.MULTILINE)
@@ -50,10 +50,10 @@ class VerilogGrader(CodeGrader):
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         files = {"test.sv": str(record["test"]), "ref.sv": str(record["reference"]), "top.sv": code}
-        job = ProgramTask(
+        program_task = ProgramTask(
             files=files, build=(_BUILD,), run=("vvp", "-n", "program"), inputs=[""], cpu=self.config.timeout
         )
-        ran = await run_job(job, sandbox)
+        ran = await run_task(program_task, sandbox)
         if ran.build is not None and _TOO_OLD.search(ran.build.err):
             return unjudged("this Icarus Verilog is too old for the task's own modules: version 12 knows them")
         if (finding := not_built(ran)) is not None:
@@ -94,7 +94,7 @@ class ComputeEvalGrader(CodeGrader):
         files = {str(file["path"]): str(file["content"]) for file in sources} | {"solution.cu": code}
         if any(path.startswith("/") or ".." in path.split("/") for path in files):
             raise ValueError("a file of the task lies outside of its folder")
-        job = ProgramTask(
+        program_task = ProgramTask(
             files=files,
             build=(("nvcc", "--version"), ("sh", "-c", str(record["build_command"]))),
             run=("sh", "-c", str(record.get("test_command") or "./test.out")),
@@ -102,7 +102,7 @@ class ComputeEvalGrader(CodeGrader):
             cpu=self.config.timeout,
             build_cpu=300.0,
         )
-        ran = await run_job(job, sandbox)
+        ran = await run_task(program_task, sandbox)
         if (finding := not_built(ran)) is not None:
             return finding
         run = ran.runs[0]

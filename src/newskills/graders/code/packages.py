@@ -18,7 +18,7 @@ from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, not_built, unjudged
 from newskills.graders.code.contest import ContestCase, Subtask, judge_runs
-from newskills.graders.code.programs import CHAINS, ProgramTask, batches, run_job
+from newskills.graders.code.programs import CHAINS, ProgramTask, batches, run_task
 from newskills.graders.code.stdio import LiveCodeBenchConfig, LiveCodeBenchGrader
 
 _MOST = 1 << 30
@@ -79,14 +79,14 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
         chain, left = CHAINS["cpp"], list(problem.tests.values())
         done, total = 0, len(left)
         for part in batches([case.input for case in left]):
-            job = ProgramTask(
+            program_task = ProgramTask(
                 files={chain.file: code},
                 build=chain.build,
                 run=chain.run,
                 inputs=part,
                 cpu=problem.time_limit or self.config.timeout,
             )
-            ran = await run_job(job, sandbox)
+            ran = await run_task(program_task, sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
             new_points = await judge_runs(problem, list(zip(ran.runs, left[done:], strict=False)), sandbox)

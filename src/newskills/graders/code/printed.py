@@ -12,7 +12,7 @@ from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, not_built
 from newskills.graders.code.extract import ExtractedCode
-from newskills.graders.code.programs import ProgramRun, batches, job, run_job
+from newskills.graders.code.programs import ProgramRun, batches, make_task, run_task
 
 
 class PrintedCase(Struct, frozen=True):
@@ -62,8 +62,8 @@ class CodeExecGrader(CodeGrader):
             raise ValueError("at least one test case is expected")
         runs: list[ProgramRun] = []
         for part in batches([case.input for case in cases]):
-            task = job(self.language(record), code, part, self.config.timeout)
-            ran = await run_job(msgspec.structs.replace(task, stop=False), sandbox)
+            task = make_task(self.language(record), code, part, self.config.timeout)
+            ran = await run_task(msgspec.structs.replace(task, stop=False), sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
             runs += ran.runs

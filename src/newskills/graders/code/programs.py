@@ -123,7 +123,7 @@ class ProgramTask(Struct, frozen=True, kw_only=True):
     stop: bool = True
 
 
-def job(language: str, program: str, inputs: list[str], cpu: float) -> ProgramTask:
+def make_task(language: str, program: str, inputs: list[str], cpu: float) -> ProgramTask:
     """A program in one file. Raises KeyError for a language that is not in `CHAINS`."""
     chain = CHAINS[language]
     build = chain.build
@@ -132,17 +132,17 @@ def job(language: str, program: str, inputs: list[str], cpu: float) -> ProgramTa
     return ProgramTask(files={chain.file: program}, build=build, run=chain.run, inputs=inputs, cpu=cpu)
 
 
-async def run_job(job: ProgramTask, sandbox: Sandbox) -> ProgramResult:
+async def run_task(program_task: ProgramTask, sandbox: Sandbox) -> ProgramResult:
     """Raises SandboxError where the sandbox failed or nothing of the job began."""
     mark = secrets.token_hex(16)
-    runs = len(job.inputs)
-    build = 3 * job.build_cpu * len(job.build)
-    task = {"mark": mark, **msgspec.to_builtins(job), "wall": WALL * job.cpu}
+    runs = len(program_task.inputs)
+    build = 3 * program_task.build_cpu * len(program_task.build)
+    task = {"mark": mark, **msgspec.to_builtins(program_task), "wall": WALL * program_task.cpu}
     result = await sandbox.execute(
         Execution(
             code=_source(),
             language="python",
-            timeout=min(3600.0, math.ceil(30 + build + runs * (WALL * job.cpu + 1))),
+            timeout=min(3600.0, math.ceil(30 + build + runs * (WALL * program_task.cpu + 1))),
             std_input=msgspec.json.encode(task).decode(),
             max_output_characters=_LONGEST,
         )

@@ -21,7 +21,7 @@ from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, not_built
 from newskills.graders.code.cpp_calls import calling
 from newskills.graders.code.inside.driver import PYTHON
-from newskills.graders.code.programs import CHAINS, OUTPUT, ProgramRun, ProgramTask, batches, run_job
+from newskills.graders.code.programs import CHAINS, OUTPUT, ProgramRun, ProgramTask, batches, run_task
 
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
@@ -99,7 +99,7 @@ class LiveCodeBenchGrader(CodeGrader):
             raise ValueError("as many outputs as inputs are expected, and at least one")
         done, total = 0, len(tests.inputs)
         for part in batches(tests.inputs):
-            ran = await run_job(self._job(code, part, tests, record), sandbox)
+            ran = await run_task(self._program_task(code, part, tests, record), sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
             for number, run in enumerate(ran.runs, done):
@@ -125,7 +125,7 @@ class LiveCodeBenchGrader(CodeGrader):
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror}") from error
 
-    def _job(self, code: str, inputs: Sequence[str], tests: Cases, record: Row) -> ProgramTask:
+    def _program_task(self, code: str, inputs: Sequence[str], tests: Cases, record: Row) -> ProgramTask:
         if self.config.language == "cpp":
             chain = CHAINS["cpp"]
             called = (

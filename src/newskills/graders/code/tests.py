@@ -14,7 +14,7 @@ from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged
 from newskills.graders.code.evalplus import program_of
 from newskills.graders.code.harness import Time, run_program
-from newskills.graders.code.programs import CHAINS, ProgramRun, job, run_job
+from newskills.graders.code.programs import CHAINS, ProgramRun, make_task
 from newskills.graders.code.units import UnitTask, count_tests, imported, run_unit
 
 _WALL = 6
@@ -90,7 +90,9 @@ class CodeTestsGrader(CodeGrader):
         if language not in CHAINS:
             return unjudged(f"nothing is known of how to run {language}; known: {', '.join(sorted(CHAINS))}")
         mark = secrets.token_hex(8)
-        ran = await run_job(job(language, assembled(code, record, mark), [""], self.config.timeout), sandbox)
+        ran = await run_task(
+            make_task(language, assembled(code, record, mark), [""], self.config.timeout), sandbox
+        )
         if (finding := not_built(ran, f"{record['prompt']}\n{record['test']}")) is not None:
             return finding
         run = ran.runs[0]

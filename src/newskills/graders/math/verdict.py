@@ -17,7 +17,7 @@ from newskills.graders.math.syntax.tables import HEDGES
 from newskills.graders.math.syntax.units import SAME_NAME
 from newskills.graders.math.values import symbolic
 from newskills.graders.math.values.equal import Options
-from newskills.graders.math.values.exact import Plain, close, plain
+from newskills.graders.math.values.exact import PlainNumber, close, plain
 from newskills.graders.math.values.modular import beyond
 from newskills.graders.math.words import is_prose, option, option_letter, same_letters, same_words, words
 
@@ -102,7 +102,7 @@ def _measured(p: str, g: str, options: Options) -> Verdict | None:
     return _compared(scaled[0], scaled[1], options), "value"
 
 
-def _same_plain(a: Plain, b: Plain, options: Options) -> bool:
+def _same_plain(a: PlainNumber, b: PlainNumber, options: Options) -> bool:
     if a.value == b.value:
         return True
     if a.percent != b.percent:

@@ -53,7 +53,7 @@ def protect(tree: Row, environ: Mapping[str, str]) -> None:
 
 def read(config: Row, problems: list[ConfigProblem]) -> DialectVariables:
     """Takes them from resolved sections."""
-    reader = _Reader(problems)
+    reader = _DialectReader(problems)
     old = _section(_section(config, "execution"), KEY)
     common = reader.read(_section(config, KEY), (KEY,), host=True)
     older = {name: reader.read(_section(old, name), ("execution", KEY, name), host=False) for name in SECTIONS}
@@ -125,7 +125,7 @@ def _prefixed(value: EnvValue) -> str:
     return f"{value.kind}:{value.value}"
 
 
-class _Reader:
+class _DialectReader:
     """`bare`: some value had no prefix where the newer dialect wants one."""
 
     def __init__(self, problems: list[ConfigProblem]) -> None:

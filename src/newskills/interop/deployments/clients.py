@@ -13,7 +13,7 @@ import msgspec
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Ref, Script, Word
-from newskills.interop.artifacts import FACTS, Facts
+from newskills.interop.artifacts import FACTS, RunFacts
 from newskills.interop.config import CompiledConfig, EvaluationTask
 from newskills.interop.deployments.environment import CommandEnvironment
 from newskills.interop.deployments.place import client_image, mounts_of
@@ -121,7 +121,7 @@ def facts_of(compiled: CompiledConfig, task: EvaluationTask) -> str:
         "api_key_name": compiled.target.api_key_name,
     }
     config = {"type": task.name, "output_dir": "artifacts", **(task.settings.get("config") or {})}
-    facts = Facts(config=config, target={"api_endpoint": endpoint})
+    facts = RunFacts(config=config, target={"api_endpoint": endpoint})
     return msgspec.json.format(msgspec.json.encode(facts), indent=2).decode() + "\n"
 
 

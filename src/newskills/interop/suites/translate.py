@@ -57,7 +57,7 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-class _Suite:
+class _SuiteTranslator:
     def __init__(self, tree: Row, problems: list[ConfigProblem]) -> None:
         self.tree, self.problems = tree, problems
         self.services = row(tree.get("services"))
@@ -215,7 +215,7 @@ class _Suite:
 
 def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) -> list[ServiceConfig]:
     """A configuration for each model with benchmarks; `problems` grows. `wanted`: names of benchmarks, empty: all."""
-    suite = _Suite(tree, problems)
+    suite = _SuiteTranslator(tree, problems)
     for name in tree:
         if name not in TOP:
             suite.fault((name,), f"the format has no such section{suggest(name, TOP)}")
@@ -232,7 +232,7 @@ def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) ->
     return [_part(suite, name, tasks) for name, tasks in suite.tasks.items()]
 
 
-def _part(suite: _Suite, name: str, tasks: list[Row]) -> ServiceConfig:
+def _part(suite: _SuiteTranslator, name: str, tasks: list[Row]) -> ServiceConfig:
     service = row(suite.services[name])
     key = suite.key(service, ("services", name))
     execution, notes = execution_of(suite.tree, service, suite.fault)

@@ -209,7 +209,7 @@ def _script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
     return "\n".join([*lines, _bash("whole"), _bash("")])
 
 
-class _Import:
+class _RunningImport:
     """One import that runs, and a thread that reads what it says."""
 
     def __init__(self, plan: Squash, process: subprocess.Popen[bytes], say: PrintLine) -> None:
@@ -240,11 +240,11 @@ class _Import:
 
 
 def _run_imports(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, force: bool, say: PrintLine) -> None:
-    running: list[_Import] = []
+    running: list[_RunningImport] = []
     codes: dict[str, int] = {}
     try:
         for plan in work:
-            running.append(_Import(plan, shell.converse(_script(plan, place, force=force)), say))
+            running.append(_RunningImport(plan, shell.converse(_script(plan, place, force=force)), say))
         for each in running:
             codes[each.plan.image] = each.ended()
     finally:
@@ -257,7 +257,7 @@ def _run_imports(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, fo
             raise _failure(each, code, place, shell)
 
 
-def _failure(failed: _Import, code: int, place: SquashPlace, shell: Shell) -> RemoteError:
+def _failure(failed: _RunningImport, code: int, place: SquashPlace, shell: Shell) -> RemoteError:
     reference = parse_image(failed.plan.image)
     command = shlex.join(["srun", *srun_words(place), "enroot", "import", reference.uri])
     tail = "\n".join(f"    | {line}" for line in failed.lines[-LAST_LINES:])

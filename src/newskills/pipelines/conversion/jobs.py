@@ -69,7 +69,7 @@ def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedS
     conversion = replace(
         conversion,
         input_model=_model(conversion.input_model, paths),
-        output_model=paths.seen(options.output_model, "--output_model"),
+        output_model=paths.path_in_job(options.output_model, "--output_model"),
     )
     command = Command(_script(conversion, options, own=own), container=container, name=MAIN)
     logs = None if options.log_dir else f"{os.path.dirname(paths.host(conversion.output_model))}/{LOGS}"
@@ -111,7 +111,7 @@ def _asked(options: ConvertOptions) -> Conversion:
 def _model(name: str, paths: ClusterPaths) -> str:
     """A path as the job sees it; what is no path of this machine is a name on the hub."""
     if os.path.isabs(name) or (paths.cluster.ssh_tunnel is None and os.path.exists(name)):
-        return paths.seen(name, "--input_model")
+        return paths.path_in_job(name, "--input_model")
     return name
 
 

@@ -15,7 +15,7 @@ _PAUSE = 0.1
 _WIDTH = 24
 
 
-class Bar:
+class ProgressBar:
     """A bar on stderr, if that is a terminal; `line` writes above it. Safe for threads."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Bar:
             (stream or sys.stdout).write(f"{text}\n")
 
 
-class DownloadProgress(Bar):
+class DownloadProgress(ProgressBar):
     """How many of `count` benchmarks are done, and the bytes of all downloads; called from their threads."""
 
     def __init__(self, count: int) -> None:

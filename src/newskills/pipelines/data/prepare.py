@@ -85,7 +85,7 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
     benchmarks = [made for _, made in chosen if made is not None]
     if left := [name for name, made in chosen if made is None]:
         notice(f"left out by the options that were given: {', '.join(left)}")
-    progress = _Progress(len(benchmarks) + len(trained))
+    progress = _PrepareProgress(len(benchmarks) + len(trained))
     fetch = replace(fetch, progress=progress)
     if options.dry_run:
         steps = [step for benchmark in benchmarks for step in _steps(benchmark, options, fetch)]
@@ -177,7 +177,7 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     settings = {
         "data_dir": place,
         "mirror": mirror,
-        "extra_benchmark_map": paths.seen(extra, "--extra_benchmark_map") if extra else None,
+        "extra_benchmark_map": paths.path_in_job(extra, "--extra_benchmark_map") if extra else None,
         "offline": options.offline,
         "parallelism": options.parallelism,
         "retries": options.retries,
@@ -209,7 +209,7 @@ def _names(options: PrepareDataOptions) -> list[str]:
 def _data_dir_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
     """`--data_dir` as the job sees it; None: variables of the cluster say it. Raises ConfigError."""
     if options.data_dir:
-        return paths.seen(options.data_dir, "--data_dir")
+        return paths.path_in_job(options.data_dir, "--data_dir")
     variables = job_variables(paths.cluster, os.environ)
     if any(name in variables.plain or name in variables.secrets for name in DATA_VARIABLES):
         return None
@@ -225,13 +225,13 @@ def _mirror_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | Non
     mirror = options.mirror
     if mirror is None and paths.cluster.ssh_tunnel is None and not paths.contained:
         mirror = os.environ.get("NEWSKILLS_MIRROR")
-    return paths.seen(mirror, "--mirror") if mirror else None
+    return paths.path_in_job(mirror, "--mirror") if mirror else None
 
 
 def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> str:
     """Names are checked here; files with benchmarks may be on the cluster only. Raises UnknownNameError."""
     if "/" in name or name.endswith(".py"):
-        return paths.seen(name, "benchmark")
+        return paths.path_in_job(name, "benchmark")
     if name != ALL and not is_published(name):
         expand(name, options.extra_benchmark_map)
     return name
@@ -273,7 +273,7 @@ def _origin(source: Source, fetcher: Fetcher) -> str:
     )
 
 
-class _Progress(DownloadProgress):
+class _PrepareProgress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
         """One line per split, and what is to be said about it."""
         self.count_one()

@@ -150,7 +150,7 @@ def add_evaluation(
     counted = [unit for unit in units if unit.name not in judges] + judging
     last = unique([job for made in jobs.values() for job in made])
     if spec.summarize and not spec.chunk_ids:
-        last = _summaries(parsed, spec, counted, jobs, plan, _Looks(paths, shell))
+        last = _summaries(parsed, spec, counted, jobs, plan, _ExistingFiles(paths, shell))
     shown = {
         "units": f"{len(left)} to do of {len(units)}",
         **({"judged": f"{len(unjudged)} to do of {len(judging)}, by {_models(judging)}"} if judging else {}),
@@ -213,7 +213,7 @@ class CompleteSummary(SummarizeScript):
         return msgspec.structs.replace(script, argv=(*guard, *script.argv))
 
 
-class _Looks:
+class _ExistingFiles:
     """Which files of the results are there."""
 
     def __init__(self, paths: ClusterPaths, shell: Shell) -> None:
@@ -229,7 +229,7 @@ def _summaries(
     units: Sequence[Unit],
     jobs: Mapping[Path, Sequence[JobDict]],
     plan: Plan,
-    looks: _Looks,
+    looks: _ExistingFiles,
 ) -> list[JobDict]:
     """After its units, each benchmark's; after these, the one of all, which is returned.
 

@@ -53,7 +53,7 @@ USUAL = Judge(kind="math_judge")
 """Of benchmarks that are judged beside their grader, because the user wants that."""
 
 
-class _Nothing(Struct, frozen=True):
+class _NoOptions(Struct, frozen=True):
     """No options: only `++` words are taken."""
 
 
@@ -210,7 +210,7 @@ def _overrides(options: JudgeOptions) -> dict[str, Text]:
         words = shlex.split(options.extra_judge_args)
     except ValueError as error:
         raise ConfigError(f"--extra_judge_args: {error}.") from error
-    return parse(_Nothing, words, command="eval --extra_judge_args").overrides
+    return parse(_NoOptions, words, command="eval --extra_judge_args").overrides
 
 
 def _named(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any], overrides: Mapping[str, Text]) -> bool:

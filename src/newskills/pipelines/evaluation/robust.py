@@ -193,7 +193,7 @@ def output_dir(parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = N
     """Where all results go."""
     options = parsed.options
     folder = options.output_dir or str(Path("results") / (options.expname or "robust_eval"))
-    return Path(there.seen(folder, "--output_dir") if there is not None else folder)
+    return Path(there.path_in_job(folder, "--output_dir") if there is not None else folder)
 
 
 def _plain(parsed: Parsed[RobustEvalOptions], expname: str) -> Parsed[EvalOptions]:

@@ -37,7 +37,7 @@ def specification_of(
     choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
     data_dir = options.data_dir
     if there is not None and data_dir:
-        data_dir = there.host(there.seen(data_dir, "--data_dir"))
+        data_dir = there.host(there.path_in_job(data_dir, "--data_dir"))
     benchmarks = options.benchmarks
     if there is not None:
         benchmarks = there.packaged.read_here(benchmarks, "--benchmarks")
@@ -51,7 +51,7 @@ def specification_of(
     )
     folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
     if there is not None:
-        folder = Path(there.seen(str(folder), "--output_dir"))
+        folder = Path(there.path_in_job(str(folder), "--output_dir"))
     logs = Path(options.log_dir or folder / "eval-logs")
     judges = judge_plans(options, runs, logs, elsewhere=there is not None)
     spec = EvaluationSpec(

@@ -55,11 +55,11 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
     )
     folder = _output_dir(parsed)
     if there is not None:
-        folder = Path(there.seen(str(folder), "--output_dir"))
+        folder = Path(there.path_in_job(str(folder), "--output_dir"))
     if options.input_dir:
         if options.input_file:
             raise ConfigError("Give --input_file or --input_dir, not both.")
-        source = there.seen(options.input_dir, "--input_dir") if there is not None else options.input_dir
+        source = there.path_in_job(options.input_dir, "--input_dir") if there is not None else options.input_dir
         planned = folder_units(Path(source), output_dir=folder, pieces=pieces, layers=layers)
     else:
         planned = file_units(_input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
@@ -158,7 +158,7 @@ def from_benchmark(parsed: Parsed[GenerateOptions]) -> bool:
 def _input(parsed: Parsed[GenerateOptions], there: ClusterPaths | None) -> Path:
     input_file = parsed.options.input_file or parsed.overrides.get("input_file")
     if input_file:
-        return Path(input_file if there is None else there.seen(str(input_file), "--input_file"))
+        return Path(input_file if there is None else there.path_in_job(str(input_file), "--input_file"))
     if name := parsed.overrides.get("dataset"):
         return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
     raise ConfigError(

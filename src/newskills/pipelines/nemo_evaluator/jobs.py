@@ -116,7 +116,7 @@ def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> Pre
     main, judge = _endpoint(options, ""), _endpoint(options, "judge_")
     compiled = _compiled(options, main, parsed.overrides)
     paths = paths_of(cluster, options.main_container or OWN_CONTAINER, options)
-    folder = paths.seen(options.output_dir, "--output_dir")
+    folder = paths.path_in_job(options.output_dir, "--output_dir")
     plan = Plan()
     for task in compiled.tasks:
         _add(plan, task, options, (main, judge), f"{folder}/{task.folder}", paths)

@@ -82,7 +82,7 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
     contained: bool
     packaged: PackagedCode
 
-    def seen(self, path: str, option: str) -> str:
+    def path_in_job(self, path: str, option: str) -> str:
         """`path` of the user's as clients see it: absolute. Raises ConfigError."""
         if is_code(path):
             return self._packaged(path, option)

@@ -198,7 +198,7 @@ def _code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalCheck:
 
 def _performance(ready: PreparedSubmission, paths: ClusterPaths) -> list[RehearsalCheck]:
     with tempfile.TemporaryDirectory(prefix="newskills-rehearsal-") as folder:
-        stage = _Stage(paths, Path(folder), ready.shipments)
+        stage = _LocalPlan(paths, Path(folder), ready.shipments)
         pipeline = ready.submission.pipeline
         plan = Pipeline(name=pipeline.name, jobs=tuple(stage.job(job) for job in pipeline.jobs))
         environ = {**ready.submission.environ, "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
@@ -216,7 +216,7 @@ def _performance(ready: PreparedSubmission, paths: ClusterPaths) -> list[Rehears
         return [*stage.notes, *_outcomes(experiment)]
 
 
-class _Stage:
+class _LocalPlan:
     """Where a plan becomes one for this machine. `notes` says what is left out."""
 
     def __init__(self, paths: ClusterPaths, folder: Path, shipments: Mapping[str, Shipment]) -> None:

@@ -80,12 +80,12 @@ def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> PreparedS
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     folders, removed = folders_of(options)
-    folders_there = [paths.seen(folder, "--checkpoints") for folder in folders]
-    target = paths.seen(options.output_model, "--output_model")
+    folders_there = [paths.path_in_job(folder, "--checkpoints") for folder in folders]
+    target = paths.path_in_job(options.output_model, "--output_model")
     script = AverageScript(
         folders_there,
         target,
-        [paths.seen(folder, "--remove") for folder in removed],
+        [paths.path_in_job(folder, "--remove") for folder in removed],
         installation_command=options.installation_command,
     )
     plan = Plan()

@@ -120,7 +120,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
     def output_dir(self) -> str:
         """As the jobs see it. Raises ConfigError where there is no place for it."""
         if self.options.output_dir is not None:
-            return self.paths.seen(self.options.output_dir, "--output_dir").rstrip("/")
+            return self.paths.path_in_job(self.options.output_dir, "--output_dir").rstrip("/")
         for place in (
             os.path.abspath("results"),
             f"{self.cluster.job_dir}/results" if self.cluster.job_dir else "",
@@ -180,9 +180,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         return wanted
 
     def data(self, path: str | None, option: str) -> str | None:
-        return None if path is None else self.paths.seen(path, option)
+        return None if path is None else self.paths.path_in_job(path, option)
 
-    def found(self, data_path: str, forms: tuple[str, ...], data_format: str | None) -> DataFileFacts | None:
+    def data_facts(self, data_path: str, forms: tuple[str, ...], data_format: str | None) -> DataFileFacts | None:
         """What is known of a file of data here; None: the job will see. Raises DataError, ConfigError."""
         if data_format is not None and data_format not in forms:
             raise ConfigError(f"--data_format={data_format}: it is {' or '.join(forms)}.")

@@ -43,12 +43,12 @@ def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> Prepar
         options = replace(options, dry_run=True)
     megatron_lm.check_entrypoint(options.entrypoint)
     name = options.expname or NAME
-    ground = TrainingPlacement(
+    placement = TrainingPlacement(
         options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
     )
-    trained = ground.run(ground.paths.seen(options.megatron_model, "--megatron_model"))
-    data = ground.paths.seen(options.per_split_data_path, "--per_split_data_path")
-    training = megatron_lm.MegatronLm(run=trained, tokenizer=ground.model(options.tokenizer_model), data=data)
+    trained = placement.run(placement.paths.path_in_job(options.megatron_model, "--megatron_model"))
+    data = placement.paths.path_in_job(options.per_split_data_path, "--per_split_data_path")
+    training = megatron_lm.MegatronLm(run=trained, tokenizer=placement.model(options.tokenizer_model), data=data)
     root = options.megatron_path or os.environ.get(VARIABLE) or megatron_lm.ROOT
     extra = megatron_lm.extra_arguments(options.arguments, parsed.overrides)
     words: list[Word] = [PYTHON, *torchrun(MAIN, trained.nodes, trained.gpus)]
@@ -61,8 +61,8 @@ def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> Prepar
         port=0,
         installation_command=options.installation_command,
     )
-    command = Command(script, container=ground.container(CONTAINER), name=MAIN)
-    group = ground.group(command, ground.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
+    command = Command(script, container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
     plan = Plan()
     outputs = [trained.output_dir, trained.model, data]
     plan.add(NAME, [group], outputs=tuple(outputs), makes=(trained.output_dir,), copies=options.dependent_jobs)

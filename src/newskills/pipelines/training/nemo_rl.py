@@ -95,29 +95,29 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
         options = replace(options, dry_run=True)
     judged = isinstance(options, GrpoOptions)
     name = options.expname or ("grpo" if judged else "sft")
-    ground = TrainingPlacement(
+    placement = TrainingPlacement(
         options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
     )
-    model = ground.model(options.model)
-    backend = backend_of(options, model, ground.paths)
-    trained = ground.run(model)
-    harvest = _harvest(options, trained, backend, ground)
+    model = placement.model(options.model)
+    backend = backend_of(options, model, placement.paths)
+    trained = placement.run(model)
+    harvest = _harvest(options, trained, backend, placement)
     plan = Plan()
     needs: list[JobDict] = []
     shown: dict[str, object] = {"writes": trained.output_dir, "model": harvest.target, "backend": backend}
     if not options.run_conversion_only:
-        training = _training(parsed, trained, backend, ground)
+        training = _training(parsed, trained, backend, placement)
         shown |= {"program": training.program, "training data": training.training_data, "form": training.form}
-        needs.append(_add_training(plan, training, parsed, ground))
+        needs.append(_add_training(plan, training, parsed, placement))
         shown["tokens of a sequence"] = training.length
         if training.graded:
             shown["reward"] = "the math grader"
-    _add_harvest(plan, harvest, needs, ground)
+    _add_harvest(plan, harvest, needs, placement)
     return prepared(name, plan, cluster, options, shown)
 
 
 def _harvest(
-    options: NemoRlOptions, trained: TrainerRun, backend: nemo_rl.Backend, ground: TrainingPlacement
+    options: NemoRlOptions, trained: TrainerRun, backend: nemo_rl.Backend, placement: TrainingPlacement
 ) -> Harvest:
     average = steps_of(options.average_steps, "--average_steps")
     if len(average) == 1:
@@ -130,8 +130,8 @@ def _harvest(
     step = options.conversion_step
     if step != "last" and not (step.isascii() and step.isdigit()):
         raise ConfigError(f"--conversion_step={step}: last or the number of a step.")
-    target = ground.data(options.final_hf_path, "--final_hf_path") or f"{trained.output_dir}/{FINAL}"
-    if average and ground.paths.here(target) is not None:
+    target = placement.data(options.final_hf_path, "--final_hf_path") or f"{trained.output_dir}/{FINAL}"
+    if average and placement.paths.here(target) is not None:
         raise ConfigError(
             f"{target} is there already, so the mean has no place.",
             hint="Give another --final_hf_path, or remove it.",
@@ -149,25 +149,25 @@ def _harvest(
 
 
 def _training(
-    parsed: Parsed[Any], trained: TrainerRun, backend: nemo_rl.Backend, ground: TrainingPlacement
+    parsed: Parsed[Any], trained: TrainerRun, backend: nemo_rl.Backend, placement: TrainingPlacement
 ) -> nemo_rl.NemoRl:
     options: NemoRlOptions = parsed.options
-    data = ground.data(options.training_data, "--training_data")
+    data = placement.data(options.training_data, "--training_data")
     if data is None:
         raise ConfigError("What to learn from? Give --training_data (JSONL).")
     forms = GRPO if isinstance(options, GrpoOptions) else SFT
-    data_file = ground.found(data, forms, options.data_format)
+    data_file = placement.data_facts(data, forms, options.data_format)
     form = options.data_format or (data_file.form if data_file is not None else forms[-1])
     if data_file is not None and data_file.both and form == "messages":
         notice("the rows have both messages and input, output: messages count, with the tokenizer's template")
-    validation = ground.data(options.validation_data, "--validation_data")
+    validation = placement.data(options.validation_data, "--validation_data")
     if validation is not None:
-        ground.found(validation, (form,), form)
+        placement.data_facts(validation, (form,), form)
     algorithm: nemo_rl.Algorithm = "sft" if forms is SFT else "gym" if form == "gym" else "grpo"
     length = number(parsed.overrides, "policy.max_total_sequence_length")
     return nemo_rl.NemoRl(
         run=trained,
-        length=length or ground.length(options.max_length, trained.model, nemo_rl.LENGTH),
+        length=length or placement.length(options.max_length, trained.model, nemo_rl.LENGTH),
         steps=_steps(parsed, data_file) if algorithm == "sft" else None,
         rate=_rate(parsed, backend),
         algorithm=algorithm,
@@ -177,7 +177,7 @@ def _training(
         form=form,
         tools=data_file is not None and data_file.tools and form == "messages",
         root=options.nemo_rl_path,
-        parent=ground.data(options.config, "--config"),
+        parent=placement.data(options.config, "--config"),
     )
 
 
@@ -207,7 +207,9 @@ def _rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
         raise ConfigError(f"++{key}={value} is no number.") from error
 
 
-def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], ground: TrainingPlacement) -> JobDict:
+def _add_training(
+    plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], placement: TrainingPlacement
+) -> JobDict:
     options: NemoRlOptions = parsed.options
     trained = training.run
     words: list[Word] = [*training.words(), Ref(MAIN, "folder", after=f"/{YAML}")]
@@ -238,8 +240,8 @@ def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], gro
         port=0,
         installation_command=options.installation_command,
     )
-    command = Command(script, container=ground.container(CONTAINER), name=MAIN)
-    group = ground.group(command, ground.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
+    command = Command(script, container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
     groups = with_others(group, script, services, options)
     outputs = [trained.output_dir, *checked, *([trained.model] if trained.model.startswith("/") else [])]
     name = "sft" if training.algorithm == "sft" else "grpo"
@@ -254,16 +256,16 @@ def _profiled(options: NemoRlOptions) -> dict[str, Word]:
     return {"NRL_NSYS_PROFILE_STEP_RANGE": steps, "NRL_NSYS_WORKER_PATTERNS": nemo_rl.PROFILED}
 
 
-def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], ground: TrainingPlacement) -> None:
-    logs = ground.logs(harvest.run.output_dir)
+def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], placement: TrainingPlacement) -> None:
+    logs = placement.logs(harvest.run.output_dir)
     outputs = (harvest.run.output_dir, harvest.target)
-    command = Command(harvest.script(), container=ground.container(CONTAINER), name=MAIN)
-    group = ground.group(command, logs, gpus=harvest.run.gpus)
+    command = Command(harvest.script(), container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, logs, gpus=harvest.run.gpus)
     converted = plan.add("convert", [group], needs, outputs=outputs, makes=(harvest.target,))
     if not harvest.average:
         return
-    averaging = Command(harvest.averaging(), container=main_container(ground.options), name=MAIN)
-    group = CommandGroup([averaging], hardware=ground.group(averaging, None).hardware, name=MAIN, log_dir=logs)
+    averaging = Command(harvest.averaging(), container=main_container(placement.options), name=MAIN)
+    group = CommandGroup([averaging], hardware=placement.group(averaging, None).hardware, name=MAIN, log_dir=logs)
     plan.add("average", [group], [converted], outputs=outputs, makes=(f"{harvest.target} (average)",))
 
 

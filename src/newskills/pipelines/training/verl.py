@@ -52,34 +52,34 @@ def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedS
     if parsed.explain:
         options = replace(options, dry_run=True)
     name = options.expname or "ppo"
-    ground = TrainingPlacement(
+    placement = TrainingPlacement(
         options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
     )
-    model = ground.model(options.model)
-    backend = backend_of(options, model, ground.paths)
-    trained = ground.run(model)
+    model = placement.model(options.model)
+    backend = backend_of(options, model, placement.paths)
+    trained = placement.run(model)
     plan = Plan()
-    training, script = _training(parsed, trained, backend, ground)
-    job = _add(plan, training, script, options, ground)
+    training, script = _training(parsed, trained, backend, placement)
+    job = _add(plan, training, script, options, placement)
     shown = {"writes": trained.output_dir, "backend": backend, "training data": options.prompt_data}
     if options.convert_last_ckpt_to_hf:
-        target = ground.data(options.final_ckpt_path, "--final_ckpt_path") or f"{trained.output_dir}/{FINAL}"
-        _add_harvest(plan, trained, backend, target, job, ground)
+        target = placement.data(options.final_ckpt_path, "--final_ckpt_path") or f"{trained.output_dir}/{FINAL}"
+        _add_harvest(plan, trained, backend, target, job, placement)
         shown["model"] = target
     shown["reward"] = "the math grader" if training.graded else "verl's own, by data_source"
     return prepared(name, plan, cluster, options, shown)
 
 
 def _training(
-    parsed: Parsed[PpoVerlOptions], trained: TrainerRun, backend: str, ground: TrainingPlacement
+    parsed: Parsed[PpoVerlOptions], trained: TrainerRun, backend: str, placement: TrainingPlacement
 ) -> tuple[verl.Verl, InsideScript]:
     options = parsed.options
-    data = ground.paths.seen(options.prompt_data, "--prompt_data")
-    data_file = ground.found(data, PPO, options.data_format)
+    data = placement.paths.path_in_job(options.prompt_data, "--prompt_data")
+    data_file = placement.data_facts(data, PPO, options.data_format)
     form = options.data_format or (data_file.form if data_file is not None else PPO[-1])
-    evaluated = ground.data(options.eval_data, "--eval_data")
+    evaluated = placement.data(options.eval_data, "--eval_data")
     if evaluated is not None:
-        ground.found(evaluated, (form,), form)
+        placement.data_facts(evaluated, (form,), form)
     files = {data: f"{trained.output_dir}/data/train.jsonl"}
     if evaluated is not None and evaluated != data:
         files[evaluated] = f"{trained.output_dir}/data/eval.jsonl"
@@ -89,7 +89,7 @@ def _training(
             steps += ["--to-verl", source, made]
         steps.append(Ref(MAIN, "folder", "--prompt=", f"/{PROMPT}"))
     named = files if form == "plain" else {path: path for path in files}
-    prompt, answer = _lengths(parsed, trained.model, ground)
+    prompt, answer = _lengths(parsed, trained.model, placement)
     training = verl.Verl(
         run=trained,
         prompt=prompt,
@@ -121,24 +121,24 @@ def _training(
     return training, script
 
 
-def _lengths(parsed: Parsed[PpoVerlOptions], model: str, ground: TrainingPlacement) -> tuple[int, int]:
+def _lengths(parsed: Parsed[PpoVerlOptions], model: str, placement: TrainingPlacement) -> tuple[int, int]:
     """Tokens of prompt and answer: verl's own keys where they are set, else a quarter and the rest of a sequence."""
     prompt = number(parsed.overrides, "data.max_prompt_length")
     answer = number(parsed.overrides, "data.max_response_length")
     if prompt is None or answer is None:
-        length = ground.length(parsed.options.max_length, model, verl.LENGTH)
+        length = placement.length(parsed.options.max_length, model, verl.LENGTH)
         prompt = prompt or length // 4
         answer = answer or max(1, length - prompt)
     return prompt, answer
 
 
 def _add(
-    plan: Plan, training: verl.Verl, script: InsideScript, options: PpoVerlOptions, ground: TrainingPlacement
+    plan: Plan, training: verl.Verl, script: InsideScript, options: PpoVerlOptions, placement: TrainingPlacement
 ) -> JobDict:
     trained = training.run
-    command = Command(script, container=ground.container(CONTAINER), name=MAIN)
-    group = ground.group(command, ground.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
-    outputs = [trained.output_dir, ground.paths.seen(options.prompt_data, "--prompt_data")]
+    command = Command(script, container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
+    outputs = [trained.output_dir, placement.paths.path_in_job(options.prompt_data, "--prompt_data")]
     outputs += [trained.model] if trained.model.startswith("/") else []
     return plan.add(
         "ppo",
@@ -151,7 +151,7 @@ def _add(
 
 
 def _add_harvest(
-    plan: Plan, trained: TrainerRun, backend: str, target: str, needs: JobDict, ground: TrainingPlacement
+    plan: Plan, trained: TrainerRun, backend: str, target: str, needs: JobDict, placement: TrainingPlacement
 ) -> None:
     options = [
         f"--checkpoints={trained.checkpoints}",
@@ -161,6 +161,6 @@ def _add_harvest(
         f"--model={trained.model}",
     ]
     script = InsideScript(verl.converter(backend), module=HARVEST, options=options)
-    command = Command(script, container=ground.container(CONTAINER), name=MAIN)
-    group = ground.group(command, ground.logs(trained.output_dir), gpus=trained.gpus)
+    command = Command(script, container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus)
     plan.add("convert", [group], [needs], outputs=(trained.output_dir, target), makes=(target,))

@@ -16,7 +16,7 @@ _SIZES = 'while IFS= read -r file; do stat -c %s -- "$file" 2>/dev/null || echo 
 """Prints the size of each file that is named on its stdin; -1 for one that is not there."""
 
 
-class _Ended(msgspec.Struct):
+class _ExitRecord(msgspec.Struct):
     """What an exit record tells of the final file: bytes; 0 = not known."""
 
     size: int = 0
@@ -48,6 +48,6 @@ def _sizes(units: Sequence[Unit], texts: Sequence[str | None]) -> Mapping[Path, 
 
 def _size(text: str | None) -> int:
     try:
-        return msgspec.json.decode(text or "{}", type=_Ended).size
+        return msgspec.json.decode(text or "{}", type=_ExitRecord).size
     except msgspec.MsgspecError:
         return 0

@@ -182,7 +182,7 @@ def write_everything(folder: Path) -> Path:
     return path
 
 
-class Point(Struct, frozen=True):
+class CheckpointScores(Struct, frozen=True):
     """The scores of a checkpoint."""
 
     step: int
@@ -255,13 +255,13 @@ def _base_of(folder: Path) -> str:
     return base
 
 
-def points(folder: Path) -> list[Point]:
+def points(folder: Path) -> list[CheckpointScores]:
     """What was measured of the checkpoints below `folder`, by step."""
     point_list = []
     for path in folder.glob("checkpoint-*"):
         match = _NUMBERED.fullmatch(path.name)
         if match and (path / EXTENDED_FILE).is_file():
-            point_list.append(Point(int(match[1]), path.name, scores(path)))
+            point_list.append(CheckpointScores(int(match[1]), path.name, scores(path)))
     return sorted(point_list, key=lambda point: point.step)
 
 
@@ -290,7 +290,7 @@ def _cell(number: Number | None) -> str:
     return "–" if number is None else f"{number.value:.1f} ({number.low:.1f} to {number.high:.1f})"
 
 
-def _curve(measured: Sequence[Point], name: str) -> Iterator[str]:
+def _curve(measured: Sequence[CheckpointScores], name: str) -> Iterator[str]:
     """A line for each step: the interval from 0 to 100 %, and where the score lies in it."""
     for point in measured:
         number = point.scores.get(name)

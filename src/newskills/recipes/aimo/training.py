@@ -78,7 +78,7 @@ class StagedTraining(Struct, frozen=True, kw_only=True):
     resume_from: str = ""
 
 
-class _Made(Struct, frozen=True, kw_only=True):
+class _DataState(Struct, frozen=True, kw_only=True):
     """How many rows of data there are, and all they depend on."""
 
     made_with: dict[str, Any]
@@ -258,7 +258,7 @@ def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: Print
     write_rows(held_out_file(Path(stage.output)), problems)
     write_rows(folder / TRAIN, learnt)
     sizes = Sizes(len(learnt), len(problems))
-    write_json(folder / MADE, _Made(made_with=wanted, rows=sizes.rows, held_out=sizes.held_out))
+    write_json(folder / MADE, _DataState(made_with=wanted, rows=sizes.rows, held_out=sizes.held_out))
     say(f"data: {sizes.rows} rows to learn from, {sizes.held_out} problems held out")
     return sizes
 
@@ -279,7 +279,7 @@ def _known(stage: Stage, wanted: Row) -> Sizes | None:
     path = Path(stage.output) / DATA / MADE
     if not path.is_file():
         return None
-    made = msgspec.json.decode(path.read_bytes(), type=_Made)
+    made = msgspec.json.decode(path.read_bytes(), type=_DataState)
     return Sizes(made.rows, made.held_out) if made.made_with == wanted else None
 
 

@@ -58,10 +58,10 @@ def execute(
     if spec.sequential and len(spec.units) > 1:
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
     _allow_many_files()
-    recipe = RunBuilder(os.environ if environ is None else environ)
+    builder = RunBuilder(os.environ if environ is None else environ)
     _tidy(spec)
-    with ExitStack() as stack, closing(recipe):
-        units = [prepare(unit, spec, recipe, stack) for unit in spec.units]
+    with ExitStack() as stack, closing(builder):
+        units = [prepare(unit, spec, builder, stack) for unit in spec.units]
         work = [unit for unit in units if isinstance(unit, PreparedUnit)]
         if not work:
             return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
@@ -74,12 +74,12 @@ def execute(
         journal = Journal(spec.log_dir)
         journal.begin(spec, [unit.run.unit.label for unit in work])
         with Progress(console, _title(work), quiet=quiet, journal=journal) as progress:
-            for note in recipe.notes:
+            for note in builder.notes:
                 progress.say(note)
             if kept := sum(unit.run.kept for unit in work):
                 rows = sum(unit.run.index.rows for unit in work)
                 progress.say(f"{kept:,} of {rows:,} rows are done already; going on from there.")
-            engine = Engine(work, recipe, progress)
+            engine = Engine(work, builder, progress)
             aio.run(engine.run)
         return _result(spec, engine, units, journal)
 
@@ -108,8 +108,8 @@ def _one_by_one(
 
 def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
     """The first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
-    with closing(RunBuilder(os.environ if environ is None else environ)) as recipe:
-        return first_request(unit, recipe)
+    with closing(RunBuilder(os.environ if environ is None else environ)) as builder:
+        return first_request(unit, builder)
 
 
 def _tidy(spec: RunSpec) -> None:
@@ -139,10 +139,10 @@ def _allow_many_files() -> None:
 
 def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
     """What can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first prompt."""
-    with closing(RunBuilder(os.environ if environ is None else environ)) as recipe:
-        recipe.check_model(unit.config)
+    with closing(RunBuilder(os.environ if environ is None else environ)) as builder:
+        builder.check_model(unit.config)
         if rendered:
-            first_request(unit, recipe)
+            first_request(unit, builder)
 
 
 def _title(work: Sequence[PreparedUnit]) -> str:

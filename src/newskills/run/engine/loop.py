@@ -63,15 +63,15 @@ class Lane:
 class Engine:
     """Runs prepared units as far as it gets; `fatal` and `signal` then say why it stopped early."""
 
-    def __init__(self, prepared: Sequence[PreparedUnit], recipe: RunBuilder, progress: Progress) -> None:
-        self._prepared, self._recipe, self._progress = prepared, recipe, progress
+    def __init__(self, prepared: Sequence[PreparedUnit], builder: RunBuilder, progress: Progress) -> None:
+        self._prepared, self._builder, self._progress = prepared, builder, progress
         self._supervision = supervision()
         self._disk = Disk(progress.say)
         self.fatal: NewskillsError | None = None
         self.signal: signal.Signals | None = None
         self._endpoints: dict[EndpointConfig, Endpoint] = {}
-        self._sandboxes = Sandboxes(recipe, self._stop)
-        self._toolboxes = Toolboxes(recipe.environ, self._stop)
+        self._sandboxes = Sandboxes(builder, self._stop)
+        self._toolboxes = Toolboxes(builder.environ, self._stop)
         self._gradings: dict[tuple[str, SandboxConfig | None], Grading] = {}
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
@@ -124,8 +124,8 @@ class Engine:
         config = structs.replace(config, server=server)
         server = server.endpoint()
         if server not in self._endpoints:
-            model = self._recipe.model(server, config.max_concurrent_requests)
-            waits = is_supervised() or any(name in self._recipe.environ for name in SCHEDULED)
+            model = self._builder.model(server, config.max_concurrent_requests)
+            waits = is_supervised() or any(name in self._builder.environ for name in SCHEDULED)
             policy = RetryPolicy(
                 concurrency=config.max_concurrent_requests,
                 max_retries=server.max_retries,
@@ -138,7 +138,7 @@ class Engine:
                 policy,
                 say=self._progress.say,
                 on_fatal=self._stop,
-                context=self._recipe.context_strategy(config),
+                context=self._builder.context_strategy(config),
                 proven=proven,
                 shared=self._supervision.limit,
                 trace=Trace(model.name, self._progress.trace) if config.log_level == "debug" else None,
@@ -151,7 +151,7 @@ class Engine:
         name = grader_id(config), config.sandbox if grades_by_running(config) else None
         if name not in self._gradings:
             kit = Kit(sandbox=self._sandboxes.get(config.sandbox))
-            self._gradings[name] = self._recipe.grading(config, kit)
+            self._gradings[name] = self._builder.grading(config, kit)
         return self._gradings[name]
 
     async def _generate(self, disk: Disk) -> None:
@@ -173,11 +173,11 @@ class Engine:
         begun = False
         for lane in self._lanes:
             lane.open(disk, self._stop)
-            for job in lane.run.jobs():
-                if job is not None and not begun:
+            for pending in lane.run.pending_rows():
+                if pending is not None and not begun:
                     begun = True
                     self._progress.begin()
-                yield lane, job
+                yield lane, pending
             self._finish_if_complete(lane)
 
     async def _worker(self, turns: Iterator[tuple[Lane, PendingRow | None]]) -> None:
@@ -185,29 +185,29 @@ class Engine:
             turn = next(turns, None)
             if turn is None:
                 return
-            lane, job = turn
-            if job is None:
+            lane, pending = turn
+            if pending is None:
                 await asyncio.sleep(0)
             else:
-                await self._attempt(lane, job)
+                await self._attempt(lane, pending)
                 self._finish_if_complete(lane)
 
-    async def _attempt(self, lane: Lane, job: PendingRow) -> None:
+    async def _attempt(self, lane: Lane, pending: PendingRow) -> None:
         run = lane.run
-        if isinstance(job.request, Failure):
-            self._book_failure(run, job, job.request)
+        if isinstance(pending.request, Failure):
+            self._book_failure(run, pending, pending.request)
             return
-        result = await guarded(lane.solver.solve(job.sample, job.request, lane.kit))
+        result = await guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
         if not isinstance(result, Failure):
-            run.book_answer(job.sample, result)
+            run.book_answer(pending.sample, result)
         elif self.fatal is None:
-            self._book_failure(run, job, result)
+            self._book_failure(run, pending, result)
         if run.disk_is_slow:
             await run.flush_log()
 
-    def _book_failure(self, run: UnitRun, job: PendingRow, failure: Failure) -> None:
-        self._progress.journal.note_failure(run.unit.label, job.sample.id, failure)
-        run.book_failure(job, failure)
+    def _book_failure(self, run: UnitRun, pending: PendingRow, failure: Failure) -> None:
+        self._progress.journal.note_failure(run.unit.label, pending.sample.id, failure)
+        run.book_failure(pending, failure)
 
     def _finish_if_complete(self, lane: Lane) -> None:
         if lane.run.complete and not lane.run.failures and lane.finish is None:

@@ -35,7 +35,7 @@ class PreparedUnit(Struct):
     solver: Solver
 
 
-def prepare(unit: Unit, spec: RunSpec, recipe: RunBuilder, stack: ExitStack) -> PreparedUnit | UnitResult:
+def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) -> PreparedUnit | UnitResult:
     """Locks the unit's file and decides what is left; a finished unit is a result at once.
 
     Raises DataError (input, first row, changed settings), LockedError, StorageError, ConfigError.
@@ -49,7 +49,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: RunBuilder, stack: ExitStack) -> 
     if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():
         return _finished(unit, state)
     source, rows = _input(unit, state)
-    prompt = recipe.prompt(unit.config)
+    prompt = builder.prompt(unit.config)
     wanted = settings(unit.config, input_digest=source.digest, prompt=f"{prompt.name} {prompt.hash}")
     changed = changes(state.settings, wanted) if state is not None and _binds(unit, state) else []
     fresh = RunState(
@@ -62,7 +62,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: RunBuilder, stack: ExitStack) -> 
         started=time.time(),
     )
     if not unit.config.skip_filled or (spec.rerun_done and (finished or cut or changed)):
-        solver = _checked_solver(unit, recipe, prompt, source, rows)
+        solver = _checked_solver(unit, builder, prompt, source, rows)
         _start_over(unit)
         fresh.save(paths.state)
         return PreparedUnit(UnitRun(unit, source, rows, fresh, LogIndex(len(rows))), solver)
@@ -71,17 +71,17 @@ def prepare(unit: Unit, spec: RunSpec, recipe: RunBuilder, stack: ExitStack) -> 
         raise changed_settings(unit, changed)
     if finished and not others and not (state is not None and paths.output.exists() and _reopens(unit, state)):
         return _finished(unit, state)
-    solver = _checked_solver(unit, recipe, prompt, source, rows)
+    solver = _checked_solver(unit, builder, prompt, source, rows)
     if others:
         rejoin(unit, source.samples(rows), solver, fresh.digest)
     elif cut:
         kept = take_over(
             unit, source, rows, frozenset(state.grade_fields if state is not None else ()), fresh.digest
         )
-        recipe.notes[f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are made again."] = (
+        builder.notes[f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are made again."] = (
             None
         )
-    return PreparedUnit(_resume(unit, source, rows, state, fresh, recipe.notes), solver)
+    return PreparedUnit(_resume(unit, source, rows, state, fresh, builder.notes), solver)
 
 
 def is_finished(unit: Unit) -> bool:
@@ -99,21 +99,21 @@ def asks_nothing(unit: Unit) -> bool:
     return state.unjudged == 0 and state.settings.get("input_file") == _input(unit, state)[0].digest
 
 
-def check_begun(unit: Unit, recipe: RunBuilder) -> None:
+def check_begun(unit: Unit, builder: RunBuilder) -> None:
     """For an input that is not complete yet: refuses settings unlike those of rows that are done. Raises DataError."""
     state = load_state(unit.paths.state)
     if state is None or not unit.config.skip_filled or not _binds(unit, state):
         return
-    prompt = recipe.prompt(unit.config)
+    prompt = builder.prompt(unit.config)
     wanted = settings(unit.config, input_digest="", prompt=f"{prompt.name} {prompt.hash}")
     if changed := changes({**state.settings, "input_file": None}, {**wanted, "input_file": None}):
         raise changed_settings(unit, changed)
 
 
-def first_request(unit: Unit, recipe: RunBuilder) -> Request:
+def first_request(unit: Unit, builder: RunBuilder) -> Request:
     """What the first row asks the model (dry run); for an empty chunk, the first row of all. Raises DataError."""
     source, rows = _input(unit, load_state(unit.paths.state) if unit.config.output_file else None)
-    solver = recipe.solver(unit.config, recipe.prompt(unit.config))
+    solver = builder.solver(unit.config, builder.prompt(unit.config))
     request = _first_request(solver, source, rows or range(source.rows))
     assert request is not None
     return request
@@ -240,10 +240,10 @@ def _scan(path: Path, version: object, distinct: tuple[str, int] | None) -> Inpu
     return scan(path, distinct)
 
 
-def _checked_solver(unit: Unit, recipe: RunBuilder, prompt: Prompt, source: Input, rows: range) -> Solver:
+def _checked_solver(unit: Unit, builder: RunBuilder, prompt: Prompt, source: Input, rows: range) -> Solver:
     """The solver, once it has rendered the first row and the model takes its settings. Raises as `prepare`."""
-    recipe.check_model(unit.config)
-    solver = recipe.solver(unit.config, prompt)
+    builder.check_model(unit.config)
+    solver = builder.solver(unit.config, prompt)
     if isinstance(solver, NeedsCheck):
         solver.check()
     _first_request(solver, source, rows)

@@ -57,14 +57,14 @@ class PendingRow(Struct):
 
 
 class UnitRun:
-    """The work on one unit. Built by `prepare`; everything but `jobs` and `finish` is cheap."""
+    """The work on one unit. Built by `prepare`; everything but `pending_rows` and `finish` is cheap."""
 
     def __init__(self, unit: Unit, source: Input, rows: range, state: RunState, index: LogIndex) -> None:
         self.unit, self.paths, self.config = unit, unit.paths, unit.config
         self.source, self.bounds, self.state, self.index = source, rows, state, index
         self.kept = index.done
         self._settings = state.digest
-        self.open_jobs = 0
+        self.open_rows = 0
         self.exhausted = False
         self._prefix = PREFIX if unit.config.judges else ""
         self.failures = self.unfit = 0
@@ -95,7 +95,7 @@ class UnitRun:
     @property
     def complete(self) -> bool:
         """No row is waiting for an answer, with or without success."""
-        return self.exhausted and self.open_jobs == 0
+        return self.exhausted and self.open_rows == 0
 
     def open(
         self, solver: Solver, disk: Disk, on_error: Callable[[StorageError], None], grading: Grading | None
@@ -124,7 +124,7 @@ class UnitRun:
         for log in self._logs:
             await log.flush()
 
-    def jobs(self) -> Iterator[PendingRow | None]:
+    def pending_rows(self) -> Iterator[PendingRow | None]:
         """Rows without an answer, in order; None now and then, to let others work while many are skipped.
 
         Raises DataError if one of the finished rows that are looked at would now be asked something else. All are,
@@ -137,7 +137,7 @@ class UnitRun:
         for row_line in self.source.lines(self.bounds):
             if offsets[row_line.position] < 0:
                 sample = self.source.sample(row_line)
-                self.open_jobs += 1
+                self.open_rows += 1
                 request = guard(partial(self.solver.request, sample))
                 if isinstance(request, Failure) and request.cause == "data":
                     request.message = self.source.located(sample, request.message)
@@ -160,11 +160,11 @@ class UnitRun:
         self.unscored += not gradable
         if gradable:
             _count_tokens(self.state, attempt.fields, self._prefix)
-        self.open_jobs -= 1
+        self.open_rows -= 1
         if gradable and self._grading is not None and not self._grading.full:
             self._grade(self._grading, sample.position, record)
 
-    def book_failure(self, job: PendingRow, failure: Failure) -> None:
+    def book_failure(self, pending: PendingRow, failure: Failure) -> None:
         """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
 
         What a content filter withholds is no failure to be tried again: its record says so.
@@ -181,15 +181,18 @@ class UnitRun:
         if filtered:
             fields[f"{self._prefix}finish_reason"] = CONTENT_FILTER
         if filtered or self.config.server.enable_soft_fail:
-            self.book_answer(job.sample, Attempt(sample_id=job.sample.id, key=job_key(job.request), fields=fields))
+            self.book_answer(
+                pending.sample,
+                Attempt(sample_id=pending.sample.id, key=request_key(pending.request), fields=fields),
+            )
             return
-        self.open_jobs -= 1
+        self.open_rows -= 1
         self.failures += 1
         self.unfit += failure.cause == "data"
         self.first_failure = self.first_failure or failure
         self.failure_causes[failure.cause] += 1
         self._failed = self._failed or self._new_log(self.paths.failed)
-        self._failed.append(encode_line({"id": job.sample.id, "position": job.sample.position, **fields}))
+        self._failed.append(encode_line({"id": pending.sample.id, "position": pending.sample.position, **fields}))
 
     async def finish(self) -> None:
         """All rows are answered: grades the rest, writes the final file, its marker, and merges chunks."""
@@ -220,7 +223,7 @@ class UnitRun:
     def _check_unchanged(self, sample: Sample) -> None:
         recorded_key = self.index.keys[sample.position]
         if recorded_key and recorded_key != content_key(
-            sample.id, job_key(guard(partial(self.solver.request, sample)))
+            sample.id, request_key(guard(partial(self.solver.request, sample)))
         ):
             raise changed_settings(self.unit, [f"what row {sample.position} (id {sample.id}) asks the model"])
 
@@ -317,7 +320,7 @@ def _count_tokens(state: RunState, record: Row, prefix: str) -> None:
         state.output_tokens = (state.output_tokens or 0) + written
 
 
-def job_key(request: Request | Failure) -> str:
+def request_key(request: Request | Failure) -> str:
     """What the row asks the model; rows that can not be asked are all alike."""
     return request.key() if isinstance(request, Request) else "f" * 16
 

@@ -63,7 +63,7 @@ def last_sign(root: Path) -> float:
         return 0.0
 
 
-class Work(Protocol):
+class BenchmarkWork(Protocol):
     """One benchmark, ready to run. `command` is what to type for the same."""
 
     @property
@@ -80,12 +80,12 @@ class Planner(Protocol):
     @property
     def settings(self) -> str: ...
 
-    def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> Work:
+    def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> BenchmarkWork:
         """Nothing is written yet. Raises NewskillsError for what cannot be done."""
         ...
 
 
-class Unprepared(Struct, frozen=True, kw_only=True):
+class UnpreparedBenchmark(Struct, frozen=True, kw_only=True):
     """A benchmark whose data are not there, beside others that can run: its own failure, as any later one."""
 
     command: str
@@ -239,7 +239,7 @@ class EvaluationJobs:
         if before is None and (old := self._known.get(self._latest.get(key, ""))) is not None:
             self._stop(old, at_once=True)
         folder = Path(before.output_dir) if before else self._new_folder(request)
-        works: dict[str, Work] = {}
+        works: dict[str, BenchmarkWork] = {}
         try:
             works = await self._plan(request, folder)
         finally:
@@ -278,15 +278,15 @@ class EvaluationJobs:
         if not task.cancelled():
             task.exception()  # seen, also where every client has left
 
-    async def _plan(self, request: EvaluationRequest, folder: Path) -> dict[str, Work]:
-        def plan() -> dict[str, Work]:
-            works: dict[str, Work] = {}
+    async def _plan(self, request: EvaluationRequest, folder: Path) -> dict[str, BenchmarkWork]:
+        def plan() -> dict[str, BenchmarkWork]:
+            works: dict[str, BenchmarkWork] = {}
             for order in request.benchmarks:
                 try:
                     works[order.name] = self._planner.plan(request, order, folder / order.name)
                 except DataError as error:
-                    works[order.name] = Unprepared(command=f"ns prepare_data {order.name}", error=error)
-            missing = [work for work in works.values() if isinstance(work, Unprepared)]
+                    works[order.name] = UnpreparedBenchmark(command=f"ns prepare_data {order.name}", error=error)
+            missing = [work for work in works.values() if isinstance(work, UnpreparedBenchmark)]
             if works and len(missing) == len(works):
                 raise missing[0].error
             ready_for_threads()  # now with the plug-ins that these benchmarks brought
@@ -310,7 +310,7 @@ class EvaluationJobs:
 
     # Running
 
-    async def _run(self, job: EvaluationJob, works: dict[str, Work]) -> None:
+    async def _run(self, job: EvaluationJob, works: dict[str, BenchmarkWork]) -> None:
         names = ", ".join(part.name for part in job.parts if part.state == "queued")
         self._say(f"{_title(job)}: {names} at {job.request.router_url}, in {job.output_dir}")
         todo = [part for part in job.parts if part.state == "queued"]
@@ -321,7 +321,7 @@ class EvaluationJobs:
         self._save(job)
         self._say(f"{_title(job)}: {job.state} after {job.ended - job.created:.1f} s")
 
-    async def _run_part(self, job: EvaluationJob, part: BenchmarkEvaluation, work: Work) -> None:
+    async def _run_part(self, job: EvaluationJob, part: BenchmarkEvaluation, work: BenchmarkWork) -> None:
         supervision = self._supervisions[job.job_id, part.name]
 
         def begun() -> None:
@@ -386,7 +386,7 @@ class EvaluationJobs:
 
 
 def _do(
-    work: Work, part: BenchmarkEvaluation, supervision: Supervision, begun: Callable[[], object]
+    work: BenchmarkWork, part: BenchmarkEvaluation, supervision: Supervision, begun: Callable[[], object]
 ) -> dict[str, Any]:
     """In a thread of its own: runs the work with its log; returns the metrics. Raises NewskillsError."""
     from rich.console import Console

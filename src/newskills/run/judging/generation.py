@@ -82,15 +82,15 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
 
     Raises NewskillsError.
     """
-    with closing(RunBuilder(os.environ)) as recipe:
+    with closing(RunBuilder(os.environ)) as builder:
         for piece in planned:
-            recipe.check_model(piece.unit.config)
+            builder.check_model(piece.unit.config)
             grader_id(piece.unit.config)
-            prompt = recipe.prompt(piece.unit.config)
+            prompt = builder.prompt(piece.unit.config)
             if piece.unit.config.inference.endpoint_type != "text":  # which may need the judge's own tokenizer
-                recipe.solver(piece.unit.config, prompt)
+                builder.solver(piece.unit.config, prompt)
             if not rerun_done:
-                check_begun(piece.unit, recipe)
+                check_begun(piece.unit, builder)
 
 
 def judge(judges: Mapping[str, JudgeSettings], judgements: Sequence[PlannedUnit], spec: RunSpec) -> RunResult:

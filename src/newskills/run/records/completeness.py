@@ -28,11 +28,11 @@ _UP = 6
 """Folders above a file among which its `run.json` may lie."""
 
 
-class _Head(Struct):
+class _RowHead(Struct):
     id: str | int = ""
 
 
-_head = msgspec.json.Decoder(_Head)
+_head = msgspec.json.Decoder(_RowHead)
 
 
 def row_count(path: Path) -> int:

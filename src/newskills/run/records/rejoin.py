@@ -10,7 +10,7 @@ from newskills.base.errors import guard
 from newskills.base.protocols import Solver
 from newskills.base.records import Row, Sample
 from newskills.base.store import atomic_write, read_rows
-from newskills.run.engine.unit import REFUSED, job_key, record_of
+from newskills.run.engine.unit import REFUSED, record_of, request_key
 from newskills.run.planning.spec import Unit
 from newskills.run.records.log import KEY_FIELD, log_line, records
 from newskills.solve.judges.judge import ASKED, PREFIX
@@ -24,7 +24,7 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str)
     recorded = {str(record.get("id")): (key, record) for key, record in _records(unit) if REFUSED not in record}
     with atomic_write(paths.log) as file:
         for sample in samples:
-            key = job_key(guard(partial(solver.request, sample)))
+            key = request_key(guard(partial(solver.request, sample)))
             before, record = recorded.get(sample.id, ("", {}))
             if before == key:
                 fields = {k: v for k, v in record.items() if k == config.generation_key or k.startswith(PREFIX)}

@@ -49,7 +49,7 @@ class ClientOptions(Struct, frozen=True, kw_only=True):
     patience: float = 300.0
 
 
-class _Answer(Struct):
+class _RewardResponse(Struct):
     items: list[Judged]
 
 
@@ -135,7 +135,7 @@ class RewardClient:
         if response.status != 200:
             raise DataError(f"The reward server at {self.url} refuses the samples: {_sentence(response)}")
         try:
-            answer = msgspec.json.decode(response.body, type=_Answer)
+            answer = msgspec.json.decode(response.body, type=_RewardResponse)
         except msgspec.DecodeError as error:
             raise self._lost(f"Its answer is not a reward server's ({error}).") from error
         if len(answer.items) != count:

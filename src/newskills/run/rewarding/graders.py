@@ -88,8 +88,8 @@ class RewardGrader:
         self._target: Row = {"name": grader, "config": config}
         self._sandbox = sandbox
         self.label = f"{self._made.name}@{self._made.version}"
-        self._recipe = RunBuilder(os.environ)
-        self._sandboxes = Sandboxes(self._recipe)
+        self._builder = RunBuilder(os.environ)
+        self._sandboxes = Sandboxes(self._builder)
         self._grades: Grades | None = None
         self._rewarders: list[Rewarder] = []
 
@@ -113,7 +113,7 @@ class RewardGrader:
 
     async def rewarder(self, config: RewardConfig, count: Count | None = None) -> Rewarder:
         """What makes rewards of these scores; closed with them. Raises as `RewardJudge`."""
-        made = Rewarder(self, config, self._recipe, count)
+        made = Rewarder(self, config, self._builder, count)
         self._rewarders.append(made)
         return made
 
@@ -126,18 +126,18 @@ class RewardGrader:
         if grades is not None:
             await grades.close()
         await self._sandboxes.close()
-        self._recipe.close()
+        self._builder.close()
 
 
 class Rewarder:
     """Samples → rewards, by one configuration. `count` counts tokens of samples that come without their number."""
 
     def __init__(
-        self, grader: RewardGrader, config: RewardConfig, recipe: RunBuilder, count: Count | None
+        self, grader: RewardGrader, config: RewardConfig, builder: RunBuilder, count: Count | None
     ) -> None:
         self.config = config
         self._grader, self._count = grader, count
-        self._judge = RewardJudge(config.judge, recipe) if config.judges else None
+        self._judge = RewardJudge(config.judge, builder) if config.judges else None
         self._patterns: Grades | None = None
         if config.format.pattern:
             target, limits = {PATTERN: config.format.pattern}, PoolOptions(cpu_seconds=PATTERN_SECONDS)

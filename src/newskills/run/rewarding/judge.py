@@ -54,11 +54,11 @@ def mark(points: Mapping[str, float], config: JudgeReward) -> float | Failure:
 class RewardJudge:
     """Asks one model about single answers, `max_concurrent` at once. Belongs to one event loop."""
 
-    def __init__(self, config: JudgeReward, recipe: RunBuilder) -> None:
+    def __init__(self, config: JudgeReward, builder: RunBuilder) -> None:
         """Raises ConfigError (prompt, model), UnknownNameError, AuthError (no key)."""
         self._config = config
         self._prompt = load_prompt(config.prompt)
-        self._model = recipe.model(config.server, config.max_concurrent)
+        self._model = builder.model(config.server, config.max_concurrent)
         self._gate = asyncio.Semaphore(config.max_concurrent)
 
     async def mark(self, record: Row) -> float | Failure:

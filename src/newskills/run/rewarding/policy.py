@@ -97,8 +97,8 @@ class PolicyEvaluator:
 
     def __init__(self, asking: QuestionFormat, tokenizer: Tokenizer, decode: Decode, stops: Sequence[int]) -> None:
         self._asking, self._tokenizer, self._decode, self._stops = asking, tokenizer, decode, stops
-        self._recipe = RunBuilder(os.environ)
-        self._sandboxes = Sandboxes(self._recipe)
+        self._builder = RunBuilder(os.environ)
+        self._sandboxes = Sandboxes(self._builder)
         self._loop = LoopThread()
         self._stack = ExitStack()
 
@@ -124,7 +124,7 @@ class PolicyEvaluator:
         """Raises SandboxError, ConfigError where programs cannot be run here."""
         with ExitStack() as stack:
             stack.enter_context(self._loop)
-            stack.callback(self._recipe.close)
+            stack.callback(self._builder.close)
             stack.callback(lambda: self._loop.run(self._sandboxes.close()))
             self._loop.run(self._sandboxes.get(self._asking.config.sandbox).start())
             self._stack = stack.pop_all()

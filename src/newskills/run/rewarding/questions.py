@@ -28,9 +28,9 @@ class QuestionFormat:
     def __init__(self, config: GenerationConfig) -> None:
         """Raises ConfigError, UnknownNameError, DataError."""
         self.config = config
-        with closing(RunBuilder(os.environ)) as recipe:
-            prompt = recipe.prompt(config)
-            self._solver = recipe.solver(config, prompt)
+        with closing(RunBuilder(os.environ)) as builder:
+            prompt = builder.prompt(config)
+            self._solver = builder.solver(config, prompt)
         self._chat = ChatSolver(prompt, chat_options(config))
 
     def request(self, row: Row) -> Request:

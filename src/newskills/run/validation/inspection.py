@@ -170,14 +170,14 @@ def _config(benchmark: Benchmark, path: Path) -> GenerationConfig:
 
 
 def _prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -> Prompts:
-    with closing(RunBuilder(os.environ)) as recipe:
+    with closing(RunBuilder(os.environ)) as builder:
         judge = None
         if benchmark.judge is not None:
             files: Sequence[Layer] = [Layer("rows", {"input_file": config.input_file, "output_file": "-"})]
-            judge = recipe.prompt(resolve_config([*files, judge_layer(benchmark.judge)]).value)
-        prompt = recipe.prompt(config)
+            judge = builder.prompt(resolve_config([*files, judge_layer(benchmark.judge)]).value)
+        prompt = builder.prompt(config)
         try:
-            solver: Solver | None = recipe.solver(config, prompt)
+            solver: Solver | None = builder.solver(config, prompt)
         except NewskillsError as error:
             solver = None
             notes.append(f"prompts are tried without the solver: {error.message}")

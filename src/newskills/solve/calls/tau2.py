@@ -46,7 +46,7 @@ class Tau2SolverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 2048
 
 
-class _Talk(Struct):
+class _TwoSidedConversation(Struct):
     """The conversation as it is recorded, and what each side has seen of it."""
 
     service: ToolService
@@ -87,7 +87,7 @@ class Tau2Solver:
         row, config = sample.row, self._config
         user = _role(kit, config.user)
         service = await asyncio.to_thread(start, row, config.data)
-        talk = _Talk(
+        talk = _TwoSidedConversation(
             service=service,
             agent=msgspec.structs.replace(request, tools=service.tools("assistant"), solver={}),
             user=self._played(row, service),
@@ -118,7 +118,7 @@ class Tau2Solver:
         request = self._side(self._config.user_prompt, row, service.tools("user") or None)
         return msgspec.structs.replace(request, messages=_system(request.messages or []))
 
-    async def _turn(self, talk: _Talk, side: Side, model: Model) -> None:
+    async def _turn(self, talk: _TwoSidedConversation, side: Side, model: Model) -> None:
         """One side speaks; before that it may call functions."""
         while not talk.ended:
             request_of_side = talk.agent if side == "assistant" else talk.user
@@ -145,7 +145,7 @@ class Tau2Solver:
             if not called:
                 return
 
-    async def _judge(self, row: Row, talk: _Talk, model: Model) -> list[bool | None]:
+    async def _judge(self, row: Row, talk: _TwoSidedConversation, model: Model) -> list[bool | None]:
         """A verdict for each assertion in words; only where they count, and the conversation does."""
         criteria = row["evaluation_criteria"]
         if talk.ended != ENDED or "NL_ASSERTION" not in (criteria.get("reward_basis") or ()):
@@ -175,7 +175,7 @@ def _role(kit: Kit, role: str) -> Model:
     return kit.models[role]
 
 
-def _begin(talk: _Talk, history: Sequence[Row]) -> None:
+def _begin(talk: _TwoSidedConversation, history: Sequence[Row]) -> None:
     """The agent greets, or the conversation goes on from what the task says was said before."""
     if not history:
         _say(talk, "assistant", GREETING)
@@ -194,7 +194,7 @@ def _begin(talk: _Talk, history: Sequence[Row]) -> None:
             talk.agent = _called(talk.agent, "", made, results)
 
 
-def _say(talk: _Talk, side: Side, text: str) -> None:
+def _say(talk: _TwoSidedConversation, side: Side, text: str) -> None:
     """Both hear it; each sees its own words as the assistant's."""
     talk.record.append({"role": side, "content": text})
     if side == "user" and any(word in text for word in STOP):
@@ -204,7 +204,7 @@ def _say(talk: _Talk, side: Side, text: str) -> None:
     talk.user = _with(talk.user, [Message(role="assistant" if side == "user" else "user", content=text)])
 
 
-def _run(talk: _Talk, side: Side, text: str, called: Sequence[ToolCall]) -> None:
+def _run(talk: _TwoSidedConversation, side: Side, text: str, called: Sequence[ToolCall]) -> None:
     """Only the caller sees the calls and their results."""
     results = []
     for call in called:

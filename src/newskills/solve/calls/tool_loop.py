@@ -46,7 +46,7 @@ class ToolOptions(Struct, frozen=True, kw_only=True):
         return UNLIMITED if self.max_calls < 0 else self.max_calls
 
 
-class _Talk(Struct):
+class _ToolConversation(Struct):
     """One sample under way. `asked` is the next request, `added` what is stored of the turns behind the prompt."""
 
     asked: Request
@@ -91,7 +91,7 @@ class ToolSolver:
         """Raises what the model raises, FatalToolError and SandboxError."""
         if kit.tools is None:
             raise FatalToolError("This run has no tools.")
-        talk = _Talk(asked=request, request_id=uuid.uuid4().hex)
+        talk = _ToolConversation(asked=request, request_id=uuid.uuid4().hex)
         try:
             await self._converse(talk, kit.models[MAIN], kit.tools)
         finally:
@@ -112,7 +112,7 @@ class ToolSolver:
         }
         return attempt
 
-    async def _converse(self, talk: _Talk, model: Model, tools: Toolbox) -> None:
+    async def _converse(self, talk: _ToolConversation, model: Model, tools: Toolbox) -> None:
         while True:
             try:
                 reply = await ask(model, talk.asked)
@@ -136,7 +136,7 @@ class ToolSolver:
                 talk.finish_reason = "length"
                 return
 
-    async def _results(self, talk: _Talk, calls: Sequence[ToolCall], tools: Toolbox) -> list[str]:
+    async def _results(self, talk: _ToolConversation, calls: Sequence[ToolCall], tools: Toolbox) -> list[str]:
         """The answers to `calls`, in their order. Raises what ends the sample."""
         places = asyncio.Semaphore(AT_ONCE)
 
@@ -158,7 +158,9 @@ class ToolSolver:
                 raise outcome
         return [outcome for outcome in outcomes if isinstance(outcome, str)]
 
-    async def _go_on(self, talk: _Talk, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]) -> bool:
+    async def _go_on(
+        self, talk: _ToolConversation, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]
+    ) -> bool:
         """Prepares the next request; False where no tokens are left to generate."""
         answers = [
             Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
@@ -183,7 +185,7 @@ class ToolSolver:
         return following is not None
 
     async def _tokens_spent(
-        self, talk: _Talk, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]
+        self, talk: _ToolConversation, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]
     ) -> int:
         """Tokens generated and shown, where they are limited."""
         if talk.asked.inference.tokens_to_generate is None:

@@ -42,7 +42,7 @@ class CodeOptions(Struct, frozen=True, kw_only=True):
     seed: int = 0
 
 
-class _Answer(Struct):
+class _CodeAnswer(Struct):
     """What came of one sample: all replies as one, the whole text, rounds whose output is in it."""
 
     reply: Reply
@@ -91,7 +91,7 @@ class CodeExecutionSolver:
             attempt.fields[STATED] = self._stated(sample)
         return attempt
 
-    async def _answer(self, request: Request, model: Model, session: CodeSession, limit: int) -> _Answer:
+    async def _answer(self, request: Request, model: Model, session: CodeSession, limit: int) -> _CodeAnswer:
         replies: list[Reply] = []
         pieces: list[str] = []
         cut = False
@@ -120,7 +120,7 @@ class CodeExecutionSolver:
         whole = joined(replies)
         if cut:
             whole.finish_reason = "length"
-        return _Answer(whole, "".join(pieces), session.executions, any(map(stopped_on_repetition, replies)))
+        return _CodeAnswer(whole, "".join(pieces), session.executions, any(map(stopped_on_repetition, replies)))
 
     def _read(self, reply: Reply, begun: str) -> tuple[str, str | None]:
         """The text of a reply, an open block closed, and the code that is to be run.

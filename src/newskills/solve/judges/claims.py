@@ -84,7 +84,7 @@ class ClaimsJudgeSolver(JudgeSolver):
         rated: list[Row] | None = None
         if texts is not None and len(texts) <= self._config.max_claims:
             places = asyncio.Semaphore(AT_ONCE)
-            look = _Look(sample.row, request, kit, places, replies, uuid.uuid4().hex)
+            look = _ClaimChecks(sample.row, request, kit, places, replies, uuid.uuid4().hex)
             tasks = [asyncio.ensure_future(self._rate(text, look)) for text in texts]
             try:
                 rated = list(await asyncio.gather(*tasks))
@@ -106,7 +106,7 @@ class ClaimsJudgeSolver(JudgeSolver):
             return None
         return {self._key: claims_text([]), CLAIMS: [], f"{PREFIX}prefilled": True}
 
-    async def _rate(self, claim: str, look: _Look) -> Row:
+    async def _rate(self, claim: str, look: _ClaimChecks) -> Row:
         findings: list[str] = []
         searches: list[str] = []
         async with look.places:
@@ -134,7 +134,7 @@ class ClaimsJudgeSolver(JudgeSolver):
             return f"(refused: {error.message})"
 
 
-class _Look(Struct):
+class _ClaimChecks(Struct):
     """One answer under way."""
 
     row: Row

@@ -65,7 +65,7 @@ class AutoformalizeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     )
 
 
-class _Talk(Struct):
+class _LeanConversation(Struct):
     """One conversation: the model's replies, and what is asked next."""
 
     asked: Request
@@ -88,7 +88,7 @@ class _Talk(Struct):
         self.asked = msgspec.structs.replace(self.asked, messages=[*(self.asked.messages or []), *turns])
 
 
-class _Rounds:
+class _RoundSolver:
     """What both solvers share."""
 
     def __init__(self, parts: SolverParts) -> None:
@@ -106,7 +106,7 @@ class _Rounds:
         """A further user turn."""
         return str(load_prompt(prompt).messages(row)[-1].content)
 
-    async def _attempt(self, sample: Sample, request: Request, talk: _Talk, fields: Row) -> Attempt:
+    async def _attempt(self, sample: Sample, request: Request, talk: _LeanConversation, fields: Row) -> Attempt:
         """The last reply, with the costs of all."""
         reply = joined(talk.replies)
         attempt = await self._chat.attempt(sample, request, reply, self._chat.text(talk.replies[-1]))
@@ -114,7 +114,7 @@ class _Rounds:
         return attempt
 
 
-class ProverSolver(_Rounds):
+class ProverSolver(_RoundSolver):
     """Row: `formal_statement`, `header`. Written: the last answer, `num_refinements`, and `proof_attempts`, what Lean
     said of each. A round is only asked for where the answer is to blame."""
 
@@ -130,7 +130,7 @@ class ProverSolver(_Rounds):
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the model raises, and SandboxError."""
-        talk = _Talk(asked=request, replies=[])
+        talk = _LeanConversation(asked=request, replies=[])
         attempts: list[Row] = []
         while (reply := await talk.say(kit)) is not None:
             text = self._chat.text(reply)
@@ -144,7 +144,7 @@ class ProverSolver(_Rounds):
         return await self._attempt(sample, request, talk, {"proof_attempts": attempts})
 
 
-class AutoformalizeSolver(_Rounds):
+class AutoformalizeSolver(_RoundSolver):
     """Row: `problem`, and `header` where it has its own. Written: `formal_statement` (null where none was taken),
     `header`, `statement_status` (of Lean; `inconsistent` where the comparison said no, `unjudged` without a verdict),
     `back_translation` and `judgement` of the last comparison, `statement_attempts`, `num_refinements`."""
@@ -162,7 +162,7 @@ class AutoformalizeSolver(_Rounds):
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the models raise, and SandboxError."""
-        talk = _Talk(asked=request, replies=[])
+        talk = _LeanConversation(asked=request, replies=[])
         row = {**sample.row, "header": self._grader.header(sample.row)}
         attempts: list[Row] = []
         fields: Row = {}

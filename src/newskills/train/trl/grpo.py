@@ -35,7 +35,7 @@ PAGE, BATCH_TOKENS = 32, 2048
 """Tokens of a page of keys and values, and of what is computed at once, on a CPU."""
 
 
-class _Trainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
+class _GrpoTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
     """The text of a prompt is the index of its problem: TRL gets the problem's own token ids."""
 
     problems: Sequence[Problem]
@@ -112,7 +112,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     updates = config.steps * config.iterations
     trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
     rewards = _Rewards(problems, config, scorer)
-    trainer = _Trainer(
+    trainer = _GrpoTrainer(
         model=model,
         reward_funcs=rewards,
         args=TrlConfig(**trl_arguments, **_how(config, settings, _pages(problems, config))),

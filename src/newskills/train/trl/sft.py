@@ -31,7 +31,7 @@ IGNORED = -100
 """A label that transformers leaves out of the loss."""
 
 
-class _Trainer(TrlTrainerMixin, SFTTrainer):  # type: ignore[misc]
+class _SftTrainer(TrlTrainerMixin, SFTTrainer):  # type: ignore[misc]
     pass
 
 
@@ -48,7 +48,7 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
     size = min(config.batch_size, len(rows))
     order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
     trl_arguments = arguments(config, settings, size, output=folder.path, updates=config.steps)
-    trainer = _Trainer(
+    trainer = _SftTrainer(
         model=model,
         args=TrlConfig(
             **trl_arguments,

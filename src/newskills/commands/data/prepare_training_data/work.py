@@ -21,7 +21,7 @@ from newskills.commands.data.prepare_training_data import Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
 from newskills.pipelines.arguments import user_layer
-from newskills.pipelines.data.downloads import Bar, DownloadProgress
+from newskills.pipelines.data.downloads import DownloadProgress, ProgressBar
 from newskills.pipelines.data.training_sets import lay_out, rows_of_file, split_file, split_of
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
@@ -79,7 +79,7 @@ def result(parsed: Parsed[Options]) -> Card | None:
     if options.dry_run:
         _dry_run(options, recipe, config, schema, compared)
         return None
-    bar = Bar()
+    bar = ProgressBar()
     request = _request(options, recipe, config, schema, compared)
     _say_unknown(config)
     card = build(request, lambda what, share: bar.draw(share, f"{share:.0%} {what}"))
@@ -249,7 +249,7 @@ def _kind(source: InputSource) -> str:
     return "generations with verdicts" if source.graded else "ready-made rows"
 
 
-def _report(card: Card, output: Path, bar: Bar) -> None:
+def _report(card: Card, output: Path, bar: ProgressBar) -> None:
     bar.line(f"{card.rows_read} rows read", sys.stderr)
     for step in card.steps:
         if step.removed or step.changed:

@@ -17,7 +17,7 @@ from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.commands.data.validate import Options
 from newskills.config.command_line import Parsed
-from newskills.pipelines.data.downloads import Bar
+from newskills.pipelines.data.downloads import ProgressBar
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.tables import print_table
@@ -35,7 +35,7 @@ def run(parsed: Parsed[Options]) -> int:
     if options.dry_run:
         show_dry_run(("checks", benchmark.name, str(split_folder(benchmark, root))) for benchmark in benchmarks)
         return 0
-    bar = Bar()
+    bar = ProgressBar()
     validations: list[Validation] = []
     for validation in validate(
         benchmarks, ValidationSampling(data_dir=root, fetch=fetch, most=options.max_samples)

@@ -38,7 +38,7 @@ from newskills.pipelines.submission.submitted import ask_about
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.engine.supervision import Supervision
 from newskills.run.evaluate import EvaluationPlan, plan_evaluation
-from newskills.run.evaluation_server.jobs import JobLimits, Work
+from newskills.run.evaluation_server.jobs import BenchmarkWork, JobLimits
 from newskills.run.evaluation_server.serving import EvaluationServerSettings, serve_until_stopped
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
 from newskills.run.judging.generation import check_judges
@@ -153,7 +153,7 @@ class EvalPlanner:
         words += [f"++server.model={options.openai_model_name}", "++server.api_key=EMPTY"]
         return [*words, f"++max_concurrent_requests={options.max_concurrent_requests}", *self._more]
 
-    def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> Work:
+    def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> BenchmarkWork:
         words = [*self.argv(request, order, folder), *(self._judge if self._judged(order.name) else ())]
         command = masked(shlex.join(["ns", "eval", *words]))
         parsed = EVAL.parsed(words)

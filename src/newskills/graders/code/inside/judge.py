@@ -30,7 +30,7 @@ _MESSAGE = 300
 _NEED_MORE = ("UnicodeEncodeError", "UnicodeDecodeError", "UnicodeTranslateError", "ExceptionGroup")
 
 
-class Gone(BaseException):
+class CandidateGone(BaseException):
     """The candidate does not answer any more; `kind`: timeout, crashed, protocol."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -69,17 +69,17 @@ class Link:
         except BrokenPipeError:
             raise self._gone() from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
-            raise Gone("protocol", f"unreadable reply ({type(error).__name__})") from None
+            raise CandidateGone("protocol", f"unreadable reply ({type(error).__name__})") from None
         raise _exception(str(name), str(text)[:_MESSAGE])
 
-    def _gone(self) -> Gone:
+    def _gone(self) -> CandidateGone:
         os.kill(self._pid, signal.SIGKILL)
         _, status, usage = os.wait4(self._pid, 0)
         code = os.waitstatus_to_exitcode(status)
         # The kernel counts by ticks where it limits, exactly where it reports.
         if code in (-signal.SIGKILL, -signal.SIGXCPU) and usage.ru_utime + usage.ru_stime > self._cpu_seconds / 2:
-            return Gone("timeout", f"more than {self._cpu_seconds} s of CPU time")
-        return Gone("crashed", f"ended by signal {-code}" if code < 0 else f"exited with code {code}")
+            return CandidateGone("timeout", f"more than {self._cpu_seconds} s of CPU time")
+        return CandidateGone("crashed", f"ended by signal {-code}" if code < 0 else f"exited with code {code}")
 
 
 class Remote:
@@ -175,11 +175,11 @@ def judge(task: dict[str, Any], link: Link) -> list[dict[str, str]]:
 
     What the benchmark brings is made ready first: once the model's code runs, its own failures are all there can be.
     """
-    suites = [_Suite(suite["before"], suite["tests"]) for suite in task["suites"]]
+    suites = [_TestSuite(suite["before"], suite["tests"]) for suite in task["suites"]]
     try:
         loaded = link.ask("load", task["prefix"], task["answer"], task["prompt"], task["names"])
         names = {name: loaded[name] if name in loaded else _missing(name) for name in task["names"]}
-    except Gone as gone:
+    except CandidateGone as gone:
         failed = _verdict(gone.kind, gone.text)
     except Exception as error:  # noqa: BLE001 - an answer that cannot be loaded fails every suite
         failed = _verdict("load", getattr(error, "remote", "unreadable reply"))
@@ -188,7 +188,7 @@ def judge(task: dict[str, Any], link: Link) -> list[dict[str, str]]:
     return [suite.unfit or failed for suite in suites]
 
 
-class _Suite:
+class _TestSuite:
     """Tests ready to run; `unfit` is the verdict where they are none that anybody can be judged by."""
 
     def __init__(self, before: str, tests: list[str]) -> None:
@@ -206,7 +206,7 @@ class _Suite:
             where = f"test {number} of {len(self._tests)}"
             try:
                 exec(test, self._space)  # noqa: S102
-            except Gone as gone:
+            except CandidateGone as gone:
                 return _verdict(gone.kind, f"{where}: {gone.text}")
             except Unsupported as error:
                 return _verdict("harness", f"{where}: {error}")

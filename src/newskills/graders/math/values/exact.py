@@ -21,7 +21,7 @@ _FRACTION = re.compile(
 )
 
 
-class Plain(NamedTuple):
+class PlainNumber(NamedTuple):
     """A plain number: its value, digits after the point (-1 = exact integer or fraction), and whether in percent."""
 
     value: Fraction
@@ -29,10 +29,10 @@ class Plain(NamedTuple):
     percent: bool = False
 
 
-def plain(text: str) -> Plain | None:
+def plain(text: str) -> PlainNumber | None:
     """The number that the whole of `text` is, else None."""
     if _INTEGER.fullmatch(text):
-        return Plain(Fraction(int(text)))
+        return PlainNumber(Fraction(int(text)))
     if len(text) > 700:
         return None
     if (match := _NUMBER.fullmatch(text)) is not None:
@@ -42,17 +42,17 @@ def plain(text: str) -> Plain | None:
         bottom = int(match["b"] or match["b1"] or match["d"])
         if bottom == 0:
             return None
-        return Plain(Fraction(-top if match["sign"] == "-" else top, bottom))
+        return PlainNumber(Fraction(-top if match["sign"] == "-" else top, bottom))
     return None
 
 
-def _decimal(match: re.Match[str]) -> Plain:
+def _decimal(match: re.Match[str]) -> PlainNumber:
     whole = re.sub(r"[^\d]", "", match["whole"] or "0")
     digits = (match["tail"] or match["only"] or "").lstrip(".")
     power = int(match["exp"] or match["ten"] or match["ten1"] or 0)
     value = Fraction(int(whole + digits)) * Fraction(10) ** (power - len(digits))
     exact = not digits and power >= 0
-    return Plain(
+    return PlainNumber(
         -value if match["sign"] == "-" else value,
         -1 if exact else max(len(digits) - power, 0),
         bool(match["percent"]),
