@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -68,10 +69,8 @@ def ended(
 
     service = service_from(os.environ, config.model_name, config.lora_rank, config.seed)
     rows = rows_of(config, options.data_dir)
-    client = TinkerClient(service)
-    with stop_on_signals() as stop:
+    with closing(TinkerClient(service)) as client, stop_on_signals() as stop:
         whole = learn(client, config, rows, told=_told(config), stop=stop)
-    client.close()
     if not whole:
         sys.stdout.write("stopped; the same command goes on from the last checkpoint\n")
         return STOPPED
