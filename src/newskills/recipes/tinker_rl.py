@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: N803, N806, N815 - names end with their dimensions
 """Reinforcement learning of mathematics over the Tinker API.
 
 For each problem a group of samples; reward = correct, wrong, and a bonus for a boxed answer; advantage = reward −
 mean of the group; groups whose advantages are all 0 are left out; the loss `importance_sampling`, summed over tokens,
-and a step of Adam. Suffixes: `_P` problems, `_G` samples of one, `_T` tokens, `_D` datums.
+and a step of Adam. The loop is that of `newskills.train.loops.grpo`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
@@ -21,21 +20,20 @@ from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
     RunConfig,
     RunFolder,
-    Steps,
-    begin,
     limited,
     model_files,
+    optimizer_metrics,
     rate_for,
-    run_batches,
 )
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, RewardConfig
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, measure
-from newskills.train.loops.groups import advantages_of
-from newskills.train.loops.samples import Judged, Problem, Scorer
-from newskills.train.loops.schedule import batch_at
+from newskills.train.loops.groups import Group, measured, sample_rows
+from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.samples import Problem, Scorer
+from newskills.train.loops.stepping import Hooks
 from newskills.train.tinker.client import TinkerClient
-from newskills.train.verbs import AdamParams, Datum, Sampled, SamplingParams
+from newskills.train.verbs import AdamParams, SamplingClient
 
 NEEDS = ("problem", "expected_answer")
 EVAL_TEMPERATURE = 0.1
@@ -68,16 +66,6 @@ class TinkerRlConfig(RunConfig, frozen=True, kw_only=True):
     save_samples: Annotated[bool, Meta(description="write samples.jsonl")] = True
 
 
-class Rollout(Struct, frozen=True):
-    """One problem with its group. All lists have a length of G."""
-
-    problem: Problem
-    texts_G: list[str]
-    samples_G: list[Sampled]
-    judged_G: list[Judged]
-    advantages_G: list[float]
-
-
 def reinforce(
     client: TinkerClient,
     config: TinkerRlConfig,
@@ -90,160 +78,105 @@ def reinforce(
 
     `rows` have `problem` and `expected_answer`. Raises DataError, TrainingError (the last checkpoint stays).
     """
-    folder = RunFolder(config)
+    folder = _Folder(config)
     try:
         if folder.finished:
             return True
-        first = begin(client, folder, config.resume_from)
+        folder.begin(client, config.resume_from)
         files = model_files(config, client)
         skill = Skill(files, asking_by(config.prompt_config, files))
         problems, held = _problems(config, rows, skill)
-        per_epoch = max(1, len(problems) // config.batch_size)
-        total = config.num_epochs * per_epoch
-        steps = Steps(first=first, total=total, per_epoch=per_epoch, save_every=config.save_every)
+        folder.per_epoch = max(1, len(problems) // config.batch_size)
+        folder.total = config.num_epochs * folder.per_epoch
         with BatchGrader(config.eval_type, config.eval_config) as verdict:
             scorer = skill.scorer(verdict, _rewards(config))
-            loop = _Loop(client, config, folder, problems, scorer)
-            loop.rate, loop.last = config.learning_rate or rate_for(files), total - 1
-            loop.held = HeldOut(problems=held, scorer=scorer, settings=_eval_settings(config)) if held else None
-            return run_batches(client, folder, steps, loop.step, told=told, stop=stop)
+            hooks = Hooks(
+                before_step=lambda step: client.sample_from(client.save_sampler(f"{step:06d}", SAMPLER_SECONDS)),
+                told=lambda _: told(folder.history[-1]),
+                stop=stop,
+                held_out=_held_out(config, held, scorer) if held else None,
+                measure=_measured,
+            )
+            rate = config.learning_rate or rate_for(files)
+            return grpo(client, problems, _steps(config, folder.total, rate), folder, scorer, hooks)
     finally:
         folder.close()
 
 
-class _Loop:
-    def __init__(
-        self,
-        client: TinkerClient,
-        config: TinkerRlConfig,
-        folder: RunFolder,
-        problems: Sequence[Problem],
-        scorer: Scorer,
-    ) -> None:
-        self._client, self._config, self._folder = client, config, folder
-        self._problems, self._scorer = problems, scorer
-        self.rate, self.last = 0.0, 0
-        self.held: HeldOut | None = None
+class _Steps(GrpoConfig, frozen=True, kw_only=True):
+    def adam(self, step: int) -> AdamParams:
+        """Momentum as the service's own default; gradients are not clipped."""
+        return AdamParams(learning_rate=self.learning_rate)
 
-    def step(self, batch: int) -> Row:
-        self._client.sample_from(self._client.save_sampler(f"{batch:06d}", SAMPLER_SECONDS))
-        rollouts_P = self._roll_out(
-            batch_at(self._problems, batch, self._config.batch_size, self._config.seed), batch
-        )
-        data_D = [datum for rollout in rollouts_P for datum in data_of(rollout)]
-        row: Row = {"optim/lr": self.rate, "train/datums": len(data_D), "train/step": batch + 1}
-        if data_D:
-            output = self._client.forward_backward(data_D, "importance_sampling")
-            changed = self._client.optim_step(AdamParams(learning_rate=self.rate))
-            tokens = sum(len(one.tokens) for rollout in rollouts_P for one in rollout.samples_G)
-            row |= {"loss/sum": output.loss, "loss/per_token": output.loss / max(1, tokens)}
-            row |= {f"optim/{name}": value for name, value in changed.items()}
-        if self._config.save_samples:
-            self._folder.samples(shown(rollouts_P, batch))
-        row |= self._rewarded(rollouts_P) | self._measured(batch)
-        return row | _final(row) if batch == self.last else row
+    def divisor(self, tokens: int) -> int:
+        """The loss is a sum."""
+        return 1
 
-    def _roll_out(self, problems_P: Sequence[Problem], batch: int) -> list[Rollout]:
-        config = self._config
-        params = SamplingParams(
-            max_tokens=config.max_tokens,
-            stop=self._scorer.stops,
-            temperature=config.temperature,
-            top_p=config.top_p,
-            seed=config.seed * 1_000_003 + batch,
-        )
-        samples_P_G = self._client.sample([problem.prompt for problem in problems_P], config.group_size, params)
-        texts_P_G = [[self._scorer.text(one.tokens) for one in samples_G] for samples_G in samples_P_G]
-        judged = iter(
-            self._scorer.judge(
-                [
-                    (problem.row, text, one.stop_reason)
-                    for problem, samples_G, texts_G in zip(problems_P, samples_P_G, texts_P_G, strict=True)
-                    for one, text in zip(samples_G, texts_G, strict=True)
-                ]
-            )
-        )
-        judged_P_G = [[next(judged) for _ in samples_G] for samples_G in samples_P_G]
-        return [
-            Rollout(
-                problem,
-                texts_G,
-                samples_G,
-                judged_G,
-                advantages_of([one.reward for one in judged_G], by_std=False),
-            )
-            for problem, texts_G, samples_G, judged_G in zip(
-                problems_P, texts_P_G, samples_P_G, judged_P_G, strict=True
-            )
-        ]
 
-    def _rewarded(self, rollouts_P: Sequence[Rollout]) -> Row:
-        known = [one for rollout in rollouts_P for one in rollout.judged_G if one.reward is not None]
-        mean = fmean(one.reward for one in known if one.reward is not None)
-        means = [row["reward/batch_mean"] for row in self._folder.history if "reward/batch_mean" in row]
-        return {
-            "reward/batch_mean": mean,
-            "reward/running_mean": fmean([*means, mean]),
-            "train/accuracy": fmean(one.correct for one in known),
+class _Folder(RunFolder):
+    def __init__(self, config: TinkerRlConfig) -> None:
+        super().__init__(config)
+        self._saves_samples = config.save_samples
+        self._groups: Sequence[Group] = ()
+
+    def groups(self, groups: Sequence[Group], step: int) -> None:
+        self._groups = groups
+        if self._saves_samples:
+            self.samples(shown(groups, step))
+
+    def named(self, metrics: Row) -> Row:
+        row: Row = {
+            "optim/lr": metrics["learning_rate"],
+            "train/datums": _datums(self._groups),
+            "train/step": metrics["step"],
         }
-
-    def _measured(self, batch: int) -> Row:
-        every = self._config.eval_every
-        if self.held is None or not every or (batch + 1) % every:
-            return {}
-        found = measure(self._client, self.held, self._config.seed * 1_000_003 + batch)
-        return {f"eval/{name.removeprefix('eval_')}": value for name, value in found.items()}
-
-
-def data_of(rollout: Rollout) -> list[Datum]:
-    """What a group teaches: nothing where all advantages are 0."""
-    prompt_T = list(rollout.problem.prompt)
-    before_T = [0.0] * (len(prompt_T) - 1)
-    data_D = []
-    for sampled, judged, advantage in zip(rollout.samples_G, rollout.judged_G, rollout.advantages_G, strict=True):
-        if not any(rollout.advantages_G) or judged.reward is None:
-            continue
-        tokens_T = [*prompt_T, *sampled.tokens]
-        data_D.append(
-            Datum(
-                tokens=tokens_T[:-1],
-                targets=tokens_T[1:],
-                logprobs=[*before_T, *sampled.logprobs],
-                advantages=[*before_T, *[advantage] * len(sampled.tokens)],
-            )
-        )
-    return data_D
+        measurements = {name: value for name, value in metrics.items() if name.startswith("eval_")}
+        if row["train/datums"]:
+            tokens = sum(len(sampled.tokens) for group in self._groups for sampled in group.samples)
+            row |= {"loss/sum": metrics["loss"], "loss/per_token": metrics["loss"] / max(1, tokens)}
+            row |= optimizer_metrics(metrics, {*measured(self._groups), *measurements})
+        means = [before["reward/batch_mean"] for before in self.history if "reward/batch_mean" in before]
+        row |= {
+            "reward/batch_mean": metrics["reward"],
+            "reward/running_mean": fmean([*means, metrics["reward"]]),
+            "train/accuracy": metrics["correct"],
+        }
+        row |= {f"eval/{name.removeprefix('eval_')}": value for name, value in measurements.items()}
+        return row | _final(row) if metrics["step"] == self.total else row
 
 
-def shown(rollouts_P: Sequence[Rollout], batch: int) -> list[Row]:
+class _HeldOut(HeldOut, frozen=True, kw_only=True):
+    def due(self, done: int, steps: int) -> bool:
+        """Neither before the first step nor after the last, unless it is its turn."""
+        return done > 0 and done % self.settings.every == 0
+
+
+def _measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
+    """`seed` is that of the steps that are done; samples are drawn with that of the last one, as its problems were."""
+    return measure(client, held_out, seed - 1)
+
+
+def _datums(groups: Sequence[Group]) -> int:
+    """Samples to learn from: those of groups with an advantage that could be graded."""
+    taught = (group for group in groups if any(group.advantages))
+    return sum(judged.reward is not None for group in taught for judged in group.judged)
+
+
+def shown(groups: Sequence[Group], step: int) -> list[Row]:
     """The lines of samples.jsonl."""
+    kept = ("text", "reward", "advantage", "extracted_answer")
     return [
         {
-            "step": batch + 1,
-            "batch_idx": batch,
-            "problem_idx": index,
-            "problem": rollout.problem.row["problem"],
-            "ground_truth": rollout.problem.row["expected_answer"],
-            "responses": [
-                {
-                    "text": text,
-                    "reward": judged.reward,
-                    "advantage": advantage,
-                    "extracted_answer": judged.answer,
-                }
-                for text, judged, advantage in zip(
-                    rollout.texts_G, rollout.judged_G, rollout.advantages_G, strict=True
-                )
-            ],
-            "mean_reward": _mean([one.reward for one in rollout.judged_G]),
+            "step": step,
+            "batch_idx": step - 1,
+            "problem_idx": row["problem_idx"],
+            "problem": row["problem"],
+            "ground_truth": row["ground_truth"],
+            "responses": [{name: response[name] for name in kept} for response in row["responses"]],
+            "mean_reward": row["mean_reward"],
         }
-        for index, rollout in enumerate(rollouts_P)
+        for row in sample_rows(groups, step)
     ]
-
-
-def _mean(rewards_G: Sequence[float | None]) -> float | None:
-    known = [reward for reward in rewards_G if reward is not None]
-    return fmean(known) if known else None
 
 
 def _problems(config: TinkerRlConfig, rows: Sequence[Row], skill: Skill) -> tuple[list[Problem], list[Problem]]:
@@ -271,13 +204,30 @@ def _rewards(config: TinkerRlConfig) -> RewardConfig:
     )
 
 
-def _eval_settings(config: TinkerRlConfig) -> EvalSettings:
-    return EvalSettings(
+def _steps(config: TinkerRlConfig, steps: int, rate: float) -> _Steps:
+    return _Steps(
+        steps=steps,
+        batch_size=config.batch_size,
+        group_size=config.group_size,
+        learning_rate=rate,
+        max_tokens=config.max_tokens,
+        temperature=config.temperature,
+        top_p=config.top_p,
+        scale_by_std=False,
+        save_every=config.save_every,
+        seed=config.seed,
+    )
+
+
+def _held_out(config: TinkerRlConfig, problems: Sequence[Problem], scorer: Scorer) -> HeldOut:
+    settings = EvalSettings(
         every=config.eval_every,
         max_problems=config.eval_samples,
         temperature=EVAL_TEMPERATURE,
         max_tokens=config.max_tokens,
+        final="last",
     )
+    return _HeldOut(problems=problems, scorer=scorer, settings=settings)
 
 
 def _final(row: Row) -> Row:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both Tinker recipes share: options, the folder of a run, how it goes on, rates from the model."""
+"""What both Tinker recipes share: options, the folder of a run, how it goes on, rates from the model. The
+loops are those of `newskills.train.loops`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,9 +16,11 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
 from newskills.models.hub import hub_folder
+from newskills.train.loops.folder import Saver
+from newskills.train.loops.groups import Group
 from newskills.train.tinker.client import TinkerClient
+from newskills.train.verbs import TrainingClient
 
-T = TypeVar("T")
 METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "config.json"
 SCHEME = "tinker://"
 TOKENIZER_FILES = ["config.json", "generation_config.json", "tokenizer*", "chat_template*"]
@@ -49,6 +52,8 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     verbose: Annotated[bool, Meta(description="a line about every step")] = False
 
 
+OWN = ("step", "seconds", "loss", "learning_rate", "tokens")
+"""Metrics of every loop."""
 NOT_THE_RUN = ("log_dir", "wandb_project", "wandb_name", "verbose", "resume_from")
 """Options that change no number."""
 
@@ -64,9 +69,9 @@ class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sampler_path: str | None = None
 
 
-class RunFolder:
-    """One run. A killed one loses what came after its last checkpoint, so that its files are those of one that was
-    never killed.
+class RunFolder(ABC):
+    """One run, as the log of a loop of `newskills.train.loops`, in the files and names of the Tinker cookbook. A killed
+    run loses what came after its last checkpoint, so that its files are those of one that was never killed.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -82,32 +87,78 @@ class RunFolder:
             _keep(self.path / name, key, done)
         rows = read_rows(self.path / METRICS) if (self.path / METRICS).is_file() else ()
         self.history = [row for row in rows if "progress/batch" in row]
+        self.first = self.total = 0
+        self.per_epoch = 1
         self._logs = {name: AppendLog(self.path / name) for name in (METRICS, SAMPLES, CHECKPOINTS)}
         self._wandb = _wandb(config)
+
+    @abstractmethod
+    def named(self, metrics: Row) -> Row:
+        """What the loop tells of a step, by the names that this recipe has for it."""
+
+    @abstractmethod
+    def groups(self, groups: Sequence[Group], step: int) -> None: ...
 
     @property
     def finished(self) -> bool:
         return self.last is not None and bool(self.last.final)
 
+    def begin(self, client: TinkerClient, resume_from: str | None) -> None:
+        """Loads the run's own last state, else `resume_from`, and knows how many batches are done.
+
+        Raises DataError for a `resume_from` that is no state, and what the service says of one.
+        """
+        self.first = self._loaded(client, resume_from)
+
+    def resume(self, client: TrainingClient) -> int:
+        """Raises DataError where the state to begin with has seen all batches."""
+        if self.first >= self.total:
+            raise DataError(
+                f"The state to begin with has {self.first} batches behind it; this run has only {self.total}.",
+                hint="Raise num_epochs, or begin with the tinker:// path of the state.",
+            )
+        return self.first
+
+    def scores(self, name: str) -> list[tuple[int, float]]:
+        """None: a run ends with its last weights, whatever was measured."""
+        return []
+
     def metrics(self, row: Row) -> None:
-        self.history.append(row)
-        self._logs[METRICS].append(row)
-        for name in (SAMPLES, METRICS):
-            self._logs[name].write()
+        batch = row["step"] - 1
+        named = {
+            "progress/batch": batch + 1,
+            "progress/epoch": batch // self.per_epoch,
+            "progress/done_frac": (batch + 1) / self.total,
+            **self.named(row),
+            "time/total": row["seconds"],
+        }
+        self.history.append(named)
+        self._logs[METRICS].append(named)
         if self._wandb is not None:
-            self._wandb.log(row, step=row["progress/batch"])
+            self._wandb.log(named, step=batch + 1)
 
     def samples(self, rows: Iterable[Row]) -> None:
         for row in rows:
             self._logs[SAMPLES].append(row)
 
-    def save(self, client: TinkerClient, name: str, batch: int, epoch: int, *, final: bool = False) -> None:
+    def write(self) -> None:
+        for name in (SAMPLES, METRICS):
+            self._logs[name].write()
+
+    def save(self, client: Saver, step: int, *, final: bool = False, best: int | None = None) -> None:
         """The line counts once it is on the disk, after everything that came before it."""
-        state, sampler = client.save_weights(name), client.save_sampler(name)
+        name = "final" if final else f"checkpoint-{step:06d}"
+        saved = client.save_state(self.path / name)
+        assert saved is not None  # a service keeps states itself
         for log in (METRICS, SAMPLES):
             self._logs[log].sync()
         self.last = Checkpoint(
-            name=name, batch=batch, epoch=epoch, final=final or None, state_path=state, sampler_path=sampler
+            name=name,
+            batch=step,
+            epoch=(step - 1) // self.per_epoch,
+            final=final or None,
+            state_path=saved.state_path,
+            sampler_path=saved.sampler_path,
         )
         self._logs[CHECKPOINTS].append(self.last)
         self._logs[CHECKPOINTS].sync()
@@ -117,6 +168,23 @@ class RunFolder:
             log.close()
         if self._wandb is not None:
             self._wandb.finish()
+
+    def _loaded(self, client: TinkerClient, resume_from: str | None) -> int:
+        if self.last is not None and self.last.state_path:
+            client.load_state(self.last.state_path)
+            return self.last.batch
+        if resume_from is None:
+            return 0
+        if resume_from.startswith(SCHEME):
+            client.load_state(resume_from)
+            return 0
+        checkpoint = _last(Path(resume_from))
+        if checkpoint is None or not checkpoint.state_path:
+            raise DataError(
+                f"resume_from={resume_from}: it is no {SCHEME} path, and no folder whose {CHECKPOINTS} names a state."
+            )
+        client.load_state(checkpoint.state_path)
+        return 0 if checkpoint.final else checkpoint.batch
 
     def _claim(self, config: RunConfig) -> None:
         path = self.path / SETTINGS
@@ -135,79 +203,10 @@ class RunFolder:
             )
 
 
-class Steps(Struct, frozen=True, kw_only=True):
-    """How a loop runs: batches from `first` to `total`, `per_epoch` of them an epoch."""
-
-    first: int
-    total: int
-    per_epoch: int
-    save_every: int
-
-    def progress(self, batch: int) -> Row:
-        """Metrics of the batch (from 0) that is done."""
-        return {
-            "progress/batch": batch + 1,
-            "progress/epoch": batch // self.per_epoch,
-            "progress/done_frac": (batch + 1) / self.total,
-        }
-
-
-def run_batches(
-    client: TinkerClient,
-    folder: RunFolder,
-    steps: Steps,
-    do: Callable[[int], Row],
-    *,
-    told: Callable[[Row], None],
-    stop: Callable[[], bool],
-) -> bool:
-    """Calls `do` with each batch that is left; returns whether all are done. `stop` is asked after each.
-
-    Raises DataError where the state to begin with has seen them all.
-    """
-    if steps.first >= steps.total:
-        raise DataError(
-            f"The state to begin with has {steps.first} batches behind it; this run has only {steps.total}.",
-            hint="Raise num_epochs, or begin with the tinker:// path of the state.",
-        )
-    for batch in range(steps.first, steps.total):
-        begun = time.monotonic()
-        row = steps.progress(batch) | do(batch)
-        row["time/total"] = round(time.monotonic() - begun, 3)
-        folder.metrics(row)
-        told(row)
-        done, epoch = batch + 1, batch // steps.per_epoch
-        if done == steps.total:
-            folder.save(client, "final", done, epoch, final=True)
-            return True
-        stopped = stop()
-        if stopped or (steps.save_every and done % steps.save_every == 0):
-            folder.save(client, f"checkpoint-{done:06d}", done, epoch)
-        if stopped:
-            return False
-    return True
-
-
-def begin(client: TinkerClient, folder: RunFolder, resume_from: str | None) -> int:
-    """Loads the run's own last state, else `resume_from`; returns how many batches are done.
-
-    Raises DataError for a `resume_from` that is no state, and what the service says of one.
-    """
-    if folder.last is not None and folder.last.state_path:
-        client.load_state(folder.last.state_path)
-        return folder.last.batch
-    if resume_from is None:
-        return 0
-    if resume_from.startswith(SCHEME):
-        client.load_state(resume_from)
-        return 0
-    found = _last(Path(resume_from))
-    if found is None or not found.state_path:
-        raise DataError(
-            f"resume_from={resume_from}: it is no {SCHEME} path, and no folder whose {CHECKPOINTS} names a state."
-        )
-    client.load_state(found.state_path)
-    return 0 if found.final else found.batch
+def optimizer_metrics(metrics: Row, known: Collection[str]) -> Row:
+    """What the service told of its optimizer: all that is not `known`, nor every loop's own."""
+    own = {*OWN, *known}
+    return {f"optim/{name}": value for name, value in metrics.items() if name not in own}
 
 
 def model_files(config: RunConfig, client: TinkerClient) -> Path:

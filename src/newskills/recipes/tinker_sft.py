@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: N803, N806 - names end with their dimensions
 """Supervised fine-tuning over the Tinker API, of chains of thought (CoT) or of solutions with code (TIR).
 
-The loss is the mean over the tokens of the solutions of a batch. Suffixes: `_D` datums, `_T` tokens.
+The loss is the mean over the tokens of the solutions of a batch. The loop is that of `newskills.train.loops.sft`.
 """
 
 from __future__ import annotations
@@ -20,14 +19,15 @@ from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
     RunConfig,
     RunFolder,
-    Steps,
-    begin,
     model_files,
+    optimizer_metrics,
     rate_for,
-    run_batches,
 )
 from newskills.recipes.training import examples_of
-from newskills.train.loops.schedule import Schedule, batch_at, rate_at
+from newskills.train.loops.groups import Group
+from newskills.train.loops.schedule import Schedule, rate_at
+from newskills.train.loops.sft import SftConfig, sft
+from newskills.train.loops.stepping import Hooks
 from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import AdamParams, Datum
 
@@ -103,41 +103,50 @@ def fine_tune(
     """
     config = whole(config)
     size, epochs, length = int(config.batch_size or 1), int(config.num_epochs or 1), int(config.max_length or 2)
-    folder = RunFolder(config)
+    folder = _Folder(config)
     try:
         if folder.finished:
             return True
-        first = begin(client, folder, config.resume_from)
+        folder.begin(client, config.resume_from)
         files = model_files(config, client)
         examples = _examples(config, rows, Skill(files, asking_by(config.prompt_config, files)), length)
-        peak = config.learning_rate or rate_for(files)
-        per_epoch = max(1, len(examples) // size)
-        steps = Steps(
-            first=first, total=epochs * per_epoch, per_epoch=per_epoch, save_every=int(config.save_every or 0)
+        folder.datums = min(size, len(examples))
+        folder.per_epoch = max(1, len(examples) // size)
+        folder.total = epochs * folder.per_epoch
+        steps = _Steps(
+            steps=folder.total,
+            batch_size=size,
+            learning_rate=config.learning_rate or rate_for(files),
+            schedule=config.lr_schedule,
+            save_every=int(config.save_every or 0),
+            seed=config.seed,
         )
-
-        def step(batch: int) -> Row:
-            data_D = batch_at(examples, batch, size, config.seed)
-            rate = rate_at(batch, steps.total, peak, config.lr_schedule)
-            return _step(client, data_D, rate) | {"train/step": batch + 1}
-
-        return run_batches(client, folder, steps, step, told=told, stop=stop)
+        return sft(client, examples, steps, folder, Hooks(told=lambda _: told(folder.history[-1]), stop=stop))
     finally:
         folder.close()
 
 
-def _step(client: TinkerClient, data_D: Sequence[Datum], rate: float) -> Row:
-    count = sum(weight for datum in data_D for weight in datum.weights or ())
-    scaled_D = [msgspec.structs.replace(one, weights=[w / count for w in one.weights or ()]) for one in data_D]
-    output = client.forward_backward(scaled_D, "cross_entropy")
-    changed = client.optim_step(AdamParams(learning_rate=rate))
-    return {
-        "optim/lr": rate,
-        "loss/mean": output.loss,
-        "train/tokens": count,
-        "train/datums": len(data_D),
-        **{f"optim/{name}": value for name, value in changed.items()},
-    }
+class _Steps(SftConfig, frozen=True, kw_only=True):
+    def adam(self, step: int) -> AdamParams:
+        """Momentum as the service's own default; gradients are not clipped."""
+        return AdamParams(learning_rate=rate_at(step, self.steps, self.learning_rate, self.schedule))
+
+
+class _Folder(RunFolder):
+    datums = 0
+
+    def named(self, metrics: Row) -> Row:
+        return {
+            "optim/lr": metrics["learning_rate"],
+            "loss/mean": metrics["loss"],
+            "train/tokens": metrics["tokens"],
+            "train/datums": self.datums,
+            **optimizer_metrics(metrics, ()),
+            "train/step": metrics["step"],
+        }
+
+    def groups(self, groups: Sequence[Group], step: int) -> None:
+        """There are none."""
 
 
 def _examples(config: TinkerSftConfig, rows: Sequence[Row], skill: Skill, length: int) -> list[Datum]:

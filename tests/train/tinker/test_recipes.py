@@ -124,7 +124,8 @@ def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(here, e
     expected = rows_of(files / "whole")
     assert [row["progress/batch"] for row in expected] == list(range(1, 19))
     assert expected[-1]["loss/mean"] < 0.6 * expected[0]["loss/mean"]
-    assert set(expected[0]) >= {"progress/epoch", "progress/done_frac", "optim/lr", "train/datums", "train/step"}
+    names = ["progress/batch", "progress/epoch", "progress/done_frac", "optim/lr", "loss/mean", "train/tokens"]
+    assert list(expected[0]) == [*names, "train/datums", "optim/grad_norm", "train/step"]
     checkpoints = list(read_rows(files / "whole/checkpoints.jsonl"))
     assert [one["name"] for one in checkpoints] == [*(f"checkpoint-{at:06d}" for at in (4, 8, 12, 16)), "final"]
     assert set(checkpoints[-1]) == {"name", "batch", "epoch", "final", "state_path", "sampler_path"}
@@ -161,7 +162,12 @@ def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(here, environ, m
     here(*line("whole"))
     expected = rows_of(files / "whole")
     assert [row["progress/batch"] for row in expected] == list(range(1, 9))
-    assert "eval/reward" in expected[3]
+    names = ["progress/batch", "progress/epoch", "progress/done_frac", "optim/lr", "train/datums", "train/step"]
+    names += ["loss/sum", "loss/per_token", "optim/grad_norm"]
+    names += ["reward/batch_mean", "reward/running_mean", "train/accuracy"]
+    assert list(expected[0]) == names
+    assert list(expected[3]) == [*names, "eval/reward", "eval/correct", "eval/unscored"]
+    assert "eval/reward" not in expected[4]
     assert expected[0]["train/datums"] > 0
     assert expected[-1]["train/accuracy"] > expected[0]["train/accuracy"] + 0.3
     assert set(expected[-1]) >= {"final/reward_mean", "reward/batch_mean", "reward/running_mean", "train/accuracy"}

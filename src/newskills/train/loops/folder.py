@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
 from newskills.train.loops.evaluation import SCORE, best_of
+from newskills.train.loops.groups import Group, sample_rows
 from newskills.train.verbs import Saved, TrainingClient
 
 METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "settings.json"
@@ -37,6 +38,37 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 
 class Saver(Protocol):
     def save_state(self, folder: Path) -> Saved | None: ...
+
+
+class TrainingLog(Protocol):
+    """What a loop goes on from and writes to: a `TrainingFolder`, or a folder of another form."""
+
+    @property
+    def finished(self) -> bool: ...
+
+    def resume(self, client: TrainingClient) -> int:
+        """Loads the last checkpoint into `client`; returns how many steps are done."""
+        ...
+
+    def scores(self, name: str) -> list[tuple[int, float]]:
+        """(step, value) of a metric, where it was measured, in order."""
+        ...
+
+    def groups(self, groups: Sequence[Group], step: int) -> None:
+        """The samples of a step."""
+        ...
+
+    def metrics(self, row: Row) -> None:
+        """Those of a step: `step`, `seconds`, what the loop tells and what the optimizer told."""
+        ...
+
+    def write(self) -> None:
+        """What a step has logged survives a kill."""
+        ...
+
+    def save(self, client: Saver, step: int, *, final: bool = False, best: int | None = None) -> object:
+        """A checkpoint after `step` steps. `best`: the step whose weights the run ends with, where not this one's."""
+        ...
 
 
 class TrainingFolder:
@@ -118,8 +150,8 @@ class TrainingFolder:
         if self.writes:
             self._logs[METRICS].append(row)
 
-    def samples(self, rows: Iterable[Row]) -> None:
-        for row in rows if self.writes else ():
+    def groups(self, groups: Sequence[Group], step: int) -> None:
+        for row in sample_rows(groups, step) if self.writes else ():
             self._logs[SAMPLES].append(row)
 
     def write(self) -> None:

@@ -17,12 +17,13 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.groups import Group, advantages_of, measured, sample_rows
+from newskills.train.loops.folder import TrainingLog
+from newskills.train.loops.groups import Group, advantages_of, measured
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import Schedule, batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
 from newskills.train.verbs import (
+    AdamParams,
     Datum,
     LossConfig,
     LossName,
@@ -68,6 +69,13 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     save_every: int = 10
     seed: int = 0
 
+    def adam(self, step: int) -> AdamParams:
+        return adam_at(self, step)
+
+    def divisor(self, tokens: int) -> int:
+        """What the loss over so many completion tokens is divided by."""
+        return tokens
+
     def check(self) -> None:
         """Raises ConfigError."""
         if self.iterations > 1 and self.loss == "importance_sampling":
@@ -78,7 +86,7 @@ def grpo(
     client: TrainingClient,
     problems: Sequence[Problem],
     config: GrpoConfig,
-    folder: TrainingFolder,
+    folder: TrainingLog,
     scorer: Scorer,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
@@ -97,7 +105,7 @@ def grpo(
     def step_of(step: int) -> dict[str, float]:
         groups = _groups(client, problems, config, step, scorer)
         metrics = _learn(client, groups, config, step) | measured(groups)
-        folder.samples(sample_rows(groups, step + 1))
+        folder.groups(groups, step + 1)
         return metrics
 
     return run_steps(client, config, folder, step_of, hooks)
@@ -155,21 +163,23 @@ def _roll_out(
 
 
 def _learn(client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int) -> dict[str, float]:
-    adam = adam_at(config, step)
+    adam = config.adam(step)
     rows = [
         (group.problem, one, advantage)
         for group in groups
         for one, advantage in zip(group.samples, group.advantages, strict=True)
         if not (config.drop_cut_off and one.stop_reason == "length")
     ]
-    tokens = sum(len(one.tokens) for _, one, _ in rows)
-    data = [_datum(problem, one, advantage / tokens) for problem, one, advantage in rows if advantage or config.kl]
+    divisor = config.divisor(sum(len(one.tokens) for _, one, _ in rows))
+    data = [
+        _datum(problem, one, advantage / divisor) for problem, one, advantage in rows if advantage or config.kl
+    ]
     metrics = {"learning_rate": adam.learning_rate, "tokens": float(sum(len(datum.tokens) for datum in data))}
     if not data:
         return {"loss": 0.0, "grad_norm": 0.0, **metrics}
     if config.kl and isinstance(client, ReferenceClient):
         starts = [len(problem.prompt) - 1 for problem, _, _ in rows]
-        data, metrics["kl"] = _held_back(client, data, starts, config.kl / tokens)
+        data, metrics["kl"] = _held_back(client, data, starts, config.kl / divisor)
     bounds = LossConfig(clip_low_threshold=1 - config.clip_low, clip_high_threshold=1 + config.clip_high)
     for _ in range(config.iterations):
         output = client.forward_backward(data, config.loss, bounds if config.loss == "ppo" else None)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from newskills.base.errors import DataError
-from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.folder import TrainingLog
 from newskills.train.loops.schedule import Schedule, batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
-from newskills.train.verbs import Datum, TrainingClient
+from newskills.train.verbs import AdamParams, Datum, TrainingClient
 
 
 class SftConfig(Struct, frozen=True, kw_only=True):
@@ -27,6 +27,9 @@ class SftConfig(Struct, frozen=True, kw_only=True):
     save_every: int = 20
     seed: int = 0
 
+    def adam(self, step: int) -> AdamParams:
+        return adam_at(self, step)
+
 
 def example(prompt: Sequence[int], completion: Sequence[int]) -> Datum:
     """Only the completion's tokens count (each 1). Raises DataError where either is empty."""
@@ -41,7 +44,7 @@ def sft(
     client: TrainingClient,
     examples: Sequence[Datum],
     config: SftConfig,
-    folder: TrainingFolder,
+    folder: TrainingLog,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
     """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
@@ -55,7 +58,7 @@ def sft(
         batch = batch_at(examples, step, config.batch_size, config.seed)
         count = sum(weight for datum in batch for weight in datum.weights or ())
         output = client.forward_backward([_scaled(datum, 1 / count) for datum in batch], "cross_entropy")
-        adam = adam_at(config, step)
+        adam = config.adam(step)
         changed = client.optim_step(adam)
         return {"loss": output.loss, "learning_rate": adam.learning_rate, "tokens": count, **changed}
 

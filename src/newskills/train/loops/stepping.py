@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from newskills.base.errors import TrainingError
 from newskills.train.loops.evaluation import SCORE, HeldOut, best_of, measure, stalled
-from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.folder import TrainingLog
 from newskills.train.loops.schedule import Schedule, rate_at
 from newskills.train.verbs import AdamParams, SamplingClient, Saved, TrainingClient
 
@@ -54,14 +54,16 @@ Began = Callable[[int, int], None]
 class Hooks(Struct, frozen=True, kw_only=True):
     """What a training asks and tells on its way.
 
-    began     called with the steps that are done and all there are, once the weights are there
-    told      after every step
-    stop      asked after every step; where it says so, a checkpoint is written and the rest is left for later
-    held_out  problems to measure the model on
-    measure   asks them; several processes let one do it
+    began        called with the steps that are done and all there are, once the weights are there
+    before_step  called with the number of each step (from 0), by the loops over the verbs
+    told         after every step
+    stop         asked after every step; where it says so, a checkpoint is written and the rest is left for later
+    held_out     problems to measure the model on
+    measure      asks them; several processes let one do it
     """
 
     began: Began = lambda done, steps: None
+    before_step: Callable[[int], None] = lambda step: None
     told: Told = lambda _: None
     stop: Callable[[], bool] = lambda: False
     held_out: HeldOut | None = None
@@ -92,7 +94,7 @@ class Learner(SamplingClient, Protocol):
 class Course:
     """What follows every step: measure, write down, tell, save; and whether that was the last one."""
 
-    def __init__(self, config: Steps, folder: TrainingFolder, hooks: Hooks) -> None:
+    def __init__(self, config: Steps, folder: TrainingLog, hooks: Hooks) -> None:
         self._config, self._folder, self._hooks = config, folder, hooks
         self._scores = folder.scores(SCORE)
 
@@ -135,7 +137,7 @@ class Course:
 def run_steps(
     client: TrainingClient,
     config: Steps,
-    folder: TrainingFolder,
+    folder: TrainingLog,
     do: Callable[[int], dict[str, float]],
     hooks: Hooks,
 ) -> bool:
@@ -151,6 +153,7 @@ def run_steps(
     for step in range(first, config.steps):
         begun = time.monotonic()
         with enough_memory("Lower ++batch_size or ++max_tokens, or leave long sequences out."):
+            hooks.before_step(step)
             if step == 0:
                 course.before(client)
             metrics = do(step)

@@ -13,7 +13,7 @@ from trl import GRPOConfig as TrlConfig
 from trl import GRPOTrainer
 
 from newskills.base.errors import DataError
-from newskills.train.loops.groups import Group, advantages_of, measured, sample_rows
+from newskills.train.loops.groups import Group, advantages_of, measured
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Judged, Problem, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
@@ -126,7 +126,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     _end_with(trainer, list(scorer.stops))
 
     def more() -> dict[str, float]:
-        folder.samples(sample_rows(rewards.groups, trainer.state.global_step // config.iterations))
+        folder.groups(rewards.groups, trainer.state.global_step // config.iterations)
         tokens = sum(len(sample.tokens) for group in rewards.groups for sample in group.samples)
         return measured(rewards.groups) | {"tokens": float(tokens)}
 

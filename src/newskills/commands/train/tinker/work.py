@@ -68,10 +68,8 @@ def run_to_end(
 
     service = service_from(os.environ, config.model_name, config.lora_rank, config.seed)
     rows = rows_of(config, options.data_dir)
-    client = TinkerClient(service)
-    with stop_on_signals() as stop:
+    with TinkerClient(service) as client, stop_on_signals() as stop:
         whole = learn(client, config, rows, told=_row_printer(config), stop=stop)
-    client.close()
     if not whole:
         sys.stdout.write("stopped; the same command goes on from the last checkpoint\n")
         return STOPPED
