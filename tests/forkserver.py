@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -163,12 +164,8 @@ def _captured(
 
 
 def _write(end: int, text: str) -> None:
-    with open(end, "w") as stream:
-        try:
-            stream.write(text)
-            stream.flush()
-        except BrokenPipeError:
-            pass
+    with suppress(BrokenPipeError), open(end, "w") as stream:  # it may end before it has read all
+        stream.write(text)
 
 
 class _Reader(threading.Thread):
@@ -219,11 +216,9 @@ def _serve(address: str, packages: Sequence[str]) -> None:
 
 def _reap(options: int) -> None:
     """So that their CPU time counts as the server's."""
-    try:
+    with suppress(ChildProcessError):
         while os.waitpid(-1, options) != (0, 0):
             pass
-    except ChildProcessError:
-        pass
 
 
 def _import_commands() -> None:
@@ -251,7 +246,8 @@ def _answer(connection: socket.socket) -> NoReturn:
         os.close(stream)
     connection.sendall(b"%d\n" % pid)
     _, status = os.waitpid(pid, 0)
-    connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+    with suppress(BrokenPipeError):  # nobody waited so long
+        connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
     os._exit(0)
 
 
