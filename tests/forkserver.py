@@ -88,7 +88,7 @@ class ForkServer:
         server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environ)
         assert server.stdin is not None
         assert server.stdout is not None
-        atexit.register(_stop, server, server.stdin, server.stdout, folder)
+        atexit.register(_stop, server, server.stdin, server.stdout)
         assert server.stdout.readline() == b"ready\n"
         self._address = address
 
@@ -119,11 +119,10 @@ def _at_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name.startswith(_AT_START)}
 
 
-def _stop(server: subprocess.Popen[bytes], stdin: IO[bytes], stdout: IO[bytes], folder: str) -> None:
+def _stop(server: subprocess.Popen[bytes], stdin: IO[bytes], stdout: IO[bytes]) -> None:
     stdin.close()
     stdout.close()
     server.wait()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _new_python(
@@ -202,7 +201,7 @@ def _serve(address: str, packages: Sequence[str]) -> None:
         listener.listen(_BACKLOG)
         print("ready", flush=True)
         while True:
-            ready, _, _ = select.select([listener, 0], [], [])
+            ready, _, _ = select.select([listener.fileno(), 0], [], [])
             if 0 in ready:
                 break
             connection, _ = listener.accept()
@@ -211,6 +210,7 @@ def _serve(address: str, packages: Sequence[str]) -> None:
                 _answer(connection)
             connection.close()
             _reap(os.WNOHANG)
+    shutil.rmtree(Path(address).parent)
     _reap(0)
 
 
