@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -87,7 +88,7 @@ class ForkServer:
         server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environ)
         assert server.stdin is not None
         assert server.stdout is not None
-        atexit.register(_stop, server, server.stdin, server.stdout, folder)
+        atexit.register(_stop, server, server.stdin, server.stdout)
         assert server.stdout.readline() == b"ready\n"
         self._address = address
 
@@ -118,11 +119,10 @@ def _at_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name.startswith(_AT_START)}
 
 
-def _stop(server: subprocess.Popen[bytes], stdin: IO[bytes], stdout: IO[bytes], folder: str) -> None:
+def _stop(server: subprocess.Popen[bytes], stdin: IO[bytes], stdout: IO[bytes]) -> None:
     stdin.close()
     stdout.close()
     server.wait()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _new_python(
@@ -138,7 +138,7 @@ def _captured(
     connection: socket.socket, request: dict[str, object], stdin: str | None, timeout: float | None
 ) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run` does: all that is written is read until nobody can write any more."""
-    argv = [sys.executable, "-m", *map(str, request["words"])]  # type: ignore[call-overload]
+    argv = [sys.executable, "-m", *map(str, request["words"])]
     outputs = [_Reader(), _Reader()]
     read_end, write_end = os.pipe()
     socket.send_fds(connection, [b"\n"], [read_end, *(output.write_end for output in outputs)])
@@ -163,12 +163,8 @@ def _captured(
 
 
 def _write(end: int, text: str) -> None:
-    with open(end, "w") as stream:
-        try:
-            stream.write(text)
-            stream.flush()
-        except BrokenPipeError:
-            pass
+    with suppress(BrokenPipeError), open(end, "w") as stream:  # it may end before it has read all
+        stream.write(text)
 
 
 class _Reader(threading.Thread):
@@ -205,7 +201,7 @@ def _serve(address: str, packages: Sequence[str]) -> None:
         listener.listen(_BACKLOG)
         print("ready", flush=True)
         while True:
-            ready, _, _ = select.select([listener, 0], [], [])
+            ready, _, _ = select.select([listener.fileno(), 0], [], [])
             if 0 in ready:
                 break
             connection, _ = listener.accept()
@@ -214,16 +210,15 @@ def _serve(address: str, packages: Sequence[str]) -> None:
                 _answer(connection)
             connection.close()
             _reap(os.WNOHANG)
+    shutil.rmtree(Path(address).parent)
     _reap(0)
 
 
 def _reap(options: int) -> None:
     """So that their CPU time counts as the server's."""
-    try:
+    with suppress(ChildProcessError):
         while os.waitpid(-1, options) != (0, 0):
             pass
-    except ChildProcessError:
-        pass
 
 
 def _import_commands() -> None:
@@ -251,7 +246,8 @@ def _answer(connection: socket.socket) -> NoReturn:
         os.close(stream)
     connection.sendall(b"%d\n" % pid)
     _, status = os.waitpid(pid, 0)
-    connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+    with suppress(BrokenPipeError):  # nobody waited so long
+        connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
     os._exit(0)
 
 

@@ -2,6 +2,7 @@
 import os
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -123,8 +124,12 @@ def test_a_killed_sandbox_costs_no_reward():
     ]
     with BatchGrader("evalplus", {}, SandboxConfig(preload=())) as verdict:
         assert [one.outcome for one in verdict(records)] == ["correct", "wrong", "correct"]
+        killed = 0
         for pid in children() - before:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it goes with another one of them
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        assert killed
         assert [one.outcome for one in verdict(records)] == ["correct", "wrong", "correct"]
     assert children() <= before
 
