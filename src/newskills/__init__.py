@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         grade,
         grpo,
         grpo_nemo_rl,
+        plan_eval,
         ppo_verl,
         prepare_data,
         prepare_training_data,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from newskills.run.reporting.summarize import Summary
     from newskills.train.data.card import Card
     from newskills.view.comparison.paired_runs import Comparison
+    from newskills.view.comparison.planning import EvalPlan
     from newskills.view.comparison.regrade import Regraded
     from newskills.view.samples import SelectedSample
 
@@ -62,6 +64,7 @@ OBJECTS = {
     "CommandGroup": "newskills.launch.declarative",
     "Comparison": "newskills.view.comparison.paired_runs",
     "EvalClientScript": "newskills.launch.scripts.unit_clients",
+    "EvalPlan": "newskills.view.comparison.planning",
     "EvalScript": "newskills.launch.scripts.clients",
     "Evaluation": "newskills.run.evaluate",
     "Experiment": "newskills.launch.experiments",
@@ -89,6 +92,7 @@ __all__ = [
     "CommandGroup",
     "Comparison",
     "EvalClientScript",
+    "EvalPlan",
     "EvalScript",
     "Evaluation",
     "Experiment",
@@ -117,6 +121,7 @@ __all__ = [
     "grade",
     "grpo",
     "grpo_nemo_rl",
+    "plan_eval",
     "ppo_verl",
     "prepare_data",
     "prepare_training_data",

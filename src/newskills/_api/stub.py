@@ -24,6 +24,7 @@ from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_
 RESULTS = (
     "Card",
     "Comparison",
+    "EvalPlan",
     "Evaluation",
     "Experiment",
     "Regraded",

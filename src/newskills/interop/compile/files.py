@@ -56,9 +56,7 @@ def read_config(path: Path) -> File:
     """Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
     text = read_text(path)
     content = parse(text, path, "a config", "deployment: …", Numbers)
-    match = _PACKAGE.search(text.partition("
-
-")[0])
+    match = _PACKAGE.search(text.partition("\n\n")[0])
     return File(path=path, content=_texts(content, path), package=match.group(1) if match else None)
 
 
