@@ -31,8 +31,8 @@ KINDS = {
     "svg": "image/svg+xml",
     "js": "text/javascript; charset=utf-8",
 }
-_IMPORT = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
-_EXPORT = re.compile(r"^export ", re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([\w.]+)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
 
 
 @cache
@@ -42,7 +42,11 @@ def asset(name: str) -> bytes | None:
 
 
 def bundle() -> bytes:
-    """All modules as one script: a browser loads no modules from `file://`."""
-    texts = [(asset(name) or b"").decode() for name in SCRIPTS]
-    joined = "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
-    return f'"use strict";\n(() => {{\n{joined}\n}})();\n'.encode()
+    """All modules as one script, each in a scope of its own: a browser loads no modules from `file://`."""
+    parts = []
+    for name in SCRIPTS:
+        text = (asset(name) or b"").decode()
+        exported = ", ".join(match[2] for match in _EXPORT.finditer(text))
+        body = _EXPORT.sub(r"\1", _IMPORT.sub(r'const \1 = modules["\2"];', text))
+        parts.append(f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();\n')
+    return f'"use strict";\nconst modules = {{}};\n{"".join(parts)}'.encode()
