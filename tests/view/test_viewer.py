@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import http.client
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -18,6 +20,7 @@ import pytest
 from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, write_lines
 
 from newskills.base.errors import DataError, ServerStartError
+from newskills.view.assets import SCRIPTS, asset
 from newskills.view.server import ViewOptions, viewer
 
 Reply = tuple[int, bytes, dict[str, str]]
@@ -352,3 +355,16 @@ def test_tokens_are_random(tmp_path, shown):
     paths = {shown(tmp_path).path for _ in range(3)}
     assert len(paths) == 3
     assert all(len(path) > 30 for path in paths)
+
+
+def test_katex_is_the_file_that_was_checked_in():
+    page = Path(__file__).parents[2] / "decisions/0022-the-viewer-keeps-an-index.md"
+    assert hashlib.sha256(asset("katex.min.js") or b"").hexdigest() in page.read_text()
+
+
+def test_scripts_of_the_page_put_in_no_markup():
+    for name in SCRIPTS:
+        text = (asset(name) or b"").decode()
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\(|new Function|https?://(?!www\.w3)", text
+        )

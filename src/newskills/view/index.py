@@ -87,6 +87,11 @@ class _Grade(Struct):
     score: _Score
 
 
+# Made once: two threads must not be the first to decode a struct at the same time.
+_heads = msgspec.json.Decoder(IndexHead)
+_verdicts = msgspec.json.Decoder(_Grade)
+
+
 class FileIndex:
     """The index of one output file. `update` brings it up to date; everything else may be called meanwhile."""
 
@@ -170,7 +175,7 @@ class FileIndex:
     def _load(self) -> None:
         """Takes what is kept, if it is of this file and can be read."""
         with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            head = msgspec.json.decode(self._path(".json").read_bytes(), type=IndexHead)
+            head = _heads.decode(self._path(".json").read_bytes())
             status = self.file.path.stat()
             if (
                 head.format == FORMAT
@@ -271,14 +276,13 @@ class FileIndex:
         path = _grades_of(self.file)
         if not path.is_file():
             return
-        lines = msgspec.json.Decoder(_Grade)
         with self._folders.open(path) as source:
             for line in _lines(source, self._graded):
                 if not line.ended:
                     break
                 self._graded = line.offset + line.length
                 with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-                    grade = lines.decode(line.text or b"")
+                    grade = _verdicts.decode(line.text or b"")
                     if grade.score.outcome in OUTCOMES:
                         outcome = OUTCOMES.index(grade.score.outcome)
                         self._grades[grade.position] = (outcome, grade.score.cause or "", line.offset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 from collections import deque
 
 from newskills.base.errors import NewskillsError
@@ -22,12 +23,17 @@ LONGEST = 4_000
 """Characters of a line."""
 
 
+_reading = threading.Lock()
+"""Two threads must not be the first to decode a struct at the same time."""
+
+
 def jobs_page() -> Row:
     """The latest experiments, without asking anybody how they are doing."""
     found, notes = [], []
     try:
-        for experiment in itertools.islice(Records(os.environ).latest(), MOST):
-            found.append(_summary(experiment))
+        with _reading:
+            for experiment in itertools.islice(Records(os.environ).latest(), MOST):
+                found.append(_summary(experiment))
     except NewskillsError as error:
         notes.append(str(error))
     return {"experiments": found, "notes": notes}
@@ -35,7 +41,7 @@ def jobs_page() -> Row:
 
 def experiment_page(name: str) -> Row:
     """The jobs with their states, as the cluster tells them. Raises UnknownNameError, ConfigError."""
-    experiment = Records(os.environ).find(name)
+    experiment = _found(name)
     page = _summary(experiment)
     try:
         told = states(experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ))
@@ -64,7 +70,7 @@ def experiment_page(name: str) -> Row:
 
 def log_page(name: str, job: str, command: str) -> Row:
     """The last lines that a job has printed. Raises UnknownNameError, ConfigError, RemoteError."""
-    experiment = Records(os.environ).find(name)
+    experiment = _found(name)
     files = log_files(experiment, job, command or None)
     last: deque[str] = deque(maxlen=LINES)
     count = 0
@@ -72,6 +78,11 @@ def log_page(name: str, job: str, command: str) -> Row:
         last.append(line[:LONGEST])
         count += 1
     return {"lines": list(last), "left_out": count - len(last)}
+
+
+def _found(name: str) -> Experiment:
+    with _reading:
+        return Records(os.environ).find(name)
 
 
 def _summary(experiment: Experiment) -> Row:
