@@ -18,18 +18,29 @@ export async function samplesPage(context, parameters) {
   view.status = h("p", { role: "status", "aria-live": "polite", class: "quiet" });
   view.list = h("ol", { class: "samples", "aria-label": "Samples" });
   view.pager = h("nav", { class: "pager", "aria-label": "Pages of the list" });
-  const form = filterForm(view);
+  view.filters = h("div", {}, filterForm(view));
+  view.choices = choices(view.made);
   await show(view);
   if (parameters.q) look(view);
   context.refresh = async () => {
     view.made = await columns(run, benchmark, true);
+    const now = choices(view.made);
+    if (now !== view.choices && !view.filters.contains(document.activeElement)) {
+      view.choices = now;
+      replace(view.filters, filterForm(view));
+    }
     await show(view);
   };
   return [
     context.crumbs([["Overview", "#/"], [run, null], [benchmark, link("benchmark", at)], ["samples", null]]),
     h("h1", {}, "Samples ", h("small", {}, `${benchmark} · ${run}`)),
-    form, view.status, view.list, view.pager,
+    view.filters, view.status, view.list, view.pager,
   ];
+}
+
+// What there is to choose from, which grows while records are indexed.
+function choices(made) {
+  return JSON.stringify([used(made.outcomes, made.outcome), made.causes, made.subsets, made.finishes, made.files.length]);
 }
 
 function filterForm(view) {
