@@ -41,7 +41,7 @@ class OutputFile(Struct, frozen=True, kw_only=True):
         return self.path.with_name(self.path.name.removesuffix(ASYNC))
 
 
-class BenchmarkResults(Struct, frozen=True, kw_only=True):
+class BenchmarkFiles(Struct, frozen=True, kw_only=True):
     """The output files of one benchmark in one run, in the order of their seeds."""
 
     name: str
@@ -54,7 +54,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     id: str
     folder: Path
-    benchmarks: dict[str, BenchmarkResults]
+    benchmarks: dict[str, BenchmarkFiles]
 
 
 class Training(Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class _Walk:
         self.seen = 0
         self.notes: list[str] = []
         self.digest = hashlib.blake2b(digest_size=8)
-        self.results: dict[Path, list[BenchmarkResults]] = {}
+        self.results: dict[Path, list[BenchmarkFiles]] = {}
         self.trainings: list[Path] = []
 
     def folder(self, folder: Path, depth: int) -> None:
@@ -126,7 +126,7 @@ class _Walk:
         if not any(run.is_relative_to(root) for root in self.folders.roots):
             run = next(root for root in self.folders.roots if folder.is_relative_to(root))
         self.results.setdefault(run, []).append(
-            BenchmarkResults(name=benchmark_name(folder), folder=folder, files=outputs)
+            BenchmarkFiles(name=benchmark_name(folder), folder=folder, files=outputs)
         )
 
 

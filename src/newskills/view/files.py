@@ -10,9 +10,9 @@ import msgspec
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.run.records.paths import Paths
+from newskills.run.records.paths import OutputPaths
 from newskills.run.reporting.summarize import BENCHMARK_FILE, EXTENDED_FILE, METRICS_FILE
-from newskills.view.discovery import BenchmarkResults, OutputFile
+from newskills.view.discovery import BenchmarkFiles, OutputFile
 from newskills.view.folders import Folders
 
 LARGEST = 64 << 20
@@ -33,7 +33,7 @@ def table(value: Any) -> Row:
     return value if isinstance(value, dict) else {}
 
 
-def metrics_of(folders: Folders, results: BenchmarkResults) -> tuple[Row, Row]:
+def metrics_of(folders: Folders, results: BenchmarkFiles) -> tuple[Row, Row]:
     """(modes of metrics.json, what metrics_extended.json says) of a benchmark: of its folder, else of the run's."""
     folder = results.folder
     metrics = read_json(folders, folder / METRICS_FILE)
@@ -42,14 +42,14 @@ def metrics_of(folders: Folders, results: BenchmarkResults) -> tuple[Row, Row]:
     return table(metrics.get(name)), table(extended.get(name))
 
 
-def described(folders: Folders, results: BenchmarkResults) -> Row:
+def described(folders: Folders, results: BenchmarkFiles) -> Row:
     """benchmark.json: version, prompt, grader, data."""
     return read_json(folders, results.folder / BENCHMARK_FILE)
 
 
 def state_of(folders: Folders, file: OutputFile) -> Row:
     """`<output>.run.json`: settings, tokens, cost, times, how the run ended."""
-    return read_json(folders, Paths(file.output).state)
+    return read_json(folders, OutputPaths(file.output).state)
 
 
 def number(value: Any) -> float | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from platformdirs import user_cache_path
 
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
-from newskills.view.discovery import BenchmarkResults, Catalog, OutputFile, Run, Training, discover_all
+from newskills.view.discovery import BenchmarkFiles, Catalog, OutputFile, Run, Training, discover_all
 from newskills.view.folders import Folders
 from newskills.view.index import FileIndex
 
@@ -30,7 +30,7 @@ class Indexed(NamedTuple):
     """A benchmark of a run, and the indexes of its files in their order."""
 
     run: Run
-    results: BenchmarkResults
+    results: BenchmarkFiles
     indexes: list[FileIndex]
 
     @property

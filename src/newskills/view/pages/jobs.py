@@ -10,7 +10,7 @@ from collections import deque
 
 from newskills.base.errors import NewskillsError
 from newskills.base.records import Row
-from newskills.launch.experiments import Experiment, Records
+from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.logs import log_files, read_logs
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.states import states
@@ -32,7 +32,7 @@ def jobs_page() -> Row:
     found, notes = [], []
     try:
         with _reading:
-            for experiment in itertools.islice(Records(os.environ).latest(), MOST):
+            for experiment in itertools.islice(ExperimentRecords(os.environ).latest(), MOST):
                 found.append(_summary(experiment))
     except NewskillsError as error:
         notes.append(str(error))
@@ -82,7 +82,7 @@ def log_page(name: str, job: str, command: str) -> Row:
 
 def _found(name: str) -> Experiment:
     with _reading:
-        return Records(os.environ).find(name)
+        return ExperimentRecords(os.environ).find(name)
 
 
 def _summary(experiment: Experiment) -> Row:

@@ -10,7 +10,7 @@ from typing import Any
 from newskills._version import __version__
 from newskills.base.records import Row
 from newskills.base.stats import wilson
-from newskills.view.discovery import BenchmarkResults, Run
+from newskills.view.discovery import BenchmarkFiles, Run
 from newskills.view.files import described, metrics_of, number, read_json, state_of, table
 from newskills.view.library import Library
 from newskills.view.rows import OUTCOMES
@@ -43,7 +43,7 @@ def overview(library: Library) -> Row:
     }
 
 
-def cell(library: Library, run: Run, results: BenchmarkResults) -> Row:
+def cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
     """One benchmark of one run. Shares are of all samples, 0–1."""
     states = [state_of(library.folders, file) for file in results.files]
     modes, extended = metrics_of(library.folders, results)
@@ -126,7 +126,7 @@ def _truncated(state: Row) -> int:
     return int(max(by_cause, number(table(ledger.get("finish_reasons")).get("length")) or 0))
 
 
-def _counted(library: Library, run: Run, results: BenchmarkResults) -> dict[str, int]:
+def _counted(library: Library, run: Run, results: BenchmarkFiles) -> dict[str, int]:
     """Outcomes of the records, as far as they are indexed: of runs at work, and of results that have no metrics."""
     indexes = library.indexed(run.id, results.name, patience=0).indexes
     codes = [bytes(index.columns("outcome")[0]) for index in indexes]
@@ -186,7 +186,7 @@ def differences(library: Library, runs: Sequence[Run]) -> list[Row]:
     return found
 
 
-def settings_of(library: Library, results: BenchmarkResults) -> dict[str, str]:
+def settings_of(library: Library, results: BenchmarkFiles) -> dict[str, str]:
     """What was asked for, as texts by name."""
     state = state_of(library.folders, results.files[0])
     about = described(library.folders, results)
