@@ -99,15 +99,19 @@ def broad_handlers(text: str) -> list[int]:
     return [
         node.lineno
         for node in ast.walk(ast.parse(text))
-        if _is_broad(node) and not _raises_at_its_end(node) and not WHY.search(lines[node.lineno - 1])
+        if isinstance(node, ast.ExceptHandler | ast.Call)
+        and _is_broad(node)
+        and not _raises_at_its_end(node)
+        and not WHY.search(lines[node.lineno - 1])
     ]
 
 
 def _is_broad(node: ast.AST) -> bool:
     if isinstance(node, ast.ExceptHandler):
         return node.type is None or any(ast.unparse(kind) in BROAD for kind in _kinds(node.type))
-    called = isinstance(node, ast.Call) and ast.unparse(node.func) in ("suppress", "contextlib.suppress")
-    return called and any(ast.unparse(kind) in BROAD for kind in node.args)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("suppress", "contextlib.suppress"):
+        return any(ast.unparse(kind) in BROAD for kind in node.args)
+    return False
 
 
 def _kinds(node: ast.expr) -> list[ast.expr]:

@@ -420,7 +420,11 @@ def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch):
     one = run_cmd(cluster=here, expname="one", command="true")
     two = run_cmd(cluster=here, expname="two", command="true", run_after=one)
     last = run_cmd(
-        cluster=here, expname="last", command="true", _task_dependencies=[one, None, two], _reuse_exp=one
+        cluster=here,
+        expname="last",
+        command="true",
+        _task_dependencies=[one, None, two],  # type: ignore[call-arg]
+        _reuse_exp=one,
     )
     assert last.id == place.experiments("last")[0].id
     with pytest.raises(NewskillsError, match="to run after 'nobody'"):

@@ -57,7 +57,7 @@ def test_everything_that_a_reader_needs_is_in_it(results):
 
 
 def test_the_score_without_contaminated_problems(results):
-    rows = [
+    rows: list[dict[str, object]] = [
         {"problem": f"What is {i} + 1?", "contaminated": None if i == 39 else i >= 30, "similar_items": []}
         for i in range(40)
     ]

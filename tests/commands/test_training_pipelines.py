@@ -458,9 +458,9 @@ def test_python_names_of_the_commands():
     names = ("sft_nemo_rl", "grpo_nemo_rl", "ppo_verl", "train_megatron_lm", "convert", "average_checkpoints")
     assert all(callable(getattr(newskills, name)) for name in names)
     with pytest.raises(TypeError, match="Missing required argument: 'model'"):
-        newskills.sft_nemo_rl(cluster="none")
+        newskills.sft_nemo_rl(cluster="none")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="training_date"):
-        newskills.grpo_nemo_rl(model="m", training_date="x")
+        newskills.grpo_nemo_rl(model="m", training_date="x")  # type: ignore[call-arg]
 
 
 def test_the_whole_command_line(disk):
