@@ -76,7 +76,7 @@ def average_checkpoints(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -275,7 +275,7 @@ def convert(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -454,7 +454,7 @@ def evaluate(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -638,7 +638,7 @@ async def evaluate_async(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -787,7 +787,7 @@ def generate(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -1040,7 +1040,7 @@ def grpo_nemo_rl(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -1186,7 +1186,7 @@ def ppo_verl(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -1293,7 +1293,7 @@ def prepare_data(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -1697,7 +1697,7 @@ def robust_eval(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -1819,7 +1819,7 @@ def run_cmd(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -2048,7 +2048,7 @@ def sft_nemo_rl(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -2170,7 +2170,7 @@ def start_server(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting
@@ -2396,7 +2396,7 @@ def train_megatron_lm(
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
-        time_min: Slurm minimum time
+        time_min: Slurm minimum time (D-HH:MM:SS)
         sbatch_kwargs: JSON of further sbatch settings
         exclusive: whole nodes
         check_mounted_paths: verify mount sources before submitting

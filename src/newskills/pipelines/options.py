@@ -61,7 +61,7 @@ class PlacementOptions(ClusterOptions, frozen=True, kw_only=True):
     partition: Annotated[str | None, doc("Slurm partition", JOB)] = None
     account: Annotated[str | None, doc("Slurm account", JOB)] = None
     qos: Annotated[str | None, doc("Slurm quality of service", JOB)] = None
-    time_min: Annotated[str | None, doc("Slurm minimum time", JOB)] = None
+    time_min: Annotated[str | None, doc("Slurm minimum time (D-HH:MM:SS)", JOB)] = None
     sbatch_kwargs: Annotated[str, doc("JSON of further sbatch settings", JOB)] = ""
     exclusive: Annotated[bool | None, doc("whole nodes", JOB)] = None
     check_mounted_paths: Annotated[bool, doc("verify mount sources before submitting", JOB)] = False
