@@ -111,9 +111,9 @@ def test_what_a_text_stands_for_may_be_given_instead() -> None:
     met = set()
     for declared in FUNCTIONS.values():
         options = load(declared.command).options
-        known = leaves(options)
-        for name in TEXTS.keys() & {path for path, leaf in known.items() if not leaf.is_list}:
-            required = {path: "hf" for path, leaf in known.items() if leaf.required}
+        fields = leaves(options)
+        for name in TEXTS.keys() & {path for path, leaf in fields.items() if not leaf.is_list}:
+            required = {path: "hf" for path, leaf in fields.items() if leaf.required}
             made = build(options, {**required, name: values[TEXTS[name]]}, command="x")
             assert getattr(made, name) == texts[TEXTS[name]]
             met.add(name)
@@ -122,8 +122,8 @@ def test_what_a_text_stands_for_may_be_given_instead() -> None:
 
 def test_a_list_may_be_any_sequence_or_one_value() -> None:
     options = load("eval").options
-    for given in (8, [8], (8,), range(8, 9)):
-        assert build(options, {"benchmarks": "x", "server_gpus": given}, command="x").server_gpus == [8]
-    for given in ("m", ["m"], ("m",)):
-        assert build(options, {"benchmarks": "x", "model": given}, command="x").model == ["m"]
+    for gpus in (8, [8], (8,), range(8, 9)):
+        assert build(options, {"benchmarks": "x", "server_gpus": gpus}, command="x").server_gpus == [8]
+    for model in ("m", ["m"], ("m",)):
+        assert build(options, {"benchmarks": "x", "model": model}, command="x").model == ["m"]
     assert build(options, {"benchmarks": "x", "chunk_ids": (1, 2)}, command="x").chunk_ids == [1, 2]

@@ -81,10 +81,10 @@ def test_mypy_passes_the_examples_of_the_page(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_mypy_finds_what_is_wrong(folder: Path) -> None:
-    found = checked("\n".join(["import newskills", *WRONG]), folder)
-    assert len(found) == len(WRONG)
+    errors = checked("\n".join(["import newskills", *WRONG]), folder)
+    assert len(errors) == len(WRONG)
     for number, (line, expected) in enumerate(WRONG.items(), start=2):
-        (error,) = (text for text in found if f"mine.py:{number}: " in text)
+        (error,) = (text for text in errors if f"mine.py:{number}: " in text)
         assert expected in error, line
 
 

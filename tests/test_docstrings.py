@@ -37,7 +37,7 @@ def public_functions(node: ast.Module | ast.ClassDef, inside: str = "") -> Itera
 
 def raised(function: Function) -> set[str]:
     """Errors of ours in its `raise` statements, those of functions within it aside."""
-    found = set()
+    names = set()
     waiting: list[ast.AST] = [*function.body]
     while waiting:
         node = waiting.pop()
@@ -45,9 +45,9 @@ def raised(function: Function) -> set[str]:
             continue
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             called = node.exc.func
-            found.add(called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", ""))
+            names.add(called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", ""))
         waiting += ast.iter_child_nodes(node)
-    return found & OURS.keys()
+    return names & OURS.keys()
 
 
 def unnamed(text: str) -> list[str]:
@@ -56,7 +56,7 @@ def unnamed(text: str) -> list[str]:
         f"{name}: {error}"
         for name, function, docstring in public_functions(ast.parse(text))
         for error in sorted(raised(function))
-        if not any(known in docstring for known in OURS[error])
+        if not any(kind in docstring for kind in OURS[error])
     ]
 
 

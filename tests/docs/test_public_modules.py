@@ -64,8 +64,8 @@ def test_what_users_are_shown_imports_public_names(path: Path) -> None:
     examples = FENCE.findall(text) if path.suffix == ".md" else [text]
     for module, name in (pair for example in examples for pair in imported(example)):
         assert module in PUBLIC, module
-        known = PUBLIC[module].names
-        assert name in (import_module(module).__all__ if known == ("*",) else known), f"{module}.{name}"
+        names = PUBLIC[module].names
+        assert name in (import_module(module).__all__ if names == ("*",) else names), f"{module}.{name}"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

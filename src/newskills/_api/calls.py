@@ -104,16 +104,15 @@ def python_function(name: str) -> Callable[..., Any]:
 
 def _result(name: str, command: Command[Any], ctx: Arguments | None, options: Mapping[str, Any]) -> Any:
     names = {**INSIDE, **command.aliases}
-    options = {names.get(key, key): value for key, value in options.items()}
-    own_options = leaves(command.options)
-    own = {key: value for key, value in options.items() if command.more_help and key not in own_options}
-    more = {key: _words(value) for key, value in own.items() if value is not None and value is not False}
-    options = {key: value for key, value in options.items() if key not in own}
+    arguments = {names.get(key, key): value for key, value in options.items()}
+    fields = leaves(command.options)
+    further = {key: arguments.pop(key) for key in [*arguments] if command.more_help and key not in fields}
+    more = {key: _words(value) for key, value in further.items() if value is not None and value is not False}
     if ctx is not None and ctx.command:
-        options = _with_command(ctx, options, command)
-    check_keywords(command.options, options, name)
-    given = {key: _named(value) if key in HANDLES else value for key, value in options.items()}
-    values = {key: value for key, value in given.items() if value is not None}
+        arguments = _with_command(ctx, arguments, command)
+    check_keywords(command.options, arguments, name)
+    plain = {key: _named(value) if key in HANDLES else value for key, value in arguments.items()}
+    values = {key: value for key, value in plain.items() if value is not None}
     overrides = dict(ctx.overrides) if ctx else {}
     parsed = Parsed(build(command.options, values, command=command.name), overrides, frozenset(values), more=more)
     return command.call(parsed)

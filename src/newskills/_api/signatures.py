@@ -79,8 +79,8 @@ def _parameters(command: Command[Any]) -> Iterator[Parameter]:
 
 def _ordered(command: Command[Any]) -> list[Leaf]:
     """As on the help page: what is required, the command's own, groups."""
-    known = [leaf for _, group in by_group(leaves(command.options).values()) for leaf in group]
-    return sorted(known, key=lambda leaf: not leaf.required)
+    listed = [leaf for _, group in by_group(leaves(command.options).values()) for leaf in group]
+    return sorted(listed, key=lambda leaf: not leaf.required)
 
 
 def type_of(leaf: Leaf) -> str:
@@ -113,17 +113,17 @@ def _type_name(kind: Any) -> str:
 
 def docstring(function: Function, command: Command[Any]) -> str:
     """In the form of Google's guide, which editors show as such: summary, Args, Returns, Raises."""
-    known = leaves(command.options)
+    options = leaves(command.options)
     names = f"`ns {shown(command.name)}` as a function."
     parts = [
-        _wrapped(_in_python(command.summary, known)),
+        _wrapped(_in_python(command.summary, options)),
         "",
         _wrapped(f"{names} {function.note}".strip()),
         "",
         "Args:",
     ]
     parts.append(_entry("ctx", _context(command)))
-    parts += [_entry(leaf.path, _meaning(leaf, known)) for leaf in _ordered(command)]
+    parts += [_entry(leaf.path, _meaning(leaf, options)) for leaf in _ordered(command)]
     if command.more_help:
         parts.append(_entry(f"**{FURTHER}", "options of the benchmarks themselves"))
     if command.aliases:
@@ -142,17 +142,17 @@ def _context(command: Command[Any]) -> str:
     return "nothing: this function has no `++` keys"
 
 
-def _meaning(leaf: Leaf, known: dict[str, Leaf]) -> str:
-    text = _in_python(leaf.description, known)
+def _meaning(leaf: Leaf, options: dict[str, Leaf]) -> str:
+    text = _in_python(leaf.description, options)
     if leaf.required:
         return f"{text} (required)"
     unset = leaf.default is None or leaf.default is False or leaf.default in ("", [])
     return text if unset else f"{text} (default {leaf.default!r})"
 
 
-def _in_python(text: str, known: dict[str, Leaf]) -> str:
+def _in_python(text: str, options: dict[str, Leaf]) -> str:
     """`text` with options as the arguments that they are here."""
-    return re.sub(r"(?<![\w-])--(\w+)", lambda match: f"`{match[1]}`" if match[1] in known else match[0], text)
+    return re.sub(r"(?<![\w-])--(\w+)", lambda match: f"`{match[1]}`" if match[1] in options else match[0], text)
 
 
 def _result(function: Function) -> str:
