@@ -27,6 +27,7 @@ PUBLIC = {
             "UnknownNameError",
             "DataError",
             "LockedError",
+            "HttpError",
             "ModelError",
             "ServerStartError",
             "GraderError",
@@ -90,7 +91,7 @@ PUBLIC = {
         purpose="rows of a benchmark", names=("choices", "number_text", "shuffled", "yes_no")
     ),
     "newskills.graders.code.harness": Public(
-        purpose="graders that run code", names=("Program", "Suite", "Time", "Verdict", "run_program")
+        purpose="graders that run code", names=("Program", "Suite", "SuiteVerdict", "Time", "run_program")
     ),
     "newskills.metrics.counting.base": Public(purpose="metrics", names=("ScoreMetric",)),
     "newskills.models.config": Public(purpose="model backends", names=("ServerConfig",)),
