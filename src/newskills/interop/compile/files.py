@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.records import Row
-from newskills.launch.clusters.reading import Numbers, read
+from newskills.launch.clusters.reading import Numbers, parse, read_text
 
 SUFFIXES = (".yaml", ".yml")
 BUILT_IN = Path(__file__).parent / "library"
@@ -54,8 +54,8 @@ def find_config(name: str, folders: Sequence[Path]) -> Path:
 
 def read_config(path: Path) -> File:
     """Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
-    content = read(path, "a config", "deployment: …", Numbers)
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
+    content = parse(text, path, "a config", "deployment: …", Numbers)
     match = _PACKAGE.search(text.partition("\n\n")[0])
     return File(path=path, content=_texts(content, path), package=match.group(1) if match else None)
 

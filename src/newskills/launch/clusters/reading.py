@@ -56,22 +56,25 @@ Numbers.add_implicit_resolver(
 )
 
 
-def read(
-    path: Path,
-    what: str = "a cluster config",
-    example: str = "executor: slurm",
-    loader_type: type[yaml.SafeLoader] = _Loader,
-) -> dict[str, Any]:
-    """The keys of a file that is to be `what`.
+def read(path: Path) -> dict[str, Any]:
+    """The keys of a cluster config. Raises DataError, ConfigError, as `read_text` and `parse` do."""
+    return parse(read_text(path), path, "a cluster config", "executor: slurm")
 
-    Raises DataError, ConfigError for text that is no YAML, or a key written twice.
-    """
+
+def read_text(path: Path) -> str:
+    """Raises DataError, ConfigError for bytes that are no text."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text.") from error
+
+
+def parse(
+    text: str, path: Path, what: str, example: str, loader_type: type[yaml.SafeLoader] = _Loader
+) -> dict[str, Any]:
+    """The keys of the text of `path`, which is to be `what`. Raises ConfigError for no YAML, or a key written twice."""
     try:
         loader = loader_type(text)
         try:
