@@ -39,11 +39,8 @@ def quiet():
 @contextmanager
 def connected(address, model="tiny", rank=4, seed=5):
     """A client, closed in the end."""
-    client = TinkerClient(Service(base_model=model, rank=rank, seed=seed, base_url=address))
-    try:
+    with TinkerClient(Service(base_model=model, rank=rank, seed=seed, base_url=address)) as client:
         yield client
-    finally:
-        client.close()
 
 
 @contextmanager

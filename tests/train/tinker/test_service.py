@@ -16,7 +16,6 @@ from newskills.cli import main
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.sft import example
-from newskills.train.tinker.client import Service, TinkerClient
 from newskills.train.verbs import AdamParams, Datum, LossConfig, SamplingParams
 
 tinker = pytest.importorskip("tinker", reason="needs newskills[tinker]")
@@ -341,8 +340,11 @@ def test_bad_requests_are_refused_with_a_sentence(address, path, body, headers, 
 
 
 def test_a_session_that_is_silent_ends_and_its_models_with_it(model, tmp_path, monkeypatch):
-    with service([model], tmp_path) as address, connected(address) as other:
-        client = TinkerClient(Service(base_model="tiny", rank=2, base_url=address))
+    with (
+        service([model], tmp_path) as address,
+        connected(address) as other,
+        connected(address, rank=2) as client,
+    ):
         path = client.save_weights("kept")
         monkeypatch.setattr("newskills.train.tinker.server.service.SILENT", -1.0)
         other.save_weights("new")
@@ -406,9 +408,13 @@ def test_the_key_is_wanted_where_one_is_set(model, tmp_path, monkeypatch):
             assert client.save_weights("x").endswith("/weights/x")
 
 
-def test_states_survive_a_service_that_is_killed(model, tmp_path):
-    with process(model, tmp_path / "states", "--model_name=my/tiny") as (running, address):
-        client = TinkerClient(Service(base_model="my/tiny", rank=4, seed=5, base_url=address))
+def test_states_survive_a_service_that_is_killed(model, tmp_path, monkeypatch):
+    with (
+        process(model, tmp_path / "states", "--model_name=my/tiny") as (running, address),
+        monkeypatch.context() as patched,
+        connected(address, "my/tiny") as client,
+    ):
+        patched.setattr("newskills.train.tinker.client.CLOSE_SECONDS", 0.1)  # it will be gone
         learn(client, 2)
         path = client.save_weights("two")
         expected = learn(client, 2)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ class CpuLocal(LoopTrainer):
         ]
         if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed():
             raise ConfigError(f"The cpu trainer has no {', '.join(unsupported)}.", hint="Use --backend=trl.")
-        super().__init__(self._made)
+        super().__init__(lambda: nullcontext(self._made()))
         self._base, self._settings = base, settings
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:

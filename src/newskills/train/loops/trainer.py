@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, grpo
@@ -14,9 +15,11 @@ from newskills.train.verbs import Datum, TrainingClient
 
 
 class LoopTrainer:
-    """`sft` and `grpo` of a `newskills.train.trainers.Trainer`; `client` is called once a run that is not finished."""
+    """`sft` and `grpo` of a `newskills.train.trainers.Trainer`; `client` is called once a run that is not finished,
+    and closed at its end.
+    """
 
-    def __init__(self, client: Callable[[], TrainingClient]) -> None:
+    def __init__(self, client: Callable[[], AbstractContextManager[TrainingClient]]) -> None:
         self._client = client
 
     def sft(
@@ -26,7 +29,10 @@ class LoopTrainer:
         folder: TrainingFolder,
         hooks: Hooks = Hooks(),  # noqa: B008 - frozen
     ) -> bool:
-        return folder.finished or sft(self._client(), examples, config, folder, hooks)
+        if folder.finished:
+            return True
+        with self._client() as client:
+            return sft(client, examples, config, folder, hooks)
 
     def grpo(
         self,
@@ -36,4 +42,7 @@ class LoopTrainer:
         scorer: Scorer,
         hooks: Hooks = Hooks(),  # noqa: B008 - frozen
     ) -> bool:
-        return folder.finished or grpo(self._client(), problems, config, folder, scorer, hooks)
+        if folder.finished:
+            return True
+        with self._client() as client:
+            return grpo(client, problems, config, folder, scorer, hooks)

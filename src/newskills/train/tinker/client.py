@@ -8,9 +8,10 @@ import os
 import shutil
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -31,6 +32,7 @@ URL, KEY = "TINKER_BASE_URL", "TINKER_API_KEY"
 LOSS = "loss:sum"
 SEEDS = 1 << 31
 DOWNLOAD_SECONDS = 300.0
+CLOSE_SECONDS = 10.0
 
 
 class Service(Struct, frozen=True, kw_only=True):
@@ -160,11 +162,33 @@ class TinkerClient:
         data = self._learner().get_info().model_data
         return str(data.tokenizer_id or data.model_name)
 
-    def close(self) -> None:
-        """Ends the session at the service, where the client can say so."""
-        if hasattr(self._client, "close"):
-            with _told("The service could not end the session"):
-                _of(self._client.close("success"))
+    def __enter__(self) -> TinkerClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+            return
+        with suppress(TrainingError):  # what came first is told
+            self.close("errored" if issubclass(kind, Exception) else "interrupted")
+
+    def close(self, status: Literal["success", "errored", "interrupted"] = "success") -> None:
+        """Ends the session at the service, where the client can say so, and the threads of the client with it.
+
+        A service that does not answer is left after `CLOSE_SECONDS`: it ends silent sessions itself.
+        """
+        if not hasattr(self._client, "close"):
+            return
+        with _told("The service could not end the session"):
+            closing = self._client.close(status)
+            try:
+                closing.result(CLOSE_SECONDS)
+            except TimeoutError:
+                closing.future().cancel()  # the client itself would try for minutes
+            except _library().NotFoundError:
+                pass  # the service has ended it before
 
     def _learner(self) -> Any:
         if self._training is None:

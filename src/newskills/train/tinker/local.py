@@ -50,19 +50,16 @@ class TinkerTrainer(LoopTrainer):
             copy_model(self._base, target)
             return
         state, adapter = folder.last.state_path, folder.path / ADAPTER
-        client = self._made()
         try:
             if not adapter.is_dir():
-                client.load_state(state)
-                with atomic_folder(adapter) as new:
+                with self._made() as client, atomic_folder(adapter) as new:
+                    client.load_state(state)
                     client.fetch(folder.last.name, new)
             merge_lora(self._base, adapter, target)
         except TrainingError as error:
             raise TrainingError(
                 f"The model has learnt all steps, but stays at the service as {state}: {error}"
             ) from error
-        finally:
-            client.close()
 
     def _name(self) -> str:
         return os.environ.get(NAME) or str(self._base.absolute())

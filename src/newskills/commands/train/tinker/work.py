@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -69,7 +68,7 @@ def ended(
 
     service = service_from(os.environ, config.model_name, config.lora_rank, config.seed)
     rows = rows_of(config, options.data_dir)
-    with closing(TinkerClient(service)) as client, stop_on_signals() as stop:
+    with TinkerClient(service) as client, stop_on_signals() as stop:
         whole = learn(client, config, rows, told=_told(config), stop=stop)
     if not whole:
         sys.stdout.write("stopped; the same command goes on from the last checkpoint\n")
