@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from bench.endpoint import Endpoint
@@ -20,6 +23,7 @@ from bench.rows import write_problems
 ROWS, IN_FLIGHT, LATENCY = 5000, 512, 0.2
 RATE, PEER_RATIO, IDEAL = 3000, 10, 1.3
 PROMPT = "Solve the problem and end with the answer in a box.\n\n{problem}"
+WITH_AIOHTTP = Path(__file__).parent / "with_aiohttp.py"
 TASK = """task: bench_rows
 dataset_path: json
 dataset_kwargs: {{data_files: {{test: {rows}}}}}
@@ -57,6 +61,17 @@ def bench(options: Options) -> Iterator[Line]:
         )
         line.target, line.met = f"≥ {RATE:,}", bare >= RATE
         yield line
+        if find_spec("aiohttp") is not None:
+            theirs = rows / wall(aiohttp_seconds, 0, rows, folder)
+            name = f"ns with aiohttp {version('aiohttp')}"
+            yield Line(
+                bench="end to end",
+                what=f"{rows} rows at 0 ms",
+                ours=ours,
+                unit="rows/s",
+                beside=name,
+                theirs=theirs,
+            )
         if options.peers:
             whole, steady = peer_lines(ours, LM_EVAL, lm_eval_seconds, (rows // 10, rows), folder)
             whole.target, whole.met = f"≥ {PEER_RATIO} ×", (whole.ratio or 0) >= PEER_RATIO
@@ -128,8 +143,18 @@ def without_uvloop(endpoint: Endpoint, input_file: Path, folder: Path, rows: int
     return ours_seconds(endpoint, input_file, folder, rows, PYTHONPATH=str(folder))
 
 
+def aiohttp_seconds(endpoint: Endpoint, input_file: Path, folder: Path, rows: int) -> float:
+    words = generate_command(endpoint, input_file, folder)[1:]
+    return seconds_of([sys.executable, WITH_AIOHTTP, *words], folder, rows)
+
+
 def ours_seconds(endpoint: Endpoint, input_file: Path, folder: Path, rows: int, **env: str) -> float:
-    done = run(generate_command(endpoint, input_file, folder), env=clean_env(folder, **env), cwd=folder)
+    return seconds_of(generate_command(endpoint, input_file, folder), folder, rows, **env)
+
+
+def seconds_of(argv: list[str | Path], folder: Path, rows: int, **env: str) -> float:
+    """Raises BenchError unless each row has its record."""
+    done = run(argv, env=clean_env(folder, **env), cwd=folder)
     with (folder / "out" / "output.jsonl").open("rb") as file:
         written = sum(1 for _ in file)
     if written != rows:
