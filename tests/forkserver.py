@@ -138,7 +138,7 @@ def _captured(
     connection: socket.socket, request: dict[str, object], stdin: str | None, timeout: float | None
 ) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run` does: all that is written is read until nobody can write any more."""
-    argv = [sys.executable, "-m", *map(str, request["words"])]  # type: ignore[call-overload]
+    argv = [sys.executable, "-m", *map(str, request["words"])]
     outputs = [_Reader(), _Reader()]
     read_end, write_end = os.pipe()
     socket.send_fds(connection, [b"\n"], [read_end, *(output.write_end for output in outputs)])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import jedi
+import jedi  # type: ignore[import-not-found]
 import pytest
 from mypy import api as mypy
 

@@ -97,9 +97,9 @@ def broad_handlers(text: str) -> list[int]:
     """Lines of handlers that take any exception and neither raise at their end nor say why (ruff's own comment)."""
     lines = text.splitlines()
     return [
-        node.lineno
+        node.lineno  # type: ignore[attr-defined]
         for node in ast.walk(ast.parse(text))
-        if _is_broad(node) and not _raises_at_its_end(node) and not WHY.search(lines[node.lineno - 1])
+        if _is_broad(node) and not _raises_at_its_end(node) and not WHY.search(lines[node.lineno - 1])  # type: ignore[attr-defined]
     ]
 
 
@@ -107,7 +107,7 @@ def _is_broad(node: ast.AST) -> bool:
     if isinstance(node, ast.ExceptHandler):
         return node.type is None or any(ast.unparse(kind) in BROAD for kind in _kinds(node.type))
     called = isinstance(node, ast.Call) and ast.unparse(node.func) in ("suppress", "contextlib.suppress")
-    return called and any(ast.unparse(kind) in BROAD for kind in node.args)
+    return called and any(ast.unparse(kind) in BROAD for kind in node.args)  # type: ignore[attr-defined]
 
 
 def _kinds(node: ast.expr) -> list[ast.expr]:

@@ -5,9 +5,9 @@ import random
 
 import numpy as np
 import pytest
-import scipy.stats
-from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
-from statsmodels.stats.multitest import multipletests
+import scipy.stats  # type: ignore[import-untyped]
+from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar  # type: ignore[import-not-found]
+from statsmodels.stats.multitest import multipletests  # type: ignore[import-not-found]
 
 from newskills.base import paired, stats
 

@@ -20,15 +20,17 @@ from newskills.base.records import Failure
 
 HERE = Path(__file__).parent
 FACTORY = "pool_factories:make"
-Make = Callable[..., WorkerPool[dict]]
+Make = Callable[..., WorkerPool[dict[str, Any]]]
 
 
 @pytest.fixture
 def make_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.syspath_prepend(str(HERE))
-    made: list[WorkerPool[dict]] = []
+    made: list[WorkerPool[dict[str, Any]]] = []
 
-    def make(config: dict | None = None, factory: str = FACTORY, **options: Any) -> WorkerPool[dict]:
+    def make(
+        config: dict[str, Any] | None = None, factory: str = FACTORY, **options: Any
+    ) -> WorkerPool[dict[str, Any]]:
         settings = PoolOptions(**{"processes": 2, "cpu_seconds": 0.4, **options})
         made.append(WorkerPool(factory, config or {}, result_type=dict, options=settings))
         return made[-1]
@@ -38,11 +40,11 @@ def make_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
         pool.close()
 
 
-def echo(value: Any) -> dict:
+def echo(value: Any) -> dict[str, Any]:
     return {"do": "echo", "value": value}
 
 
-def values(results: Any) -> list:
+def values(results: Any) -> list[Any]:
     return [r["value"] for r in results]
 
 
@@ -56,7 +58,7 @@ def test_many_records_come_back_in_order_from_all_workers(make_pool: Make) -> No
 def test_map_is_lazy_and_ordered(make_pool: Make) -> None:
     taken = 0
 
-    def records() -> Iterator[dict]:
+    def records() -> Iterator[dict[str, Any]]:
         nonlocal taken
         for i in range(1000):
             taken += 1

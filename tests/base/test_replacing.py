@@ -66,15 +66,15 @@ def test_a_file_that_was_taken_for_abandoned_is_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state.json"
-    lock, taken = replacing.fcntl.flock, []
+    lock, taken = replacing.fcntl.flock, []  # type: ignore[attr-defined, var-annotated]
 
     def too_late(file: object, how: int) -> None:
         if not taken:
             taken.extend(tmp_path.glob(".*.tmp"))
             taken[0].unlink()
-        lock(file, how)  # type: ignore[arg-type]
+        lock(file, how)
 
-    monkeypatch.setattr(replacing.fcntl, "flock", too_late)
+    monkeypatch.setattr(replacing.fcntl, "flock", too_late)  # type: ignore[attr-defined]
     with replacement(path) as file:
         file.write(b"new")
     assert path.read_bytes() == b"new"

@@ -9,9 +9,11 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Literal
 
+from tests.graders.plain import plain_grader
+
 from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row, Score
-from newskills.graders import executes, make_grader
+from newskills.graders import executes
 from newskills.graders.gold import gold_reply
 from newskills.graders.multichoice import choices
 from newskills.prompts.renderer import PromptOverrides, load_prompt
@@ -92,12 +94,14 @@ def check_prompts(benchmark: Benchmark, rows: Iterable[Row], folder: Path = Path
 
 def can_grade(benchmark: Benchmark) -> bool:
     """Whether replies are known for its grader, and it needs neither a sandbox nor a judge."""
-    return benchmark.grader in WRONG and not executes(make_grader(benchmark.grader, dict(benchmark.grader_config)))
+    return benchmark.grader in WRONG and not executes(
+        plain_grader(benchmark.grader, dict(benchmark.grader_config))
+    )
 
 
 def scores(benchmark: Benchmark, rows: Iterable[Row], *, right: bool) -> dict[str, Score]:
     """id → verdict on the right, or the wrong, reply to each row."""
-    grader = make_grader(benchmark.grader, dict(benchmark.grader_config))
+    grader = plain_grader(benchmark.grader, dict(benchmark.grader_config))
     assert not executes(grader)
     wrong = WRONG.get(f"{benchmark.grader}, {benchmark.grader_config.get('extract')}", WRONG[benchmark.grader])
     found = {}

@@ -16,7 +16,7 @@ SHA = hashlib.sha256(BODY).hexdigest()
 
 
 def fetcher(cache: Path, retries: int = 3, **options: object) -> Fetcher:
-    return Fetcher(cache, FetchOptions(retries=retries, pause=0.01, timeout=5, **options))  # type: ignore[arg-type]
+    return Fetcher(cache, FetchOptions(retries=retries, pause=0.01, timeout=5, **options))
 
 
 def leftovers(cache: Path) -> list[str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.benchmarks.test_raw_fixtures import _prepared
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Sample
-from newskills.graders import make_grader
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
 from newskills.solve.chat import ChatSolver, ChatSolverOptions
@@ -22,7 +22,7 @@ from newskills.solve.parts import SolverParts
 def test_rows_fit_the_solver(name: str, tmp_path: Path) -> None:
     _, rows = _prepared(f"{name}.jsonl", tmp_path)
     parts = SolverParts(chat=ChatSolver(load_prompt("generic/continuation"), ChatSolverOptions()))
-    solver, grader = make_solver("loglikelihood", parts, {}), make_grader("loglikelihood", {})
+    solver, grader = make_solver("loglikelihood", parts, {}), plain_grader("loglikelihood", {})
     for row in rows:
         request = solver.request(Sample(id=row["id"], row=row))
         texts = [

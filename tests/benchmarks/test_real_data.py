@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.benchmarks.golds import can_grade, check_prompts, scores
+from tests.graders.plain import plain_grader
 
 from newskills.base.benchmark import OTHER_SPLIT
 from newskills.base.records import Row
@@ -24,7 +25,6 @@ from newskills.benchmarks.data import PreparedData, prepare
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.generate_catalog import built_in
-from newskills.graders import make_grader
 from newskills.graders.lean.program import read_proof, read_statement
 from newskills.graders.lean.source import forbidden
 
@@ -385,13 +385,13 @@ def test_fields_that_prompts_of_users_may_ask_for(prepared: Path) -> None:
 
 def test_livebench(prepared: Path) -> None:
     """Right replies to all ten tasks but one are right, those to the question before are not."""
-    grader = make_grader("livebench", {})
+    grader = plain_grader("livebench", {})
     rows = [row for row in _rows(prepared, "livebench", "all") if row["task"] != "paraphrase"]
     wrong = Counter[str]()
     for before, row in zip([rows[-1], *rows], rows, strict=False):
-        assert grader.grade({**row, "generation": grader.gold_reply(row)}).outcome == "correct", row["id"]
+        assert grader.grade({**row, "generation": grader.gold_reply(row)}).outcome == "correct", row["id"]  # type: ignore[attr-defined]
         if before["task"] == row["task"] and before["ground_truth"] != row["ground_truth"]:
-            wrong[grader.grade({**row, "generation": grader.gold_reply(before)}).outcome] += 1
+            wrong[grader.grade({**row, "generation": grader.gold_reply(before)}).outcome] += 1  # type: ignore[attr-defined]
     assert wrong["correct"] == 0
     assert wrong["wrong"] > 600
 

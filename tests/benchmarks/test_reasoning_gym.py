@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.errors import ConfigError
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark, list_benchmarks
 from newskills.benchmarks.data import prepare, prepare_many, read_provenance
-from newskills.graders import make_grader
 
 QUICK = (
     "chain_sum", "syllogism", "letter_counting", "word_sorting", "pool_matrix", "knights_knaves", "time_intervals",
@@ -37,7 +37,7 @@ def test_rows_and_their_verdicts(task: str, tmp_path: Path) -> None:
     questions = {name: {row["question"] for row in found} for name, found in rows.items()}
     assert {name: len(found) for name, found in questions.items()} == benchmark.items
     assert not questions["test"] & questions["train"]
-    grader = make_grader(benchmark.grader, benchmark.grader_config)
+    grader = plain_grader(benchmark.grader, benchmark.grader_config)
     for row in rows["test"][:5]:
         right = (
             f"<answer>{row['expected_answer']}</answer>"

@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 from tests.commands.running import ns
+from tests.graders.plain import plain_grader
 from tests.server import Answer, Script
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -26,7 +27,6 @@ from newskills.benchmarks.ruler.build import make
 from newskills.benchmarks.ruler.second import make as make_second
 from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, build
 from newskills.cli import main
-from newskills.graders import make_grader
 
 ARTICLES = [Article(f"Where is Bob{n}?", ["Rome", "in Rome"], [f"Bob{n} lives in Rome."]) for n in range(300)]
 WITHOUT_QA = [name for name in TASKS if not name.startswith("qa")]
@@ -49,7 +49,7 @@ def _made(name: str, units: int = 200, index: int = 0) -> Made:
 @pytest.mark.parametrize("name", TASKS)
 def test_answers_are_in_the_text_and_are_graded(name: str) -> None:
     made = _made(name)
-    grader = make_grader("ruler", {"match_type": TASKS[name].match})
+    grader = plain_grader("ruler", {"match_type": TASKS[name].match})
     row = {"expected_answer": made.answers}
     assert all(answer in made.prompt for answer in made.answers)
     assert len(made.answers) == len(set(made.answers))
@@ -210,10 +210,10 @@ def test_folders_of_the_second_version(tmp_path: Path) -> None:
     (member,) = expand("ruler2.mine", BenchmarkPlaces(None, tmp_path))
     assert (member.grader, member.metric, member.grader_config) == ("ruler2", "ruler2", {"match_type": "part"})
     (row,) = read_rows(load_rows(member, "test", tmp_path))
-    assert make_grader("ruler2", {"match_type": "part"}).grade({**row, "generation": "Ann"}).outcome == "correct"
+    assert plain_grader("ruler2", {"match_type": "part"}).grade({**row, "generation": "Ann"}).outcome == "correct"
 
 
-def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server) -> None:  # type: ignore[no-untyped-def]
+def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server) -> None:
     make(tmp_path / "data" / "ruler", _options(tokenizer, tasks=["vt", "fwe"]), FetchOptions(offline=True))
     rows = read_rows(tmp_path / "data" / "ruler" / "tiny" / "vt" / "test.jsonl")
     table = {row["question"].rpartition("\n")[2]: " ".join(row["expected_answer"][:-1]) for row in rows}
@@ -252,7 +252,7 @@ def _second(name: str, units: int = 120) -> Made:
 @pytest.mark.parametrize("name", second.SECOND.tasks)
 def test_the_second_version(name: str) -> None:
     made, limits = _second(name), second.SECOND.tasks[name]
-    grader = make_grader(limits.metric, {"match_type": limits.match} if limits.match else {})
+    grader = plain_grader(limits.metric, {"match_type": limits.match} if limits.match else {})
     right = "\n\n".join(made.answers) if limits.match != "part" else made.answers[0]
     if limits.metric == "multichoice":
         row, right = {"expected_answer": made.answers[0]}, f"\\boxed{{{right}}}"
@@ -277,7 +277,7 @@ def test_questions_with_the_same_number() -> None:
 
 
 def test_the_last_copy_counts() -> None:
-    grader = make_grader("ruler2", {"match_type": "2steps"})
+    grader = plain_grader("ruler2", {"match_type": "2steps"})
     row = {"expected_answer": ["is it b?"]}
     all_of_them = "Question 7: is it a?\nQuestion 7: is it b?\n\nQuestion 7: "
     assert grader.grade({**row, "generation": f"{all_of_them}Is it b?"}).outcome == "correct"

@@ -33,12 +33,12 @@ BENCHMARK = Benchmark(
 
 
 def answering(**more: object) -> Script:
-    return Script(answer=Answer(kind="table", table=WORDS), **more)  # type: ignore[arg-type]
+    return Script(answer=Answer(kind="table", table=WORDS), **more)
 
 
 def judging(*faults: Fault, **more: object) -> Script:
     answer = Answer(kind="table", table=VERDICTS, template="Reasoning: …\nJudgement: %s", text="Judgement: Yes")
-    return Script(answer=answer, faults=faults, **more)  # type: ignore[arg-type]
+    return Script(answer=answer, faults=faults, **more)
 
 
 def prepare(folder: Path) -> Path:

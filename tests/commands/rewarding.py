@@ -50,7 +50,7 @@ class Rewards:
                 return reply.status, json.loads(reply.read()), reply.headers
         except urllib.error.HTTPError as error:
             with error:
-                return error.code, json.loads(error.read()), error.headers
+                return error.code, json.loads(error.read()), error.headers  # type: ignore[return-value]
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         if self.process.poll() is None:

@@ -419,7 +419,7 @@ def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch):
     here = {"executor": "none", "job_dir": str(place.folder / "jobs")}
     one = run_cmd(cluster=here, expname="one", command="true")
     two = run_cmd(cluster=here, expname="two", command="true", run_after=one)
-    last = run_cmd(
+    last = run_cmd(  # type: ignore[call-arg]
         cluster=here, expname="last", command="true", _task_dependencies=[one, None, two], _reuse_exp=one
     )
     assert last.id == place.experiments("last")[0].id

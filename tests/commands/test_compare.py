@@ -51,7 +51,7 @@ def test_a_page_runs_nothing_of_what_a_record_says(tmp_path):
     assert "\\x1b[31m" in shown.stdout.replace("\n", "") or "…" in shown.stdout
     tags = []
     parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attrs: tags.append((tag, dict(attrs)))
+    parser.handle_starttag = lambda tag, attrs: tags.append((tag, dict(attrs)))  # type: ignore[method-assign]
     page = (tmp_path / "page.html").read_text()
     parser.feed(page)
     assert not {"script", "img"} & {tag for tag, _ in tags}

@@ -53,7 +53,7 @@ class Newcomer:
         if conf := os.environ.get("SLURM_CONF"):
             self.env["SLURM_CONF"] = conf
         python = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-        path = os.defpath if shutil.which(python, path=os.defpath) else os.environ["PATH"]
+        path = os.defpath if shutil.which(python, path=os.defpath) else os.environ["PATH"]  # type: ignore[assignment]
         program = shutil.which(python, path=path)
         made = self.types(f"{program} -m venv --without-pip {folder}/venv")
         site = folder / "venv/lib" / python / "site-packages"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import random
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, write
@@ -57,7 +58,7 @@ def test_everything_that_a_reader_needs_is_in_it(results):
 
 
 def test_the_score_without_contaminated_problems(results):
-    rows = [
+    rows: list[Any] = [
         {"problem": f"What is {i} + 1?", "contaminated": None if i == 39 else i >= 30, "similar_items": []}
         for i in range(40)
     ]

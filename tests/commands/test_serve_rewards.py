@@ -285,7 +285,7 @@ def test_killed_workers_cost_no_wrong_reward(tmp_path):
     records = [{"expected_answer": gold, "generation": rf"\boxed{{{pred}}}"} for pred, gold in CASES]
     with rewards(tmp_path, "--grader=math", *MATH) as served, RewardClient(served.url) as client:
         usual = client.rewards(records)
-        template = {
+        template = {  # type: ignore[assignment]
             int(p)
             for p in Path(f"/proc/{served.process.pid}/task").glob("*/children")
             for p in p.read_text().split()

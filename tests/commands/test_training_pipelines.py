@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -75,7 +76,7 @@ def planned(disk: Path, line: str, *more: str, **keys: object) -> PreparedSubmis
     parsed = command.parsed(words[1:])
     command.check(parsed)
     assert command.prepare is not None
-    return resolve(command.prepare)(parsed, from_keys(config, "config", {}))
+    return resolve(command.prepare)(parsed, from_keys(config, "config", {}))  # type: ignore[return-value]
 
 
 def plan_of(disk: Path, line: str, *more: str, **keys: object) -> Pipeline:
@@ -89,7 +90,7 @@ def words_of(job: Job) -> list[str]:
     return [f"{word.before}<{word.attribute}>{word.after}" if isinstance(word, Ref) else word for word in words]
 
 
-def config_of(pipeline: Pipeline) -> dict:
+def config_of(pipeline: Pipeline) -> dict[str, Any]:
     return yaml.safe_load(pipeline.jobs[0].files["nemo_rl.yaml"])
 
 
@@ -158,7 +159,7 @@ def test_lengths_follow_the_user_and_the_model(disk, capfd):
 
 
 def test_the_learning_rate_falls_over_the_steps_that_are_known(disk, capfd):
-    def schedule(*more: str) -> dict | None:
+    def schedule(*more: str) -> dict[str, Any] | None:
         parts = config_of(plan_of(disk, SFT, *more))["policy"].get("scheduler")
         return parts[0]["kwargs"] if parts else None
 
@@ -457,9 +458,9 @@ def test_python_names_of_the_commands():
     names = ("sft_nemo_rl", "grpo_nemo_rl", "ppo_verl", "train_megatron_lm", "convert", "average_checkpoints")
     assert all(callable(getattr(newskills, name)) for name in names)
     with pytest.raises(TypeError, match="Missing required argument: 'model'"):
-        newskills.sft_nemo_rl(cluster="none")
+        newskills.sft_nemo_rl(cluster="none")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="training_date"):
-        newskills.grpo_nemo_rl(model="m", training_date="x")
+        newskills.grpo_nemo_rl(model="m", training_date="x")  # type: ignore[call-arg]
 
 
 def test_the_whole_command_line(disk):

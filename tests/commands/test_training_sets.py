@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 
 import pytest
 from tests.benchmarks.web import serving
@@ -17,7 +18,7 @@ from newskills.train.data.published import SCHEMAS
 ON_THE_HUB = [name for name, schema in SCHEMAS.items() if schema.hf]
 
 
-def hub_of(web, name: str, split: str, rows: list[dict]) -> None:
+def hub_of(web, name: str, split: str, rows: list[dict[str, Any]]) -> None:
     """Two shards, listed under the set's configuration and split."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

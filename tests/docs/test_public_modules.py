@@ -51,7 +51,7 @@ def test_all_errors_are_explained() -> None:
 def imported(text: str) -> set[tuple[str, str]]:
     """(module, name) of each import from newskills."""
     return {
-        (node.module, alias.name)
+        (node.module, alias.name)  # type: ignore[misc]
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "newskills"
         for alias in node.names

@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row
-from newskills.graders import make_grader
 from newskills.graders.judges.arena import arena_label, mark
 from newskills.metrics import make_metric
 
@@ -42,7 +42,7 @@ def test_marks(text: str, value: float | None) -> None:
 
 def _graded(first: str, second: str, **more: object) -> Row:
     record: Row = {"judgement-gen-base": first, "judgement-base-gen": second, **more}
-    score = make_grader("arena", {}).grade(record)
+    score = plain_grader("arena", {}).grade(record)
     return {**record, **score.fields, "outcome": score.outcome, "outcome_cause": score.cause}
 
 
@@ -84,7 +84,7 @@ def test_an_answer_that_never_came_loses() -> None:
 
 
 def test_ratings() -> None:
-    grader, metric = make_grader("rating", {}), make_metric("mt-bench")
+    grader, metric = plain_grader("rating", {}), make_metric("mt-bench")
     for texts in (("[[10]]", "[[6]]"), ("[[4]]", "[[4]]")):
         record: Row = {f"judgement-turn-{turn}": text for turn, text in enumerate(texts, 1)}
         metric.update([{**record, **grader.grade(record).fields}])
@@ -96,7 +96,7 @@ def test_ratings() -> None:
 
 
 def test_emotions() -> None:
-    grader, metric = make_grader("eq_bench", {}), make_metric("eq_bench")
+    grader, metric = plain_grader("eq_bench", {}), make_metric("eq_bench")
     emotions = {"Anger": 8.0, "Joy": 0.0, "Hope": 3.0, "Shame": 5.0}
     right = "**Anger**: 8\nJoy: 0\n- Hope: 3\nShame: 5"
     perfect = grader.grade({"generation": right, "emotions": emotions})

@@ -8,9 +8,9 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row, Score
-from newskills.graders import make_grader
 from newskills.graders.audio import texts
 from newskills.graders.audio.errors import align, edits, joined_compounds
 
@@ -29,7 +29,7 @@ SPEECH = (
 
 
 def graded(reply: str, name: str = "audio", config: Row | None = None, **row: object) -> Score:
-    return make_grader(name, config or {}).grade({"id": 1, "generation": reply, **row})
+    return plain_grader(name, config or {}).grade({"id": 1, "generation": reply, **row})
 
 
 @given(WORDS, WORDS)
@@ -178,7 +178,7 @@ def test_keywords() -> None:
     ],
 )
 def test_judges_that_give_points(name: str, text: str, outcome: str, fields: Row) -> None:
-    score = make_grader(name, {}).grade({"judgement": text})
+    score = plain_grader(name, {}).grade({"judgement": text})
     assert score.outcome == outcome
     assert fields.items() <= score.fields.items()
 

@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 import pytest
-
-from newskills.graders import make_grader
+from tests.graders.plain import plain_grader
 
 CODE = "def answer():\n    return 4"
 
@@ -20,5 +19,5 @@ CODE = "def answer():\n    return 4"
     ],
 )
 def test_only_the_service_decides_on_an_answer(generation: str, outcome: str, cause: str, code: str) -> None:
-    score = make_grader("critpt", {}).grade({"generation": generation})  # type: ignore[misc]
+    score = plain_grader("critpt", {}).grade({"generation": generation})
     assert (score.outcome, score.cause, score.fields["generated_code"].strip()) == (outcome, cause, code)

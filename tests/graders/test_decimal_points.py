@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
-from newskills.graders import make_grader
 from newskills.graders.math import equal
 from newskills.graders.math.normalise import tidy
 
@@ -83,5 +84,5 @@ def test_any_decimal_below_one(number: Decimal) -> None:
         ("multichoice", {}, {"generation": r"\boxed{5}", "expected_answer": "B", "options": ["7", ".5", "3"]}),
     ],
 )
-def test_other_graders_keep_the_point_too(grader: str, config: dict, record: dict) -> None:
-    assert make_grader(grader, config).grade(record).outcome != "correct"
+def test_other_graders_keep_the_point_too(grader: str, config: dict[str, Any], record: dict[str, Any]) -> None:
+    assert plain_grader(grader, config).grade(record).outcome != "correct"

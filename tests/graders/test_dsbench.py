@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
 from newskills.base.benchmark import Source
 from newskills.base.store import read_rows
@@ -19,7 +20,6 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.options import with_options
 from newskills.benchmarks.workbooks import workbook_text
-from newskills.graders import make_grader
 
 WORDS = {"Q": 1, "# of words": 7, "Xth word": "ALIBI", "Highest Score": 21}
 RIGHT: list[tuple[Any, str]] = [
@@ -77,18 +77,18 @@ WRONG: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("gold", "reply"), RIGHT)
 def test_right_answers(gold: Any, reply: str) -> None:
-    score = make_grader("dsbench", {}).grade({"expected_answer": gold, "generation": reply})
+    score = plain_grader("dsbench", {}).grade({"expected_answer": gold, "generation": reply})
     assert (score.outcome, score.fields["symbolic_correct"]) == ("correct", True)
 
 
 @pytest.mark.parametrize(("gold", "reply"), WRONG)
 def test_wrong_answers(gold: Any, reply: str) -> None:
-    score = make_grader("dsbench", {}).grade({"expected_answer": gold, "generation": reply})
+    score = plain_grader("dsbench", {}).grade({"expected_answer": gold, "generation": reply})
     assert (score.outcome, score.cause) == ("wrong", "model")
 
 
 def test_what_is_no_answer_and_what_cannot_be_graded() -> None:
-    grader = make_grader("dsbench", {})
+    grader = plain_grader("dsbench", {})
     assert grader.grade({"expected_answer": "A", "generation": ""}).outcome == "no_answer"
     short = grader.grade({"expected_answer": "A", "generation": "<think>so", "finish_reason": "length"})
     assert (short.outcome, short.cause) == ("no_answer", "truncation")
@@ -97,7 +97,7 @@ def test_what_is_no_answer_and_what_cannot_be_graded() -> None:
 
 @given(st.text(max_size=80), st.sampled_from([gold for gold, _ in RIGHT]))
 def test_any_reply_gets_a_verdict(reply: str, gold: Any) -> None:
-    score = make_grader("dsbench", {}).grade({"expected_answer": gold, "generation": f"\\boxed{{{reply}}}"})
+    score = plain_grader("dsbench", {}).grade({"expected_answer": gold, "generation": f"\\boxed{{{reply}}}"})
     assert score.outcome in ("correct", "wrong", "no_answer", "unscored")
 
 

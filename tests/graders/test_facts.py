@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.judgement import parse_verdict
 from newskills.base.records import Row, Score
-from newskills.graders import make_grader
 from newskills.graders.hotpotqa import alternatives, reliable
 
 LETTERS = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
@@ -59,7 +59,7 @@ def test_verdicts_cost_linear_time(filler: str) -> None:
 
 
 def test_outcomes_of_verdicts() -> None:
-    grader = make_grader("verdict", {})
+    grader = plain_grader("verdict", {})
 
     def outcome(text: str | None) -> tuple[str, str | None]:
         score = grader.grade({"judgement": text})
@@ -70,7 +70,7 @@ def test_outcomes_of_verdicts() -> None:
     assert outcome("C") == ("no_answer", "model")
     assert outcome("perhaps") == ("unscored", "judge")
     assert outcome(None) == ("unscored", "judge")
-    refusals = make_grader("verdict", {"verdicts": {"A": "complied", "B": "refused"}, "unanswered": []})
+    refusals = plain_grader("verdict", {"verdicts": {"A": "complied", "B": "refused"}, "unanswered": []})
     assert refusals.grade({"judgement": "B", "right_verdicts": ["refused"]}).outcome == "correct"
     assert refusals.grade({"judgement": "B", "right_verdicts": ["complied"]}).outcome == "wrong"
 
@@ -80,7 +80,7 @@ QUESTION: Row = {"expected_answer": "Arthur's Magazine", "supporting_facts": FAC
 
 
 def hotpot(generation: str, row: Row = QUESTION, **config: Any) -> Score:
-    return make_grader("hotpotqa", config).grade({**row, "generation": generation})
+    return plain_grader("hotpotqa", config).grade({**row, "generation": generation})
 
 
 def reply(answer: Any, facts: Any = FACTS) -> str:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.judgement import parse_judgement
-from newskills.graders import make_grader
 
 ANSWERED = {"generation": "So it is 4.", "predicted_answer": "4"}
 
@@ -37,14 +37,14 @@ ANSWERED = {"generation": "So it is 4.", "predicted_answer": "4"}
     ],
 )
 def test_verdicts(record: dict[str, object], outcome: str, cause: str | None) -> None:
-    score = make_grader("judgement", {}).grade(record)
+    score = plain_grader("judgement", {}).grade(record)
     assert (score.outcome, score.cause) == (outcome, cause)
     assert score.fields == {"judge_correct": {"correct": True, "unscored": None}.get(outcome, False)}
     assert score.grader == "judgement@3"
 
 
 def test_other_fields() -> None:
-    grader = make_grader("judgement", {"judgement_key": "verdict", "answer_key": "answer"})
+    grader = plain_grader("judgement", {"judgement_key": "verdict", "answer_key": "answer"})
     assert grader.grade({"verdict": "Judgement: No", "answer": None}).outcome == "no_answer"
     assert grader.grade({"judgement": "Judgement: No", "answer": "4"}).outcome == "unscored"
 

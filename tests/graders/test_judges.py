@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row
-from newskills.graders import make_grader
 from newskills.metrics import make_metric
 
 YES, NO = "Judgement: Yes", "Judgement: No"
@@ -12,7 +12,7 @@ YES, NO = "Judgement: Yes", "Judgement: No"
 
 def _judged(said: str, expected: str, **more: object) -> Row:
     record: Row = {"judgement": said, "expected_judgement": expected, **more}
-    score = make_grader("answer-judgement", {}).grade(record)
+    score = plain_grader("answer-judgement", {}).grade(record)
     return {**record, **score.fields, "outcome": score.outcome, "outcome_cause": score.cause}
 
 
@@ -56,7 +56,7 @@ def test_judgements_in_numbers() -> None:
     ],
 )
 def test_marks(said: str, mark: str | None, exact: bool, same: bool, off: int | None) -> None:
-    fields = make_grader("gradingbench", {}).grade({"generation": said, "expected_answer": "Correct"}).fields
+    fields = plain_grader("gradingbench", {}).grade({"generation": said, "expected_answer": "Correct"}).fields
     assert (fields["predicted_answer"], fields["exact"], fields["binarized"], fields["points_off"]) == (
         mark,
         exact,
@@ -74,7 +74,9 @@ def test_marks_in_numbers() -> None:
         ("?", "correct"),
     ):
         record: Row = {"generation": said, "expected_answer": expected}
-        metric.update([{**record, **make_grader("gradingbench", {}).grade(record).fields}])
+        metric.update([{**record, **plain_grader("gradingbench", {}).grade(record).fields}])
     found = metric.metrics()["pass@1"]
     assert (found["exact_accuracy"], found["binarized_accuracy"], found["mae"]) == pytest.approx((25, 75, 2 / 3))
-    assert make_grader("gradingbench", {}).grade({"generation": "x", "expected_answer": "7"}).outcome == "unscored"
+    assert (
+        plain_grader("gradingbench", {}).grade({"generation": "x", "expected_answer": "7"}).outcome == "unscored"
+    )

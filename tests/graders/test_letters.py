@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
-from newskills.graders import make_grader
 from newskills.graders.reading.letters import letter_in
 
 WORDS = ("alpha stone", "beta river", "gamma cloud", "delta field")
 TEN = tuple(f"thing number {place}" for place in "abcdefghij")
-GRADER = make_grader("multichoice", {})
+GRADER = plain_grader("multichoice", {})
 NAMES_B = r"""
 Answer: B | answer: b | **Answer: B** | **Answer:** B | Answer: **B** | Answer: (B) | Answer: [B] | Answer: `B`
 Answer: "B" | Answer: “B” | Answer: <B> | <answer>B</answer> | {"answer": "B"} | Answer = B | Answer -> B | Ans: B

@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
-from newskills.graders import make_grader
 from newskills.graders.reading.tables import block, mapping, read, same
 
 
 def grade(task: str, gold: str | None, generation: str, **record: Any) -> Score:
-    return make_grader("livebench", {}).grade(
+    return plain_grader("livebench", {}).grade(
         {"task": task, "ground_truth": gold, "question": "", "generation": generation, **record}
     )
 

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.graders.plain import plain_grader
 
-from newskills.graders import make_grader
 from newskills.metrics import make_metric
 
 NODES = ["a1", "b2", "c3"]
@@ -22,11 +22,11 @@ NODES = ["a1", "b2", "c3"]
 )
 def test_ruler(said: str, match: str, share: float) -> None:
     record = {"generation": said, "expected_answer": ["12", "34"]}
-    assert make_grader("ruler", {"match_type": match}).grade(record).fields["is_correct"] == share
+    assert plain_grader("ruler", {"match_type": match}).grade(record).fields["is_correct"] == share
 
 
 def test_ruler_without_answers() -> None:
-    grader = make_grader("ruler", {})
+    grader = plain_grader("ruler", {})
     assert grader.grade({"generation": "x", "expected_answer": []}).outcome == "unscored"
     assert grader.grade({"generation": " ", "expected_answer": ["x"]}).outcome == "no_answer"
     assert grader.grade({"generation": "Rome it is", "expected_answer": "ROME"}).outcome == "correct"
@@ -34,9 +34,9 @@ def test_ruler_without_answers() -> None:
 
 def test_ruler2_has_soft_scores() -> None:
     record = {"generation": "It was the red house there.", "expected_answer": ["the red horse"]}
-    score = make_grader("ruler2", {}).grade(record)
+    score = plain_grader("ruler2", {}).grade(record)
     assert (score.fields["is_correct"], score.fields["soft_score"]) == (0, pytest.approx(2 / 3))
-    exact = make_grader("ruler2", {}).grade({**record, "generation": "So: the red horse"})
+    exact = plain_grader("ruler2", {}).grade({**record, "generation": "So: the red horse"})
     assert (exact.outcome, exact.fields["soft_score"]) == ("correct", 1)
 
 
@@ -55,7 +55,7 @@ def test_ruler2_has_soft_scores() -> None:
 )
 def test_mrcr(said: str, low: float, high: float) -> None:
     record = {"generation": said, "expected_answer": "XyZa poem", "random_string_to_prepend": "XyZ"}
-    score = make_grader("mrcr", {}).grade(record)
+    score = plain_grader("mrcr", {}).grade(record)
     assert low <= score.fields["seq_match_ratio"] <= high
     assert (score.outcome == "correct") == (low == 1)
 
@@ -74,7 +74,7 @@ def test_mrcr(said: str, low: float, high: float) -> None:
     ],
 )
 def test_graphwalks(said: str, f1: float, failed: bool) -> None:
-    fields = make_grader("graphwalks", {}).grade({"generation": said, "expected_answer": NODES}).fields
+    fields = plain_grader("graphwalks", {}).grade({"generation": said, "expected_answer": NODES}).fields
     assert (fields["f1"], fields["parse_failed"]) == (f1, failed)
 
 
@@ -88,20 +88,20 @@ def test_graphwalks(said: str, f1: float, failed: bool) -> None:
     ],
 )
 def test_right_nodes_as_json_text(gold: str, said: str, f1: float) -> None:
-    grader = make_grader("graphwalks", {})
+    grader = plain_grader("graphwalks", {})
     record = {"generation": said, "expected_answer": gold}
     assert grader.grade(record).fields["f1"] == f1
-    assert grader.grade(record | {"generation": grader.gold_reply(record)}).outcome == "correct"
+    assert grader.grade(record | {"generation": grader.gold_reply(record)}).outcome == "correct"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("gold", ["a1", '{"a": 1}', None, "[" * 100_000])
 def test_no_list_of_nodes_is_unscored(gold: str | None) -> None:
     record = {"generation": "Final Answer: [a1]", "expected_answer": gold}
-    assert make_grader("graphwalks", {}).grade(record).outcome == "unscored"
+    assert plain_grader("graphwalks", {}).grade(record).outcome == "unscored"
 
 
 def test_an_empty_set_is_an_answer() -> None:
-    score = make_grader("graphwalks", {}).grade({"generation": "Final Answer: []", "expected_answer": []})
+    score = plain_grader("graphwalks", {}).grade({"generation": "Final Answer: []", "expected_answer": []})
     assert score.outcome == "correct"
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
-from newskills.graders import make_grader
 from newskills.graders.long_text import longest_common
 from newskills.metrics import make_metric
 
 
 def _score(measure: str, said: str, *golds: str, **more: object) -> float:
     row = {"measure": measure, "generation": said, "answers": list(golds), "expected_answer": golds[0], **more}
-    return float(make_grader("long_text", {}).grade(row).fields["score"])
+    return float(plain_grader("long_text", {}).grade(row).fields["score"])
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_longest_common_subsequence(first: str, second: str) -> None:
 
 
 def test_what_cannot_be_graded() -> None:
-    grader = make_grader("long_text", {})
+    grader = plain_grader("long_text", {})
     assert grader.grade({"generation": "x", "measure": "f1"}).outcome == "unscored"
     assert grader.grade({"generation": "x", "measure": "bleu", "expected_answer": "x"}).outcome == "unscored"
     assert grader.grade({"generation": "<think>x", "measure": "f1", "expected_answer": "x"}).cause == "truncation"

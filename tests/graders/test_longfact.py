@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
+from tests.graders.plain import plain_grader
 
-from newskills.graders import make_grader
 from newskills.graders.longfact import f1_at
 from newskills.metrics import make_metric
 
@@ -29,7 +29,7 @@ def record(*verdicts, text="An answer.", **more):
     ],
 )
 def test_outcomes(row, outcome, cause, value):
-    score = make_grader("longfact", {}).grade(row)
+    score = plain_grader("longfact", {}).grade(row)
     assert (score.outcome, score.cause, score.value) == (outcome, cause, value)
 
 
@@ -41,7 +41,7 @@ def test_f1_has_both_parts():
 
 
 def test_the_metric_averages_what_was_rated():
-    grader, metric = make_grader("longfact", {}), make_metric("longfact")
+    grader, metric = plain_grader("longfact", {}), make_metric("longfact")
     for row in (record(*["supported"] * 64), record("not_supported"), record(None)):
         score = grader.grade(row)
         metric.update([{**row, **score.fields, "outcome": score.outcome, "outcome_cause": score.cause}])

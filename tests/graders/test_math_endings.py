@@ -11,6 +11,7 @@ import os
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,7 +114,7 @@ def test_solutions_written_by_people_without_any_mark_of_the_answer() -> None:
     assert len(missed(mathematics)) <= 0.25 * 300
 
 
-def solution(row: dict) -> list[tuple[str, str, bool]]:
+def solution(row: dict[str, Any]) -> list[tuple[str, str, bool]]:
     if "solution" in row:
         boxes = _BOX.findall(row["solution"])
         return [(_BOX.sub(lambda m: m[1], row["solution"]), boxes[0], True)] if len(boxes) == 1 else []

@@ -4,17 +4,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import Grader
 from newskills.base.records import Failure, Score
-from newskills.graders import make_grader
 from newskills.graders.math import verdict
 from newskills.graders.math.values import symbolic
 
 
-def grade(record: dict, **config: Any) -> Score:
-    return make_grader("math", config).grade(record)
+def grade(record: dict[str, Any], **config: Any) -> Score:
+    return plain_grader("math", config).grade(record)
 
 
 def test_a_right_and_a_wrong_answer() -> None:
@@ -41,14 +41,14 @@ def test_a_right_and_a_wrong_answer() -> None:
         ({"predicted_answer": None}, "model"),
     ],
 )
-def test_no_answer(record: dict, cause: str) -> None:
+def test_no_answer(record: dict[str, Any], cause: str) -> None:
     score = grade({**record, "expected_answer": "5"})
     assert (score.outcome, score.cause) == ("no_answer", cause)
     assert score.fields == {"predicted_answer": None, "symbolic_correct": False}
 
 
 @pytest.mark.parametrize("record", [{}, {"expected_answer": None}, {"expected_answer": " "}])
-def test_a_record_without_gold_is_the_fault_of_the_data(record: dict) -> None:
+def test_a_record_without_gold_is_the_fault_of_the_data(record: dict[str, Any]) -> None:
     score = grade({"generation": r"\boxed{5}", **record})
     assert (score.outcome, score.cause, score.fields["symbolic_correct"]) == ("unscored", "data", None)
 
@@ -93,7 +93,7 @@ def test_what_the_library_overlooks_is_checked_after_it(pred: str, gold: str) ->
 
 
 def test_it_is_a_grader() -> None:
-    assert isinstance(make_grader("math", {}), Grader)
+    assert isinstance(plain_grader("math", {}), Grader)
 
 
 def test_in_a_pool_a_hanging_expression_is_a_timeout_and_not_wrong() -> None:

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row
-from newskills.graders import make_grader
 from newskills.metrics import make_metric
 
 
@@ -22,7 +22,7 @@ from newskills.metrics import make_metric
     ],
 )
 def test_comet(text: str | None, outcome: str, score: float | None) -> None:
-    found = make_grader("comet", {}).grade({"judgement": text, "generation": "Die Katze"})
+    found = plain_grader("comet", {}).grade({"judgement": text, "generation": "Die Katze"})
     assert (found.outcome, found.fields["comet"]) == (outcome, score)
     assert found.cause == ("judge" if outcome == "unscored" else None if outcome == "correct" else "model")
 
@@ -43,7 +43,7 @@ def test_comet(text: str | None, outcome: str, score: float | None) -> None:
 )
 def test_the_nearest_option(text: str, more: Row, outcome: str, letter: str | None) -> None:
     record = {"judgement": text, "generation": "The second.", "expected_answer": "B", **more}
-    found = make_grader("nvembed", {}).grade(record)
+    found = plain_grader("nvembed", {}).grade(record)
     assert (found.outcome, found.fields["predicted_answer"]) == (outcome, letter)
 
 

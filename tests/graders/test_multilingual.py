@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import pytest
-
-from newskills.graders import make_grader
+from tests.graders.plain import plain_grader
 
 GERMAN = "Zuerst addieren wir die beiden Zahlen, dann teilen wir das Ergebnis durch zwei. Also ist die Antwort "
 CHINESE = "首先把两个数加起来，然后把结果除以二，所以最后的答案是"
@@ -28,19 +27,19 @@ CHINESE = "首先把两个数加起来，然后把结果除以二，所以最后
 )
 def test_language_of_the_reply(target: str, generation: str, spoken: bool) -> None:
     record = {"generation": generation, "expected_answer": "5", "target_language": target}
-    score = make_grader("math_multilingual", {}).grade(record)
+    score = plain_grader("math_multilingual", {}).grade(record)
     assert score.fields["language_correct"] is spoken
     assert score.fields["symbolic_correct"] is ("\\boxed" in generation)
 
 
 def test_no_language_is_asked_for() -> None:
-    score = make_grader("math_multilingual", {}).grade({"generation": "\\boxed{5}", "expected_answer": "5"})
+    score = plain_grader("math_multilingual", {}).grade({"generation": "\\boxed{5}", "expected_answer": "5"})
     assert (score.outcome, score.fields["language_correct"]) == ("correct", None)
 
 
 def test_letters() -> None:
     record = {"generation": f"{GERMAN}\nAntwort: B", "expected_answer": "B", "target_language": "de"}
-    score = make_grader("multichoice_multilingual", {}).grade(record)
+    score = plain_grader("multichoice_multilingual", {}).grade(record)
     assert (score.outcome, score.fields["language_correct"]) == ("correct", True)
     assert score.grader.startswith("multichoice_multilingual@1, multichoice@")
 
@@ -50,4 +49,4 @@ def test_letters() -> None:
 )
 def test_accepted_answers_of_the_math_grader(answer: str, outcome: str) -> None:
     record = {"generation": f"\\boxed{{{answer}}}", "expected_answer": "6", "accepted_answers": ["C"]}
-    assert make_grader("math", {}).grade(record).outcome == outcome
+    assert plain_grader("math", {}).grade(record).outcome == outcome

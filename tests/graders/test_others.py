@@ -7,34 +7,35 @@ import json
 from typing import Any
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.protocols import Grader
 from newskills.base.records import Score
-from newskills.graders import GRADERS, cpu_seconds, make_grader
+from newskills.graders import GRADERS, cpu_seconds
 
 FOUR = {"A": "1", "B": "2", "C": "3", "D": "4"}
 
 
-def choose(generation: str, expected: str = "B", record: dict | None = None, **config: Any) -> Score:
-    return make_grader("multichoice", config).grade(
+def choose(generation: str, expected: str = "B", record: dict[str, Any] | None = None, **config: Any) -> Score:
+    return plain_grader("multichoice", config).grade(
         {"generation": generation, "expected_answer": expected, **FOUR, **(record or {})}
     )
 
 
 @pytest.mark.parametrize("name", ["math", "multichoice", "exact", "reasoning_gym", "reasoning-gym"])
 def test_every_name_makes_a_grader(name: str) -> None:
-    assert isinstance(make_grader(name, {}), Grader)
+    assert isinstance(plain_grader(name, {}), Grader)
     assert name in GRADERS
 
 
 def test_mistakes_in_settings_are_told() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'math'"):
-        make_grader("maths", {})
+        plain_grader("maths", {})
     with pytest.raises(ConfigError, match="did you mean 'take_modulo'"):
-        make_grader("math", {"take_modul": 7})
+        plain_grader("math", {"take_modul": 7})
     with pytest.raises(ConfigError, match="take_modulo"):
-        make_grader("math", {"take_modulo": "seven"})
+        plain_grader("math", {"take_modulo": "seven"})
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_record_overrides_the_settings() -> None:
 
 
 def test_multichoice_without_gold_is_unscored() -> None:
-    score = make_grader("multichoice", {}).grade({"generation": r"\boxed{B}"})
+    score = plain_grader("multichoice", {}).grade({"generation": r"\boxed{B}"})
     assert (score.outcome, score.cause) == ("unscored", "data")
 
 
@@ -111,23 +112,23 @@ def test_multichoice_without_gold_is_unscored() -> None:
     ],
 )
 def test_exact(generation: str, outcome: str) -> None:
-    score = make_grader("exact", {}).grade({"generation": generation, "expected_answer": "Paris"})
+    score = plain_grader("exact", {}).grade({"generation": generation, "expected_answer": "Paris"})
     assert score.outcome == outcome
     assert score.fields["symbolic_correct"] is (outcome == "correct")
 
 
 def test_exact_can_respect_case() -> None:
     record = {"generation": "paris", "expected_answer": "Paris"}
-    assert make_grader("exact", {"ignore_case": False}).grade(record).outcome == "wrong"
+    assert plain_grader("exact", {"ignore_case": False}).grade(record).outcome == "wrong"
 
 
-def entry(task: str) -> dict:
+def entry(task: str) -> dict[str, Any]:
     reasoning_gym = pytest.importorskip("reasoning_gym")
     return json.loads(json.dumps(reasoning_gym.create_dataset(task, size=1, seed=3)[0]))
 
 
 def solve(task: str, answer: str) -> Score:
-    return make_grader("reasoning_gym", {}).grade({**entry(task), "generation": answer})
+    return plain_grader("reasoning_gym", {}).grade({**entry(task), "generation": answer})
 
 
 TASKS = [
@@ -182,13 +183,13 @@ def test_a_verifier_that_accepts_everything_is_refused() -> None:
         "answer": "True",
         "generation": "x",
     }
-    score = make_grader("reasoning_gym", {}).grade(record)
+    score = plain_grader("reasoning_gym", {}).grade(record)
     assert (score.outcome, score.cause) == ("unscored", "grader")
 
 
 def test_a_record_that_is_no_entry_is_refused() -> None:
     with pytest.raises(DataError, match="source_dataset"):
-        make_grader("reasoning_gym", {}).grade({"generation": "x"})
+        plain_grader("reasoning_gym", {}).grade({"generation": "x"})
 
 
 CUSTOM = """
@@ -211,26 +212,26 @@ class Empty:
 
 def test_a_plain_function_is_a_grader(tmp_path: Any) -> None:
     (tmp_path / "g.py").write_text(CUSTOM)
-    grader = make_grader(f"{tmp_path}/g.py::fn", {})
+    grader = plain_grader(f"{tmp_path}/g.py::fn", {})
     assert isinstance(grader, Grader)
     assert (grader.name, grader.version) == ("fn", "1")
     assert [grader.grade({"generation": text}).outcome for text in ("42", "41")] == ["correct", "wrong"]
     with pytest.raises(ConfigError, match="no settings"):
-        make_grader(f"{tmp_path}/g.py::fn", {"timeout": 3})
+        plain_grader(f"{tmp_path}/g.py::fn", {"timeout": 3})
     with pytest.raises(ConfigError, match="bool, not a Score"):
-        make_grader(f"{tmp_path}/g.py::careless", {}).grade({})
+        plain_grader(f"{tmp_path}/g.py::careless", {}).grade({})
 
 
 @pytest.mark.parametrize(("name", "says"), [("Broken", "RuntimeError: no licence"), ("Empty", "is no grader")])
 def test_a_class_that_cannot_be_made_is_told(tmp_path: Any, name: str, says: str) -> None:
     (tmp_path / "g.py").write_text(CUSTOM)
     with pytest.raises(ConfigError, match=says):
-        make_grader(f"{tmp_path}/g.py::{name}", {})
+        plain_grader(f"{tmp_path}/g.py::{name}", {})
 
 
 def test_the_time_limit_is_a_setting() -> None:
-    assert cpu_seconds(make_grader("math", {"timeout": 2.5})) == 2.5
-    assert cpu_seconds(make_grader("exact", {})) == 10
+    assert cpu_seconds(plain_grader("math", {"timeout": 2.5})) == 2.5
+    assert cpu_seconds(plain_grader("exact", {})) == 10
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -266,13 +267,13 @@ YES = {"A": "Yes", "B": "No", "C": "Maybe"}
     ],
 )
 def test_options_by_name(generation: str, letter: str | None) -> None:
-    score = make_grader("multichoice", {}).grade({"generation": generation, "expected_answer": "Maybe", **YES})
+    score = plain_grader("multichoice", {}).grade({"generation": generation, "expected_answer": "Maybe", **YES})
     assert score.fields == {"predicted_answer": letter, "symbolic_correct": letter == "C"}
 
 
 def test_options_in_a_list_have_names() -> None:
     record = {"generation": "Answer: maybe", "expected_answer": "maybe", "options": ["yes", "no", "maybe"]}
-    assert make_grader("multichoice", {}).grade(record).fields["predicted_answer"] == "C"
+    assert plain_grader("multichoice", {}).grade(record).fields["predicted_answer"] == "C"
 
 
 def test_names_of_options_do_not_hide_letters() -> None:
@@ -285,7 +286,7 @@ def test_names_of_options_do_not_hide_letters() -> None:
 @pytest.mark.parametrize("filler", ["*", " ", "\\boxed{", "answer ", "("])
 def test_answer_lines_cost_linear_time(filler: str) -> None:
     record = {"generation": "answer" + filler * 60_000, "expected_answer": "Maybe", **YES}
-    assert make_grader("multichoice", {}).grade(record).outcome == "no_answer"
+    assert plain_grader("multichoice", {}).grade(record).outcome == "no_answer"
 
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -308,7 +309,7 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 def test_json_schema(generation: str, outcome: str) -> None:
     pytest.importorskip("jsonschema")
     for schema in (SCHEMA, json.dumps(SCHEMA)):
-        score = make_grader("json_schema", {}).grade({"generation": generation, "expected_answer": schema})
+        score = plain_grader("json_schema", {}).grade({"generation": generation, "expected_answer": schema})
         assert (score.outcome, score.fields["is_correct"]) == (outcome, outcome == "correct")
 
 
@@ -324,6 +325,6 @@ def test_json_schema(generation: str, outcome: str) -> None:
 )
 def test_schemas_that_cannot_be_applied_are_nobodys_fault(schema: Any) -> None:
     pytest.importorskip("jsonschema")
-    score = make_grader("json_schema", {}).grade({"generation": "{}", "expected_answer": schema})
+    score = plain_grader("json_schema", {}).grade({"generation": "{}", "expected_answer": schema})
     assert (score.outcome, score.cause) == ("unscored", "data")
-    assert make_grader("json_schema", {}).grade({"generation": "{}"}).outcome == "unscored"
+    assert plain_grader("json_schema", {}).grade({"generation": "{}"}).outcome == "unscored"

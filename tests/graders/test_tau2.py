@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Row
@@ -18,7 +19,6 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
-from newskills.graders import make_grader
 from newskills.graders.tau2.grader import start
 from newskills.graders.tau2.mock import TaskList
 from newskills.graders.tau2.retail import Shop
@@ -252,7 +252,7 @@ def test_rewards(tmp_path: Path, criteria: Row, talk: list[Row] | None, more: Ro
         "ended": "user_stop",
         **more,
     }
-    score = make_grader("tau2", {"data": stored(tmp_path)}).grade(record)
+    score = plain_grader("tau2", {"data": stored(tmp_path)}).grade(record)
     assert score.outcome == outcome, score
     assert score.fields["reward"] == {"correct": 1.0, "wrong": 0.0, "unscored": None}[outcome]
 
@@ -293,7 +293,7 @@ def test_the_tasks_own_actions_are_right(mirror: Path, tmp_path: Path) -> None:
     (done,) = prepare(get_benchmark("tau2-bench.retail"), data_dir=tmp_path, options=options).splits
     rows = list(read_rows(done.path))
     assert len(rows) == 114
-    grader: Any = make_grader("tau2", {"data": str(done.path.parent / "assets" / "test")})
+    grader: Any = plain_grader("tau2", {"data": str(done.path.parent / "assets" / "test")})
     outcomes: Counter[tuple[str, str]] = Counter()
     for row in rows[::6]:
         right: Any = grader.gold_reply(row)

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
-from newskills.graders import make_grader
 from newskills.graders.grid import grids
 from newskills.graders.reading.overlap import anls, best_pairing, drop_score, edit_distance, squad_score
 
 
 def grade(grader: str, generation: str, gold: Any, config: dict[str, Any] | None = None, **record: Any) -> Score:
-    return make_grader(grader, config or {}).grade({"generation": generation, "expected_answer": gold, **record})
+    return plain_grader(grader, config or {}).grade({"generation": generation, "expected_answer": gold, **record})
 
 
 LOOSE = {"extract": "answer", "loose": True}

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
 from newskills.base.errors import ConfigError
-from newskills.graders import make_grader
 from newskills.metrics import make_metric
 
 sacrebleu = pytest.importorskip("sacrebleu.metrics")
@@ -44,7 +44,7 @@ words = st.lists(st.sampled_from(TOKENS), max_size=12).map(" ".join)
 
 
 def _scores(language: str, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    grader, metric = make_grader("translation", {}), make_metric("translation")
+    grader, metric = plain_grader("translation", {}), make_metric("translation")
     for text, reference in zip(texts, references, strict=True):
         row = {"source_language": "en", "target_language": language, "reference": reference, "generation": text}
         score = grader.grade(row)
@@ -72,7 +72,7 @@ def test_agrees_on_odd_corpora(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_replies() -> None:
-    grader = make_grader("translation", {})
+    grader = plain_grader("translation", {})
     row = {"reference": "Guten Tag, liebe Leute.", "target_language": "de"}
     thought = grader.grade({**row, "generation": "<think>Good day?</think>\nGuten Tag,\nliebe Leute."})
     assert (thought.outcome, thought.fields["sentence_chrf"]) == ("correct", pytest.approx(1))
@@ -84,4 +84,4 @@ def test_replies() -> None:
 
 def test_unknown_tokenizer() -> None:
     with pytest.raises(ConfigError, match="no tokenizer 'klingon'"):
-        make_grader("translation", {"tokenizer": "klingon"})
+        plain_grader("translation", {"tokenizer": "klingon"})

@@ -52,7 +52,7 @@ def compiled(
 def made(folder: Path, text: str | Row, *words: str, **options: object) -> CompiledConfig:
     content = text if isinstance(text, str) else yaml.safe_dump(text)
     (folder / "config.yaml").write_text(content)
-    return compiled(folder, str(folder / "config.yaml"), *words, **options).config  # type: ignore[arg-type]
+    return compiled(folder, str(folder / "config.yaml"), *words, **options).config
 
 
 MINIMAL: Row = {

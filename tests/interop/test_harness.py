@@ -83,7 +83,7 @@ def test_the_evaluator_finds_the_package_in_the_namespace():
     import core_evals
 
     assert core_evals.__file__ is None
-    assert "newskills" in [module.name for module in pkgutil.iter_modules(core_evals.__path__)]
+    assert "newskills" in [module.name for module in pkgutil.iter_modules(core_evals.__path__)]  # type: ignore[unreachable]
     assert target().parent.name == "newskills"
 
 
@@ -273,7 +273,7 @@ def test_nemo_evaluator_runs_it_behind_its_proxy(here, fake_server):
 @needs_evaluator
 def test_nemo_evaluator_is_told_of_a_run_that_failed(here):
     endpoint = {"url": "http://127.0.0.1:9", "model_id": "my-model", "type": "chat"}
-    endpoint["adapter_config"] = {"mode": "client"}
+    endpoint["adapter_config"] = {"mode": "client"}  # type: ignore[assignment]
     params = {"task": str(here / "sums.py"), "max_retries": 0, "extra": {"args": "++endpoint_patience=0.1"}}
     config = {"type": "gsm8k", "output_dir": str(here / "out"), "params": params}
     done = run_eval(here, {"config": config, "target": {"api_endpoint": endpoint}})

@@ -53,7 +53,7 @@ def test_every_name_in_the_tables_means_something():
 def call(task: str, params: Params = Params(), **more: object) -> tuple[str, ...]:  # noqa: B008 - frozen
     mapped = map_task(task)
     assert mapped is not None
-    one = EvaluationTask(index=0, name=task, folder="t.0", benchmark=mapped.benchmark, params=params, **more)  # type: ignore[arg-type]
+    one = EvaluationTask(index=0, name=task, folder="t.0", benchmark=mapped.benchmark, params=params, **more)
     made = eval_call(one, model="my model", key_name="MY_KEY", output_dir="/out")
     load("eval").check(load("eval").parsed([*made.evaluate[1:], "--server_address=http://x"]))
     return made.evaluate

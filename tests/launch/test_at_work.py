@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.launch.jobs import cluster, environment, job, pipeline
@@ -21,7 +22,7 @@ UNTIL = "until [[ -e {go} ]]; do sleep 0.05; done"
 
 class Desk:
     def __init__(self, folder: Path) -> None:
-        self.folder, self.environ, self.said = folder, environment(folder), []
+        self.folder, self.environ, self.said = folder, environment(folder), []  # type: ignore[var-annotated]
         self.cluster = cluster(folder)
 
     def submit(self, plan: Pipeline, **options: object) -> Experiment:
@@ -30,7 +31,7 @@ class Desk:
 
     def end(self, *done: Experiment) -> dict[str, str]:
         (self.folder / "go").touch()
-        found = {}
+        found: dict[Any, Any] = {}
         for one in done:
             executor = executor_of(one, self.environ)
             assert isinstance(executor, Processes)

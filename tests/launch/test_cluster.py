@@ -5,6 +5,7 @@ import os
 import pwd
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_the_user_is_known_where_the_variable_is_not_set(tmp_path):
 
 def test_nothing_is_this_machine_and_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said = []
+    said: list[Any] = []
     assert load_cluster(None, None, {}, say=said.append).executor == "none"
     assert len(said) == 1
 
@@ -84,7 +85,7 @@ def test_keys_may_come_as_json():
 
 def test_a_file_wins_over_what_is_built_in(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said = []
+    said: list[Any] = []
     assert load_cluster("local", None, {}, say=said.append).executor == "none"
     assert "ns setup" in said[0]
     file(tmp_path / "cluster_configs", "local", "executor: local\n")
@@ -167,7 +168,7 @@ def test_what_is_copied_from_the_shell_is_a_secret():
     cluster = load_cluster(
         slurm(env_vars=["A", "B=x=${H}", "C_TOKEN=${HF_TOKEN}", "AUTH=Bearer ${HF_TOKEN}", "GONE"]), None, {}
     )
-    said = []
+    said: list[Any] = []
     environ = {"A": "1", "H": "h", "HF_TOKEN": "hf-1", "OPENAI_API_KEY": "sk-1", "WANDB_API_KEY": ""}
     variables = job_variables(cluster, environ, say=said.append)
     assert variables.plain == {"B": "x=h"}

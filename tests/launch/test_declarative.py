@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -277,7 +278,7 @@ def test_what_is_said_about_the_submission():
 def test_a_dry_run_touches_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = dict(os.environ)
-    got = []
+    got: list[Any] = []
     pipeline = Pipeline("exp", {"executor": "none"}, [{"name": "j", "group": group()}])
     pipeline.run(dry_run=True, log_dir="logs", submit=got.append)
     assert got[0].dry_run

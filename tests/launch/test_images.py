@@ -87,7 +87,7 @@ class _Registry(BaseHTTPRequestHandler):
         elif image == "odd":
             self._reply(200, {"Docker-Content-Digest": "$(id)"})
         else:
-            realm = f"http://127.0.0.1:{self.server.server_port}/token"
+            realm = f"http://127.0.0.1:{self.server.server_port}/token"  # type: ignore[attr-defined]
             self._reply(401, {"WWW-Authenticate": f'Bearer realm="{realm}",service="s",scope="repository:x:pull"'})
 
     def do_GET(self) -> None:

@@ -113,7 +113,7 @@ def test_nothing_stays_when_the_listener_leaves(shell, tmp_path):
     lines = follow_logs(shell, [("", pattern(log))], lambda: False)
     assert next(lines) == "one"
     assert tails(log)
-    lines.close()
+    lines.close()  # type: ignore[attr-defined]
     until = time.monotonic() + 120
     while tails(log) and time.monotonic() < until:
         time.sleep(0.05)
@@ -160,7 +160,7 @@ def test_a_job_without_a_mark_ends_the_following(tmp_path, monkeypatch):
     watch = JobWatch(done.jobs, executor, LocalMachine())
     assert not watch.over()
     executor.cancel(done.handles)
-    executor.wait(done.handles)
+    executor.wait(done.handles)  # type: ignore[attr-defined]
     os.unlink(f"{done.jobs[0].folder}/job.exit")
     watch._asked = -1e9
     assert watch.over()

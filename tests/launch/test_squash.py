@@ -270,7 +270,7 @@ class _Background:
         try:
             self.result = self._work()
         except BaseException as error:
-            self._error = error
+            self._error = error  # type: ignore[assignment]
 
     def __enter__(self) -> _Background:
         self._thread.start()

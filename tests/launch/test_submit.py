@@ -31,7 +31,7 @@ def place(tmp_path, monkeypatch) -> Path:
 def wait(experiment: Experiment, environ: dict[str, str]) -> dict[str, str]:
     """Job → state."""
     executor = executor_of(experiment, environ)
-    executor.wait(experiment.handles)
+    executor.wait(experiment.handles)  # type: ignore[attr-defined]
     return {one.job.name: one.state for one in states(experiment, executor, LocalMachine())}
 
 
@@ -107,7 +107,7 @@ def test_runs_after_other_experiments(place):
 
 
 def test_an_experiment_that_nobody_knows(place):
-    environ, said = environment(place), []
+    environ, said = environment(place), []  # type: ignore[var-annotated]
     submit(pipeline("train", job("one", "true")), cluster(place), environ)
     plan = pipeline("mine", job("two", "true", run_after=("trian",)))
     with pytest.raises(UnknownNameError, match=r"did you mean 'train'\? --allow_missing_dependency"):
@@ -178,7 +178,7 @@ def test_all_or_none(place):
     found = ExperimentRecords(environ).find("mine")
     assert [bool(one.handle) for one in found.jobs] == [True, True, False]
     executor = executor_of(found, environ)
-    executor.wait(found.handles)
+    executor.wait(found.handles)  # type: ignore[attr-defined]
     assert [one.state for one in states(found, executor, LocalMachine())] == [
         "cancelled",
         "cancelled",

@@ -64,7 +64,7 @@ def brute_best(predictions, k):
 
 
 def brute_reward_majority(predictions, k):
-    rewards, scores = defaultdict(float), defaultdict(list)
+    rewards, scores = defaultdict(float), defaultdict(list)  # type: ignore[var-annotated]
     for p in predictions[:k]:
         if p["predicted_answer"] is not None:
             rewards[p["predicted_answer"]] += p["reward_model_score"]

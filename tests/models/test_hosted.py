@@ -133,7 +133,7 @@ def test_anthropic_request_and_reply() -> None:
 
 
 def test_anthropic_takes_its_own_blocks_back_once() -> None:
-    again = Message(role="assistant", content=CLAUDE["content"], tool_calls=[CALL])  # type: ignore[arg-type]
+    again = Message(role="assistant", content=CLAUDE["content"], tool_calls=[CALL])
     assert anthropic.turns([again]) == [{"role": "assistant", "content": CLAUDE["content"]}]
 
 

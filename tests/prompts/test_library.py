@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
+from typing import Any
 
 import pytest
 from tests.prompts.files import picture, sound
@@ -48,7 +49,7 @@ def test_every_prompt_begins_with_the_licence_line(name):
 
 
 def test_no_two_prompts_are_the_same_text():
-    seen = {}
+    seen: dict[Any, Any] = {}
     for name, path in library().items():
         config = read_source(name, path).config
         other = seen.setdefault((config.system, config.user, config.image_field), name)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,8 @@ def test_the_report_compares_the_same_problems(tmp_path):
 @pytest.mark.local_model
 @pytest.mark.slow
 def test_the_loop_runs_and_runs_again_for_nothing(local_model, tmp_path):
-    said, steps = [], []
+    said: list[Any] = []
+    steps: list[Any] = []
     spec = LessonSpec(
         output_dir=tmp_path,
         model=str(local_model),

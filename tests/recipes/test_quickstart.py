@@ -37,7 +37,7 @@ def test_parts_exist_and_a_part_without_data_is_left_out_with_its_reason(tmp_pat
     )
     monkeypatch.setattr(recipe, "get_benchmark", lambda name: nowhere)
     monkeypatch.setattr(recipe, "PARTS", (QuickstartBenchmark("nowhere", 2, 1, 8, "not there"),))
-    with pytest.raises(recipe.DataError, match="No benchmark could be prepared"):
+    with pytest.raises(recipe.DataError, match="No benchmark could be prepared"):  # type: ignore[attr-defined]
         quickstart(QuickstartSpec(output_dir=tmp_path / "out", data_dir=tmp_path / "data"), say=said.append)
     assert any(text.startswith("note: nowhere is left out: ") for text in said)
     assert not (tmp_path / "out").exists()

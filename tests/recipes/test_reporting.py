@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_tensorboard_shows_each_step_once_also_after_a_kill(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    told = []
+    told: list[Any] = []
     tell(told.append, tmp_path, [1, 2, 3, 4], tensorboard=True)
     tell(told.append, tmp_path, [3, 4, 5], tensorboard=True)
     assert [one.done for one in told] == [1, 2, 3, 4, 3, 4, 5]
@@ -60,7 +61,7 @@ def test_weights_and_biases_gets_each_step(tmp_path):
 
 
 def test_nothing_else_is_told_where_nothing_was_asked_for(tmp_path):
-    told = []
+    told: list[Any] = []
     tell(told.append, tmp_path, [1])
     assert [one.done for one in told] == [1]
     assert list(tmp_path.iterdir()) == []

@@ -22,7 +22,7 @@ ANSWERS = Answer(kind="table", table={f"is {i} +": str(i + 1) for i in range(ROW
 
 @pytest.fixture
 def server(fake_server: FakeServerFactory) -> FakeServer:
-    return fake_server(Script(answer=ANSWERS))
+    return fake_server(Script(answer=ANSWERS))  # type: ignore[return-value]
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ def test_rows_are_read_as_they_are_needed(sandbox: tuple[Mirror, SandboxConfig])
     graded = grade_rows(rows(), NAME, {}, sandbox[1])
     for _ in range(10):
         next(graded)
-    graded.close()
+    graded.close()  # type: ignore[attr-defined]
     assert len(read) < 100
 
 

@@ -88,4 +88,4 @@ def test_reading_can_stop_early(tmp_path):
     file.write_bytes(b'{"id": "a"}\nbroken')
     problems = read_problems([file], {"id": Any})
     assert next(problems) == [{"id": "a"}]
-    problems.close()
+    problems.close()  # type: ignore[attr-defined]

@@ -128,7 +128,7 @@ def test_reports_of_a_run(tmp_path: Path) -> None:
     alone = read_reports(tmp_path / "m.run.json")
     assert alone["solved"]["resolved"]
     assert "error" in alone["conflict"]
-    for place, text in (("absent", None), ("empty.json", "{}"), ("broken.json", "{")):
+    for place, text in (("absent", None), ("empty.json", "{}"), ("broken.json", "{")):  # type: ignore[assignment]
         if text is not None:
             (tmp_path / place).write_text(text)
         with pytest.raises(DataError, match="report of the harness"):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -177,7 +178,7 @@ def test_those_that_were_stopped_get_their_turn_though_new_ones_keep_coming() ->
         turns, log = Turns(1, strict=True), list[str]()
         old = Runner(turns, "old", log)
         await until(log, "old begins")
-        runners = []
+        runners: list[Any] = []
         async with asyncio.timeout(60):
             while "old goes on" not in log:
                 runners.append(Runner(turns, f"new {len(runners)}", log))

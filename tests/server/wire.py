@@ -53,7 +53,7 @@ def reward(route: str, script: Script, body: Body) -> Body:
     """The score of the pooling models of vLLM: in the first class, in the pair, in the last token."""
     shown = json.dumps(body, ensure_ascii=False)
     score = next((value for text, value in script.rewards.items() if text in shown), 0.0)
-    found: Body = {
+    found: Body = {  # type: ignore[assignment]
         "classify": {"object": "classify", "label": "LABEL_0", "probs": [score], "num_classes": 1},
         "score": {"object": "score", "score": score},
         "pooling": {"object": "pooling", "data": [[0.5], [score]]},

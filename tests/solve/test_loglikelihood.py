@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import FakeServerFactory
+from tests.graders.plain import plain_grader
 from tests.server import Answer, FakeServer, FakeServerProcess, Script
 
 from newskills.base.aio import run
 from newskills.base.errors import BadRequestError, DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Inference, Row, Sample
-from newskills.graders import make_grader
 from newskills.metrics import make_metric
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
@@ -54,7 +54,7 @@ def solve(server: FakeServer | FakeServerProcess, row: Row, **inference: Any) ->
 
 
 def graded(record: Row) -> Row:
-    score = make_grader("loglikelihood", {}).grade(record)
+    score = plain_grader("loglikelihood", {}).grade(record)
     return {**record, **score.fields, "outcome": score.outcome}
 
 
@@ -165,7 +165,7 @@ def test_whole_texts_are_compared_from_their_first_token_on(fake_server: FakeSer
 
 
 def test_records_that_cannot_be_graded() -> None:
-    grader = make_grader("loglikelihood", {})
+    grader = plain_grader("loglikelihood", {})
     two = {"continuations": [" a", " b"], "loglikelihoods": [-1.0, -2.0]}
     assert grader.grade({"generation": "a", "expected_answer": "A"}).outcome == "unscored"
     assert grader.grade({**two, "expected_answer": "C"}).outcome == "unscored"

@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_told(called: ParsedCall) -> None:
 
 def test_any_value_is_borne() -> None:
     memory = make_memory("kv", {})
-    for value in (None, [], {}, 1.5, True, "\x00" * 400):
+    for value in (None, [], {}, 1.5, True, "\x00" * 400):  # type: ignore[var-annotated]
         for name in ("core_memory_add", "core_memory_replace"):
             json.loads(memory.call(ParsedCall(name, {"key": value, "value": value})))
         json.loads(memory.call(ParsedCall("core_memory_key_search", {"query": value, "k": value})))

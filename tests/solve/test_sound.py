@@ -78,14 +78,14 @@ def test_texts_are_joined(fake_server: FakeServerFactory, types: tuple[str, ...]
     row = {
         "task_type": "ASR",
         "messages": [{"role": "user", "content": request(part(sound(75))).messages[0].content}],
-    }  # type: ignore[index]
+    }
 
     async def main() -> Row:
         model = make_model(
             ServerConfig(server_type="vllm", model="fake", base_url=server.base_url), concurrency=1, environ={}
         )
         sample = Sample(id="1", row=row)
-        asked = Request(messages=[Message(role="user", content=row["messages"][0]["content"])])  # type: ignore[index]
+        asked = Request(messages=[Message(role="user", content=row["messages"][0]["content"])])
         try:
             return (await solver.solve(sample, asked, Kit(models={MAIN: model}))).fields
         finally:

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.graders.plain import plain_grader
 from tests.server import FakeServer, Script
 
 from newskills.base.aio import run
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit
 from newskills.base.records import Inference, Row, Sample
-from newskills.graders import make_grader
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
@@ -112,7 +112,7 @@ def test_the_agent_calls_and_the_user_ends(tmp_path: Path) -> None:
         "dismiss_notification",
     }
     assert "It is kind." in heard[2]["messages"][-1]["content"]
-    score = make_grader("tau2", {"data": str(tmp_path)}).grade({**TASK, **fields})
+    score = plain_grader("tau2", {"data": str(tmp_path)}).grade({**TASK, **fields})
     assert score.outcome == "correct", score
 
 
@@ -129,7 +129,7 @@ def test_conversations_without_an_end(tmp_path: Path) -> None:
     assert told[0] == "Error: there is no function fly"
     assert told[1].startswith("Error: the arguments are no valid JSON")
     for record in (fields, {**fields, "ended": "user_stop"}):
-        assert make_grader("tau2", {"data": str(tmp_path)}).grade({**TASK, **record}).outcome == "wrong"
+        assert plain_grader("tau2", {"data": str(tmp_path)}).grade({**TASK, **record}).outcome == "wrong"
 
 
 def test_a_conversation_goes_on_from_its_history(tmp_path: Path) -> None:

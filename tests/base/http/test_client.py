@@ -22,7 +22,8 @@ from newskills.base.errors import (
 )
 from newskills.base.http.client import HttpClient, split_url
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 
 
 def test_one_request_is_one_write_with_all_it_needs() -> None:

@@ -16,7 +16,8 @@ from newskills.base.errors import ConnectError, TransportError
 from newskills.base.http.client import HttpClient
 from newskills.base.http.proxy import Proxy
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 
 
 def _authority(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:

@@ -13,7 +13,8 @@ from newskills.base.errors import (
 )
 from newskills.base.http.client import HttpClient
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 
 
 def test_server_sent_events() -> None:

@@ -213,4 +213,4 @@ def test_kernels_are_never_judged(prepared: Path) -> None:
 def test_gold_replies_are_known() -> None:
     for name, field in (("bird", "gt_sql"), ("bigcodebench", "canonical_solution")):
         made = make_grader(name, {})
-        assert "SELECT 1" in made.gold_reply({field: "SELECT 1"})  # type: ignore[union-attr]
+        assert "SELECT 1" in made.gold_reply({field: "SELECT 1"})

@@ -102,7 +102,7 @@ class Colour(enum.StrEnum):
         (Colour.RED, "red"),
         (Counter("aab"), {"a": 2, "b": 1}),
         (OrderedDict(x=1), {"x": 1}),
-        (namedtuple("P", "x y")(1, 2), (1, 2)),
+        (namedtuple("P", "x y")(1, 2), (1, 2)),  # type: ignore[call-arg]
         (numpy.float64(1.5), 1.5),
         (numpy.int64(3), 3),
         (numpy.bool_(True), True),

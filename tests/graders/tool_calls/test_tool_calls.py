@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row, Score
 from newskills.base.store import read_rows
@@ -18,12 +19,12 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.tool_calling.bfcl import CATEGORIES
-from newskills.graders import cpu_seconds, make_grader
+from newskills.graders import cpu_seconds
 from newskills.graders.tool_calls.calls import ParsedCall, answered_calls, read_calls, written_calls
 from newskills.graders.tool_calls.literals import value_of
 from newskills.graders.tool_calls.wanted import wanted_calls, wanted_turns
 
-GRADER = make_grader("bfcl", {})
+GRADER = plain_grader("bfcl", {})
 FUNCTION: Row = {
     "name": "math.area",
     "parameters": {
@@ -110,7 +111,7 @@ def test_calls_that_are_not_accepted(calls: list[Any]) -> None:
 
 
 def test_settings_of_older_scripts_are_taken() -> None:
-    made = make_grader("bfcl", {"model": "gpt-4", "partial_eval": True, "timeout": 300})
+    made = plain_grader("bfcl", {"model": "gpt-4", "partial_eval": True, "timeout": 300})
     assert cpu_seconds(made) == 300
     assert cpu_seconds(GRADER) == 10
 
@@ -270,7 +271,7 @@ def test_real_rows(bfcl: Path, category: str) -> None:
         tool = row["tools"][0]["function"]["name"] if row["tools"] else "none"
         if row["check"] == "irrelevance":
             good: list[Row] = []
-            bad = [{"name": tool, "arguments": {}}]
+            bad: list[Any] = [{"name": tool, "arguments": {}}]
         elif row["check"] == "relevance":
             good, bad = [{"name": tool, "arguments": {}}], []
         else:
@@ -343,7 +344,7 @@ def verdicts(rows: list[Row]) -> tuple[Counter[str], Counter[str]]:
     right = Counter(GRADER.grade({**row, "tool_calls": wanted_calls(row)}).outcome for row in rows)
     more = [{"name": "more", "arguments": {}}]
     wrong = Counter(GRADER.grade({**row, "tool_calls": wanted_calls(row) + more}).outcome for row in rows)
-    return right, wrong
+    return right, wrong  # type: ignore[return-value]
 
 
 @pytest.mark.mirror
@@ -361,7 +362,7 @@ def test_complexfuncbench() -> None:
     raw = next(iter(read_rows(Path(__file__).parents[2] / "benchmarks" / "raw" / "complexfuncbench.jsonl")))
     mapping = get_benchmark("complexfuncbench").row
     assert mapping is not None
-    rows = list(mapping(raw, 0))  # type: ignore[arg-type]
+    rows = list(mapping(raw, 0))
     assert [row["id"] for row in rows] == ["Flights-0-1", "Flights-0-3"]
     assert [len(row["messages"]) for row in rows] == [1, 4]
     assert [message["role"] for message in rows[1]["messages"]] == ["user", "assistant", "tool", "tool"]

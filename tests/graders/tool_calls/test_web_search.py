@@ -6,13 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
-from newskills.graders import make_grader
 
 COUNTS = {
     "web_search_base": 100,
@@ -29,7 +29,7 @@ def test_real_questions(mirror: Path, tmp_path: Path, category: str) -> None:
     benchmark = get_benchmark(f"bfcl_v4.{category}")
     done = prepare(benchmark, data_dir=tmp_path, options=FetchOptions(mirror=str(mirror), offline=True))
     rows = list(read_rows(done.splits[0].path))
-    grader = make_grader("bfcl", {})
+    grader = plain_grader("bfcl", {})
     assert len(rows) == COUNTS[category]
     for row in rows:
         assert [message["role"] for message in row["messages"]] == ["system", "user"]
@@ -53,7 +53,7 @@ RECORD: Row = {"id": "q", "check": "answer", "ground_truth": ["Rome"], "generati
 
 
 def test_only_the_last_message_counts() -> None:
-    grader = make_grader("bfcl", {})
+    grader = plain_grader("bfcl", {})
     assert grader.grade(
         {**RECORD, "conversation": [SAID, {"role": "assistant", "content": "It is Oslo."}]}
     ).outcome == ("wrong")
@@ -69,5 +69,5 @@ def test_only_the_last_message_counts() -> None:
 def test_it_decides_as_the_leaderboard_does(text: str, right: bool) -> None:
     checker = pytest.importorskip("bfcl_eval.eval_checker.agentic_eval.agentic_checker", reason="needs bfcl-eval")
     answers = ["April 1, 2024", "April 12024"]
-    ours = make_grader("bfcl", {}).grade({**RECORD, "ground_truth": answers, "generation": text})
+    ours = plain_grader("bfcl", {}).grade({**RECORD, "ground_truth": answers, "generation": text})
     assert (ours.outcome == "correct") == right == checker.agentic_checker(text, answers)["valid"]

@@ -17,7 +17,7 @@ from newskills.base.errors import ConfigError, LockedError, UnknownNameError
 from newskills.base.plan import Command, Job, Ref, Script
 from newskills.base.protocols import Executor
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.executors import EXECUTORS, make_executor
+from newskills.launch.executors import EXECUTORS, make_executor  # type: ignore[attr-defined]
 from newskills.launch.executors.none import Processes
 from newskills.launch.executors.supervisor import children
 from newskills.launch.place import Site

@@ -36,7 +36,7 @@ class _Index(http.server.SimpleHTTPRequestHandler):
             super().do_GET()
             return
         digest = hashlib.sha256((Path(self.directory) / WHEEL).read_bytes()).hexdigest()
-        if self.server.speaks_json:
+        if self.server.speaks_json:  # type: ignore[attr-defined]
             kind = packages.JSON_INDEX
             file = {"filename": WHEEL, "url": f"/{WHEEL}", "hashes": {"sha256": digest}}
             body = json.dumps({"meta": {"api-version": "1.0"}, "name": "tiny-lm", "files": [file]}).encode()
@@ -83,7 +83,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def index(wheel: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[str]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Index, directory=str(wheel.parent)))
-    server.speaks_json = getattr(request, "param", "json") == "json"
+    server.speaks_json = getattr(request, "param", "json") == "json"  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/simple"
     _use_index(monkeypatch, url)

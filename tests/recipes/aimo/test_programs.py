@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +56,7 @@ def row(solution):
 
 
 def test_rows_stay_whose_programs_do_what_they_show(tmp_path):
-    said = []
+    said: list[Any] = []
     target = tmp_path / "checked.jsonl"
     counts = keep_true([row(text) for text in CASES], target, CHECK, say=said.append)
     verdicts = [one["verdict"] for one in read(tmp_path / "checked.verdicts.jsonl")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,8 @@ def line(dataset):
 
 
 def test_the_next_set_takes_the_place_of_one_that_cannot_be_had():
-    asked, said = [], []
+    asked: list[Any] = []
+    said: list[Any] = []
 
     def ns(one):
         asked.append(one.options["dataset"])

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -85,7 +85,7 @@ def play(
     return asyncio.run(life())
 
 
-async def finished(jobs: EvaluationJobs, request: EvaluationRequest) -> tuple[int, dict]:
+async def finished(jobs: EvaluationJobs, request: EvaluationRequest) -> tuple[int, dict[str, Any]]:
     job = await jobs.obtain(request)
     await jobs.ended(job)
     jobs.heard(job, delivered=True)

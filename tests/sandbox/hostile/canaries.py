@@ -61,7 +61,7 @@ class Listeners:
 
     def _add(self, name: str, family: int, kind: int, address: object) -> int:
         listener = socket.socket(family, kind)
-        listener.bind(address)  # type: ignore[arg-type]
+        listener.bind(address)
         if kind == socket.SOCK_STREAM:
             listener.listen(16)
         self._selector.register(listener, selectors.EVENT_READ, name)
@@ -84,7 +84,7 @@ class Listeners:
         self._stop.set()
         self._thread.join()
         for key in list(self._selector.get_map().values()):
-            key.fileobj.close()  # type: ignore[union-attr]
+            key.fileobj.close()
         self._selector.close()
 
 

@@ -327,5 +327,5 @@ def test_the_server_ends_with_nothing_left(arena: Arena) -> None:
         client.execute(spin, f"daemon-{number}")
     for number, mark in enumerate(marks):
         assert client.delete(f"daemon-{number}").code == 200
-        wait_until(lambda mark=mark: not marked_processes(mark), "a daemon outlived its session")
+        wait_until(lambda mark=mark: not marked_processes(mark), "a daemon outlived its session")  # type: ignore[misc]
     arena.still_serves()

@@ -173,9 +173,9 @@ def test_a_saved_state_goes_on_exactly(folder, tmp_path):
         trainer.optim_step(adam)
     for one, other in zip(whole.named.values(), again.named.values(), strict=True):
         assert torch.equal(one, other)
-    other = CpuTrainer(folder, CpuTrainerConfig(lora=LoraConfig(rank=2), dtype="float32", threads=1))
+    other = CpuTrainer(folder, CpuTrainerConfig(lora=LoraConfig(rank=2), dtype="float32", threads=1))  # type: ignore[assignment]
     with pytest.raises(DataError, match="belongs to another run"):
-        other.load_state(str(tmp_path / "state"))
+        other.load_state(str(tmp_path / "state"))  # type: ignore[attr-defined]
     (tmp_path / "state/adapter_model.safetensors").write_bytes(b"cut")
     with pytest.raises(DataError, match="is no state"):
         again.load_state(str(tmp_path / "state"))

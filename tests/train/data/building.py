@@ -53,11 +53,11 @@ def made(
 
 def expected(
     rows: list[dict[str, Any]], config: TrainingDataConfig
-) -> tuple[list[list[tuple[str, str]]], Counter]:
+) -> tuple[list[list[tuple[str, str]]], Counter[Any]]:
     """For math_sft without sampling: (problem, solution) of each problem in order, and what was removed by what."""
     job = BuildJob(config=config, recipe_name="math_sft", inputs=(), work="", partitions=1)
-    chain = make_chain(job, lambda: None)
-    seen, groups, removed = set(), {}, Counter()
+    chain = make_chain(job, lambda: None)  # type: ignore[return-value]
+    seen, groups, removed = set(), {}, Counter()  # type: ignore[var-annotated]
     for row in rows:
         row = dict(row)
         if row.get("symbolic_correct") is None:

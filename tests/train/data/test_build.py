@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -54,7 +55,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(building, "partitions_for", lambda total: 7)
 
 
-def generations(count: int, each: int = 3) -> list[dict]:
+def generations(count: int, each: int = 3) -> list[dict[str, Any]]:
     """`each` solutions of every problem, in turn."""
     return [
         {
@@ -69,7 +70,7 @@ def generations(count: int, each: int = 3) -> list[dict]:
     ]
 
 
-def told(card) -> Counter:
+def told(card) -> Counter[Any]:
     return Counter({step.name: step.removed for step in card.steps if step.removed})
 
 
@@ -343,7 +344,7 @@ def solution(n: int, k: int) -> str:
     return f"Way {k}.\n1 + 2 + {n} = {n + 3}\n```python\n{n}\n```\n\\boxed{{{n}}}\nx"
 
 
-def turns(n: int, k: int) -> list[dict]:
+def turns(n: int, k: int) -> list[dict[str, Any]]:
     call = {"role": "assistant", "content": "I ask.", "tool_calls": [{"id": "1", "function": {"name": "f"}}]}
     answer = {"role": "tool", "tool_call_id": "1", "content": "3"}
     return [call, answer, {"role": "assistant", "content": solution(n, k)}]

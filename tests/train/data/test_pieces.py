@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ def test_each_line_is_in_one_chunk(lines: list[bytes], size: int, closed: bool) 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "in"
         path.write_bytes(content)
-        found = []
+        found: list[Any] = []
         for number, start in enumerate(range(0, len(content), size)):
             end = min(len(content), start + size)
             found += lines_of(path, Chunk(number=number, file=0, start=start, end=end))

@@ -90,7 +90,7 @@ def test_a_row_of_each(name: str) -> None:
     assert row["problem"] == ("P?\n\nWith two paragraphs." if "dapo" in name else "P?")
     assert row.get("expected_answer") == ANSWERS[name]
     assert ("generation" not in row) == (name in UNSOLVED)
-    assert schema_of(name).fields <= FIXTURES[name].keys()
+    assert schema_of(name).fields <= FIXTURES[name].keys()  # type: ignore[attr-defined]
     assert resembling(FIXTURES[name]) == name
 
 

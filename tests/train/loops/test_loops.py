@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -78,7 +79,7 @@ def metrics(path):
 
 
 def test_sft_learns_and_keeps_its_record(model, tmp_path):
-    told = []
+    told: list[Any] = []
     assert fine_tune(model, tmp_path, told=told.append)
     rows = metrics(tmp_path)
     assert [row["step"] for row in rows] == list(range(1, 13)) == [one.done for one in told]

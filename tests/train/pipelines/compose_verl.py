@@ -14,7 +14,7 @@ warnings.simplefilter("ignore")
 from hydra import compose, initialize_config_dir  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 
-[root] = importlib.util.find_spec("verl").submodule_search_locations
+[root] = importlib.util.find_spec("verl").submodule_search_locations  # type: ignore[misc]
 with initialize_config_dir(str(Path(root) / "trainer/config"), version_base=None):
     config = compose("ppo_trainer", overrides=sys.argv[1:])
 json.dump(OmegaConf.to_container(config, resolve=False), sys.stdout)

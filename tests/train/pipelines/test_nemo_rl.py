@@ -10,6 +10,7 @@ import sys
 from collections import defaultdict
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def made_words(algorithm: str, form: str, **more: object) -> list[str]:
     ).words()
 
 
-def made(algorithm: str, form: str, backend: str = "fsdp", **more: object) -> dict:
+def made(algorithm: str, form: str, backend: str = "fsdp", **more: object) -> dict[str, Any]:
     return NemoRl(
         run=RUN, algorithm=algorithm, backend=backend, form=form, training_data="/d/train.jsonl", **more
     ).config()
@@ -121,7 +122,7 @@ def test_supervised_fine_tuning_has_the_defaults_of_the_contract():
     assert megatron["tokenizer"]["chat_template"] == "default"
 
 
-def falling(policy: dict, steps: int) -> list[float]:
+def falling(policy: dict[str, Any], steps: int) -> list[float]:
     """The learning rate of each step, as NeMo-RL's worker makes its schedule (its `SequentialLR` of the list)."""
     torch = pytest.importorskip("torch")
     optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], **policy["optimizer"]["kwargs"])

@@ -9,6 +9,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,7 +38,7 @@ RUN = TrainerRun(
 )
 
 
-def composed(overrides: list[str]) -> dict:
+def composed(overrides: list[str]) -> dict[str, Any]:
     """Skips where no interpreter with verl is named; CI names one."""
     python = os.environ.get(VARIABLE)
     if not python:
@@ -181,7 +182,7 @@ def test_a_grader_that_is_broken_stops_the_training_and_one_bad_answer_does_not(
             return Failure(kind="crash", cause="grader", message="it crashed")
 
     verdicts = GradingPool()
-    verdicts._pool = Broken()
+    verdicts._pool = Broken()  # type: ignore[assignment]
     monkeypatch.setattr(verl_reward, "_VERDICTS", verdicts)
     for _ in range(BROKEN - 1):
         assert verl_reward.compute_score("newskills", "\\boxed{1}", "1")["unscored"] == 1.0

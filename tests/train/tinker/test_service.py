@@ -6,6 +6,7 @@ import os
 import signal
 import urllib.error
 import urllib.request
+from typing import Any
 
 import pytest
 from tests.train.tinker.services import KEY, connected, process, quiet, service
@@ -144,7 +145,7 @@ def test_weights_without_optimizer_begin_with_a_fresh_one(theirs):
     second = theirs.create_training_client_from_state(path).result()
     whole = theirs.create_training_client_from_state_with_optimizer(path).result()
     assert second.get_info().lora_rank == 4
-    losses = []
+    losses: list[Any] = []
     for one in (second, whole):
         losses.append([])
         for _ in range(2):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import msgspec
 import pytest
@@ -110,7 +111,7 @@ def test_sft_gives_the_numbers_of_the_cpu_trainer(model, tmp_path):
 class Replay(CpuTrainer):
     """Samples what another trainer has sampled."""
 
-    recorded: dict
+    recorded: dict[str, Any]
     end = END
 
     def sample(self, prompts, num_samples, params):
@@ -132,7 +133,7 @@ class Replay(CpuTrainer):
 
 
 def recorded(path, end=END):
-    found = {}
+    found: dict[Any, Any] = {}
     for row in read_rows(path / "samples.jsonl"):
         group = [
             [*map(int, one["text"].split()), *([end] if one["stop_reason"] == "stop" else [])]

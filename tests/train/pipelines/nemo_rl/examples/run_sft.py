@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import ray
 import torch
@@ -24,7 +25,7 @@ from safetensors.torch import load_file, save_file
 PARTS = (86400, 3600, 60, 1)
 
 
-def merged(base: dict, over: dict) -> dict:
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     made = dict(base)
     for key, value in over.items():
         if isinstance(value, dict) and value.pop("_override_", False):
@@ -36,13 +37,13 @@ def merged(base: dict, over: dict) -> dict:
     return made
 
 
-def load(path: Path) -> dict:
+def load(path: Path) -> dict[str, Any]:
     config = yaml.safe_load(path.read_text())
     parent = config.pop("defaults", None)
     return merged(load(Path(parent)), config) if parent else config
 
 
-def overridden(config: dict, words: list[str]) -> dict:
+def overridden(config: dict[str, Any], words: list[str]) -> dict[str, Any]:
     for word in words:
         key, _, value = word.lstrip("+").partition("=")
         *path, last = key.split(".")
@@ -53,7 +54,7 @@ def overridden(config: dict, words: list[str]) -> dict:
     return config
 
 
-def save(folder: Path, step: int, config: dict, weights: dict) -> None:
+def save(folder: Path, step: int, config: dict[str, Any], weights: dict[str, Any]) -> None:
     temporary = folder / f"tmp_step_{step}"
     shutil.rmtree(temporary, ignore_errors=True)
     model = temporary / "policy/weights/model"
