@@ -21,7 +21,7 @@ CHATML = """{% for message in messages %}
 {% endif %}"""
 
 
-def test_blocks_leave_no_blank_lines_and_the_generation_prompt_ends_the_text():
+def test_blocks_leave_no_blank_lines_and_the_generation_prompt_ends_the_text() -> None:
     text = render_chat_template(
         CHATML, [Message(role="system", content="S"), Message(role="user", content="U {x}")]
     )
@@ -30,7 +30,7 @@ def test_blocks_leave_no_blank_lines_and_the_generation_prompt_ends_the_text():
     )
 
 
-def test_variables_of_the_template_come_from_the_caller():
+def test_variables_of_the_template_come_from_the_caller() -> None:
     messages = [{"role": "user", "content": "U"}]
     assert render_chat_template(CHATML, messages, enable_thinking=False).endswith("assistant\n<think></think>")
     assert (
@@ -39,14 +39,14 @@ def test_variables_of_the_template_come_from_the_caller():
     assert render_chat_template("{{ bos_token }}|{{ eos_token }}", messages, "<s>", "</s>") == "<s>|</s>"
 
 
-def test_messages_lack_what_was_not_given():
+def test_messages_lack_what_was_not_given() -> None:
     template = "{{ messages[0] | tojson }} {{ 'none' if messages[0].tool_calls is not defined }}"
     assert render_chat_template(template, [Message(role="user", content="<é>")]) == (
         '{"role": "user", "content": "<é>"} none'
     )
 
 
-def test_arguments_of_tool_calls_are_objects_for_the_template():
+def test_arguments_of_tool_calls_are_objects_for_the_template() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": [1]}'}}
     broken = {"id": "2", "type": "function", "function": {"name": "f", "arguments": "{"}}
     template = "{% for c in messages[0].tool_calls %}{{ c.function.arguments | tojson }};{% endfor %}"
@@ -55,7 +55,7 @@ def test_arguments_of_tool_calls_are_objects_for_the_template():
     assert call["function"]["arguments"] == '{"a": [1]}'
 
 
-def test_helpers_of_hugging_face_templates():
+def test_helpers_of_hugging_face_templates() -> None:
     template = (
         "{{ strftime_now('%Y') }} {% generation %}G{% endgeneration %} {{ tools | tojson(indent=1) }}"
         "{% for i in [1, 2, 3] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% endfor %}"
@@ -75,6 +75,6 @@ def test_helpers_of_hugging_face_templates():
         ("{% for i in range(10**9) %}{% endfor %}", "Range too big"),
     ],
 )
-def test_refusals_and_break_out_attempts_become_one_error(template, said):
+def test_refusals_and_break_out_attempts_become_one_error(template, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         render_chat_template(template, [Message(role="tool", content="x")])

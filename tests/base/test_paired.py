@@ -19,24 +19,24 @@ def singles(scores):
 @pytest.mark.parametrize(
     ("first", "second", "p"), [(0, 5, 0.0625), (5, 0, 0.0625), (3, 3, 1.0), (0, 0, 1.0), (2, 10, 0.0385742)]
 )
-def test_mcnemar_is_exact(first, second, p):
+def test_mcnemar_is_exact(first: int, second: int, p: float) -> None:
     assert paired.mcnemar(first, second) == pytest.approx(p, abs=1e-7)
 
 
-def test_mcnemar_of_many_pairs_goes_on_from_that_of_few():
+def test_mcnemar_of_many_pairs_goes_on_from_that_of_few() -> None:
     assert paired.mcnemar(230, 270) == pytest.approx(2 * stats.binomial_tail(230, 500), rel=1e-9)
     assert paired.mcnemar(230, 270) < paired.mcnemar(231, 270) < paired.mcnemar(231, 269)
 
 
 @pytest.mark.parametrize(("total", "surplus"), [(0, 6), (5, 6), (6, 6), (10, 8), (100, 22)])
-def test_the_smallest_discordance_is_the_first_that_is_significant(total, surplus):
+def test_the_smallest_discordance_is_the_first_that_is_significant(total: int, surplus: int) -> None:
     assert paired.smallest_discordance(total) == surplus
     if total >= surplus:
         assert paired.mcnemar((total - surplus) // 2, (total + surplus) // 2) < 0.05
         assert paired.mcnemar((total - surplus) // 2 + 1, (total + surplus) // 2 - 1) >= 0.05
 
 
-def test_single_answers_are_compared_by_mcnemar():
+def test_single_answers_are_compared_by_mcnemar() -> None:
     before = [[0]] * 6 + [[1]] * 4 + [[1]]
     after = [[1]] * 8 + [[0]] * 2 + [[]]
     result = paired.paired_difference(before, after)
@@ -47,7 +47,7 @@ def test_single_answers_are_compared_by_mcnemar():
     assert result.smallest_significant == pytest.approx(0.8)
 
 
-def test_repeated_answers_are_compared_by_problem():
+def test_repeated_answers_are_compared_by_problem() -> None:
     after, before = [[1, 1], [1, 0], [1, 1], [0, 0]], [[0, 1], [0, 0], [1, 0], [0, 0]]
     result = paired.paired_difference(before, after)
     assert result.method == "paired t"
@@ -57,12 +57,12 @@ def test_repeated_answers_are_compared_by_problem():
     assert paired.paired_difference([[0.25, 0.5], [0.0]], [[0.75, 1.0], [0.5]]).p_value == 0.5
 
 
-def test_a_comparison_needs_two_problems():
+def test_a_comparison_needs_two_problems() -> None:
     with pytest.raises(ValueError, match="two common problems"):
         paired.paired_difference([[1], []], [[1], [0]])
 
 
-def test_samples_of_a_problem_are_no_new_evidence():
+def test_samples_of_a_problem_are_no_new_evidence() -> None:
     """Sixteen copies of each answer say what one says."""
     draw = random.Random(4)
     before, after = ([float(draw.random() < p) for _ in range(300)] for p in (0.5, 0.6))
@@ -71,7 +71,7 @@ def test_samples_of_a_problem_are_no_new_evidence():
     assert copies.high - copies.low == pytest.approx(once.high - once.low, rel=0.05)
 
 
-def test_scores_that_are_no_verdicts_have_a_bootstrap_interval_near_that_of_student():
+def test_scores_that_are_no_verdicts_have_a_bootstrap_interval_near_that_of_student() -> None:
     draw = random.Random(7)
     before = [[draw.random()] for _ in range(200)]
     after = [[a[0] + draw.gauss(0.03, 0.1)] for a in before]
@@ -84,7 +84,7 @@ def test_scores_that_are_no_verdicts_have_a_bootstrap_interval_near_that_of_stud
 
 
 @given(PAIRS)
-def test_a_comparison_turned_round_says_the_same(pairs):
+def test_a_comparison_turned_round_says_the_same(pairs) -> None:
     before, after = (singles(side) for side in zip(*pairs, strict=True))
     there, back = paired.paired_difference(before, after), paired.paired_difference(after, before)
     assert there == paired.paired_difference(before, after)
@@ -96,7 +96,7 @@ def test_a_comparison_turned_round_says_the_same(pairs):
 
 
 @given(P_VALUES)
-def test_holm_keeps_the_order_and_never_lowers(p_values):
+def test_holm_keeps_the_order_and_never_lowers(p_values) -> None:
     adjusted = paired.holm(p_values)
     for p, a in zip(p_values, adjusted, strict=True):
         assert p <= a <= 1
@@ -107,7 +107,7 @@ def test_holm_keeps_the_order_and_never_lowers(p_values):
 
 
 @pytest.mark.parametrize(("n", "p"), [(20, 0.1), (200, 0.9), (1000, 0.3), (100_000, 0.02)])
-def test_binomial_draws_have_mean_and_variance_of_the_distribution(n, p):
+def test_binomial_draws_have_mean_and_variance_of_the_distribution(n: int, p: float) -> None:
     draw = random.Random(11)
     drawn = [paired.binomial(draw, n, p) for _ in range(20_000)]
     mean = sum(drawn) / len(drawn)
@@ -140,11 +140,11 @@ def coverage(n, samples, gain, rounds, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "gain"), [(30, 0.1), (300, 0.05), (3000, 0.02)])
-def test_intervals_of_single_answers_cover_the_truth_as_often_as_they_say(n, gain):
+def test_intervals_of_single_answers_cover_the_truth_as_often_as_they_say(n: int, gain: float) -> None:
     assert 0.93 <= coverage(n, 1, gain, 2000, seed=n) <= 0.97
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "samples"), [(30, 4)])
-def test_intervals_of_repeated_answers_cover_the_truth_as_often_as_they_say(n, samples):
+def test_intervals_of_repeated_answers_cover_the_truth_as_often_as_they_say(n: int, samples: int) -> None:
     assert 0.93 <= coverage(n, samples, 0.1, 2000, seed=n) <= 0.97

@@ -10,7 +10,7 @@ def job(name, *needs, argv=("true",)):
     return Job(name=name, groups=(group,), depends_on=needs)
 
 
-def test_jobs_come_after_what_they_need():
+def test_jobs_come_after_what_they_need() -> None:
     pipeline = Pipeline(name="p", jobs=(job("c", "b"), job("a"), job("b", "a")))
     assert [j.name for j in pipeline.order()] == ["a", "b", "c"]
 
@@ -24,6 +24,6 @@ def test_jobs_come_after_what_they_need():
         ((job("a", argv=(Ref("server"),)),), "refers to 'server'"),
     ],
 )
-def test_what_cannot_run_is_refused(jobs, message):
+def test_what_cannot_run_is_refused(jobs, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Pipeline(name="p", jobs=jobs).order()

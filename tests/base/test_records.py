@@ -9,7 +9,7 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
 @given(TEXT, TEXT, st.floats(0, 2), st.integers(0, 9))
-def test_the_key_changes_with_what_the_model_sees(first, second, temperature, seed):
+def test_the_key_changes_with_what_the_model_sees(first, second, temperature, seed) -> None:
     def key(text, **changes):
         inference = Inference(temperature=temperature, **({"random_seed": seed} | changes))
         return Request(messages=[Message("user", text)], inference=inference).key("id")
@@ -20,11 +20,11 @@ def test_the_key_changes_with_what_the_model_sees(first, second, temperature, se
     assert key(first) != Request(messages=[Message("user", first)]).key("other")
 
 
-def test_messages_are_the_openai_shape():
+def test_messages_are_the_openai_shape() -> None:
     assert msgspec.to_builtins(Message("user", "hi")) == {"role": "user", "content": "hi"}
 
 
-def test_the_ledger_counts_what_the_instrument_lost():
+def test_the_ledger_counts_what_the_instrument_lost() -> None:
     ledger = Ledger(
         correct=5, wrong=3, no_answer=1, unscored=3, causes={"model": 3, "truncation": 1, "provider": 3}
     )

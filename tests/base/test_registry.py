@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ def registry() -> Registry:
     return Registry("codec", TABLE, group="newskills.tests.none", aliases={"JavaScript": "json"})
 
 
-def test_names_are_folded_and_lazy():
+def test_names_are_folded_and_lazy() -> None:
     found = registry()
     assert found.names() == ["json", "un-used"]
     assert found.get("JSON")("[1]") == [1]
@@ -24,14 +25,14 @@ def test_names_are_folded_and_lazy():
         found.get("un-used")
 
 
-def test_unknown_names_suggest():
+def test_unknown_names_suggest() -> None:
     with pytest.raises(UnknownNameError, match="Unknown codec 'jsn'; did you mean 'json'"):
         registry().get("jsn")
     with pytest.raises(UnknownNameError, match="there are JavaScript, json"):
         registry().get("zzzzzz")
 
 
-def test_objects_from_files_and_modules(tmp_path):
+def test_objects_from_files_and_modules(tmp_path: Path) -> None:
     plug = tmp_path / "plug.py"
     plug.write_text("def answer():\n    return 42\n")
     assert load_attr(f"{plug}::answer")() == 42
@@ -45,7 +46,7 @@ def test_objects_from_files_and_modules(tmp_path):
         load_attr(f"{tmp_path}/broken.py::x")
 
 
-def test_a_module_that_raises_is_named_with_its_line_and_forgotten(tmp_path):
+def test_a_module_that_raises_is_named_with_its_line_and_forgotten(tmp_path: Path) -> None:
     plug = tmp_path / "plugin.py"
     plug.write_text("value = 1\nvalue = 1 / 0\n")
     for _ in range(2):
@@ -58,7 +59,7 @@ def test_a_module_that_raises_is_named_with_its_line_and_forgotten(tmp_path):
     assert load_attr(f"{plug}::value") == 2
 
 
-def test_the_boundary_attributes():
+def test_the_boundary_attributes() -> None:
     assert guard(lambda: 3) == 3
     failure = guard(lambda: 1 / 0)
     assert (failure.kind, failure.cause) == ("ZeroDivisionError", "harness")
@@ -66,6 +67,6 @@ def test_the_boundary_attributes():
     assert boundary(ConfigError("x")).message == "x"
 
 
-def test_suggestions_are_bounded():
+def test_suggestions_are_bounded() -> None:
     assert suggest("a", [f"name{i}" for i in range(40)]).count(",") == 12
     assert suggest("a", []) == "."

@@ -32,13 +32,13 @@ JSON = st.recursive(
 
 @settings(max_examples=50)
 @given(rows=st.lists(st.dictionaries(st.text(max_size=6), JSON, max_size=4), max_size=8))
-def test_rows_round_trip(tmp_path_factory, rows):
+def test_rows_round_trip(tmp_path_factory: pytest.TempPathFactory, rows) -> None:
     path = tmp_path_factory.mktemp("rows") / "a.jsonl"
     assert write_rows(path, rows) == len(rows)
     assert list(read_rows(path)) == rows
 
 
-def test_lone_surrogates_of_model_text_are_replaced_not_fatal():
+def test_lone_surrogates_of_model_text_are_replaced_not_fatal() -> None:
     assert encode_line({"generation": "a\ud800b", "list": ["\udfff"]}) == b'{"generation":"a?b","list":["?"]}\n'
 
 
@@ -51,14 +51,14 @@ def test_lone_surrogates_of_model_text_are_replaced_not_fatal():
         (b'{"a":1', "line 1: invalid JSON"),
     ],
 )
-def test_bad_lines_are_named(tmp_path, content, message):
+def test_bad_lines_are_named(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
         list(read_rows(path))
 
 
-def test_missing_file_tells_what_is_there(tmp_path):
+def test_missing_file_tells_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "test.jsonl").write_text("{}\n")
     with pytest.raises(DataError, match=r"tset.jsonl.*test.jsonl"):
         list(read_rows(tmp_path / "tset.jsonl"))
@@ -67,7 +67,7 @@ def test_missing_file_tells_what_is_there(tmp_path):
 
 
 @given(cut=st.integers(0, 60))
-def test_a_torn_line_is_dropped_and_overwritten(tmp_path_factory, cut):
+def test_a_torn_line_is_dropped_and_overwritten(tmp_path_factory: pytest.TempPathFactory, cut) -> None:
     path = tmp_path_factory.mktemp("log") / "x.jsonl-async"
     log = AppendLog(path)
     for number in range(3):
@@ -84,14 +84,14 @@ def test_a_torn_line_is_dropped_and_overwritten(tmp_path_factory, cut):
     assert path.read_bytes()[offset:] == b'{"n":99}\n'
 
 
-def test_a_torn_tail_longer_than_a_block_is_found(tmp_path):
+def test_a_torn_tail_longer_than_a_block_is_found(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b'{"a":1}\n' + b"x" * 200_000)
     AppendLog(path).close()
     assert path.read_bytes() == b'{"a":1}\n'
 
 
-def test_a_full_disk_is_one_sentence_and_keeps_whole_lines(tmp_path):
+def test_a_full_disk_is_one_sentence_and_keeps_whole_lines(tmp_path: Path) -> None:
     script = f"""
 import resource, signal
 from pathlib import Path
@@ -113,7 +113,7 @@ except StorageError as error:
     assert (tmp_path / "log").read_bytes() == b'{"n":1}\n'
 
 
-def test_atomic_write_leaves_the_old_file_on_failure(tmp_path):
+def test_atomic_write_leaves_the_old_file_on_failure(tmp_path: Path) -> None:
     path = tmp_path / "metrics.json"
     write_json(path, {"a": 1})
 
@@ -129,19 +129,19 @@ def test_atomic_write_leaves_the_old_file_on_failure(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_an_unwritable_folder_is_one_sentence(tmp_path):
+def test_an_unwritable_folder_is_one_sentence(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StorageError, match="not permitted"):
         write_json(tmp_path / "sub" / "x.json", {})
 
 
-def test_a_file_where_a_folder_is_needed_is_one_sentence(tmp_path):
+def test_a_file_where_a_folder_is_needed_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(StorageError, match="cannot write"):
         write_json(tmp_path / "out" / "x.json", {})
 
 
-def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path):
+def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
     holder = subprocess.Popen(
         [
@@ -165,11 +165,11 @@ def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path):
         pass
 
 
-def test_limits_of_this_process_are_untouched():
+def test_limits_of_this_process_are_untouched() -> None:
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 
 
-def test_what_is_in_the_way_is_named(tmp_path):
+def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()
     with pytest.raises(StorageError, match=r"/file is in the way: it is no folder; cannot write .*/file/x/out"):
@@ -186,7 +186,7 @@ def test_what_is_in_the_way_is_named(tmp_path):
     assert "free some space" in storage_error(OSError(errno.ENOSPC, "x"), "b").hint
 
 
-def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "made" / "checkpoint"
     with pytest.raises(ZeroDivisionError), atomic_folder(target) as folder:
         (folder / "half").write_text(str(1 / 0))

@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 from tests.commands.running import ns
+from tests.conftest import FakeServerFactory
 from tests.graders.plain import plain_grader
 from tests.server import Answer, Script
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -213,7 +214,7 @@ def test_folders_of_the_second_version(tmp_path: Path) -> None:
     assert plain_grader("ruler2", {"match_type": "part"}).grade({**row, "generation": "Ann"}).outcome == "correct"
 
 
-def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server) -> None:
+def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server: FakeServerFactory) -> None:
     make(tmp_path / "data" / "ruler", _options(tokenizer, tasks=["vt", "fwe"]), FetchOptions(offline=True))
     rows = read_rows(tmp_path / "data" / "ruler" / "tiny" / "vt" / "test.jsonl")
     table = {row["question"].rpartition("\n")[2]: " ".join(row["expected_answer"][:-1]) for row in rows}

@@ -10,9 +10,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Latency, Script
 
 ROWS = [{"problem": f"What is {n} + {n}?", "expected_answer": str(2 * n)} for n in range(12)]
@@ -20,7 +22,7 @@ TABLE = Answer(kind="table", table={row["problem"]: row["expected_answer"] for r
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     write(tmp_path / "in.jsonl", ROWS)
     return tmp_path
 
@@ -45,7 +47,7 @@ def wait_for(condition, seconds=60.0):
     assert condition()
 
 
-def test_a_missing_input_file(here, fake_server):
+def test_a_missing_input_file(here, fake_server: FakeServerFactory) -> None:
     server = fake_server()
     refused(ns(line(server, source="none.jsonl"), cwd=here), "There is no file none.jsonl")
     assert server.records == []
@@ -60,20 +62,20 @@ def test_a_missing_input_file(here, fake_server):
         ("\xff\xfe not text\n", ("line 1",)),
     ],
 )
-def test_rows_that_do_not_fit(here, fake_server, content, words):
+def test_rows_that_do_not_fit(here, fake_server: FakeServerFactory, content: str, words) -> None:
     server = fake_server()
     (here / "in.jsonl").write_text(content, encoding="latin-1")
     refused(ns(line(server), cwd=here), "in.jsonl", *words)
     assert not (here / "out/output.jsonl").exists()
 
 
-def test_a_model_that_the_endpoint_does_not_serve(here, fake_server):
+def test_a_model_that_the_endpoint_does_not_serve(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(models=("other",), strict_model=True))
     refused(ns(line(server), cwd=here), "fake", "other")
     assert not (here / "out/output.jsonl").exists()
 
 
-def test_a_refused_key_stops_an_evaluation_at_once(here, fake_server):
+def test_a_refused_key_stops_an_evaluation_at_once(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(api_key="right"))
     write(here / "data/gsm8k/test.jsonl", [{"id": n, **row} for n, row in enumerate(ROWS)])
     done = ns(
@@ -88,7 +90,9 @@ def test_a_refused_key_stops_an_evaluation_at_once(here, fake_server):
     assert not (here / "out/metrics.json").exists()
 
 
-def test_prompts_longer_than_the_context_are_refused_without_soft_fail(here, fake_server):
+def test_prompts_longer_than_the_context_are_refused_without_soft_fail(
+    here, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(Script(answer=TABLE, context_tokens=64))
     write(here / "in.jsonl", [*ROWS, {"problem": "word " * 200, "expected_answer": "1"}])
     refused(ns(line(server, "++eval_type=math"), cwd=here), "1 of 13 rows got no answer", "ContextLimitError")
@@ -100,7 +104,7 @@ def test_prompts_longer_than_the_context_are_refused_without_soft_fail(here, fak
     assert "maximum context length is 64 tokens" in records[12]["detailed_error"]
 
 
-def test_a_full_disk(here, fake_server):
+def test_a_full_disk(here, fake_server: FakeServerFactory) -> None:
     """A limit on the size of files stands for a disk that is full; with room again the run goes on."""
     text = "so " * 500 + r"\boxed{1}"
     server = fake_server(Script(answer=Answer(text=text), latency=Latency(fixed=0.05)))
@@ -120,7 +124,7 @@ def test_a_full_disk(here, fake_server):
 
 
 @pytest.mark.parametrize("command", ["generate", "eval", "prepare_data"])
-def test_an_output_folder_that_cannot_be_made(here, fake_server, command):
+def test_an_output_folder_that_cannot_be_made(here, fake_server: FakeServerFactory, command: str) -> None:
     server = fake_server(Script(answer=TABLE))
     (here / "file").write_text("")
     write(here / "data/gsm8k/test.jsonl", [{"id": n, **row} for n, row in enumerate(ROWS)])
@@ -139,7 +143,7 @@ def test_an_output_folder_that_cannot_be_made(here, fake_server, command):
     assert server.records == []
 
 
-def test_an_input_that_has_changed_under_a_resume(here, fake_server):
+def test_an_input_that_has_changed_under_a_resume(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=TABLE))
     assert ns(line(server), cwd=here).returncode == 0
     first = (here / "out/output.jsonl").read_bytes()
@@ -153,7 +157,7 @@ def test_an_input_that_has_changed_under_a_resume(here, fake_server):
     assert "times" in rows_of(here / "out/output.jsonl")[0]["problem"]
 
 
-def test_two_runs_into_one_folder(here, fake_server):
+def test_two_runs_into_one_folder(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=TABLE, latency=Latency(fixed=5.0)))
     first = started(line(server), here)
     try:
@@ -166,7 +170,7 @@ def test_two_runs_into_one_folder(here, fake_server):
         first.communicate()
 
 
-def test_control_c_twice_does_not_wait_and_loses_no_finished_reply(here, fake_server):
+def test_control_c_twice_does_not_wait_and_loses_no_finished_reply(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=TABLE, latency=Latency(fixed=0.2)))
     words = line(server, "++max_concurrent_requests=3")
     run = started(words, here)
@@ -192,7 +196,7 @@ def test_control_c_twice_does_not_wait_and_loses_no_finished_reply(here, fake_se
     assert [row["problem"] for row in rows_of(here / "out/output.jsonl")] == [row["problem"] for row in ROWS]
 
 
-def test_results_that_are_no_json(tmp_path):
+def test_results_that_are_no_json(tmp_path: Path) -> None:
     (tmp_path / "r/gsm8k").mkdir(parents=True)
     (tmp_path / "r/gsm8k/output.jsonl").write_text(json.dumps({"symbolic_correct": True}) + "\n{broken\n{}\n")
     refused(ns("ns summarize_results r", cwd=tmp_path), "output.jsonl", "line 2")

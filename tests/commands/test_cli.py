@@ -3,6 +3,7 @@ import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
@@ -11,7 +12,7 @@ from newskills.commands.loading import load
 from newskills.commands.table import command_names, overview, shown
 
 
-def test_the_overview_names_every_command(tmp_path):
+def test_the_overview_names_every_command(tmp_path: Path) -> None:
     done = ns("ns --help", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout == overview()
@@ -20,7 +21,7 @@ def test_the_overview_names_every_command(tmp_path):
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_command_starts(name, tmp_path):
+def test_every_command_starts(name, tmp_path: Path) -> None:
     """In a Python of its own, with nothing imported before."""
     words = [sys.executable, "-m", "newskills", name, "--help"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
@@ -28,7 +29,7 @@ def test_every_command_starts(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_command_explains_itself(name, tmp_path):
+def test_every_command_explains_itself(name, tmp_path: Path) -> None:
     for spelling in sorted({name, name.replace("_", "-")}):
         done = ns(f"ns {spelling} --help", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -36,7 +37,7 @@ def test_every_command_explains_itself(name, tmp_path):
     assert all(len(line) <= 120 for line in done.stdout.splitlines() if not line.startswith("  ns "))
 
 
-def test_nothing_heavy_is_imported_for_the_front_page():
+def test_nothing_heavy_is_imported_for_the_front_page() -> None:
     code = (
         "import sys; from newskills.cli import main; main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
     )
@@ -46,7 +47,7 @@ def test_nothing_heavy_is_imported_for_the_front_page():
 
 
 @pytest.mark.parametrize("name", ["generate", "eval"])
-def test_a_help_page_loads_no_engine(name):
+def test_a_help_page_loads_no_engine(name: str) -> None:
     show = "print(sorted(sys.modules), file=sys.stderr)"
     code = f"import sys; from newskills.cli import main; main(['{name}', '--help']); {show}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -55,7 +56,7 @@ def test_a_help_page_loads_no_engine(name):
         assert f"'{heavy}'" not in done.stderr
 
 
-def test_listing_benchmarks_imports_no_benchmark():
+def test_listing_benchmarks_imports_no_benchmark() -> None:
     code = (
         "import sys; from newskills.cli import main; main(['list']); print(sorted(sys.modules), file=sys.stderr)"
     )
@@ -73,7 +74,7 @@ def test_listing_benchmarks_imports_no_benchmark():
 
 
 @pytest.mark.parametrize("name", ["--help", "list"])
-def test_front_pages_take_little_cpu(name):
+def test_front_pages_take_little_cpu(name: str) -> None:
     """The limit is 60 ms on an idle machine; ten times that catches a heavy import on a busy one."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "newskills", name], capture_output=True, check=True)
@@ -105,7 +106,7 @@ def test_front_pages_take_little_cpu(name):
         ("ns start_server --server_type=openai --model=gpt", "cannot be started here"),
     ],
 )
-def test_bad_input_is_one_sentence_and_non_zero(line, message, tmp_path):
+def test_bad_input_is_one_sentence_and_non_zero(line: str, message: str, tmp_path: Path) -> None:
     done = ns(line, cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")})
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
@@ -117,7 +118,7 @@ def test_bad_input_is_one_sentence_and_non_zero(line, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_completion_knows_commands_options_keys_and_benchmarks(tmp_path):
+def test_completion_knows_commands_options_keys_and_benchmarks(tmp_path: Path) -> None:
     def complete(*words):
         return ns("ns completion words --", *words, cwd=tmp_path).stdout.split()
 
@@ -128,7 +129,7 @@ def test_completion_knows_commands_options_keys_and_benchmarks(tmp_path):
     assert complete("eval", "--benchmarks=gsm8k,svam") == ["--benchmarks=gsm8k,svamp"]
 
 
-def test_the_bash_script_completes(tmp_path):
+def test_the_bash_script_completes(tmp_path: Path) -> None:
     script = (
         f'ns() {{ {sys.executable} -m newskills "$@"; }}; source <(ns completion bash); '
         "COMP_WORDS=(ns eval --rer); COMP_CWORD=2; _ns_complete; echo ${COMPREPLY[0]}"
@@ -138,7 +139,7 @@ def test_the_bash_script_completes(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["list", "prompts"], ["--version"]])
-def test_what_nobody_reads_is_no_error(tmp_path, words):
+def test_what_nobody_reads_is_no_error(tmp_path: Path, words) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -148,13 +149,13 @@ def test_what_nobody_reads_is_no_error(tmp_path, words):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_a_closed_pipe_is_no_error(tmp_path):
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     script = f"{sys.executable} -m newskills list prompts | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert "Traceback" not in done.stderr
 
 
-def test_benchmarks_of_installed_packages_are_listed(tmp_path):
+def test_benchmarks_of_installed_packages_are_listed(tmp_path: Path) -> None:
     package = tmp_path / "plug-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n")
@@ -163,14 +164,14 @@ def test_benchmarks_of_installed_packages_are_listed(tmp_path):
     assert any(row.split() == ["ep-sums", "plug-in", "plug.sums:BENCHMARK"] for row in done.stdout.splitlines())
 
 
-def test_the_list_explains_its_mark_beside_the_table(tmp_path):
+def test_the_list_explains_its_mark_beside_the_table(tmp_path: Path) -> None:
     done = ns("ns list benchmarks", cwd=tmp_path)
     marked = [line for line in done.stdout.splitlines() if line.endswith("(not verified)")]
     assert done.stderr.startswith(f"{len(marked)} of {len(done.stdout.splitlines())} are not verified. ")
     assert "live source could not be reached" in done.stderr
 
 
-def test_an_error_of_the_python_api_shows_the_callers_line_and_the_sentence(tmp_path):
+def test_an_error_of_the_python_api_shows_the_callers_line_and_the_sentence(tmp_path: Path) -> None:
     script = "import newskills\nnewskills.evaluate(benchmarks='gsm8l', model='m', server_type='openai')\n"
     (tmp_path / "mine.py").write_text(script, encoding="utf-8")
     done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=False)

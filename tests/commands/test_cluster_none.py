@@ -17,6 +17,7 @@ import pytest
 from tests.commands.clusters import BENCHMARK, SERVED, SUMS, Place, answers
 from tests.commands.running import rows_of, write
 from tests.commands.served import reckon
+from tests.conftest import FakeServerFactory
 from tests.server import Script
 
 from newskills import run_cmd
@@ -24,7 +25,7 @@ from newskills.base.errors import NewskillsError
 
 
 @pytest.fixture
-def place(tmp_path) -> Place:
+def place(tmp_path: Path) -> Place:
     place = Place(tmp_path)
     place.config("mine", "executor: none")
     return place
@@ -40,7 +41,7 @@ def evaluation(server, *options: str) -> str:
     )
 
 
-def test_units_are_spread_over_jobs_and_merged_once(place, fake_server):
+def test_units_are_spread_over_jobs_and_merged_once(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     done = place.ns(evaluation(server, "--num_chunks=4 --num_jobs=5 --expname=spread"))
     assert done.returncode == 0, done.stderr + place.logs("spread")
@@ -61,7 +62,7 @@ def test_units_are_spread_over_jobs_and_merged_once(place, fake_server):
     assert len(server.records) == 30
 
 
-def test_only_what_is_missing_runs(place, fake_server):
+def test_only_what_is_missing_runs(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     assert place.ns(evaluation(server, "--num_jobs=3")).returncode == 0
     folder = place.folder / "out/eval-results/own-sums"
@@ -73,7 +74,7 @@ def test_only_what_is_missing_runs(place, fake_server):
     assert len(server.records) == 40
 
 
-def test_several_benchmarks_have_summaries_and_one_of_all(place, fake_server):
+def test_several_benchmarks_have_summaries_and_one_of_all(place, fake_server: FakeServerFactory) -> None:
     (place.folder / "more.py").write_text((place.folder / "sums.py").read_text().replace("own-sums", "more-sums"))
     assert place.ns("ns prepare_data ./more.py").returncode == 0
     server = fake_server(answers(), process=True)
@@ -87,7 +88,7 @@ def test_several_benchmarks_have_summaries_and_one_of_all(place, fake_server):
         assert (place.folder / f"out/eval-results/{name}/metrics.json").is_file()
 
 
-def test_a_server_and_a_sandbox_beside_the_client(place):
+def test_a_server_and_a_sandbox_beside_the_client(place) -> None:
     write(place.folder / "in.jsonl", [{"problem": row["problem"]} for row in SUMS])
     done = place.ns(
         "ns generate --cluster=mine --num_jobs=2 --input_file=in.jsonl --output_dir=out --num_random_seeds=2 "
@@ -105,7 +106,7 @@ def test_a_server_and_a_sandbox_beside_the_client(place):
     assert len(ports) == 2
 
 
-def test_term_saves_and_the_same_command_goes_on(place, fake_server):
+def test_term_saves_and_the_same_command_goes_on(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(0.4), process=True)
     words = evaluation(server, "--num_jobs=2 ++max_concurrent_requests=1").split()[1:]
     with subprocess.Popen(
@@ -126,7 +127,7 @@ def test_term_saves_and_the_same_command_goes_on(place, fake_server):
     assert len(server.records) == 30
 
 
-def test_there_are_no_numbers_where_a_job_failed(place, fake_server):
+def test_there_are_no_numbers_where_a_job_failed(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     words = evaluation(server, "--num_jobs=3").replace("--model=fake", "--model=fake ++server.max_retries=0")
     folder = place.folder / "out/eval-results/own-sums"
@@ -142,14 +143,14 @@ def test_there_are_no_numbers_where_a_job_failed(place, fake_server):
     assert (place.folder / "out/metrics.json").is_file()
 
 
-def test_a_failed_job_is_a_failed_command(place, fake_server):
+def test_a_failed_job_is_a_failed_command(place, fake_server: FakeServerFactory) -> None:
     done = place.ns("ns run_cmd --cluster=mine bash -c", "echo said; exit 3")
     assert done.returncode == 3
     assert "said" in done.stdout
     assert "exit code 3" in done.stderr
 
 
-def test_a_command_is_told_where_server_and_sandbox_are(place):
+def test_a_command_is_told_where_server_and_sandbox_are(place) -> None:
     code = (
         'exec 3<>"/dev/tcp/$NEMO_SKILLS_SANDBOX_HOST/$NEMO_SKILLS_SANDBOX_PORT" && '
         'echo "$NEMO_SKILLS_SERVER_ADDRESS $NEMO_SKILLS_OPENAI_BASE_URL $NEMO_SKILLS_OPENAI_MODEL" "$@"'
@@ -167,7 +168,7 @@ def test_a_command_is_told_where_server_and_sandbox_are(place):
     assert rest == ["fake", "--flag=1 a 'b' \"c\" $d"]
 
 
-def test_keys_given_as_values_stand_in_no_file(place, fake_server):
+def test_keys_given_as_values_stand_in_no_file(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     key = "sk-very-secret-0123456789"
     done = place.ns(evaluation(server, f"--num_jobs=2 ++server.api_key={key}"))
@@ -204,7 +205,7 @@ def test_keys_given_as_values_stand_in_no_file(place, fake_server):
         ("ns plan list", "nothing that could be planned"),
     ],
 )
-def test_what_cannot_work_is_said_before_anything_is_submitted(place, line, message):
+def test_what_cannot_work_is_said_before_anything_is_submitted(place, line: str, message: str) -> None:
     (place.folder / "shared").mkdir()
     place.config(
         "box",
@@ -219,7 +220,7 @@ def test_what_cannot_work_is_said_before_anything_is_submitted(place, line, mess
     assert not (place.folder / "jobs").exists()
 
 
-def test_results_are_known_by_the_names_that_jobs_have_for_them(place):
+def test_results_are_known_by_the_names_that_jobs_have_for_them(place) -> None:
     place.config("inside", f"executor: local\ncontainers:\n  vllm: /x\nmounts: ['{place.folder}:/ws']")
     write(place.folder / "out/gsm8k/output.jsonl", [{"id": 1, "symbolic_correct": True, "predicted_answer": "1"}])
     done = place.ns("ns summarize_results /ws/out --cluster=inside")
@@ -227,7 +228,7 @@ def test_results_are_known_by_the_names_that_jobs_have_for_them(place):
     assert json.loads((place.folder / "out/metrics.json").read_text())["gsm8k"]["pass@1"]["num_entries"] == 1
 
 
-def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place):
+def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place) -> None:
     place.config("slurm", "executor: slurm\npartition: gpu")
     words = (
         "--cluster=slurm --benchmarks=./sums.py:2 --server_type=vllm --model=/m/x --server_gpus=2 --num_jobs=1 "
@@ -251,7 +252,7 @@ def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place):
     assert sorted(place.folder.rglob("*")) == before
 
 
-def test_the_scripts_shown_are_those_submitted(place):
+def test_the_scripts_shown_are_those_submitted(place) -> None:
     line = "ns run_cmd --cluster=mine --expname=same --log_dir=logs"
     shown = place.ns(f"{line} --dry_run --show_scripts true").stdout
     assert place.ns(f"{line} true").returncode == 0
@@ -265,13 +266,13 @@ def test_the_scripts_shown_are_those_submitted(place):
         assert text.replace(stamp, experiment.stamp).rstrip("\n") == there.rstrip("\n"), name
 
 
-def test_the_slurm_jobs_shown_have_the_names_of_those_submitted(place):
+def test_the_slurm_jobs_shown_have_the_names_of_those_submitted(place) -> None:
     place.config("slurm", "executor: slurm\njob_name_prefix: 'me-'")
     shown = place.ns("ns run_cmd --cluster=slurm --expname=same --dry_run --show_scripts true").stdout
     assert re.search(r"--job-name=.*\bsame\b", shown), shown
 
 
-def test_containers_and_mounts_without_containers_are_noted(place):
+def test_containers_and_mounts_without_containers_are_noted(place) -> None:
     line = "ns run_cmd --cluster=mine --run_after=one,two --dry_run --allow_missing_dependency"
     asked = "--main_container=/i.sqsh --mount_paths=/tmp:/t"
     done = place.ns(f"{line} {asked} true")
@@ -283,7 +284,7 @@ def test_containers_and_mounts_without_containers_are_noted(place):
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_a_server_ends_with_its_terminal(place, number):
+def test_a_server_ends_with_its_terminal(place, number) -> None:
     words = (
         "start_server --cluster=mine --with_sandbox --server_type=generic --model=fake --server_gpus=0 "
         f"--expname=serve --server_entrypoint={SERVED}"
@@ -316,7 +317,7 @@ def test_a_server_ends_with_its_terminal(place, number):
 
 
 @pytest.mark.parametrize("word", ["--dry_run", "++dry_run=true", "--explain"])
-def test_who_only_asks_submits_nothing(place, fake_server, word):
+def test_who_only_asks_submits_nothing(place, fake_server: FakeServerFactory, word: str) -> None:
     server = fake_server(answers(), process=True)
     done = place.ns(evaluation(server, "--num_jobs=2", word))
     assert done.returncode == 0, done.stderr
@@ -325,7 +326,7 @@ def test_who_only_asks_submits_nothing(place, fake_server, word):
     assert place.experiments("eval") == []
 
 
-def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place):
+def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place) -> None:
     words = (
         "--benchmarks=./sums.py:2 --num_chunks=2 --server_type=vllm --model=/m/x --server_gpus=8 --output_dir=out"
     )
@@ -345,7 +346,7 @@ def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place):
         assert text in bad.stdout, bad.stdout
 
 
-def test_code_of_the_model_runs_in_the_sandbox_of_the_job(place, fake_server):
+def test_code_of_the_model_runs_in_the_sandbox_of_the_job(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(), answer=reckon)
     (place.folder / "sums.py").write_text(BENCHMARK.replace("generic/math", "openmath/tir"))
     code = "--with_sandbox ++code_execution=true ++code_tags=qwen"
@@ -358,7 +359,7 @@ def test_code_of_the_model_runs_in_the_sandbox_of_the_job(place, fake_server):
         assert "NEWSKILLS_SANDBOX_TOKEN" in Path(job.folder, "main.sh").read_text()
 
 
-def test_containers_and_mounts_of_each_command(place):
+def test_containers_and_mounts_of_each_command(place) -> None:
     (place.folder / "shared").mkdir()
     place.config(
         "box",
@@ -393,7 +394,7 @@ def steps_of(shown: str) -> dict[str, str]:
 
 @pytest.mark.local_model
 @pytest.mark.parametrize("key", ["", "++server.api_key=own-k3y"])
-def test_nobody_else_can_use_a_server_beside_its_job(place, local_model, key):
+def test_nobody_else_can_use_a_server_beside_its_job(place, local_model: Path, key: str) -> None:
     write(place.folder / "in.jsonl", [{"question": "Say hi."}])
     line = (
         f"ns generate --server_type=llamacpp --model={local_model} --output_dir=out --input_file=in.jsonl "
@@ -412,18 +413,18 @@ def test_nobody_else_can_use_a_server_beside_its_job(place, local_model, key):
     assert rows_of(place.folder / "out/output.jsonl")[0]["generation"]
 
 
-def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch):
+def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in place.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(place.folder)
     here = {"executor": "none", "job_dir": str(place.folder / "jobs")}
     one = run_cmd(cluster=here, expname="one", command="true")
     two = run_cmd(cluster=here, expname="two", command="true", run_after=one)
-    last = run_cmd(
+    last = run_cmd(  # type: ignore[call-arg]
         cluster=here,
         expname="last",
         command="true",
-        _task_dependencies=[one, None, two],  # type: ignore[call-arg]
+        _task_dependencies=[one, None, two],
         _reuse_exp=one,
     )
     assert last.id == place.experiments("last")[0].id
@@ -431,7 +432,7 @@ def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch):
         run_cmd(cluster=here, expname="last", command="true", run_after=[one, "nobody"])
 
 
-def test_options_that_take_several_values_before_a_command_of_ones_own(place):
+def test_options_that_take_several_values_before_a_command_of_ones_own(place) -> None:
     line = "ns run_cmd --cluster=mine --dry_run --with_sandbox --sandbox_env_overrides"
     wrong = place.ns(f"{line} A=b C=d true")
     assert wrong.returncode != 0
@@ -439,7 +440,7 @@ def test_options_that_take_several_values_before_a_command_of_ones_own(place):
     assert place.ns(f"{line} A=b --sandbox_env_overrides C=d true").returncode == 0
 
 
-def test_logs_and_mounts_as_containers_know_them(place):
+def test_logs_and_mounts_as_containers_know_them(place) -> None:
     place.config(
         "box",
         "executor: slurm\ncontainers: {nemo-skills: /i.sqsh, sandbox: /i.sqsh}\nskip_hf_home_check: true\n"

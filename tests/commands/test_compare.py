@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
@@ -16,13 +17,13 @@ AFTER = "-" * 2 + "+" * 28 + "+" * 12 + "-" * 18
 
 
 @pytest.fixture
-def runs(tmp_path):
+def runs(tmp_path: Path):
     write_run(tmp_path / "base", {None: answers(BEFORE)})
     write_run(tmp_path / "tuned", {None: answers(AFTER)})
     return tmp_path
 
 
-def test_the_same_figures_in_terminal_json_page_and_python(runs):
+def test_the_same_figures_in_terminal_json_page_and_python(runs) -> None:
     shown = ns("ns compare base tuned --html page.html", cwd=runs)
     assert shown.returncode == 0, shown.stderr
     assert max(map(len, shown.stdout.splitlines())) <= 80
@@ -48,7 +49,7 @@ class TagNames(HTMLParser):
         self.names.add(tag)
 
 
-def test_a_page_runs_nothing_of_what_a_record_says(tmp_path):
+def test_a_page_runs_nothing_of_what_a_record_says(tmp_path: Path) -> None:
     evil = '<script>alert(1)</script>"><img src=x onerror=alert(1)>\x1b[31m'
     rows = [
         [{**row, "id": f"{evil}{i}"} for i, row in enumerate(answers(verdicts))] for verdicts in ("+-+", "-++")
@@ -58,6 +59,9 @@ def test_a_page_runs_nothing_of_what_a_record_says(tmp_path):
     shown = ns("ns compare a b --html page.html", cwd=tmp_path)
     assert "\x1b" not in shown.stdout
     assert "\\x1b[31m" in shown.stdout.replace("\n", "") or "…" in shown.stdout
+    tags = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: tags.append((tag, dict(attrs)))  # type: ignore[method-assign]
     page = (tmp_path / "page.html").read_text()
     parser = TagNames()
     parser.feed(page)
@@ -75,12 +79,12 @@ def test_a_page_runs_nothing_of_what_a_record_says(tmp_path):
         ("--fail_if 'gsm8k < -20' --fail_if worse", 3),
     ],
 )
-def test_a_gate(runs, conditions, code):
+def test_a_gate(runs, conditions: str, code: int) -> None:
     assert ns(f"ns compare tuned base {conditions}", cwd=runs).returncode == code
     assert ns(f"ns compare base tuned {conditions}", cwd=runs).returncode == 0
 
 
-def test_a_gate_that_cannot_be_judged_does_not_pass(runs):
+def test_a_gate_that_cannot_be_judged_does_not_pass(runs) -> None:
     write_run(runs / "base", {None: answers(BEFORE)}, benchmark="math-500")
     left_out = ns("ns compare base tuned --fail_if worse", cwd=runs)
     assert left_out.returncode == 2
@@ -95,20 +99,20 @@ def test_a_gate_that_cannot_be_judged_does_not_pass(runs):
     assert "--fail_if worse" in broken.stderr
 
 
-def test_the_gate_in_python(runs):
+def test_the_gate_in_python(runs) -> None:
     with pytest.raises(GateError, match="base is worse on gsm8k"):
         newskills.compare(runs=[str(runs / "tuned"), str(runs / "base")], fail_if=["worse"])
     with pytest.raises(UnknownNameError, match="did you mean 'prompt'"):
         newskills.compare(runs=[str(runs / "tuned"), str(runs / "base")], allow="promt")
 
 
-def test_the_margin_decides_what_is_not_worse(runs):
+def test_the_margin_decides_what_is_not_worse(runs) -> None:
     shown = ns("ns compare base tuned --margin 0", cwd=runs).stdout
     assert "A loss of more than 0 points is excluded" in shown
     assert "A loss of more than 1 point is not excluded" in ns("ns compare tuned base", cwd=runs).stdout
 
 
-def test_long_names_fit_the_terminal(tmp_path):
+def test_long_names_fit_the_terminal(tmp_path: Path) -> None:
     for name in ("a" * 90, "b" * 90):
         rows = [record(i, i % 2 == 0, id="x" * 100 + str(i)) for i in range(6)]
         write_run(tmp_path / name, {0: rows, 1: rows}, benchmark="long-benchmark." + "y" * 60)

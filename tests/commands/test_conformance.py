@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, FakeServerProcess, Script
 
 ROWS = [
@@ -97,7 +98,7 @@ runpy.run_module("tests.server", run_name="__main__")
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     """A folder with prepared data, and inputs where the documents have them."""
     for name in ("gsm8k", "hendrycks_math"):
         write(tmp_path / f"data/{name}/test.jsonl", ROWS)
@@ -120,7 +121,7 @@ def on_port_5000():
 
 
 @pytest.fixture
-def engines(tmp_path):
+def engines(tmp_path: Path):
     """Environment in which `python -m vllm.entrypoints.openai.api_server` and `mpirun` start the stand-in."""
     import msgspec
 
@@ -167,14 +168,14 @@ def scores(path):
     return {name: modes["pass@1"]["symbolic_correct"] for name, modes in json.loads(path.read_text()).items()}
 
 
-def test_generate_with_a_service(here, fake_server):
+def test_generate_with_a_service(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(SCRIPT)
     done = words(GENERATE_WITH_A_SERVICE, here, OPENAI_API_KEY="sk-1", NEMO_SKILLS_OPENAI_BASE_URL=server.base_url)
     assert done.returncode == 0, done.stderr
     assert [row["problem"] for row in rows_of(here / "output/output.jsonl")] == [row["problem"] for row in ROWS]
 
 
-def test_generate_hosts_the_model(here, engines):
+def test_generate_hosts_the_model(here, engines) -> None:
     done = words(GENERATE_WITH_A_GPU, here, **engines)
     assert done.returncode == 0, done.stderr
     assert len(rows_of(here / "workspace/output/output.jsonl")) == len(ROWS)
@@ -182,7 +183,7 @@ def test_generate_hosts_the_model(here, engines):
 
 
 @pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is here")
-def test_generate_without_the_engine_says_what_is_missing(here):
+def test_generate_without_the_engine_says_what_is_missing(here) -> None:
     done = words(GENERATE_WITH_A_GPU, here)
     assert done.returncode == 1
     assert "No module named 'vllm'" in done.stderr
@@ -190,7 +191,7 @@ def test_generate_without_the_engine_says_what_is_missing(here):
 
 
 @pytest.mark.mirror
-def test_prepare_data(tmp_path, mirror):
+def test_prepare_data(tmp_path: Path, mirror: Path) -> None:
     place = {"NEWSKILLS_MIRROR": str(mirror), "NEWSKILLS_DATA_DIR": str(tmp_path / "data")}
     done = ns(PREPARE, cwd=tmp_path, env=place)
     assert done.returncode == 0, done.stderr
@@ -199,7 +200,7 @@ def test_prepare_data(tmp_path, mirror):
     assert len(rows_of(tmp_path / "data/hendrycks_math/test.jsonl")) == 5000
 
 
-def test_eval_then_summarize_results(here, on_port_5000):
+def test_eval_then_summarize_results(here, on_port_5000) -> None:
     done = words(EVALUATE, here)
     assert done.returncode == 0, done.stderr
     assert len(on_port_5000.records) == len(ROWS) * (4 + 8)
@@ -213,7 +214,7 @@ def test_eval_then_summarize_results(here, on_port_5000):
     assert metrics["math"]["pass@1[avg-of-8]"]["symbolic_correct"] == 100.0
 
 
-def test_eval_without_an_output_folder(here, on_port_5000):
+def test_eval_without_an_output_folder(here, on_port_5000) -> None:
     done = words(EVALUATE_IN_SHORT, here)
     assert done.returncode == 0, done.stderr
     assert "no --output_dir: writing to results/eval" in done.stderr
@@ -221,7 +222,7 @@ def test_eval_without_an_output_folder(here, on_port_5000):
     assert (here / "results/eval/eval-results/gsm8k/metrics.json").exists()
 
 
-def test_start_server(here, engines):
+def test_start_server(here, engines) -> None:
     run = subprocess.Popen(
         [sys.executable, "-m", "newskills", *shlex.split(START)[1:]],
         cwd=here,
@@ -261,7 +262,7 @@ def test_start_server(here, engines):
         ),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_sentence(here, line, sentence):
+def test_what_cannot_be_done_is_one_clear_sentence(here, line, sentence: str) -> None:
     done = words(line, here)
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -270,14 +271,14 @@ def test_what_cannot_be_done_is_one_clear_sentence(here, line, sentence):
 
 
 @pytest.mark.parametrize("command", ["generate", "eval", "summarize_results", "prepare_data", "start_server"])
-def test_command_help(tmp_path, command):
+def test_command_help(tmp_path: Path, command: str) -> None:
     line = "ns <command> --help".replace("<command>", command)
     done = ns(line, cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: ns {command}")
 
 
-def test_the_short_names_of_the_documents(here, fake_server):
+def test_the_short_names_of_the_documents(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(SCRIPT)
     line = "ns generate ++prompt_config=math ++temperature=0.7"
     done = words(
@@ -288,7 +289,7 @@ def test_the_short_names_of_the_documents(here, fake_server):
     assert "boxed" in server.records[0].prompt
 
 
-def test_old_eval_hosts_the_model(here, engines):
+def test_old_eval_hosts_the_model(here, engines) -> None:
     done = words(after_ns(OLD_WITH_A_GPU, "eval"), here, **engines)
     assert done.returncode == 0, done.stderr
     assert "++prompt_template=llama3-instruct has no effect" in done.stderr
@@ -296,7 +297,7 @@ def test_old_eval_hosts_the_model(here, engines):
 
 
 @pytest.mark.parametrize("line", [OLD_WITH_A_SERVICE, OLD_WITH_ANOTHER])
-def test_old_eval_with_a_service(here, fake_server, line):
+def test_old_eval_with_a_service(here, fake_server: FakeServerFactory, line) -> None:
     server = fake_server(SCRIPT)
     for address in ("https://integrate.api.nvidia.com/v1", "https://api.openai.com/v1"):
         line = line.replace(address, server.base_url)
@@ -306,7 +307,7 @@ def test_old_eval_with_a_service(here, fake_server, line):
     assert scores(metrics) == {"gsm8k": 100.0}
 
 
-def test_the_oldest_lines_with_what_still_exists(here, fake_server):
+def test_the_oldest_lines_with_what_still_exists(here, fake_server: FakeServerFactory) -> None:
     """Their server type is gone; every other word of them counts."""
     server = fake_server(SCRIPT)
     oldest = filled(after_ns(OLDEST, "eval")).replace("--server_type nemo", "--server_type vllm")
@@ -326,7 +327,7 @@ def test_the_oldest_lines_with_what_still_exists(here, fake_server):
     assert "Unknown prompt 'openmathinstruct/bass'; did you mean 'openmathinstruct/base'" in gone.stderr
 
 
-def test_old_solutions_metrics_and_summary(here, fake_server):
+def test_old_solutions_metrics_and_summary(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(SCRIPT)
     line = filled(after_ns(OLD_SOLUTIONS, "generate")).replace("server_type=nemo", "server_type=vllm")
     done = words(f"{line} ++server.port={server.port} ++server.model=m ++eval_type=math", here)
@@ -360,7 +361,7 @@ skip_hf_home_check: true
 
 
 @pytest.mark.parametrize("kind", ["sft", "grpo"])
-def test_trainings_without_backend_gpus_and_folder(tmp_path, kind):
+def test_trainings_without_backend_gpus_and_folder(tmp_path: Path, kind: str) -> None:
     write(tmp_path / "data/train.jsonl", [TRAINING_ROWS[kind]])
     (tmp_path / "cluster_configs").mkdir()
     (tmp_path / "cluster_configs/slurm.yaml").write_text(CLUSTER.format(here=tmp_path))

@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 CODE = "def answer():\n    return 4"
@@ -60,7 +62,7 @@ def service():
         server.server_close()
 
 
-def test_a_batch_is_sent_once(tmp_path, service, monkeypatch):
+def test_a_batch_is_sent_once(tmp_path: Path, service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARTIFICIAL_ANALYSIS_API_KEY", "secret")
     write(tmp_path / "output.jsonl", graded())
     server = service()
@@ -97,7 +99,7 @@ def test_a_batch_is_sent_once(tmp_path, service, monkeypatch):
         (graded(), "ARTIFICIAL_ANALYSIS_API_KEY is not set"),
     ],
 )
-def test_what_is_not_sent(tmp_path, service, monkeypatch, rows, said):
+def test_what_is_not_sent(tmp_path: Path, service, monkeypatch: pytest.MonkeyPatch, rows, said: str) -> None:
     monkeypatch.delenv("ARTIFICIAL_ANALYSIS_API_KEY", raising=False)
     write(tmp_path / "output.jsonl", rows)
     server = service()
@@ -107,7 +109,7 @@ def test_what_is_not_sent(tmp_path, service, monkeypatch, rows, said):
     assert not server.asked
 
 
-def test_a_refusal(tmp_path, service, monkeypatch):
+def test_a_refusal(tmp_path: Path, service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARTIFICIAL_ANALYSIS_API_KEY", "secret")
     write(tmp_path / "output.jsonl", graded())
     done = ns(f"ns critpt submit output.jsonl --output_file=a.json --api_url={service(429).url}", cwd=tmp_path)
@@ -117,7 +119,7 @@ def test_a_refusal(tmp_path, service, monkeypatch):
 
 
 @pytest.mark.mirror
-def test_two_turns_over_the_real_problems(tmp_path, fake_server, mirror):
+def test_two_turns_over_the_real_problems(tmp_path: Path, fake_server: FakeServerFactory, mirror: Path) -> None:
     prepared = ns(f"ns prepare_data critpt --data_dir data --mirror {mirror} --offline", cwd=tmp_path)
     assert prepared.returncode == 0, prepared.stderr
     table = {"Write your result into this function": f"```python\n{CODE}\n```"}

@@ -11,6 +11,7 @@ import pytest
 from tests.base.wheels import index, wheel
 from tests.commands.clusters import SUMS, Place, reachable_server
 from tests.commands.running import rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.launch.containers import IMAGE, podman
 from tests.launch.slurm_cluster import require_cluster
 from tests.server import Answer, Script
@@ -58,7 +59,7 @@ def is_loud(place: Place) -> bool:
     return {row["generation"] for row in rows_of(place.folder / "out/output.jsonl")} == {"HUSH!"}
 
 
-def test_this_process_installs_first_and_a_dry_run_does_not(place, fake_server):
+def test_this_process_installs_first_and_a_dry_run_does_not(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(SAYS)
     shown = place.ns(f"{line(place)} --server_address={server.url} --dry_run")
     assert shown.returncode == 0, shown.stderr
@@ -70,7 +71,7 @@ def test_this_process_installs_first_and_a_dry_run_does_not(place, fake_server):
     assert is_loud(place)
 
 
-def test_what_cannot_be_installed_is_said_before_the_first_request(place, fake_server):
+def test_what_cannot_be_installed_is_said_before_the_first_request(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(SAYS)
     (place.folder / "task.py").write_text(TASK.replace("nsloud>=1", "nsloud>=7"))
     done = place.ns(f"{line(place)} --server_address={server.url}")
@@ -80,7 +81,7 @@ def test_what_cannot_be_installed_is_said_before_the_first_request(place, fake_s
     assert server.records == []
 
 
-def test_jobs_in_containers_install_it_there(place, podman, fake_server):
+def test_jobs_in_containers_install_it_there(place, podman, fake_server: FakeServerFactory) -> None:
     server = fake_server(SAYS)
     place.config(
         "box",
@@ -96,7 +97,7 @@ def test_jobs_in_containers_install_it_there(place, podman, fake_server):
     assert is_loud(place)
 
 
-def test_jobs_on_a_cluster_find_what_was_installed_at_submission(place):
+def test_jobs_on_a_cluster_find_what_was_installed_at_submission(place) -> None:
     require_cluster()
     place.config(
         "real",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
+from tests.conftest import FakeServerFactory
 from tests.launch.needs import require_ssh
 from tests.launch.sshd import HOST, Sshd
 from tests.server import Script
@@ -24,7 +25,7 @@ def lines(done):
     return found
 
 
-def test_a_healthy_machine(tmp_path):
+def test_a_healthy_machine(tmp_path: Path) -> None:
     done = ns("ns doctor", cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")})
     assert done.returncode == 0, done.stdout
     found = lines(done)
@@ -35,14 +36,14 @@ def test_a_healthy_machine(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_keys_are_named_and_never_shown(tmp_path):
+def test_keys_are_named_and_never_shown(tmp_path: Path) -> None:
     assert lines(ns("ns doctor", cwd=tmp_path))["API keys"][0] == "note"
     done = ns("ns doctor", cwd=tmp_path, env={"OPENAI_API_KEY": "sk-secret", "HF_TOKEN": "hf-secret"})
     assert lines(done)["API keys"] == ("ok", "OPENAI_API_KEY, HF_TOKEN")
     assert "secret" not in done.stdout + done.stderr
 
 
-def test_an_endpoint_is_asked_what_it_serves(tmp_path, fake_server):
+def test_an_endpoint_is_asked_what_it_serves(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(models=("small", "large")))
     done = ns(f"ns doctor --server_address {server.base_url}", cwd=tmp_path)
     assert done.returncode == 0
@@ -55,14 +56,14 @@ def test_an_endpoint_is_asked_what_it_serves(tmp_path, fake_server):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_mirror_is_looked_at(tmp_path, whole):
+def test_a_mirror_is_looked_at(tmp_path: Path, whole: bool) -> None:
     if whole:
         (tmp_path / "MANIFEST.json").write_text(json.dumps([]))
     done = ns("ns doctor", cwd=tmp_path, env={"NEWSKILLS_MIRROR": str(tmp_path)})
     assert (lines(done)["data mirror"][0], done.returncode) == (("ok", 0) if whole else ("wrong", 1))
 
 
-def test_a_data_folder_that_cannot_be_written(tmp_path):
+def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = ns("ns doctor", cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "file/data")})
     assert done.returncode == 1
@@ -78,7 +79,7 @@ def on_cluster(folder, job_dir, *, name="there"):
     return lines(ns(f"ns doctor --cluster={name}", cwd=folder))
 
 
-def test_a_job_folder_is_looked_at_and_not_made(tmp_path):
+def test_a_job_folder_is_looked_at_and_not_made(tmp_path: Path) -> None:
     state, text = on_cluster(tmp_path, tmp_path / "jobs/of/mine")["job_dir"]
     assert (state, "the first submission makes it" in text) == ("note", True)
     assert not (tmp_path / "jobs").exists()
@@ -89,19 +90,19 @@ def test_a_job_folder_is_looked_at_and_not_made(tmp_path):
     assert on_cluster(tmp_path, tmp_path / "file/jobs")["job_dir"][0] == "wrong"
 
 
-def test_a_job_folder_on_a_file_system_that_is_not_there_is_wrong(tmp_path):
+def test_a_job_folder_on_a_file_system_that_is_not_there_is_wrong(tmp_path: Path) -> None:
     state, text = on_cluster(tmp_path, "/no-such-file-system/me/jobs")["job_dir"]
     assert (state, "is its file system mounted?" in text) == ("wrong", True)
     assert not Path("/no-such-file-system").exists()
 
 
-def test_setup_looks_only(tmp_path):
+def test_setup_looks_only(tmp_path: Path) -> None:
     line = f"ns setup --non_interactive --executor=slurm --name=new --job_dir={tmp_path}/jobs"
     assert "[note] job_dir" in ns(line, cwd=tmp_path).stdout
     assert not (tmp_path / "jobs").exists()
 
 
-def test_configs_that_nobody_has_tried_are_not_called_ok(tmp_path):
+def test_configs_that_nobody_has_tried_are_not_called_ok(tmp_path: Path) -> None:
     assert lines(ns("ns doctor", cwd=tmp_path))["clusters"][0] == "note"
     (tmp_path / "cluster_configs").mkdir()
     (tmp_path / "cluster_configs/mine.yaml").write_text("executor: none\n")
@@ -110,7 +111,7 @@ def test_configs_that_nobody_has_tried_are_not_called_ok(tmp_path):
     assert "slurm" not in lines(ns("ns doctor", cwd=Path(__file__).parents[2]))["clusters"][1]
 
 
-def test_a_login_shell_that_prints_something_is_found(tmp_path):
+def test_a_login_shell_that_prints_something_is_found(tmp_path: Path) -> None:
     """Every command works, and rsync, which copies code and data, does not."""
     require_ssh()
     server = Sshd(tmp_path)

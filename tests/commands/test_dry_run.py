@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.commands.clusters import BENCHMARK, SUMS
 from tests.commands.running import ns, write
@@ -122,13 +124,13 @@ def snapshot(folder):
     }
 
 
-def test_every_command_that_does_something_has_a_dry_run():
+def test_every_command_that_does_something_has_a_dry_run() -> None:
     able = {name for name in command_names() if "dry_run" in leaves(load(name).options)}
     assert able == set(command_names()) - ONLY_LOOK == set(LINES)
 
 
 @pytest.fixture
-def home(tmp_path):
+def home(tmp_path: Path):
     """(folder, environment): whatever `ns` writes is written below the folder."""
     wordings = "own-sums: [{prompt: generic/math}]"
     for name, text in (
@@ -165,7 +167,7 @@ def home(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in LINES if name != "cancel"])
-def test_a_dry_run_shows_what_would_be_done_and_leaves_everything_alone(home, name):
+def test_a_dry_run_shows_what_would_be_done_and_leaves_everything_alone(home, name) -> None:
     folder, env = home
     line, shown = LINES[name]
     before = snapshot(folder)

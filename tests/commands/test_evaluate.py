@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Fault, Latency, Script
 
 SUMS = [{"id": f"s{n}", "problem": f"Add {n} and {n}.", "expected_answer": str(2 * n)} for n in range(10)]
@@ -28,7 +29,7 @@ BENCHMARK = Benchmark(
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     """A folder with a benchmark of its own, prepared."""
     (tmp_path / "sums.py").write_text(BENCHMARK)
     done = ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path)
@@ -46,7 +47,7 @@ def line(server, *options):
     )
 
 
-def test_files_and_table_of_an_evaluation(here, fake_server):
+def test_files_and_table_of_an_evaluation(here, fake_server: FakeServerFactory) -> None:
     wrong = {**RIGHT, "Add 3 and 3.": "7", "Add 4 and 4.": "7"}
     server = fake_server(Script(answer=Answer(kind="table", table=wrong)))
     done = ns(line(server, "--benchmarks ./sums.py:3"), cwd=here)
@@ -74,7 +75,7 @@ def test_files_and_table_of_an_evaluation(here, fake_server):
     assert "80.00%" in single.stdout
 
 
-def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(here, fake_server):
+def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(here, fake_server: FakeServerFactory) -> None:
     answer = Answer(kind="table", table=RIGHT)
     server = fake_server(Script(answer=answer, faults=(Fault(kind="status", marker="Add 5", status=500),)))
     soft = "--benchmarks ./sums.py ++server.max_retries=0 ++server.enable_soft_fail=true"
@@ -90,7 +91,7 @@ def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(here, fake_se
     assert "100.00%" in accepted.stdout
 
 
-def test_kill_and_resume_costs_nothing_twice(here, fake_server):
+def test_kill_and_resume_costs_nothing_twice(here, fake_server: FakeServerFactory) -> None:
     script = Script(answer=Answer(kind="table", table=RIGHT), latency=Latency(fixed=1.0))
     server = fake_server(script)
     words = line(
@@ -116,7 +117,7 @@ def test_kill_and_resume_costs_nothing_twice(here, fake_server):
         assert [record["id"] for record in records] == [row["id"] for row in SUMS]
 
 
-def test_a_changed_prompt_is_refused_under_a_resume(here, fake_server):
+def test_a_changed_prompt_is_refused_under_a_resume(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="table", table=RIGHT)))
     assert ns(line(server, "--benchmarks ./sums.py"), cwd=here).returncode == 0
     before = len(server.records)
@@ -128,7 +129,7 @@ def test_a_changed_prompt_is_refused_under_a_resume(here, fake_server):
     assert ns(line(server, "--benchmarks ./sums.py ++prompt_suffix=Hurry. --rerun_done"), cwd=here).returncode == 0
 
 
-def test_two_runs_into_one_folder_are_refused(here, fake_server):
+def test_two_runs_into_one_folder_are_refused(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="table", table=RIGHT), latency=Latency(fixed=5.0)))
     words = line(server, "--benchmarks ./sums.py").split()
     first = subprocess.Popen([sys.executable, "-m", "newskills", *words[1:]], cwd=here, stderr=-3, stdout=-3)
@@ -144,7 +145,7 @@ def test_two_runs_into_one_folder_are_refused(here, fake_server):
         first.wait()
 
 
-def test_control_c_finishes_what_is_in_flight(here, fake_server):
+def test_control_c_finishes_what_is_in_flight(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="table", table=RIGHT), latency=Latency(fixed=0.5)))
     words = line(server, "--benchmarks ./sums.py ++max_concurrent_requests=2").split()
     run = subprocess.Popen(
@@ -164,7 +165,7 @@ def test_control_c_finishes_what_is_in_flight(here, fake_server):
 
 
 @pytest.mark.parametrize("option", ["++split=test ++max_samples=10", "--split test ++max_samples=10"])
-def test_the_oldest_lines_still_work(here, fake_server, option):
+def test_the_oldest_lines_still_work(here, fake_server: FakeServerFactory, option: str) -> None:
     server = fake_server(Script(answer=Answer(kind="table", table=RIGHT)))
     done = ns(
         "ns eval --cluster local --model gpt-4o-mini --server_type openai "
@@ -190,7 +191,9 @@ def test_the_oldest_lines_still_work(here, fake_server, option):
 
 
 @pytest.mark.mirror
-def test_the_documents_evaluation_on_real_data(tmp_path, mirror, fake_server):
+def test_the_documents_evaluation_on_real_data(
+    tmp_path: Path, mirror: Path, fake_server: FakeServerFactory
+) -> None:
     """`--cluster=local`, no address: an endpoint on port 5000 of this machine is used, as documents have it."""
     data = {
         "NEWSKILLS_MIRROR": str(mirror),
@@ -217,7 +220,7 @@ def test_the_documents_evaluation_on_real_data(tmp_path, mirror, fake_server):
 
 
 @pytest.mark.local_model
-def test_the_embedded_model_is_evaluated(here, local_model):
+def test_the_embedded_model_is_evaluated(here, local_model: Path) -> None:
     done = ns(
         "ns eval --benchmarks=./sums.py:2 --server_type=llamacpp --model=smollm2 --output_dir=out --data_dir data "
         "++max_samples=2 ++tokens_to_generate=24",

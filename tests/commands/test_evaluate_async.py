@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from tests.commands.trainers import adding, prepare
+from tests.conftest import FakeServerFactory
 from tests.server import Fault
 
 import newskills
@@ -35,7 +37,9 @@ async def beats(until: asyncio.Future[object]) -> int:
     return count
 
 
-def test_the_loop_goes_on_while_it_is_evaluated(tmp_path, fake_server, capsys):
+def test_the_loop_goes_on_while_it_is_evaluated(
+    tmp_path: Path, fake_server: FakeServerFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = fake_server(adding(latency=0.1))
 
     async def train():
@@ -48,7 +52,7 @@ def test_the_loop_goes_on_while_it_is_evaluated(tmp_path, fake_server, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_several_at_once(tmp_path, fake_server):
+def test_several_at_once(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(adding())
     folders = [tmp_path / str(number) for number in range(3)]
 
@@ -60,7 +64,7 @@ def test_several_at_once(tmp_path, fake_server):
     assert len(model.records) == 30
 
 
-def test_cancelled_it_keeps_what_is_done(tmp_path, fake_server):
+def test_cancelled_it_keeps_what_is_done(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(adding(Fault(kind="delay", seconds=0.5)))
 
     async def train():
@@ -79,7 +83,7 @@ def test_cancelled_it_keeps_what_is_done(tmp_path, fake_server):
     assert len(model.records) == 10
 
 
-def test_it_raises_as_the_other_does(tmp_path, fake_server):
+def test_it_raises_as_the_other_does(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(adding())
     server = {"model": "policy", "server_type": "openai", "server_address": model.url}
     with pytest.raises(UnknownNameError, match="aime26x"):

@@ -63,7 +63,7 @@ def states(place: Evaluations, invocation: str) -> list[str]:
     return [job["status"] for job in json.loads(asked(place, f"ns status {invocation} --json"))]
 
 
-def test_run_shows_the_logs_and_ends_as_the_jobs_do(place):
+def test_run_shows_the_logs_and_ends_as_the_jobs_do(place) -> None:
     dry = evaluate(place, "--run", "far", "--dry-run")
     assert f"{IMAGE}: is imported on a compute node" in re.sub(r"\s+", " ", dry)
     assert "#SBATCH --partition=batch" in dry
@@ -87,7 +87,7 @@ def test_run_shows_the_logs_and_ends_as_the_jobs_do(place):
     nothing_of(KEY, place.folder, [said, *processes])
 
 
-def test_batch_returns_and_its_id_is_known_to_all_commands(place):
+def test_batch_returns_and_its_id_is_known_to_all_commands(place) -> None:
     said = evaluate(place, "--batch", "far", "execution.auto_export.destinations=[]")
     invocation = invocation_in(said)
     assert "pass@1" not in said
@@ -99,7 +99,7 @@ def test_batch_returns_and_its_id_is_known_to_all_commands(place):
     assert "own-sums" in (place.folder / f"exported/{invocation}/processed_results.json").read_text()
 
 
-def test_what_waits_or_runs_is_cancelled(place):
+def test_what_waits_or_runs_is_cancelled(place) -> None:
     slow = {"execution.auto_export.destinations": "[]", "deployment.command": "'sleep 600'"}
     said = evaluate(place, "--batch", "far", *(f"{key}={text}" for key, text in slow.items()))
     invocation = invocation_in(said)
@@ -111,7 +111,7 @@ def test_what_waits_or_runs_is_cancelled(place):
         time.sleep(0.3)
 
 
-def test_an_import_that_is_killed_is_told_and_nothing_is_submitted(place):
+def test_an_import_that_is_killed_is_told_and_nothing_is_submitted(place) -> None:
     (place.folder / "stub/mode").write_text("killed")
     said = evaluate(place, "--run", "far", code=1)
     assert "could not be imported" in said

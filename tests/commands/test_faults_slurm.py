@@ -19,7 +19,7 @@ PROMPT = 'user: |-\n  It\'s a "prompt".\n\n  {problem}\n'
 
 
 @pytest.fixture
-def place(tmp_path) -> Place:
+def place(tmp_path: Path) -> Place:
     require_cluster()
     (tmp_path / ODD).mkdir()
     place = Place(tmp_path / ODD)
@@ -27,7 +27,7 @@ def place(tmp_path) -> Place:
     return place
 
 
-def test_spaces_and_quotes_in_every_path(place):
+def test_spaces_and_quotes_in_every_path(place) -> None:
     (place.folder / "my prompt's.yaml").write_text(PROMPT)
     with reachable_server(answers()) as server:
         done = place.ns(
@@ -55,7 +55,7 @@ def test_spaces_and_quotes_in_every_path(place):
     assert "completed with exit code 0" in place.ns("ns logs odd").stdout
 
 
-def test_an_evaluation_whose_node_dies_loses_and_repeats_nothing(place):
+def test_an_evaluation_whose_node_dies_loses_and_repeats_nothing(place) -> None:
     with reachable_server(answers(0.5)) as server:
         done = place.ns(
             "ns eval --cluster=real --benchmarks=./sums.py --server_type=vllm --model=fake --exclusive --expname=lost "

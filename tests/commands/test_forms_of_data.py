@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tests.commands.running import ns
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, FakeServer, Script
 
 BEGIN = """
@@ -182,7 +183,7 @@ def scores(folder: Path, server: FakeServer, output: str) -> dict[str, float]:
     }
 
 
-def test_every_form_from_the_raw_files_to_the_table(here, fake_server):
+def test_every_form_from_the_raw_files_to_the_table(here, fake_server: FakeServerFactory) -> None:
     data = {"NEWSKILLS_DATA_DIR": str(here / "data")}
     paths = named().replace(",", " ")
     for line in (f"ns prepare_data {paths}", f"ns validate {paths}"):
@@ -196,7 +197,7 @@ def test_every_form_from_the_raw_files_to_the_table(here, fake_server):
     assert scores(here, silent, "silent") == dict.fromkeys(FORMS, 0.0)
 
 
-def test_what_the_model_was_shown(here):
+def test_what_the_model_was_shown(here) -> None:
     data = {"NEWSKILLS_DATA_DIR": str(here / "data")}
     assert ns("ns prepare_data ./shown.py ./pictures.py", cwd=here, env=data).returncode == 0
     line = "ns eval --server_type=vllm --model=fake --server_address=http://localhost:9 --output_dir=o --dry_run"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Fault, Script
 
 from newskills.base.errors import NewskillsError
@@ -22,12 +24,12 @@ def line(server, *options):
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     write(tmp_path / "in.jsonl", PROBLEMS)
     return tmp_path
 
 
-def test_the_first_line_of_the_documents_word_by_word(here, fake_server):
+def test_the_first_line_of_the_documents_word_by_word(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(
         "ns generate --server_type=openai --model=gpt-4o-mini --output_dir=./output --input_file=./input.jsonl "
@@ -44,7 +46,7 @@ def test_the_first_line_of_the_documents_word_by_word(here, fake_server):
     assert "sk-secret-123" not in written + done.stdout + done.stderr
 
 
-def test_seeds_chunks_and_grading(here, fake_server):
+def test_seeds_chunks_and_grading(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, "--num_random_seeds=2 --starting_seed=3 --num_chunks=4 ++eval_type=math"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -64,7 +66,7 @@ def test_seeds_chunks_and_grading(here, fake_server):
     assert len(server.records) == before
 
 
-def test_dry_run_shows_the_prompt_and_sends_nothing(here, fake_server):
+def test_dry_run_shows_the_prompt_and_sends_nothing(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, "--dry_run --num_random_seeds=2"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -74,7 +76,7 @@ def test_dry_run_shows_the_prompt_and_sends_nothing(here, fake_server):
     assert not (here / "out").exists()
 
 
-def test_explain_says_where_each_value_comes_from(here, fake_server):
+def test_explain_says_where_each_value_comes_from(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, "--explain --num_random_seeds=1 ++temperature=0.2"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -85,7 +87,7 @@ def test_explain_says_where_each_value_comes_from(here, fake_server):
     assert table["++max_samples"] == ["-1", "default"]
 
 
-def test_an_input_folder_is_read_seed_by_seed(here, fake_server):
+def test_an_input_folder_is_read_seed_by_seed(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     for seed in (0, 1):
         write(here / f"first/output-rs{seed}.jsonl", [{"problem": f"seed {seed}"}])
@@ -99,7 +101,7 @@ def test_an_input_folder_is_read_seed_by_seed(here, fake_server):
     assert {record.body["temperature"] for record in server.records} == {0.0}
 
 
-def test_commands_of_the_user_run_before_and_after(here, fake_server):
+def test_commands_of_the_user_run_before_and_after(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, "--preprocess_cmd 'echo a > before' --postprocess_cmd 'echo b >> after'"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -123,7 +125,9 @@ def test_commands_of_the_user_run_before_and_after(here, fake_server):
         ('{"problem": "a"}\n', "--num_chunks=2 --chunk_ids=2", "--chunk_ids: 2"),
     ],
 )
-def test_bad_input_is_refused_before_any_request(content, options, message, tmp_path, fake_server):
+def test_bad_input_is_refused_before_any_request(
+    content: str, options: str, message: str, tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(TABLE)
     (tmp_path / "in.jsonl").write_text(content)
     done = ns(line(server, options), cwd=tmp_path)
@@ -133,7 +137,7 @@ def test_bad_input_is_refused_before_any_request(content, options, message, tmp_
     assert server.records == []
 
 
-def test_a_refused_key_stops_at_once_and_names_the_variable(here, fake_server):
+def test_a_refused_key_stops_at_once_and_names_the_variable(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(api_key="right"))
     done = ns(
         "ns generate --server_type=openai --model=fake --output_dir=out --input_file=in.jsonl "
@@ -147,7 +151,7 @@ def test_a_refused_key_stops_at_once_and_names_the_variable(here, fake_server):
     assert not (here / "out/output.jsonl").exists()
 
 
-def test_an_endpoint_that_is_down_is_waited_for_within_bounds(here):
+def test_an_endpoint_that_is_down_is_waited_for_within_bounds(here) -> None:
     done = ns(
         "ns generate --server_type=vllm --model=fake --server_address=http://127.0.0.1:9/v1 --output_dir=out "
         "--input_file=in.jsonl ++prompt_config=generic/math ++endpoint_patience=2",
@@ -158,7 +162,7 @@ def test_an_endpoint_that_is_down_is_waited_for_within_bounds(here):
     assert "Traceback" not in done.stderr
 
 
-def test_lost_samples_are_unscored_and_the_run_says_so(here, fake_server):
+def test_lost_samples_are_unscored_and_the_run_says_so(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=TABLE.answer, faults=(Fault(kind="status", marker="7 + 7"),)))
     done = ns(line(server, "++server.max_retries=1 ++eval_type=math"), cwd=here)
     assert done.returncode == 1
@@ -174,7 +178,7 @@ def test_lost_samples_are_unscored_and_the_run_says_so(here, fake_server):
     assert sum(record["outcome"] == "correct" for record in records) == 11
 
 
-def test_from_python(here, fake_server, monkeypatch):
+def test_from_python(here, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     import newskills
 
     server = fake_server(TABLE)
@@ -195,7 +199,7 @@ def test_from_python(here, fake_server, monkeypatch):
         newskills.generate(server_type="vllm", output_dir="o", input_file="in.jsonl")
 
 
-def test_grade_from_files_and_from_standard_input(tmp_path):
+def test_grade_from_files_and_from_standard_input(tmp_path: Path) -> None:
     rows = [
         {"generation": "so \\boxed{\\frac{1}{2}}", "expected_answer": "0.5"},
         {"predicted_answer": "3", "expected_answer": "4"},
@@ -215,7 +219,7 @@ def test_grade_from_files_and_from_standard_input(tmp_path):
     assert "no rows" in empty.stderr
 
 
-def test_chunks_are_merged_by_hand(tmp_path):
+def test_chunks_are_merged_by_hand(tmp_path: Path) -> None:
     for k in range(2):
         write(tmp_path / f"c{k}.jsonl", [{"n": k}])
     done = ns("ns merge_chunks all.jsonl c0.jsonl c1.jsonl --expected 2", cwd=tmp_path)
@@ -235,7 +239,7 @@ def test_chunks_are_merged_by_hand(tmp_path):
         ("--num_chunks=20", ["output.jsonl"]),
     ],
 )
-def test_seeds_and_chunks_as_people_write_them(here, fake_server, option, files):
+def test_seeds_and_chunks_as_people_write_them(here, fake_server: FakeServerFactory, option: str, files) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, option), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -246,7 +250,9 @@ def test_seeds_and_chunks_as_people_write_them(here, fake_server, option, files)
     "secret",
     ["++server.api_key=SECRET9", "'++server={api_key: SECRET9}'", "--server_address=http://me:SECRET9@HOST"],
 )
-def test_a_key_on_the_command_line_is_never_written_or_said(here, fake_server, secret):
+def test_a_key_on_the_command_line_is_never_written_or_said(
+    here, fake_server: FakeServerFactory, secret: str
+) -> None:
     server = fake_server(Script(api_key="another"))
     address = "" if "address" in secret else f"--server_address={server.url}"
     done = ns(
@@ -259,7 +265,9 @@ def test_a_key_on_the_command_line_is_never_written_or_said(here, fake_server, s
     assert "SECRET9" not in written + done.stdout + done.stderr
 
 
-def test_a_dry_run_by_key_and_from_python_sends_nothing(here, fake_server, monkeypatch, capsys):
+def test_a_dry_run_by_key_and_from_python_sends_nothing(
+    here, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     import newskills
 
     server = fake_server(TABLE)
@@ -273,7 +281,7 @@ def test_a_dry_run_by_key_and_from_python_sends_nothing(here, fake_server, monke
     assert not (here / "out").exists()
 
 
-def test_the_users_command_runs_once_per_merged_seed(here, fake_server):
+def test_the_users_command_runs_once_per_merged_seed(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     options = "--num_random_seeds=2 --num_chunks=3 --postprocess_cmd 'echo x >> after'"
     for _ in range(2):
@@ -282,14 +290,14 @@ def test_the_users_command_runs_once_per_merged_seed(here, fake_server):
 
 
 @pytest.mark.parametrize("option", ["++offset=3"])
-def test_what_there_is_not_is_said_so(here, fake_server, option):
+def test_what_there_is_not_is_said_so(here, fake_server: FakeServerFactory, option: str) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, option), cwd=here)
     assert done.returncode == 2
     assert "chunks replace it" in done.stderr
 
 
-def test_a_run_that_stopped_says_how_many_rows_it_has(here, fake_server):
+def test_a_run_that_stopped_says_how_many_rows_it_has(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(faults=(Fault(kind="status", status=401),)))
     done = ns(line(server, "++max_samples=3"), cwd=here)
     assert done.returncode == 1

@@ -2,9 +2,11 @@
 """A group of benchmarks from a file of one's own: prepared, evaluated and scored by its name."""
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 GROUP = """
@@ -34,7 +36,7 @@ GROUP = Group(
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     (tmp_path / "sums.py").write_text(GROUP)
     done = ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -42,7 +44,7 @@ def here(tmp_path):
     return tmp_path
 
 
-def test_a_group_is_evaluated_and_scored(here, fake_server):
+def test_a_group_is_evaluated_and_scored(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text="The answer is \\boxed{0}.")))
     work = f"--server_type=vllm --model=fake --server_address={server.url} --data_dir data --output_dir out"
     done = ns(f"ns eval --benchmarks ./sums.py {work}", cwd=here)
@@ -72,7 +74,7 @@ def test_a_group_is_evaluated_and_scored(here, fake_server):
     assert "gsm8k is no group" in wrong.stderr
 
 
-def test_as_many_samples_as_are_asked_for(here, fake_server):
+def test_as_many_samples_as_are_asked_for(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text="\\boxed{0}")))
     work = f"--server_type=vllm --model=fake --server_address={server.url} --data_dir data --output_dir out"
     done = ns(f"ns eval --benchmarks ./sums.py:3 {work}", cwd=here)
@@ -97,7 +99,7 @@ SCRIPT = (
 )
 
 
-def test_a_group_of_the_reference_systems_packages(tmp_path, fake_server):
+def test_a_group_of_the_reference_systems_packages(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     for name, text in {
         "__init__.py": PACKAGE,
         "their_score.py": SCORE,

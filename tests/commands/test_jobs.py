@@ -21,7 +21,7 @@ TRAP = "trap 'echo saved; exit 0' TERM; echo begun; for i in {1..3000}; do sleep
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
     return tmp_path
@@ -31,7 +31,7 @@ def start(place: Path, name: str, *jobs):
     return submit(pipeline(name, *jobs), cluster(place), environment(place))
 
 
-def test_from_begin_to_end(place):
+def test_from_begin_to_end(place) -> None:
     start(
         place, "mine", job("good", "echo hello; sleep 0.3"), job("bad", "echo oops; exit 9", depends_on=("good",))
     )
@@ -50,7 +50,7 @@ def test_from_begin_to_end(place):
     assert ns("ns logs -f mine --job=good", cwd=place).returncode == 0
 
 
-def test_cancel(place):
+def test_cancel(place) -> None:
     done = start(place, "long", job("one", TRAP), job("two", "true", depends_on=("one",)))
     log = Path(done.jobs[0].logs, "main.log")
     until = time.monotonic() + 120
@@ -67,7 +67,7 @@ def test_cancel(place):
     assert ns("ns status", cwd=place).stdout.splitlines()[1].endswith("2 cancelled")
 
 
-def test_lists_without_asking(place):
+def test_lists_without_asking(place) -> None:
     assert "no experiment has been submitted" in ns("ns experiments", cwd=place).stdout
     assert "nothing has been submitted" in ns("ns status", cwd=place).stdout
     first = start(place, "first", job("one", "true"))
@@ -80,14 +80,14 @@ def test_lists_without_asking(place):
     ns("ns logs -f second", cwd=place)
 
 
-def test_hostile_logs_do_not_reach_the_terminal(place):
+def test_hostile_logs_do_not_reach_the_terminal(place) -> None:
     shell = r"printf '\033]0;owned\007\033[2J\342\200\256x\000\033[31mred\033[0m\n'"
     start(place, "mine", job("one", shell))
     done = ns("ns logs -f mine --command=main", cwd=place)
     assert done.stdout == "\\x1b]0;owned\\x07\\x1b[2J\\u202ex\\x00red\n"
 
 
-def test_nothing_printed_yet(place):
+def test_nothing_printed_yet(place) -> None:
     done = start(place, "quiet", job("one", "true"))
     ns("ns logs -f quiet", cwd=place)
     silent = ns("ns logs quiet --command=main", cwd=place)
@@ -95,7 +95,7 @@ def test_nothing_printed_yet(place):
     assert done.jobs[0].logs in silent.stderr
 
 
-def test_what_is_not_there(place):
+def test_what_is_not_there(place) -> None:
     start(place, "mine", job("one", "true"))
     for words in ("status mien", "logs mien", "cancel mien"):
         done = ns(f"ns {words}", cwd=place)
@@ -130,7 +130,7 @@ def many(place: Path, count: int) -> Experiment:
     return found
 
 
-def test_a_thousand_jobs_fit_on_a_screen(place):
+def test_a_thousand_jobs_fit_on_a_screen(place) -> None:
     many(place, 1000)
     done = ns("ns status many", cwd=place)
     assert done.returncode == 0, done.stderr
@@ -144,7 +144,7 @@ def test_a_thousand_jobs_fit_on_a_screen(place):
     assert ns("ns status many --job=j7", cwd=place).stdout.splitlines()[2].startswith("j7")
 
 
-def test_no_process_for_each_job(place, monkeypatch):
+def test_no_process_for_each_job(place, monkeypatch: pytest.MonkeyPatch) -> None:
     many(place, 60)
     programs, calls = place / "bin", place / "calls"
     programs.mkdir()

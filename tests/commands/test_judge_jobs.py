@@ -12,6 +12,7 @@ from tests.commands import judged
 from tests.commands.clusters import SERVED, Place, reachable_server
 from tests.commands.judged import answering, judging
 from tests.commands.running import rows_of
+from tests.conftest import FakeServerFactory
 from tests.launch.slurm_cluster import require_cluster
 from tests.server import Fault
 
@@ -30,7 +31,7 @@ eval on mine (executor none): 4 jobs
 
 
 @pytest.fixture
-def place(tmp_path) -> Place:
+def place(tmp_path: Path) -> Place:
     place = Place(tmp_path)
     (place.folder / "judged.py").write_text(judged.BENCHMARK)
     assert place.ns("ns prepare_data ./judged.py").returncode == 0
@@ -57,7 +58,7 @@ def hosted(script: object = None) -> tuple[str, str]:
     return words, f"--judge_server_args=--script '{json.dumps(script or {'answer': {'text': 'Judgement: Yes'}})}'"
 
 
-def test_the_plan_is_the_golden_one(place):
+def test_the_plan_is_the_golden_one(place) -> None:
     line, arguments = hosted()
     done = place.ns(evaluation("http://127.0.0.1:9/v1", line), arguments, "--dry_run")
     assert done.returncode == 0, done.stderr
@@ -69,7 +70,7 @@ def test_the_plan_is_the_golden_one(place):
     assert not (place.folder / "out").exists()
 
 
-def test_a_judge_has_a_job_of_its_own_with_its_server_beside_it(place, fake_server):
+def test_a_judge_has_a_job_of_its_own_with_its_server_beside_it(place, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering(), process=True)
     line, arguments = hosted()
     kwargs = '--judge_sbatch_kwargs={"nice": 7}'
@@ -89,7 +90,7 @@ def test_a_judge_has_a_job_of_its_own_with_its_server_beside_it(place, fake_serv
     assert "nothing is left to do" in again.stderr
 
 
-def test_done_decides_what_is_judged(place, fake_server):
+def test_done_decides_what_is_judged(place, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering(), process=True), fake_server(judging(), process=True)
     words = evaluation(model.url, at(judge.url))
     assert place.ns(words).returncode == 0
@@ -105,7 +106,7 @@ def test_done_decides_what_is_judged(place, fake_server):
     assert (len(model.records), len(judge.records)) == (20, 50)
 
 
-def test_nothing_is_judged_where_answers_are_missing(place, fake_server):
+def test_nothing_is_judged_where_answers_are_missing(place, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)), process=True)
     judge = fake_server(judging(), process=True)
     words = evaluation(model.url, at(judge.url))
@@ -120,7 +121,7 @@ def test_nothing_is_judged_where_answers_are_missing(place, fake_server):
     assert (len(model.records), len(judge.records)) == (20 + 2, 20)
 
 
-def test_a_rehearsal_plays_the_judge_too(place):
+def test_a_rehearsal_plays_the_judge_too(place) -> None:
     line, arguments = hosted()
     words = evaluation("http://127.0.0.1:9/v1", line).replace("ns eval", "ns rehearse eval")
     words = words.replace(
@@ -133,7 +134,7 @@ def test_a_rehearsal_plays_the_judge_too(place):
     assert not (place.folder / "out").exists()
 
 
-def test_judges_on_slurm(place):
+def test_judges_on_slurm(place) -> None:
     require_cluster()
     place.config("real", "executor: slurm\ndefault_timeout: 00:10:00")
     with reachable_server(answering()) as model:

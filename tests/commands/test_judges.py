@@ -6,19 +6,21 @@ from __future__ import annotations
 import json
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from tests.commands import judged
 from tests.commands.clusters import SERVED
 from tests.commands.judged import answering, judging, line, start
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Fault, Latency, Script
 
 REFUSED = Fault(kind="status", status=400, marker="Add 6 and")
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     return judged.prepare(tmp_path)
 
 
@@ -26,7 +28,7 @@ def metrics_of(folder, name="judged-sums"):
     return json.loads((folder / "out/metrics.json").read_text())[name]
 
 
-def test_answers_are_judged_seed_by_seed(here, fake_server):
+def test_answers_are_judged_seed_by_seed(here, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering()), fake_server(judging())
     words = line(model.url, judge.url, "--accept_lost=20", benchmarks="./sums.py:2")
     done = ns(words, cwd=here)
@@ -67,7 +69,9 @@ def test_answers_are_judged_seed_by_seed(here, fake_server):
     assert (len(model.records), len(judge.records)) == (20, 20)
 
 
-def test_a_judge_that_fails_leaves_samples_unscored_and_is_asked_again(here, fake_server):
+def test_a_judge_that_fails_leaves_samples_unscored_and_is_asked_again(
+    here, fake_server: FakeServerFactory
+) -> None:
     model, judge = fake_server(answering()), fake_server(judging(REFUSED))
     words = line(model.url, judge.url)
     done = ns(words, cwd=here)
@@ -93,7 +97,7 @@ def test_a_judge_that_fails_leaves_samples_unscored_and_is_asked_again(here, fak
     assert metrics_of(here)["pass@1"]["judge_correct"] == pytest.approx(100 * 8 / 9)
 
 
-def test_kill_in_the_middle_of_judging_costs_nothing_twice(here, fake_server):
+def test_kill_in_the_middle_of_judging_costs_nothing_twice(here, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering())
     judge = fake_server(judging(latency=Latency(fixed=0.4)))
     words = line(model.url, judge.url, "--accept_lost=20 --extra_judge_args=++max_concurrent_requests=1")
@@ -114,7 +118,9 @@ def test_kill_in_the_middle_of_judging_costs_nothing_twice(here, fake_server):
     assert len(rows_of(here / "out/eval-results/judged-sums/output.jsonl")) == 10
 
 
-def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(here, fake_server):
+def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(
+    here, fake_server: FakeServerFactory
+) -> None:
     model = fake_server(answering())
     judge = fake_server(judging(Fault(kind="reset", after=4)))
     words = line(model.url, judge.url, "--accept_lost=20")
@@ -163,7 +169,9 @@ def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(here, f
         ),
     ],
 )
-def test_what_cannot_be_judged_is_refused_before_anything_starts(here, fake_server, options, said):
+def test_what_cannot_be_judged_is_refused_before_anything_starts(
+    here, fake_server: FakeServerFactory, options: str, said: str
+) -> None:
     model = fake_server(answering())
     done = ns(
         f"ns eval --server_type=vllm --model=fake --server_address={model.url} --output_dir=out --data_dir=data "
@@ -177,7 +185,7 @@ def test_what_cannot_be_judged_is_refused_before_anything_starts(here, fake_serv
     assert not (here / "out").exists()
 
 
-def test_equal_texts_and_missing_answers_need_no_judge(here, fake_server):
+def test_equal_texts_and_missing_answers_need_no_judge(here, fake_server: FakeServerFactory) -> None:
     table = {**judged.WORDS, "Add 1 and 1.": "2", "Add 2 and 2.": " 4 "}
     del table["Add 9 and 9."]
     answers = Script(answer=Answer(kind="table", table=table, text="I give up."))
@@ -193,7 +201,7 @@ def test_equal_texts_and_missing_answers_need_no_judge(here, fake_server):
     assert metrics_of(here)["pass@1"]["no_answer"] == 10.0
 
 
-def test_an_answer_that_was_lost_is_not_judged(here, fake_server):
+def test_an_answer_that_was_lost_is_not_judged(here, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)))
     judge = fake_server(judging())
     done = ns(line(model.url, judge.url, "++server.enable_soft_fail=true --accept_lost=20"), cwd=here)
@@ -204,7 +212,7 @@ def test_an_answer_that_was_lost_is_not_judged(here, fake_server):
     assert "provider 1" in done.stdout
 
 
-def test_benchmarks_without_need_of_a_judge_are_judged_on_demand(here, fake_server):
+def test_benchmarks_without_need_of_a_judge_are_judged_on_demand(here, fake_server: FakeServerFactory) -> None:
     (here / "plain.py").write_text(
         judged.BENCHMARK.replace("judged-sums", "plain-sums").replace(", judge=Judge()", "")
     )
@@ -224,7 +232,7 @@ def test_benchmarks_without_need_of_a_judge_are_judged_on_demand(here, fake_serv
     assert numbers["judge_correct"] == pytest.approx(100 * 8 / 9)
 
 
-def test_a_judge_is_served_by_the_run(here, fake_server):
+def test_a_judge_is_served_by_the_run(here, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering())
     script = json.dumps({"answer": {"text": "Judgement: Yes"}})
     words = [
@@ -240,7 +248,9 @@ def test_a_judge_is_served_by_the_run(here, fake_server):
     assert "serves on" in (here / "out/eval-logs/judge/server.log").read_text()
 
 
-def test_other_settings_are_refused_before_the_first_answer_and_judge_anew_on_demand(here, fake_server):
+def test_other_settings_are_refused_before_the_first_answer_and_judge_anew_on_demand(
+    here, fake_server: FakeServerFactory
+) -> None:
     model, judge = fake_server(answering()), fake_server(judging())
     words = line(model.url, judge.url, "--accept_lost=20")
     assert ns(words, cwd=here).returncode == 0
@@ -257,7 +267,9 @@ def test_other_settings_are_refused_before_the_first_answer_and_judge_anew_on_de
 
 
 @pytest.mark.parametrize("finished", [True, False])
-def test_judgements_outlive_another_grading_of_the_answers(here, fake_server, finished):
+def test_judgements_outlive_another_grading_of_the_answers(
+    here, fake_server: FakeServerFactory, finished: bool
+) -> None:
     model, judge = (
         fake_server(answering()),
         fake_server(judging(*([] if finished else [Fault(kind="reset", after=8)]))),
@@ -287,7 +299,7 @@ def test_judgements_outlive_another_grading_of_the_answers(here, fake_server, fi
     assert len(judge.records) == before + len(asked)
 
 
-def test_the_usual_judge_of_a_benchmark_and_its_options(here, fake_server):
+def test_the_usual_judge_of_a_benchmark_and_its_options(here, fake_server: FakeServerFactory) -> None:
     model, judge, other = (fake_server(script) for script in (answering(), judging(), judging()))
     usual = (
         f'judge=Judge(model="usual", server_type="vllm", server_address="{judge.url}", '
@@ -307,7 +319,9 @@ def test_the_usual_judge_of_a_benchmark_and_its_options(here, fake_server):
     assert len(judge.records) == 10
 
 
-def test_options_as_other_programs_write_them(here, fake_server, monkeypatch):
+def test_options_as_other_programs_write_them(
+    here, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("JUDGE_API_KEY", "secret-of-the-judge")
     monkeypatch.setenv("MODEL_KEY", "secret-of-the-model")
     model = fake_server(answering(api_key="secret-of-the-model"))
@@ -328,7 +342,7 @@ def test_options_as_other_programs_write_them(here, fake_server, monkeypatch):
     assert "secret-of" not in written
 
 
-def test_kwargs_name_the_judge_and_options_win_over_them(here, fake_server):
+def test_kwargs_name_the_judge_and_options_win_over_them(here, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering()), fake_server(judging())
     kwargs = json.dumps(
         {
@@ -351,7 +365,7 @@ def test_kwargs_name_the_judge_and_options_win_over_them(here, fake_server):
     assert {record.body["model"] for record in judge.records} == {"mine"}
 
 
-def test_a_dry_run_shows_who_will_judge(here, fake_server):
+def test_a_dry_run_shows_who_will_judge(here, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering()), fake_server(judging())
     words = line(model.url, judge.url)
     shown = ns(f"{words} --dry_run", cwd=here)
@@ -363,7 +377,7 @@ def test_a_dry_run_shows_who_will_judge(here, fake_server):
     assert not model.records
 
 
-def test_generate_judges_any_file(here, fake_server):
+def test_generate_judges_any_file(here, fake_server: FakeServerFactory) -> None:
     judge = fake_server(judging())
     rows = [
         {"problem": f"Add {n} and {n}.", "expected_answer": str(2 * n), "predicted_answer": answer}
@@ -412,7 +426,7 @@ def broken(records):
 '''
 
 
-def test_a_judge_of_the_users_own(here, fake_server):
+def test_a_judge_of_the_users_own(here, fake_server: FakeServerFactory) -> None:
     (here / "mine.py").write_text(OWN_JUDGE)
     model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)))
     judge = fake_server(Script(answer=Answer(text="Judgement: Yes")))
@@ -432,7 +446,7 @@ def test_a_judge_of_the_users_own(here, fake_server):
     assert len(judge.records) == 18
 
 
-def test_a_function_judges(here, fake_server):
+def test_a_function_judges(here, fake_server: FakeServerFactory) -> None:
     (here / "mine.py").write_text(OWN_JUDGE)
     model = fake_server(answering())
     words = (
@@ -450,7 +464,7 @@ def test_a_function_judges(here, fake_server):
     assert "the judge fell over" in json.dumps(records[4])
 
 
-def test_verdicts_as_json_objects(here, fake_server):
+def test_verdicts_as_json_objects(here, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering())
     verdict = '{"extracted_final_answer": "x", "reasoning": "Judgement: No", "correct": "%s", "confidence": 80}'
     judge = fake_server(
@@ -476,7 +490,7 @@ def test_verdicts_as_json_objects(here, fake_server):
     assert "symbolic_correct" not in numbers
 
 
-def test_a_function_needs_no_server(here, fake_server):
+def test_a_function_needs_no_server(here, fake_server: FakeServerFactory) -> None:
     (here / "mine.py").write_text(OWN_JUDGE)
     model = fake_server(answering())
     done = ns(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 DECIDED = """
@@ -89,7 +90,7 @@ def evaluated(folder: Path, url: str, *options: str) -> dict[str, float]:
     return found["pass@1"]
 
 
-def test_yes_no_maybe(tmp_path, fake_server):
+def test_yes_no_maybe(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     content = "pubid,context,question,decision\n1,It rains.,Wet?,yes\n2,Fog.,Sun?,no\n3,Clouds.,Rain?,maybe\n"
     prepared(tmp_path, DECIDED, "decisions.csv", content)
     table = {"Wet?": "Answer: Yes", "Sun?": "Answer: B", "Rain?": "**Answer: no**"}
@@ -99,7 +100,7 @@ def test_yes_no_maybe(tmp_path, fake_server):
     assert [record["predicted_answer"] for record in records] == ["A", "B", "B"]
 
 
-def test_likelihoods(tmp_path, fake_server):
+def test_likelihoods(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     rows = [
         {"start": "The cat sat on the", "endings": ["mat", "moon"], "label": 0},
         {"start": "He drank a cup of", "endings": ["sand", "tea"], "label": 1},
@@ -118,7 +119,7 @@ def test_likelihoods(tmp_path, fake_server):
     assert not (tmp_path / "other/metrics.json").exists()
 
 
-def test_short_answers(tmp_path, fake_server):
+def test_short_answers(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     prepared(tmp_path, SHORT, "short.jsonl", "".join(json.dumps(row) + "\n" for row in FACTS))
     table = {"built the": "Answer: a. brandt", "Where": "Answer: in Olm", "When": "Answer: 1821", "paints": "Bob"}
     numbers = evaluated(tmp_path, fake_server(Script(answer=Answer(kind="table", table=table, template="%s"))).url)
@@ -126,7 +127,7 @@ def test_short_answers(tmp_path, fake_server):
     assert numbers["f1"] == pytest.approx(100 * (1 + 2 / 3 + 0 + 1) / 4)
 
 
-def test_verdicts_of_a_judge(tmp_path, fake_server):
+def test_verdicts_of_a_judge(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     prepared(tmp_path, JUDGED, "short.jsonl", "".join(json.dumps(row) + "\n" for row in FACTS))
     verdicts = {"built the": "A", "Where": "INCORRECT", "When": "C: not attempted", "paints": "CORRECT"}
     judge = fake_server(Script(answer=Answer(kind="table", table=verdicts, template="%s")))
@@ -138,7 +139,7 @@ def test_verdicts_of_a_judge(tmp_path, fake_server):
     assert numbers["f1"] == pytest.approx(100 * 2 * 2 / (4 + 3))
 
 
-def test_likelihoods_are_refused_where_the_row_has_none(tmp_path, fake_server):
+def test_likelihoods_are_refused_where_the_row_has_none(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     file = write(tmp_path / "rows.jsonl", [{"context": "The cat sat on the", "continuations": []}])
     done = ns(
         f"ns generate --server_type=vllm --model=fake --server_address={fake_server(Script()).url} --output_dir=out "

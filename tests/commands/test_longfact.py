@@ -5,6 +5,7 @@ import contextlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -93,7 +94,7 @@ def line(servers, endpoint, *options):
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     rows = [
         {"id": f"q{n}", "question": question, "topic": "t", "subset_for_metrics": "objects"}
         for n, question in enumerate(ANSWERS)
@@ -102,7 +103,7 @@ def here(tmp_path):
     return tmp_path
 
 
-def test_claims_are_told_looked_up_and_counted(here, servers, search):
+def test_claims_are_told_looked_up_and_counted(here, servers, search) -> None:
     asked, endpoint = search
     done = ns(*line(servers, endpoint, "--accept_lost=60"), cwd=here, env={"TAVILY_API_KEY": "k"})
     assert done.returncode == 0, done.stderr
@@ -126,7 +127,7 @@ def test_claims_are_told_looked_up_and_counted(here, servers, search):
     assert metrics["unscored"] == pytest.approx(50.0)
 
 
-def test_a_search_that_fails_says_nothing_about_the_answer(here, servers, search):
+def test_a_search_that_fails_says_nothing_about_the_answer(here, servers, search) -> None:
     made, endpoint = search
     made.status = 500
     done = ns(*line(servers, endpoint), cwd=here, env={"TAVILY_API_KEY": "k"})
@@ -137,7 +138,7 @@ def test_a_search_that_fails_says_nothing_about_the_answer(here, servers, search
     assert "The search API gave no answer" in rome["judge_detailed_error"]
 
 
-def test_without_a_key_nothing_is_begun(here, servers, search):
+def test_without_a_key_nothing_is_begun(here, servers, search) -> None:
     done = ns(*line(servers, search[1]), cwd=here, env={"TAVILY_API_KEY": ""})
     assert done.returncode != 0
     assert "TAVILY_API_KEY" in done.stderr
@@ -145,7 +146,7 @@ def test_without_a_key_nothing_is_begun(here, servers, search):
     assert servers[0].records == []
 
 
-def test_another_kind_of_judge_does_not_take_its_place(here, servers, search):
+def test_another_kind_of_judge_does_not_take_its_place(here, servers, search) -> None:
     done = ns(*line(servers, search[1], "--judge_type=llm", "--dry_run"), cwd=here, env={"TAVILY_API_KEY": "k"})
     assert done.returncode == 0, done.stderr
     done = ns(*line(servers, search[1], "--judge_type=llm", "--explain"), cwd=here, env={"TAVILY_API_KEY": "k"})

@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
@@ -26,7 +27,7 @@ MADE = Benchmark(name="made", category="own", title="Made", generate_rows=genera
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     (tmp_path / "sums.py").write_text(BENCHMARK)
     file = tmp_path / "first" / PLACE
     file.parent.mkdir(parents=True)
@@ -36,7 +37,7 @@ def here(tmp_path):
     return tmp_path
 
 
-def test_build_check_use(here):
+def test_build_check_use(here) -> None:
     offline = {"NEWSKILLS_OFFLINE": "1", "NEWSKILLS_MIRROR": "first"}
     built = ns("ns mirror build sums.py::SUMS sums.py::MADE second", cwd=here, env=offline)
     assert built.returncode == 0, built.stderr
@@ -71,14 +72,14 @@ def test_build_check_use(here):
         ("ns mirror check a b", "takes one folder"),
     ],
 )
-def test_bad_lines(here, line, says):
+def test_bad_lines(here, line: str, says: str) -> None:
     done = ns(line, cwd=here, env={"NEWSKILLS_MIRROR": ""})
     assert done.returncode != 0
     assert says in done.stderr
     assert not (here / "there").exists()
 
 
-def test_everything_that_the_mirror_has(here):
+def test_everything_that_the_mirror_has(here) -> None:
     done = ns("ns prepare_data all --mirror first --offline --data_dir data", cwd=here)
     assert done.returncode == 0, done.stderr
     assert "0 of 0 prepared" in done.stdout

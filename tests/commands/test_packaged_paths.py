@@ -96,7 +96,7 @@ def all_was_committed(checkout: Checkout, server: FakeServerProcess, out: Path) 
 
 
 @pytest.mark.parametrize("cluster", ["", "--cluster=none", "--cluster=local"])
-def test_this_process_reads_the_repository(checkout, server, cluster):
+def test_this_process_reads_the_repository(checkout, server, cluster: str) -> None:
     done = checkout.ns(
         f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out", "inputs"
     )
@@ -104,14 +104,14 @@ def test_this_process_reads_the_repository(checkout, server, cluster):
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_jobs_of_this_machine_read_the_repository(checkout, server):
+def test_jobs_of_this_machine_read_the_repository(checkout, server) -> None:
     line = f"{LINE} --num_jobs=-1 --server_address={server.url} --output_dir={checkout.folder}/out"
     done = checkout.ns(f"{line} {checkout.config('executor: none')}", "tasks")
     assert done.returncode == 0, done.stderr
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_containers_read_the_package(checkout, server, podman):
+def test_containers_read_the_package(checkout, server, podman) -> None:
     cluster = checkout.config(
         f"executor: local\nengine: podman\ncontainers: {{nemo-skills: {IMAGE}}}\nenv_vars: ['PYTHONPATH=/packages']\n"
         f"mounts: ['{checkout.folder}:/work', '{PACKAGES}']"
@@ -122,7 +122,7 @@ def test_containers_read_the_package(checkout, server, podman):
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_processes_of_a_slurm_cluster_read_the_package(checkout, server):
+def test_processes_of_a_slurm_cluster_read_the_package(checkout, server) -> None:
     require_cluster()
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
     line = f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out --expname=real"
@@ -136,7 +136,7 @@ def test_processes_of_a_slurm_cluster_read_the_package(checkout, server):
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_a_run_goes_on_after_another_commit(checkout, server):
+def test_a_run_goes_on_after_another_commit(checkout, server) -> None:
     require_cluster()
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
     line = f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out --expname=real"
@@ -149,7 +149,7 @@ def test_a_run_goes_on_after_another_commit(checkout, server):
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_a_rehearsal_reads_the_repository(checkout, server):
+def test_a_rehearsal_reads_the_repository(checkout, server) -> None:
     require_cluster()
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
     rehearsed = LINE.replace("ns generate", "ns rehearse generate")
@@ -172,7 +172,9 @@ def test_a_rehearsal_reads_the_repository(checkout, server):
     ],
 )
 @pytest.mark.parametrize("kind", ["slurm", "local"])
-def test_what_the_commit_lacks_is_said_before_anything_is_submitted(checkout, kind, option, sentence):
+def test_what_the_commit_lacks_is_said_before_anything_is_submitted(
+    checkout, kind: str, option: str, sentence: str
+) -> None:
     (checkout.root / ".git/info/exclude").write_text("new.jsonl\n")
     (checkout.root / "inputs/new.jsonl").write_text(FILES["inputs/sums.jsonl"])
     images = "containers: {nemo-skills: localhost/none:1}" if kind == "local" else "default_timeout: 00:10:00"
@@ -184,7 +186,7 @@ def test_what_the_commit_lacks_is_said_before_anything_is_submitted(checkout, ki
     assert not (checkout.folder / "jobs").exists()
 
 
-def test_what_has_changed_since_the_commit_is_not_what_is_shown(checkout, server):
+def test_what_has_changed_since_the_commit_is_not_what_is_shown(checkout, server) -> None:
     """With --allow_uncommitted jobs get the commit, so the changed file's own prompt is not checked."""
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
     (checkout.root / "prompts/sum.yaml").write_text("user: '{gone}'\n")
@@ -196,7 +198,7 @@ def test_what_has_changed_since_the_commit_is_not_what_is_shown(checkout, server
 
 
 @pytest.mark.parametrize("command", ["sft", "grpo"])
-def test_training_data_of_the_package(checkout, command):
+def test_training_data_of_the_package(checkout, command: str) -> None:
     row = {"problem": "1 + 1?", "expected_answer": "2"} if command == "grpo" else {"input": "1", "output": "2"}
     commit(checkout.root, {"train.jsonl": json.dumps(row) + "\n"})
     cluster = checkout.config(
@@ -215,7 +217,7 @@ def test_training_data_of_the_package(checkout, command):
     assert "did you mean 'train.jsonl'" in gone.stderr
 
 
-def test_a_pipeline_from_python_names_what_the_commit_has(checkout, monkeypatch):
+def test_a_pipeline_from_python_names_what_the_commit_has(checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its dry run refuses what the package lacks."""
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(checkout.folder / "experiments"))
     monkeypatch.chdir(checkout.root)
@@ -239,7 +241,7 @@ def test_a_pipeline_from_python_names_what_the_commit_has(checkout, monkeypatch)
             pipeline.run(dry_run=True)
 
 
-def test_a_benchmark_of_the_commit(checkout, server):
+def test_a_benchmark_of_the_commit(checkout, server) -> None:
     commit(checkout.root, {"benchmarks/own.py": BENCHMARK})
     env = {"NEWSKILLS_DATA_DIR": str(checkout.folder / "data")}
     assert ns("ns prepare_data ./benchmarks/own.py", cwd=checkout.root, env=env).returncode == 0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
@@ -24,7 +25,7 @@ OFF = "++filters.remove_contaminated=false ++filters.remove_len_outlier_problems
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     write(tmp_path / "in.jsonl", ROWS)
     write(tmp_path / "data/gsm8k/test.jsonl", [{"id": "1", "problem": ROWS[0]["problem"], "expected_answer": "0"}])
     return tmp_path
@@ -82,7 +83,7 @@ def test_decontamination_against_a_benchmark_and_a_file(here) -> None:
 
 
 @pytest.mark.mirror
-def test_real_sets_without_the_real_benchmarks(tmp_path, mirror) -> None:
+def test_real_sets_without_the_real_benchmarks(tmp_path: Path, mirror: Path) -> None:
     """A published set is fetched and laid out; what MATH-500 asks is taken out of old AIME problems."""
     line = (
         "prepare_training_data --config_name=math_rl --dataset=deepscaler --split=aime --decontaminate=math-500 "
@@ -103,7 +104,7 @@ def test_real_sets_without_the_real_benchmarks(tmp_path, mirror) -> None:
 
 
 @pytest.mark.mirror
-def test_published_sets_are_laid_out_beside_benchmarks(tmp_path, mirror) -> None:
+def test_published_sets_are_laid_out_beside_benchmarks(tmp_path: Path, mirror: Path) -> None:
     env = {"NEWSKILLS_MIRROR": str(mirror)}
     shown = typed("prepare_data --dataset=gsm8k-train math-500 --dry_run", tmp_path, **env)
     assert shown.returncode == 0, shown.stderr
@@ -189,7 +190,7 @@ def test_rows_without_a_verdict_are_told_of(here) -> None:
     assert "note: 1 rows have no verdict and were left out; ++add_unlabeled=true takes them" in done.stderr
 
 
-def test_from_python(here, monkeypatch) -> None:
+def test_from_python(here, monkeypatch: pytest.MonkeyPatch) -> None:
     from newskills import prepare_training_data, wrap_arguments
 
     monkeypatch.chdir(here)
@@ -199,7 +200,7 @@ def test_from_python(here, monkeypatch) -> None:
     assert prepare_training_data(ctx=ctx, dry_run=True) is None
 
 
-def test_a_template_whose_rows_are_all_taken_for_the_benchmarks(here):
+def test_a_template_whose_rows_are_all_taken_for_the_benchmarks(here) -> None:
     """Word problems of one pattern differ in their numbers only: the message says what to change, and that works."""
     text = (
         "A farmer who lives near a small town grows {} apple trees in the garden behind the old house, and every "

@@ -20,6 +20,7 @@ import pytest
 import yaml
 from tests.commands.clusters import BENCHMARK, RIGHT, answers
 from tests.commands.running import ns
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, FakeServer, Fault, Script
 
 from newskills.cli import main
@@ -108,17 +109,17 @@ class Project:
 
 
 @pytest.fixture
-def server(fake_server):
+def server(fake_server: FakeServerFactory):
     return fake_server(answers())
 
 
 @pytest.fixture
-def project(tmp_path, server):
+def project(tmp_path: Path, server):
     return Project(tmp_path, server.url)
 
 
 @pytest.fixture
-def inside(project, monkeypatch, capsys):
+def inside(project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """`ns` without a process of its own, for what starts nothing."""
     for name, value in project.env.items():
         monkeypatch.setenv(name, value)
@@ -134,14 +135,16 @@ def inside(project, monkeypatch, capsys):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> Iterator[tuple[Project, FakeServer, subprocess.CompletedProcess[str]]]:
+def finished(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Project, FakeServer, subprocess.CompletedProcess[str]]]:
     """An evaluation that has been run."""
     with FakeServer(answers()) as server:
         project = Project(tmp_path_factory.mktemp("finished"), server.url)
         yield project, server, project.ns("ns evaluate -c mine.yaml")
 
 
-def test_it_runs_here_and_leaves_what_the_launcher_leaves(finished):
+def test_it_runs_here_and_leaves_what_the_launcher_leaves(finished) -> None:
     project, server, done = finished
     assert done.returncode == 0, done.stdout + done.stderr
     found = ID.search(done.stdout)
@@ -174,7 +177,7 @@ def test_it_runs_here_and_leaves_what_the_launcher_leaves(finished):
     assert project.states(found[1][:6]) == {f"{found[1]}.0": "success"}
 
 
-def test_ids_work_wherever_jobs_are_looked_after(finished):
+def test_ids_work_wherever_jobs_are_looked_after(finished) -> None:
     project, _, done = finished
     found = ID.search(done.stdout)
     assert found is not None
@@ -196,7 +199,7 @@ def test_ids_work_wherever_jobs_are_looked_after(finished):
     assert (unknown.returncode, "Unknown experiment" in unknown.stderr) == (2, True)
 
 
-def test_a_task_that_fails_is_told_and_can_be_resumed(project, server):
+def test_a_task_that_fails_is_told_and_can_be_resumed(project, server) -> None:
     server.script = Script(answer=Answer(kind="table", table=RIGHT), faults=[Fault(kind="status", status=401)])
     failed = project.ns("ns evaluate -c mine.yaml")
     assert failed.returncode != 0
@@ -212,7 +215,7 @@ def test_a_task_that_fails_is_told_and_can_be_resumed(project, server):
     assert project.states(found[1]) == {f"{found[1]}.0": "success"}
 
 
-def test_a_batch_goes_on_in_the_background_is_cancelled_and_goes_on_again(project, server):
+def test_a_batch_goes_on_in_the_background_is_cancelled_and_goes_on_again(project, server) -> None:
     server.script = answers(latency=0.5)
     line = "ns evaluate -c mine.yaml --batch here evaluation.nemo_evaluator_config.config.params.parallelism=1"
     started = time.monotonic()
@@ -238,7 +241,7 @@ def test_a_batch_goes_on_in_the_background_is_cancelled_and_goes_on_again(projec
     assert len(asked) < 10
 
 
-def test_a_server_is_deployed_for_the_task(project):
+def test_a_server_is_deployed_for_the_task(project) -> None:
     served = Path(__file__).with_name("served.py")
     script = json.dumps({"answer": {"kind": "table", "table": RIGHT}})
     port = 18000 + os.getpid() % 2000
@@ -278,7 +281,7 @@ def test_a_server_is_deployed_for_the_task(project):
         ("ns evaluate -c mine.yaml --run far", "profile [far] is a Slurm cluster"),
     ],
 )
-def test_what_is_wrong_ends_with_1_before_anything_is_done(project, inside, line, what):
+def test_what_is_wrong_ends_with_1_before_anything_is_done(project, inside, line: str, what: str) -> None:
     done = inside(line)
     assert (done.returncode, what in done.stderr) == (1, True), done.stderr
     assert not (project.folder / "evaluations").exists()
@@ -286,7 +289,7 @@ def test_what_is_wrong_ends_with_1_before_anything_is_done(project, inside, line
     assert not (project.folder / ".nemotron").exists()
 
 
-def test_options_may_stand_anywhere(project, inside):
+def test_options_may_stand_anywhere(project, inside) -> None:
     words = "target.api_endpoint.model_id=n -c mine.yaml evaluation.tasks[0].name=mmlu"
     done = inside(f"ns evaluate execution.output_dir=/x -d {words}")
     assert done.returncode == 0, done.stderr
@@ -298,7 +301,7 @@ def test_options_may_stand_anywhere(project, inside):
     assert "model_id: n" in done.stdout
 
 
-def test_a_dry_run_shows_everything_and_does_nothing(project, inside):
+def test_a_dry_run_shows_everything_and_does_nothing(project, inside) -> None:
     project.config(evaluation={"tasks": [{"name": "adlr_arc_challenge_llama_25_shot"}, {"name": "gsm8k"}]})
     before = sorted(project.folder.rglob("*"))
     done = inside(
@@ -324,7 +327,7 @@ def test_a_dry_run_shows_everything_and_does_nothing(project, inside):
     assert "images: which of them are imported already is not known" in out
 
 
-def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project, inside):
+def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project, inside) -> None:
     project.config(target={"api_endpoint": {"url": "http://127.0.0.1:9/${oc.env:MODEL_KEY}/v1", "model_id": "m"}})
     done = inside("ns evaluate -d -c mine.yaml")
     assert done.returncode == 0, done.stderr
@@ -332,7 +335,7 @@ def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project, inside
     assert "http://127.0.0.1:9/********/v1" in done.stdout
 
 
-def test_the_launcher_gets_what_is_not_ours(project, tmp_path):
+def test_the_launcher_gets_what_is_not_ours(project, tmp_path: Path) -> None:
     log = tmp_path / "launcher.log"
     program = tmp_path / "bin/nemo-evaluator-launcher"
     program.parent.mkdir()
@@ -361,7 +364,7 @@ def test_the_launcher_gets_what_is_not_ours(project, tmp_path):
     assert "nemo-evaluator-launcher status" in project.ns("ns cancel feed").stderr
 
 
-def test_an_older_launcher_gets_its_own_dialect(project, tmp_path):
+def test_an_older_launcher_gets_its_own_dialect(project, tmp_path: Path) -> None:
     program = tmp_path / "bin/nemo-evaluator-launcher"
     program.parent.mkdir()
     program.write_text(LAUNCHER.format(python=sys.executable, log=str(tmp_path / "log"), version="0.1.40"))
@@ -376,7 +379,7 @@ def test_an_older_launcher_gets_its_own_dialect(project, tmp_path):
     assert config["execution"]["env_vars"] == {"evaluation": {"B": "b"}}
 
 
-def test_text_of_a_config_cannot_speak_to_the_terminal(project, inside):
+def test_text_of_a_config_cannot_speak_to_the_terminal(project, inside) -> None:
     done = inside("ns evaluate -d -c mine.yaml", "execution.note='[bold]\x1b[31mred[/bold]'")
     assert done.returncode == 0, done.stderr
     assert "\x1b[31m" not in done.stdout
@@ -396,7 +399,7 @@ def test_text_of_a_config_cannot_speak_to_the_terminal(project, inside):
         "ns evaluate -c my-model --run MY-CLUSTER",
     ],
 )
-def test_lines_of_the_documents_of_others_do_their_work(project, inside, line):
+def test_lines_of_the_documents_of_others_do_their_work(project, inside, line: str) -> None:
     configs = project.folder / "evaluate_configs"
     configs.mkdir()
     library = Path(compiler.__file__).parent / "library"
@@ -413,7 +416,7 @@ def test_lines_of_the_documents_of_others_do_their_work(project, inside, line):
         assert "/path/to/your/checkpoint:/checkpoint" in done.stdout
 
 
-def test_ctrl_c_stops_the_tasks_and_they_can_go_on(project, server):
+def test_ctrl_c_stops_the_tasks_and_they_can_go_on(project, server) -> None:
     server.script = answers(latency=0.5)
     words = [sys.executable, "-m", "newskills", "evaluate", "-c", "mine.yaml"]
     words += ["evaluation.nemo_evaluator_config.config.params.parallelism=1"]
@@ -441,7 +444,7 @@ def test_ctrl_c_stops_the_tasks_and_they_can_go_on(project, server):
     assert project.states(found[1]) == {f"{found[1]}.0": "success"}
 
 
-def test_a_suite_of_the_newer_format_is_shown_or_refused(project, server):
+def test_a_suite_of_the_newer_format_is_shown_or_refused(project, server) -> None:
     service = {
         "type": "api",
         "url": f"{server.url}/v1/chat/completions",

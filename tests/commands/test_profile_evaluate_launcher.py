@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.commands.clusters import answers
 from tests.commands.test_profile_evaluate import Project
+from tests.conftest import FakeServerFactory
 
 PYTHON = os.environ.get("NEWSKILLS_LAUNCHER_PYTHON", "")
 pytestmark = pytest.mark.skipif(
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def project(tmp_path, fake_server):
+def project(tmp_path: Path, fake_server: FakeServerFactory):
     return Project(tmp_path, fake_server(answers()).url)
 
 
@@ -34,7 +35,7 @@ def launcher(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_tells_how_our_jobs_are_doing(project):
+def test_it_tells_how_our_jobs_are_doing(project) -> None:
     invocation = project.submitted("ns evaluate -c mine.yaml")
     done = launcher(project, "status", invocation[:6], "--json")
     assert done.returncode == 0, done.stderr
@@ -46,7 +47,7 @@ def test_it_tells_how_our_jobs_are_doing(project):
 
 
 @pytest.mark.parametrize("task", ["lm-evaluation-harness.ifeval", "tau2_bench_retail"])
-def test_it_takes_what_we_compile(project, task, tmp_path):
+def test_it_takes_what_we_compile(project, task: str, tmp_path: Path) -> None:
     tool = tmp_path / "bin/docker"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\nexit 0\n")

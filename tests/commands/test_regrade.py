@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of
@@ -15,7 +16,7 @@ FORMS = ("\\boxed{1}", "The answer is 2.", "so we get 3", "\\boxed{9}", "I do no
 
 
 @pytest.fixture
-def results(tmp_path):
+def results(tmp_path: Path):
     """Verdicts of an older grader, which took the bare number and called the phrase wrong."""
     old = {"grader": "math@1"}
     rows = [record(i, i in (0, 2), generation=text, **old) for i, text in enumerate(FORMS)]
@@ -28,7 +29,7 @@ def only(regraded):
     return item
 
 
-def test_verdicts_that_change_are_listed(results):
+def test_verdicts_that_change_are_listed(results) -> None:
     item = only(regrade(results / "a", RegradeOptions(), []))
     assert (item.grader_before, item.grader_after) == ("math@1", f"math@{VERSION}")
     changed = [(flip.id, flip.seed, flip.before, flip.after) for flip in item.flips]
@@ -41,7 +42,7 @@ def test_verdicts_that_change_are_listed(results):
     assert item.changes == {"wrong → correct": 2, "correct → no_answer": 2, "wrong → no_answer": 2}
 
 
-def test_the_share_of_the_grader(results):
+def test_the_share_of_the_grader(results) -> None:
     item = only(regrade(results / "a", RegradeOptions(), []))
     assert {name: number.value for name, number in item.spread.items()} == {
         "strict": 20,
@@ -54,7 +55,7 @@ def test_the_share_of_the_grader(results):
     assert lenient.after.value == 60
 
 
-def test_multiple_choice_has_readings_too(tmp_path):
+def test_multiple_choice_has_readings_too(tmp_path: Path) -> None:
     replies = ("\\boxed{B}", "Answer: B", "B")
     rows = [
         record(i, True, generation=text, expected_answer="B", predicted_answer="B", grader="multichoice@5")
@@ -66,7 +67,7 @@ def test_multiple_choice_has_readings_too(tmp_path):
     assert spread["usual"].value == spread["lenient"].value == 100
 
 
-def test_records_stay_as_they_are_and_new_ones_go_elsewhere(results):
+def test_records_stay_as_they_are_and_new_ones_go_elsewhere(results) -> None:
     before = {path: path.read_bytes() for path in (results / "a").rglob("*") if path.is_file()}
     shown = ns("ns regrade a --output_dir b", cwd=results)
     assert shown.returncode == 0, shown.stderr
@@ -84,7 +85,7 @@ def test_records_stay_as_they_are_and_new_ones_go_elsewhere(results):
     assert "No difference between a and b is established" in same.stdout
 
 
-def test_settings_go_over_those_of_the_records(tmp_path):
+def test_settings_go_over_those_of_the_records(tmp_path: Path) -> None:
     rows = [record(0, False, generation="\\boxed{1.05}"), record(1, True)]
     write_run(tmp_path / "a", {None: rows}, facts={"grader": 'math@3 {"relaxed_extraction":true}'})
     shown = ns("ns regrade a ++relative_tolerance=0.1 --json --output_dir b", cwd=tmp_path)
@@ -94,7 +95,7 @@ def test_settings_go_over_those_of_the_records(tmp_path):
     assert described["grader"] == f'math@{VERSION} {{"relative_tolerance":0.1,"relaxed_extraction":true}}'
 
 
-def test_a_version_that_is_not_here_is_refused(results):
+def test_a_version_that_is_not_here_is_refused(results) -> None:
     assert newskills.regrade(results_dir=str(results / "a"), grader=f"math@{VERSION}")
     with pytest.raises(ConfigError, match=rf"grades with math@{VERSION}; verdicts of math@1 need"):
         regrade(results / "a", RegradeOptions(grader="math@1"), [])
@@ -108,7 +109,7 @@ def test_a_version_that_is_not_here_is_refused(results):
         regrade(results / "a", RegradeOptions(output_dir=results / "a"), [])
 
 
-def test_what_cannot_be_graded_is_said(tmp_path):
+def test_what_cannot_be_graded_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="has no results to grade"):
         regrade(tmp_path / "empty", RegradeOptions(), [])
@@ -121,7 +122,7 @@ def test_what_cannot_be_graded_is_said(tmp_path):
     assert only(regrade(tmp_path / "a", RegradeOptions(grader="math"), [])).after.value == 50
 
 
-def test_a_corrupted_line_and_an_unfinished_benchmark(results):
+def test_a_corrupted_line_and_an_unfinished_benchmark(results) -> None:
     path = results / "a/eval-results/gsm8k/output-rs0.jsonl"
     path.write_text("{broken\n" + path.read_text())
     place = results / "a/eval-results/math-500"

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
 from tests.commands.clusters import BENCHMARK, RIGHT, SERVED, Place, reachable_server
 from tests.commands.running import ns, rows_of
+from tests.conftest import FakeServerFactory
 from tests.launch.slurm_cluster import require_cluster
 from tests.server import Answer, Fault, Script
 
@@ -32,7 +34,7 @@ def prompts(folder):
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     (tmp_path / "sums.py").write_text(BENCHMARK)
     prompts(tmp_path)
     done = ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path)
@@ -50,7 +52,7 @@ def line(server, *options):
     )
 
 
-def test_every_prompt_is_evaluated_and_compared(here, fake_server):
+def test_every_prompt_is_evaluated_and_compared(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=ANSWERS))
     done = ns(line(server), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -82,7 +84,7 @@ def test_every_prompt_is_evaluated_and_compared(here, fake_server):
     assert json.loads((here / "elsewhere/numbers.json").read_text())["own-sums"] == found
 
 
-def test_what_the_instrument_lost_has_no_score(here, fake_server):
+def test_what_the_instrument_lost_has_no_score(here, fake_server: FakeServerFactory) -> None:
     fault = Fault(kind="status", status=400, message="no", marker="Twist: Add 5 and")
     server = fake_server(Script(answer=ANSWERS, faults=(fault,)))
     done = ns(line(server, "++server.enable_soft_fail=true"), cwd=here)
@@ -111,7 +113,9 @@ def test_what_the_instrument_lost_has_no_score(here, fake_server):
         ("++eval_type=exact", "extract_regex has no meaning for own-sums"),
     ],
 )
-def test_what_cannot_work_is_refused_before_any_request(options, message, here, fake_server):
+def test_what_cannot_work_is_refused_before_any_request(
+    options: str, message: str, here, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(Script(answer=ANSWERS))
     (here / "twice.yaml").write_text("own-sums: [{prompt: ./plain.yaml}, {prompt_config: ./plain.yaml}]")
     done = ns(line(server, options), cwd=here)
@@ -121,7 +125,7 @@ def test_what_cannot_work_is_refused_before_any_request(options, message, here, 
     assert server.records == []
 
 
-def test_nothing_is_sent_for_a_dry_run(here, fake_server):
+def test_nothing_is_sent_for_a_dry_run(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=ANSWERS))
     done = ns(line(server, "--dry_run"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -131,13 +135,15 @@ def test_nothing_is_sent_for_a_dry_run(here, fake_server):
     assert not (here / "out").exists()
 
 
-def test_a_folder_without_prompts_is_an_error(tmp_path):
+def test_a_folder_without_prompts_is_an_error(tmp_path: Path) -> None:
     done = ns("ns summarize_robustness .", cwd=tmp_path)
     assert done.returncode == 2
     assert "no results of several prompts" in done.stderr
 
 
-def test_one_pipeline_for_all_prompts(tmp_path, fake_server, monkeypatch):
+def test_one_pipeline_for_all_prompts(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = Place(tmp_path)
     place.config("mine", "executor: none")
     prompts(tmp_path)
@@ -164,7 +170,7 @@ def test_one_pipeline_for_all_prompts(tmp_path, fake_server, monkeypatch):
         robust_eval(benchmarks="./sums.py", prompt_set_config="./none.yaml", model="fake", server_type="vllm")
 
 
-def test_one_server_for_all_prompts(here):
+def test_one_server_for_all_prompts(here) -> None:
     script = msgspec.json.encode(Script(answer=ANSWERS)).decode()
     done = ns(
         "ns robust_eval --server_type=generic --model=fake --server_gpus=0 --benchmarks=./sums.py --data_dir=data "
@@ -181,7 +187,7 @@ def test_one_server_for_all_prompts(here):
     assert (found["num_seeds"], found["prompts"]["plain"]["consistency_rate"]) == (1, None)
 
 
-def test_on_slurm(tmp_path):
+def test_on_slurm(tmp_path: Path) -> None:
     require_cluster()
     place = Place(tmp_path)
     place.config("real", "executor: slurm\ndefault_timeout: 00:10:00")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns, rows_of
 from tests.commands.trainers import Served, adding, order, prepare, serving
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, FakeServer, Fault, Script
 
 ROUTER = "http://127.0.0.1:9"
@@ -33,7 +34,7 @@ def model() -> Iterator[FakeServer]:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(prepare(tmp_path_factory.mktemp("evals"))) as server:
         yield server
 
@@ -45,7 +46,7 @@ def calm(served, model):
     return served
 
 
-def test_the_answer_has_everything_that_the_reference_has(calm, model):
+def test_the_answer_has_everything_that_the_reference_has(calm, model) -> None:
     before = len(model.records)
     status, answer = calm.evaluate(SAMPLED, "gsm8k", router=f"{model.url}/")
     assert status == 200, answer
@@ -72,14 +73,14 @@ def test_the_answer_has_everything_that_the_reference_has(calm, model):
     assert calm.call("/health") == (200, {"status": "ok"})
 
 
-def test_defaults_fill_what_benchmarks_leave_open(calm, model):
+def test_defaults_fill_what_benchmarks_leave_open(calm, model) -> None:
     body = order(model.url, {"name": "aime25", "temperature": 0.5}, rollout=4)
     status, answer = calm.call("/evaluate", {**body, "defaults": {"temperature": 0.9, "max_response_len": 77}})
     assert status == 200
     assert "++inference.temperature=0.5 ++inference.tokens_to_generate=77" in answer["command"]
 
 
-def test_nothing_to_do_is_no_error(calm):
+def test_nothing_to_do_is_no_error(calm) -> None:
     status, answer = calm.call("/evaluate", order(ROUTER))
     assert (status, answer["raw_metrics"]) == (200, {})
     assert len(answer["job_id"]) == 32
@@ -116,7 +117,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_done_is_refused_before_anything_begins(calm, case):
+def test_what_cannot_be_done_is_refused_before_anything_begins(calm, case) -> None:
     body, word = REFUSED[case]
     before = calm.jobs
     status, answer = calm.call("/evaluate", body)
@@ -126,7 +127,7 @@ def test_what_cannot_be_done_is_refused_before_anything_begins(calm, case):
     assert not [path for path in (calm.folder / "root").iterdir() if path.is_dir() and not list(path.iterdir())]
 
 
-def test_other_methods_and_places_are_answered_in_json(calm):
+def test_other_methods_and_places_are_answered_in_json(calm) -> None:
     for path, method, expected in (
         ("/evaluate", "GET", 405),
         ("/health", "POST", 405),
@@ -142,7 +143,7 @@ def test_other_methods_and_places_are_answered_in_json(calm):
     assert calm.call("/evaluate", GOOD, Origin="http://evil.example")[0] == 403
 
 
-def test_a_benchmark_that_fails_takes_no_other_with_it(calm, model, tmp_path):
+def test_a_benchmark_that_fails_takes_no_other_with_it(calm, model, tmp_path: Path) -> None:
     model.script = adding(Fault(kind="status", status=400, message="no such thing", marker="Shun"))
     spoiled = calm.folder / "data/aime24/test.jsonl"
     usual = spoiled.read_text()
@@ -158,7 +159,7 @@ def test_a_benchmark_that_fails_takes_no_other_with_it(calm, model, tmp_path):
         spoiled.write_text(usual)
 
 
-def test_where_all_fail_the_answer_is_an_error_and_a_repetition_does_the_rest(calm, model):
+def test_where_all_fail_the_answer_is_an_error_and_a_repetition_does_the_rest(calm, model) -> None:
     model.script = adding(Fault(kind="status", status=400, message="no such thing", marker="Add 5"))
     status, answer = calm.evaluate("aime24", router=model.url, rollout=6)
     assert status == 500
@@ -173,7 +174,7 @@ def test_where_all_fail_the_answer_is_an_error_and_a_repetition_does_the_rest(ca
     assert len(model.records) - before == 1
 
 
-def test_fifty_requests_at_once(calm, model):
+def test_fifty_requests_at_once(calm, model) -> None:
     before = {path.name for path in calm.jobs}
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(lambda n: calm.evaluate("aime25", router=model.url, rollout=100 + n), range(50)))
@@ -185,7 +186,7 @@ def test_fifty_requests_at_once(calm, model):
         assert answer["raw_metrics"]["aime25"]["pass@1"]["symbolic_correct"] == 100.0
 
 
-def test_the_same_request_fifty_times_at_once_runs_once(calm, model):
+def test_the_same_request_fifty_times_at_once_runs_once(calm, model) -> None:
     before = len(model.records)
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(lambda _: calm.evaluate("aime25", router=model.url, rollout=7), range(50)))
@@ -193,7 +194,7 @@ def test_the_same_request_fifty_times_at_once_runs_once(calm, model):
     assert len(model.records) - before == 10
 
 
-def test_without_waiting(calm, model):
+def test_without_waiting(calm, model) -> None:
     model.script = adding(latency=0.2)
     status, begun = calm.call("/jobs", order(model.url, "aime25", rollout=8))
     assert (status, begun["status"]) == (202, "queued")
@@ -209,7 +210,7 @@ def test_without_waiting(calm, model):
     assert listed[0]["job_id"] == begun["job_id"]
 
 
-def test_a_job_is_cancelled_and_then_forgotten(calm, model):
+def test_a_job_is_cancelled_and_then_forgotten(calm, model) -> None:
     model.script = adding(Fault(kind="hang"))
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(calm.evaluate, "aime25", router=model.url, rollout=9)
@@ -231,7 +232,7 @@ def test_a_job_is_cancelled_and_then_forgotten(calm, model):
     assert answer["job_id"] != job_id
 
 
-def test_a_client_whose_patience_ends_five_times_gets_the_one_run(calm, model):
+def test_a_client_whose_patience_ends_five_times_gets_the_one_run(calm, model) -> None:
     model.script = adding(latency=1.6)
     before = len(model.records)
     ids = set()
@@ -249,7 +250,7 @@ def test_a_client_whose_patience_ends_five_times_gets_the_one_run(calm, model):
     assert len(model.records) - before == 10
 
 
-def test_a_result_that_nobody_took_waits_for_the_repetition(calm, model):
+def test_a_result_that_nobody_took_waits_for_the_repetition(calm, model) -> None:
     model.script = adding(latency=0.5)
     before = len(model.records)
     with pytest.raises(TimeoutError):
@@ -260,7 +261,7 @@ def test_a_result_that_nobody_took_waits_for_the_repetition(calm, model):
     assert len(model.records) - before == 10
 
 
-def test_other_samplings_and_rollouts_are_other_jobs(calm, model):
+def test_other_samplings_and_rollouts_are_other_jobs(calm, model) -> None:
     answers = [
         calm.evaluate({"name": "aime25", "temperature": 0.25}, router=model.url, rollout=12),
         calm.evaluate({"name": "aime25", "temperature": 0.75}, router=model.url, rollout=12),
@@ -272,7 +273,7 @@ def test_other_samplings_and_rollouts_are_other_jobs(calm, model):
 # Servers with settings of their own
 
 
-def test_one_limit_for_all_requests(tmp_path, fake_server):
+def test_one_limit_for_all_requests(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(adding(latency=0.05))
     sampled = [{"name": name, "n_samples_per_eval_prompt": 2} for name in ("aime24", "aime25", "gsm8k")]
     with (
@@ -285,7 +286,7 @@ def test_one_limit_for_all_requests(tmp_path, fake_server):
     assert model.max_in_flight == 7
 
 
-def test_killed_while_it_runs_it_goes_on_where_it_was(tmp_path, fake_server):
+def test_killed_while_it_runs_it_goes_on_where_it_was(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     prepare(tmp_path, ("gsm8k",))
     prepare(tmp_path, ("aime25",), extra="Slowly: ")
     model = fake_server(adding(Fault(kind="hang", marker="Slowly: Add 7")))
@@ -310,7 +311,9 @@ def test_killed_while_it_runs_it_goes_on_where_it_was(tmp_path, fake_server):
         assert len(served.jobs) == 1
 
 
-def test_a_server_that_is_stopped_saves_what_runs_and_says_so(tmp_path, fake_server):
+def test_a_server_that_is_stopped_saves_what_runs_and_says_so(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     model = fake_server(adding(latency=0.6))
     with serving(prepare(tmp_path), "--max-concurrent-requests=5") as served, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(served.evaluate, "aime25", router=model.url)
@@ -328,14 +331,14 @@ def test_a_server_that_is_stopped_saves_what_runs_and_says_so(tmp_path, fake_ser
     assert len(model.records) == 10
 
 
-def test_two_servers_do_not_share_a_folder(tmp_path):
+def test_two_servers_do_not_share_a_folder(tmp_path: Path) -> None:
     with serving(prepare(tmp_path)):
         done = ns("ns serve_evals --port=0 --host=127.0.0.1 --output-root=root", cwd=tmp_path)
     assert done.returncode == 2
     assert "is in use by process" in done.stderr
 
 
-def test_late_is_not_a_repetition(tmp_path, fake_server):
+def test_late_is_not_a_repetition(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     """The same request of a trainer that was started anew means other weights."""
     model = fake_server(adding())
     with serving(prepare(tmp_path), "--attach-seconds=0") as served:
@@ -345,7 +348,7 @@ def test_late_is_not_a_repetition(tmp_path, fake_server):
     assert len(model.records) == 20
 
 
-def test_only_with_the_token(tmp_path, fake_server):
+def test_only_with_the_token(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(adding())
     (prepare(tmp_path) / "token").write_text("let me in\n")
     for option, env in (("--token-file=token", {}), ("--token-env=MINE", {"MINE": "let me in"})):
@@ -362,7 +365,7 @@ def test_only_with_the_token(tmp_path, fake_server):
     assert (done.returncode, "NOT_THERE" in done.stderr) == (1, True)
 
 
-def test_the_judge_is_any_server(tmp_path, fake_server):
+def test_the_judge_is_any_server(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     prepare(tmp_path, ("hle",))
     model, judge = fake_server(adding()), fake_server(Script(answer=Answer(kind="text", text="Judgement: Yes")))
     options = ["--judge-model=umpire", f"--judge-server-address={judge.url}", "--judge-api-key-env-var=JUDGE"]
@@ -377,7 +380,9 @@ def test_the_judge_is_any_server(tmp_path, fake_server):
     assert len(judge.records) == 10
 
 
-def test_a_judge_without_a_key_is_missed_before_the_first_question(tmp_path, fake_server):
+def test_a_judge_without_a_key_is_missed_before_the_first_question(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     prepare(tmp_path, ("hle", "aime25"))
     model = fake_server(adding())
     with serving(tmp_path, "--judge-model=umpire", "--judge-api-key-env-var=NOT_THERE") as served:
@@ -388,7 +393,7 @@ def test_a_judge_without_a_key_is_missed_before_the_first_question(tmp_path, fak
     assert len(model.records) == 10
 
 
-def test_a_cluster_config_gives_its_variables(tmp_path, fake_server):
+def test_a_cluster_config_gives_its_variables(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     """The cluster of the reference: executor none, empty containers; one with a limit of its own is not."""
     model = fake_server(adding())
     configs = prepare(tmp_path) / "config"
@@ -404,7 +409,7 @@ def test_a_cluster_config_gives_its_variables(tmp_path, fake_server):
 
 
 @pytest.mark.parametrize("dash", ["-", "_"])
-def test_both_spellings_of_every_option(tmp_path, dash):
+def test_both_spellings_of_every_option(tmp_path: Path, dash: str) -> None:
     words = (
         "--host 127.0.0.1 --port 0 --output-root root --config-dir . --cluster none --max-concurrent-requests 9 "
         "--openai-model-name own --attach-seconds 5 --token-env T --data-dir data --eval-args=++max_samples=2 "
@@ -423,7 +428,9 @@ def test_both_spellings_of_every_option(tmp_path, dash):
     assert not (tmp_path / "root").exists()
 
 
-def test_the_command_line_of_the_reference_server_is_understood(tmp_path, fake_server):
+def test_the_command_line_of_the_reference_server_is_understood(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     """Word by word, as slime's own server types it; metrics.json is there when the command ends."""
     model = fake_server(adding())
     configs = prepare(tmp_path) / "examples/eval/nemo_skills/config"
@@ -448,7 +455,7 @@ def test_the_command_line_of_the_reference_server_is_understood(tmp_path, fake_s
     assert len(model.records) == 80
 
 
-def test_its_own_command_lines_can_be_typed(calm, model):
+def test_its_own_command_lines_can_be_typed(calm, model) -> None:
     """What the answer names as command goes on in the same folder, and has nothing left to do."""
     _, answer = calm.evaluate("aime25", router=model.url, rollout=14)
     before = len(model.records)

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
+import pytest
 from tests.commands.clusters import reachable_server
 from tests.commands.trainers import adding, prepare, serving
 from tests.launch.slurm_cluster import require_cluster
 from tests.server import Fault
 
 
-def test_metrics_come_from_the_cluster_and_a_stop_reaches_it(tmp_path, monkeypatch):
+def test_metrics_come_from_the_cluster_and_a_stop_reaches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     require_cluster()
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
     prepare(tmp_path, ("aime25",))

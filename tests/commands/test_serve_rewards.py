@@ -15,6 +15,7 @@ import pytest
 from tests.commands.rewarding import MATH, rewards
 from tests.commands.running import ns, rows_of, write
 from tests.commands.trainers import prepare
+from tests.conftest import FakeServerFactory
 from tests.graders.cases import pairs
 from tests.run.math_rewards import MATH_RL
 from tests.server import Answer, Script
@@ -33,7 +34,7 @@ KEPT = ("outcome", "outcome_cause", "grader", "why")
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(tmp_path_factory: pytest.TempPathFactory):
     with rewards(tmp_path_factory.mktemp("rewards"), "--grader=math", *MATH) as server:
         yield server
 
@@ -48,7 +49,7 @@ def gone(pids):
     return True
 
 
-def test_our_own_batches(served):
+def test_our_own_batches(served) -> None:
     status, answer, _ = served.call("/v1/rewards", {"items": ITEMS})
     assert (status, answer["rewards"], answer["grader"]) == (200, WORTH, "math@4")
     first, *_, last = answer["items"]
@@ -66,7 +67,7 @@ def test_our_own_batches(served):
     assert served.call("/v1/rewards", {"items": []})[1]["rewards"] == []
 
 
-def test_batches_of_openrlhf(served):
+def test_batches_of_openrlhf(served) -> None:
     prompt = "<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>assistant\n"
     body = {
         "query": [f"<s> {prompt}{text}<|im_end|>\n" for text in TEXTS],
@@ -83,7 +84,7 @@ def test_batches_of_openrlhf(served):
 
 
 @pytest.mark.parametrize("prompt", ["2 + 2?", [{"role": "user", "content": "2 + 2?"}]])
-def test_samples_of_slime(served, prompt):
+def test_samples_of_slime(served, prompt) -> None:
     found = [
         served.call("/slime", {"prompt": prompt, "response": f"{text}<|im_end|>", "label": "4"}) for text in TEXTS
     ]
@@ -92,7 +93,7 @@ def test_samples_of_slime(served, prompt):
     assert served.call("/slime", {"prompt": prompt, "response": TEXTS[1], "label": whole})[1] == 1.1
 
 
-def test_what_cannot_be_graded_is_null_or_503(served):
+def test_what_cannot_be_graded_is_null_or_503(served) -> None:
     lost = {"problem": "?", "generation": r"\boxed{4}"}
     status, answer, _ = served.call("/v1/rewards", {"items": [ITEMS[0], lost]})
     assert (status, answer["rewards"]) == (200, [1.1, None])
@@ -127,21 +128,21 @@ def test_what_cannot_be_graded_is_null_or_503(served):
         ("/slime", {"prompt": "a"}, "response"),
     ],
 )
-def test_bad_requests_get_one_sentence(served, path, body, said):
+def test_bad_requests_get_one_sentence(served, path: str, body, said: str) -> None:
     status, answer, _ = served.call(path, body)
     assert status == 400
     assert said in answer["error"]
     assert "\n" not in answer["error"]
 
 
-def test_other_ways_of_the_server(served):
+def test_other_ways_of_the_server(served) -> None:
     assert served.call("/health")[:2] == (200, {"status": "ok", "grader": "math@4"})
     assert served.call("/v1/rewards")[0] == 405
     assert served.call("/nothing", {})[0] == 404
     assert served.call("/v1/rewards", {"items": []}, Origin="http://evil.example")[0] == 403
 
 
-def test_clients_of_several_threads_and_trl(served):
+def test_clients_of_several_threads_and_trl(served) -> None:
     with RewardClient(served.url, ClientOptions(batch=3, connections=2)) as client:
         assert [one.reward for one in client.rewards(ITEMS * 5)] == WORTH * 5
         assert [one.reward for one in client([(FOUR, text, "stop") for text in TEXTS])] == WORTH
@@ -163,7 +164,7 @@ def test_clients_of_several_threads_and_trl(served):
         assert client.rewards([]) == []
 
 
-def test_a_reward_function_of_verl(served):
+def test_a_reward_function_of_verl(served) -> None:
     import numpy as np
 
     extra = {"problem": "2 + 2?", "index": np.int64(3), "counts": np.array([1, 2]), "odd": object()}
@@ -179,14 +180,14 @@ def test_a_reward_function_of_verl(served):
     }
 
 
-def test_the_name_of_the_first_release_still_works():
+def test_the_name_of_the_first_release_still_works() -> None:
     """verl imports what its configuration calls `pkg://newskills.run.reward_client`."""
     former, lasting = import_module("newskills.run.reward_client"), import_module("newskills.rewards")
     assert former.compute_score is compute_score
     assert former.__all__ == lasting.__all__
 
 
-def test_a_client_without_a_server_says_so():
+def test_a_client_without_a_server_says_so() -> None:
     with (
         RewardClient("http://127.0.0.1:9", ClientOptions(patience=0.1)) as client,
         pytest.raises(GraderError, match=r"No rewards from http://127\.0\.0\.1:9"),
@@ -194,7 +195,7 @@ def test_a_client_without_a_server_says_so():
         client.rewards(ITEMS)
 
 
-def test_only_with_the_token(tmp_path, monkeypatch):
+def test_only_with_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text("let me in\n")
     with rewards(tmp_path, "--grader=math", *MATH, "--token_file=token") as served:
         assert served.call("/health")[0] == 200
@@ -215,7 +216,7 @@ def test_only_with_the_token(tmp_path, monkeypatch):
 SLOW = "tests.run.sleeping::Sleeping"
 
 
-def test_a_full_server_sends_clients_away_for_a_while(tmp_path):
+def test_a_full_server_sends_clients_away_for_a_while(tmp_path: Path) -> None:
     root = {"PYTHONPATH": str(Path(__file__).parents[2])}
     with rewards(tmp_path, f"--grader={SLOW}", "--max_waiting=8", "--workers=1", env=root) as served:
         slow = [{"generation": "0.2"}] * 8
@@ -235,7 +236,7 @@ def test_a_full_server_sends_clients_away_for_a_while(tmp_path):
         assert served.call("/v1/stats")[1]["refused"] >= 2
 
 
-def test_what_is_in_work_is_finished_before_the_end(tmp_path):
+def test_what_is_in_work_is_finished_before_the_end(tmp_path: Path) -> None:
     root = {"PYTHONPATH": str(Path(__file__).parents[2])}
     with rewards(tmp_path, f"--grader={SLOW}", env=root) as served:
         done = []
@@ -254,7 +255,7 @@ def test_what_is_in_work_is_finished_before_the_end(tmp_path):
         assert gone(below)
 
 
-def test_a_second_signal_does_not_wait(tmp_path):
+def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
     root = {"PYTHONPATH": str(Path(__file__).parents[2])}
     with rewards(tmp_path, f"--grader={SLOW}", env=root) as served:
         with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2]))) as client:
@@ -272,7 +273,7 @@ def test_a_second_signal_does_not_wait(tmp_path):
         assert gone(below)
 
 
-def test_a_killed_server_leaves_no_process(tmp_path):
+def test_a_killed_server_leaves_no_process(tmp_path: Path) -> None:
     with rewards(tmp_path, "--grader=math") as served:
         served.call("/v1/rewards", {"items": ITEMS})
         below = served.below()
@@ -281,7 +282,7 @@ def test_a_killed_server_leaves_no_process(tmp_path):
         assert gone(below)
 
 
-def test_killed_workers_cost_no_wrong_reward(tmp_path):
+def test_killed_workers_cost_no_wrong_reward(tmp_path: Path) -> None:
     records = [{"expected_answer": gold, "generation": rf"\boxed{{{pred}}}"} for pred, gold in CASES]
     with rewards(tmp_path, "--grader=math", *MATH) as served, RewardClient(served.url) as client:
         usual = client.rewards(records)
@@ -322,7 +323,9 @@ def asked(record):
     return row, record["generation"], record["finish_reason"]
 
 
-def test_an_evaluation_replayed_through_server_and_process_is_the_same(tmp_path, fake_server, served):
+def test_an_evaluation_replayed_through_server_and_process_is_the_same(
+    tmp_path: Path, fake_server: FakeServerFactory, served
+) -> None:
     prepare(tmp_path, ("gsm8k",))
     answers = {f"Add {n} and {n}.": rf"\boxed{{{2 * n + (n % 3 == 0)}}}" for n in range(9)}
     model = fake_server(
@@ -345,7 +348,7 @@ def test_an_evaluation_replayed_through_server_and_process_is_the_same(tmp_path,
     assert [one.answer for one in here] == [record["predicted_answer"] for record in records]
 
 
-def test_judged_pairs_are_worth_the_same_everywhere(tmp_path, served):
+def test_judged_pairs_are_worth_the_same_everywhere(tmp_path: Path, served) -> None:
     records = [
         {"id": str(n), "expected_answer": gold, "generation": rf"So \boxed{{{pred}}}", "finish_reason": "stop"}
         for n, (pred, gold) in enumerate(CASES)
@@ -376,7 +379,7 @@ def human_eval(folder):
     return Answer(kind="table", table=table, template="Here:\n%s", text="I would rather not.")
 
 
-def test_code_is_rewarded_as_it_is_evaluated(tmp_path, fake_server):
+def test_code_is_rewarded_as_it_is_evaluated(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(Script(answer=human_eval(tmp_path)))
     limit = "++eval_config.timeout=1"
     line = "ns eval --benchmarks=human-eval --server_type=vllm --model=fake --output_dir=out --data_dir=data"
@@ -412,12 +415,12 @@ def test_code_is_rewarded_as_it_is_evaluated(tmp_path, fake_server):
         (["--grader=math", "++reward.judge.server.model=j", "++reward.judge.prompt=no/such"], "no/such"),
     ],
 )
-def test_options_are_checked_before_anything_listens(words, said):
+def test_options_are_checked_before_anything_listens(words, said: str) -> None:
     with pytest.raises(NewskillsError, match=said):
         COMMAND.main(words)
 
 
-def test_a_port_that_is_taken_is_told_and_leaves_no_process(tmp_path, served):
+def test_a_port_that_is_taken_is_told_and_leaves_no_process(tmp_path: Path, served) -> None:
     done = ns(f"ns serve_rewards --grader=math --port={served.url.rpartition(':')[2]}", cwd=tmp_path)
     assert done.returncode == 1
     assert "another program listens there" in done.stderr

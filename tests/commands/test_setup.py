@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -21,7 +22,7 @@ def written(folder):
     return path
 
 
-def test_an_interview(tmp_path):
+def test_an_interview(tmp_path: Path) -> None:
     answers = ["none", "mine", "HF_HOME=/x, WANDB_API_KEY"]
     done = ns("ns setup", cwd=tmp_path, stdin="\n".join(answers) + "\n", env={"WANDB_API_KEY": "w-secret"})
     assert done.returncode == 0, done.stderr
@@ -33,7 +34,7 @@ def test_an_interview(tmp_path):
     assert "w-secret" not in done.stdout + path.read_text()
 
 
-def test_answers_that_cannot_be_are_asked_again(tmp_path):
+def test_answers_that_cannot_be_are_asked_again(tmp_path: Path) -> None:
     answers = [
         "slrum",
         "slurm",
@@ -78,7 +79,7 @@ LINE = (
 )
 
 
-def test_every_answer_is_an_option(tmp_path):
+def test_every_answer_is_an_option(tmp_path: Path) -> None:
     done = ns(LINE, cwd=tmp_path, stdin="", env={"USER": "me"})
     assert done.returncode == 0, done.stderr
     cluster = load_cluster("big", str(tmp_path / "conf"), {"USER": "me"})
@@ -93,7 +94,7 @@ def test_every_answer_is_an_option(tmp_path):
     assert "${USER}" in written(tmp_path / "conf").read_text(), "filled in when it is used, not when it is written"
 
 
-def test_the_folder_of_the_environment(tmp_path):
+def test_the_folder_of_the_environment(tmp_path: Path) -> None:
     done = ns(
         "ns setup --non_interactive --executor=none --no_test",
         cwd=tmp_path,
@@ -118,7 +119,7 @@ def test_the_folder_of_the_environment(tmp_path):
         ("--executor=docker", "not one of the choices"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, line, said):
+def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path: Path, line: str, said: str) -> None:
     done = ns(f"ns setup --non_interactive --no_test {line}", cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
@@ -126,7 +127,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, line, sa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_file_is_not_replaced_unasked(tmp_path):
+def test_another_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     folder = tmp_path / "cluster_configs"
     folder.mkdir()
     path = folder / "none.yaml"
@@ -142,14 +143,14 @@ def test_another_file_is_not_replaced_unasked(tmp_path):
     assert ns(f"{line} --non_interactive --overwrite", cwd=tmp_path).returncode == 0
 
 
-def test_the_end_of_the_input_leaves_nothing(tmp_path):
+def test_the_end_of_the_input_leaves_nothing(tmp_path: Path) -> None:
     done = ns("ns setup", cwd=tmp_path, stdin="slurm\nbig\n")
     assert done.returncode == 2
     assert "nothing was written" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_leaves_nothing(tmp_path):
+def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "newskills", "setup"],
         cwd=tmp_path,
@@ -172,7 +173,7 @@ def test_ctrl_c_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_missing_is_told_and_the_file_stays(tmp_path):
+def test_what_is_missing_is_told_and_the_file_stays(tmp_path: Path) -> None:
     """A path without sbatch, and a mount whose source is not there."""
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -189,7 +190,7 @@ def test_what_is_missing_is_told_and_the_file_stays(tmp_path):
     assert written(tmp_path / "conf").name == "big.yaml"
 
 
-def test_a_machine_that_cannot_be_reached(tmp_path):
+def test_a_machine_that_cannot_be_reached(tmp_path: Path) -> None:
     done = ns(
         "ns setup --non_interactive --executor=slurm --name=far --ssh_host=no-such-host.invalid --job_dir=/j",
         cwd=tmp_path,
@@ -200,7 +201,7 @@ def test_a_machine_that_cannot_be_reached(tmp_path):
     assert (tmp_path / "cluster_configs/far.yaml").is_file()
 
 
-def test_a_real_cluster(tmp_path):
+def test_a_real_cluster(tmp_path: Path) -> None:
     require_cluster()
     line = f"ns setup --non_interactive --executor=slurm --name=real --job_dir={tmp_path}/jobs --partition"
     done = ns(f"{line}=batch", cwd=tmp_path)
@@ -214,7 +215,7 @@ def test_a_real_cluster(tmp_path):
     assert "[wrong] partitions: bach unknown; there are batch" in wrong.stdout
 
 
-def test_a_real_container_engine(tmp_path):
+def test_a_real_container_engine(tmp_path: Path) -> None:
     engine = next((name for name in ("podman", "docker") if shutil.which(name)), None)
     if engine is None or subprocess.run([engine, "info"], capture_output=True).returncode != 0:
         lacking("CONTAINERS", "no container engine answers here: install podman")

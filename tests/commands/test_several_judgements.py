@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.commands.judged import line
 from tests.commands.running import ns, rows_of
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 FILE = """
@@ -44,7 +45,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_games_are_played_in_both_orders(here, fake_server):
+def test_games_are_played_in_both_orders(here, fake_server: FakeServerFactory) -> None:
     model = fake_server(
         Script(answer=Answer(kind="table", template="%s", table={f"Ask {n}": f"own {n}" for n in range(3)}))
     )
@@ -74,7 +75,7 @@ def test_games_are_played_in_both_orders(here, fake_server):
     assert found["category_creative_writing"]["score"] == 25
 
 
-def test_turns_follow_each_other(here, fake_server):
+def test_turns_follow_each_other(here, fake_server: FakeServerFactory) -> None:
     model = fake_server(
         Script(answer=Answer(kind="table", template="%s", table={"Two?": "second", "One?": "first"}))
     )
@@ -93,7 +94,7 @@ def test_turns_follow_each_other(here, fake_server):
     assert (found["rating"], found["turn_1"], found["turn_2"]) == pytest.approx((5.5, 8.0, 3.0))
 
 
-def test_a_model_is_evaluated_as_a_judge(tmp_path, fake_server):
+def test_a_model_is_evaluated_as_a_judge(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     done = ns("ns prepare_data answer-judge --data_dir data", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     model = fake_server(Script(answer=Answer(text="They agree.\nJudgement: Yes")))

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.clusters import SERVED, Place, answers
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 from newskills import Command, CommandGroup, GenerationClientScript, Pipeline, ServerScript
@@ -29,7 +31,7 @@ SOLVER = Both
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     (tmp_path / "task.py").write_text(TASK)
     write(tmp_path / "in.jsonl", [{"problem": f"Add {n} and {n}."} for n in range(3)])
     return tmp_path
@@ -40,7 +42,7 @@ def line(*more: str) -> str:
     return " ".join([words, *more])
 
 
-def test_two_running_models_share_what_is_said_once(here, fake_server):
+def test_two_running_models_share_what_is_said_once(here, fake_server: FakeServerFactory) -> None:
     first = fake_server(Script(models=("a",), answer=Answer(text="from a")))
     second = fake_server(Script(models=("b",), answer=Answer(text="from b")))
     done = ns(
@@ -67,7 +69,7 @@ HOSTED = (
 )
 
 
-def test_two_models_are_started_for_the_run(here):
+def test_two_models_are_started_for_the_run(here) -> None:
     done = ns(line(HOSTED), cwd=here)
     assert done.returncode == 0, done.stderr
     rows = rows_of(here / "out/output.jsonl")
@@ -75,7 +77,7 @@ def test_two_models_are_started_for_the_run(here):
     assert (here / "out/generation-logs/server-model1.log").is_file()
 
 
-def test_in_a_job_each_has_nodes_of_its_own(tmp_path):
+def test_in_a_job_each_has_nodes_of_its_own(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.config("mine", "executor: none")
     place.config("slurm", "executor: slurm")
@@ -90,7 +92,7 @@ def test_in_a_job_each_has_nodes_of_its_own(tmp_path):
     assert row["generation"] == "one and two"
 
 
-def test_pipelines_of_ones_own_hand_several_servers_to_a_client(here, monkeypatch):
+def test_pipelines_of_ones_own_hand_several_servers_to_a_client(here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(here / "experiments"))
     monkeypatch.chdir(here)
     servers = [
@@ -125,13 +127,13 @@ def test_pipelines_of_ones_own_hand_several_servers_to_a_client(here, monkeypatc
         ("--model a --server_type=vllm --server_address=http://h:1 --generation_module=none.py", "none.py"),
     ],
 )
-def test_what_does_not_fit_is_said(here, words, said):
+def test_what_does_not_fit_is_said(here, words: str, said: str) -> None:
     done = ns(line(words), cwd=here)
     assert done.returncode == 2
     assert said in done.stderr
 
 
-def test_keys_of_all_models_stand_in_no_file(here, fake_server):
+def test_keys_of_all_models_stand_in_no_file(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers())
     done = ns(
         line(
@@ -145,7 +147,7 @@ def test_keys_of_all_models_stand_in_no_file(here, fake_server):
     assert not [file for file in (here / "out").rglob("*") if file.is_file() and b"s3cret" in file.read_bytes()]
 
 
-def test_an_embedded_server_is_asked_as_many_requests_as_it_serves_at_once(here):
+def test_an_embedded_server_is_asked_as_many_requests_as_it_serves_at_once(here) -> None:
     one = ns(line("--server_type=llamacpp --model=smollm2 --explain"), cwd=here)
     assert one.returncode == 0, one.stderr
     shown = dict(words.split()[:2] for words in one.stdout.splitlines() if words.startswith("++max_concurrent"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.commands.clusters import SUMS, Place, answers, reachable_server
 from tests.commands.running import rows_of
+from tests.conftest import FakeServerFactory
 from tests.launch.containers import IMAGE, left, podman
 from tests.launch.needs import lacking
 from tests.launch.slurm_login import OTHER, Login, login
@@ -39,7 +40,7 @@ def copies(folder: Path) -> list[Path]:
     return sorted(path for path in (folder / "data").rglob("test.jsonl"))
 
 
-def test_containers_see_data_that_no_mount_holds(tmp_path, podman, fake_server):
+def test_containers_see_data_that_no_mount_holds(tmp_path: Path, podman, fake_server: FakeServerFactory) -> None:
     place = Place(tmp_path)
     (tmp_path / "work").mkdir()
     place.config("box", BOX.format(image=IMAGE, folder=tmp_path, packages=PACKAGES))
@@ -63,7 +64,9 @@ def test_containers_see_data_that_no_mount_holds(tmp_path, podman, fake_server):
     assert left(tmp_path) == []
 
 
-def test_a_generation_over_a_benchmark_that_no_mount_holds(tmp_path, podman, fake_server):
+def test_a_generation_over_a_benchmark_that_no_mount_holds(
+    tmp_path: Path, podman, fake_server: FakeServerFactory
+) -> None:
     place = Place(tmp_path)
     (tmp_path / "work").mkdir()
     (tmp_path / "data/gsm8k").mkdir(parents=True)
@@ -97,7 +100,7 @@ def far(tmp_path: Path, login: Login) -> Place:
     return place
 
 
-def test_data_of_a_laptop_goes_to_the_cluster(far, login):
+def test_data_of_a_laptop_goes_to_the_cluster(far, login) -> None:
     with reachable_server(answers()) as server:
         out = login.folder / "out"
         line = f"{LINE} --cluster={far.folder}/far.yaml --server_address={server.url} --output_dir={out} --expname=far"
@@ -117,7 +120,7 @@ def test_data_of_a_laptop_goes_to_the_cluster(far, login):
         assert "nothing is left to do" in far.ns(line).stderr
 
 
-def test_what_is_too_large_is_not_copied_unasked(tmp_path, monkeypatch):
+def test_what_is_too_large_is_not_copied_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "vast").mkdir()
     (tmp_path / "vast/test.jsonl").write_text("x" * 2000)
     monkeypatch.setattr(shipments, "LARGEST", 1000)

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.commands.clusters import SERVED
@@ -16,7 +17,7 @@ from tests.commands.running import chatted, ns
 LINE = f"ns start_server --server_type=generic --model=fake --server_gpus=0 --server_entrypoint={SERVED}"
 
 
-def test_a_page_to_chat_with_the_model_stands_beside_its_log(tmp_path):
+def test_a_page_to_chat_with_the_model_stands_beside_its_log(tmp_path: Path) -> None:
     words = [*shlex.split(LINE)[1:], "--launch_chat_interface", "--extra_chat_args=++port=0 --temperature 0.5"]
     with subprocess.Popen(
         [sys.executable, "-m", "newskills", *words],
@@ -47,7 +48,7 @@ def test_a_page_to_chat_with_the_model_stands_beside_its_log(tmp_path):
         ("++port=x", "--extra_chat_args"),
     ],
 )
-def test_settings_of_the_page_are_checked_before_a_server_starts(tmp_path, words, said):
+def test_settings_of_the_page_are_checked_before_a_server_starts(tmp_path: Path, words: str, said: str) -> None:
     done = ns(LINE, "--launch_chat_interface", f"--extra_chat_args={words}", "--dry_run", cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tests import forkserver
@@ -19,7 +20,7 @@ FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path: Path):
     with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=256))
     write_rows(tmp_path / "texts.jsonl", [{"input": f"AB{n}", "output": f"{n}BA<|end|>"} for n in range(10)])
     write_rows(tmp_path / "problems.jsonl", [{"question": f"AB{n}", "expected_answer": "A"} for n in range(10)])
@@ -79,7 +80,7 @@ KINDS = {
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_stop_between_checkpoints_loses_nothing(place, kind, number):
+def test_a_stop_between_checkpoints_loses_nothing(place, kind, number) -> None:
     words = [*KINDS[kind], "--model=model", "--output_dir=out", *FAST, "++steps=100000", "++save_every=0"]
     with begun(place, *words, "++batch_size=2", until=lambda: lines(place / "out/metrics.jsonl") >= 3) as process:
         said = send(process, number)
@@ -88,7 +89,7 @@ def test_a_stop_between_checkpoints_loses_nothing(place, kind, number):
     assert f"stopped after step {at}; the same command goes on from there" in said
 
 
-def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place):
+def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place) -> None:
     """kill -9, and half a line besides: what the next process does again is there once."""
     words = [*KINDS["grpo"], "--model=model", "--output_dir=out", *FAST, "++batch_size=2", "++save_every=4"]
     out = place / "out"
@@ -107,7 +108,7 @@ def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place):
     assert steps == sorted(2 * list(range(1, 61)))
 
 
-def test_there_is_life_before_the_first_step(place):
+def test_there_is_life_before_the_first_step(place) -> None:
     words = [*KINDS["sft"], "--model=model", "--output_dir=out", *FAST, "++steps=2"]
     done = forkserver.ns(words, cwd=place)
     assert done.returncode == 0, done.stderr
@@ -119,7 +120,7 @@ def test_there_is_life_before_the_first_step(place):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
-def test_a_recipe_stops_with_its_training(tmp_path, number):
+def test_a_recipe_stops_with_its_training(tmp_path: Path, number) -> None:
     laid_out(tmp_path)
     out = tmp_path / "out"
     words = [*FULL, "--report-to=none", "++cot.epochs=1000", "++cot.save_steps=100000"]
@@ -133,7 +134,7 @@ def test_a_recipe_stops_with_its_training(tmp_path, number):
 @pytest.mark.slow
 @pytest.mark.local_model
 @pytest.mark.timeout(1800)
-def test_the_quickstart_stops_with_a_checkpoint_and_goes_on(local_model, tmp_path):
+def test_the_quickstart_stops_with_a_checkpoint_and_goes_on(local_model: Path, tmp_path: Path) -> None:
     words = ["quickstart", "--output_dir=out", "--share=0.01", f"--model={local_model}", "--data_dir=data"]
     folder, done = tmp_path / "out/training/sft", 0
     for number in (signal.SIGINT, signal.SIGTERM):

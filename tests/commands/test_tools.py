@@ -38,7 +38,7 @@ def last_result(body):
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     write(tmp_path / "in.jsonl", PROBLEMS)
     return tmp_path
 
@@ -56,7 +56,7 @@ def model():
         server.stop()
 
 
-def test_a_notebook_for_each_row(here, model):
+def test_a_notebook_for_each_row(here, model) -> None:
     write(here / "in.jsonl", [{**PROBLEMS[3], "id": f"p{n}"} for n in range(6)])
     code = [
         call("stateful_python_code_exec", n, code=code)
@@ -78,7 +78,7 @@ def test_a_notebook_for_each_row(here, model):
     assert json.loads((here / "out/run.json").read_text())["units"][0]["config"]["tool_modules"] == ["python"]
 
 
-def test_older_names_settings_and_other_names_for_the_model(here, model):
+def test_older_names_settings_and_other_names_for_the_model(here, model) -> None:
     server = model((call("run", code_to_run="while True: pass"),))
     options = [
         "++tool_modules=[nemo_skills.mcp.servers.python_tool::DirectPythonTool]",
@@ -95,7 +95,7 @@ def test_older_names_settings_and_other_names_for_the_model(here, model):
         assert "timed out after 1" in record["conversation"][-2]["content"]
 
 
-def test_own_functions_and_an_mcp_server_side_by_side(here, model):
+def test_own_functions_and_an_mcp_server_side_by_side(here, model) -> None:
     server = model((call("roll", 1, sides=20), call("variable", 2, name="TEST_KEY"), call("add", 3, a=40, b=2)))
     options = [
         f"++tool_modules=[{OWN}::roll,sums=mcp]",
@@ -114,7 +114,7 @@ def test_own_functions_and_an_mcp_server_side_by_side(here, model):
     assert len(server.records) == 2 * len(PROBLEMS)
 
 
-def test_a_tool_that_cannot_be_used_leaves_rows_unscored(here, model):
+def test_a_tool_that_cannot_be_used_leaves_rows_unscored(here, model) -> None:
     server = model((call("count", by=13),))
     options = [f"++tool_modules=[{OWN}::Counter]", "++max_samples=3", "++eval_type=math"]
     done = ns(line(server, *options, "++server.enable_soft_fail=true"), cwd=here)
@@ -127,7 +127,7 @@ def test_a_tool_that_cannot_be_used_leaves_rows_unscored(here, model):
     assert "Thirteen is out of order" in done.stderr
 
 
-def test_a_tool_that_nobody_can_use_stops_the_run(here, model):
+def test_a_tool_that_nobody_can_use_stops_the_run(here, model) -> None:
     rows = [{**PROBLEMS[0], "id": f"q{n}"} for n in range(200)]
     write(here / "in.jsonl", rows)
     server = model((call("count", by=13),))
@@ -137,7 +137,7 @@ def test_a_tool_that_nobody_can_use_stops_the_run(here, model):
     assert len(server.records) < 30
 
 
-def test_tools_that_are_not_the_same_are_no_resume(here, model):
+def test_tools_that_are_not_the_same_are_no_resume(here, model) -> None:
     server = model((call("roll"),))
     done = ns(line(server, f"++tool_modules=[{OWN}::roll] ++max_samples=2"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -167,7 +167,7 @@ def test_tools_that_are_not_the_same_are_no_resume(here, model):
         ("++tool_modules=[exa] ++max_tool_calls=-2", "max_tool_calls"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_the_first_request(here, model, options, words):
+def test_what_does_not_fit_is_refused_before_the_first_request(here, model, options: str, words: str) -> None:
     server = model()
     done = ns(line(server, options), cwd=here)
     assert done.returncode in (1, 2)
@@ -176,7 +176,7 @@ def test_what_does_not_fit_is_refused_before_the_first_request(here, model, opti
     assert not server.records
 
 
-def test_a_dry_run_names_the_tools(here, model):
+def test_a_dry_run_names_the_tools(here, model) -> None:
     server = model()
     done = ns(line(server, f"++tool_modules=[{OWN}::roll] --dry_run"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -184,7 +184,7 @@ def test_a_dry_run_names_the_tools(here, model):
     assert not server.records
 
 
-def test_megatron_takes_no_tools(here, model):
+def test_megatron_takes_no_tools(here, model) -> None:
     server = model()
     options = line(server, f"++tool_modules=[{OWN}::roll]").replace("server_type=vllm", "server_type=megatron")
     done = ns(options, cwd=here)
@@ -193,7 +193,7 @@ def test_megatron_takes_no_tools(here, model):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_leaves_no_server_behind(here, model, how):
+def test_a_run_that_is_stopped_leaves_no_server_behind(here, model, how) -> None:
     file = here / "pid"
     server = model((call("slow", seconds=600),))
     words = [
@@ -233,7 +233,7 @@ BENCHMARK = Benchmark(
 """
 
 
-def test_an_evaluation_with_tools(here, model):
+def test_an_evaluation_with_tools(here, model) -> None:
     (here / "products.py").write_text(BENCHMARK)
     (here / "tools.py").write_text("def product() -> int:\n    return 21\n")
     assert ns("ns prepare_data ./products.py --data_dir data", cwd=here).returncode == 0
@@ -251,5 +251,5 @@ def test_an_evaluation_with_tools(here, model):
     assert metrics["symbolic_correct"] == pytest.approx(100 / 6)
 
 
-def test_tools_are_listed(here):
+def test_tools_are_listed(here) -> None:
     assert ns("ns list tools", cwd=here).stdout.split() == ["exa", "mcp", "python", "tavily"]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -20,7 +21,7 @@ FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path: Path):
     with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=256))
     write_rows(
         tmp_path / "chats.jsonl",
@@ -39,7 +40,7 @@ def ns(place, *words):
 
 
 @pytest.mark.parametrize("data", ["chats", "texts"])
-def test_sft_writes_a_model(place, data):
+def test_sft_writes_a_model(place, data: str) -> None:
     words = ["sft", "--model=model", f"--training_data={data}.jsonl", "--output_dir=out", *FAST]
     done = ns(place, *words, "++batch_size=4", "++epochs=3", "++learning_rate=0.02")
     assert done.returncode == 0, done.stderr
@@ -55,7 +56,7 @@ def test_sft_writes_a_model(place, data):
     assert "other settings: learning_rate" in other.stderr
 
 
-def test_grpo_is_rewarded_by_the_grader(place):
+def test_grpo_is_rewarded_by_the_grader(place) -> None:
     words = ["--model=model", "--training_data=problems.jsonl", "--output_dir=out", "++eval_type=exact", *FAST]
     small = ["++steps=2", "++batch_size=2", "++group_size=4", "++max_tokens=2"]
     done = ns(place, "grpo", *words, *small)
@@ -68,7 +69,7 @@ def test_grpo_is_rewarded_by_the_grader(place):
     assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
-def test_grpo_measures_on_problems_that_it_keeps_apart(place):
+def test_grpo_measures_on_problems_that_it_keeps_apart(place) -> None:
     write_rows(place / "many.jsonl", [{"question": f"AB{n}", "expected_answer": "A"} for n in range(200)])
     words = ["--model=model", "--training_data=many.jsonl", "--output_dir=out", "++eval_type=exact", *FAST]
     small = ["++steps=1", "++batch_size=2", "++group_size=2", "++max_tokens=2", "++eval.max_tokens=2"]
@@ -82,7 +83,7 @@ def test_grpo_measures_on_problems_that_it_keeps_apart(place):
     assert "held-out" not in none.stderr
 
 
-def test_a_stopped_training_goes_on(place):
+def test_a_stopped_training_goes_on(place) -> None:
     words = ["sft", "--model=model", "--training_data=chats.jsonl", "--output_dir=out", *FAST, "++steps=4000"]
     argv = [sys.executable, "-m", "newskills", *words]
     with subprocess.Popen(argv, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -100,7 +101,7 @@ def test_a_stopped_training_goes_on(place):
     assert not (place / "out/final_hf_model").exists()
 
 
-def test_trl_is_another_backend(place):
+def test_trl_is_another_backend(place) -> None:
     pytest.importorskip("trl")
     write_rows(place / "held.jsonl", [{"question": "AB", "expected_answer": "A"}])
     words = ["grpo", "--backend=trl", "--model=model", "--training_data=problems.jsonl", "--output_dir=out"]
@@ -122,7 +123,7 @@ def test_trl_is_another_backend(place):
     assert "needs a GPU" in again.stderr
 
 
-def test_processes_that_train_together_write_one_record(place):
+def test_processes_that_train_together_write_one_record(place) -> None:
     pytest.importorskip("trl")
     words = [
         "--backend=trl",
@@ -144,7 +145,7 @@ def test_processes_that_train_together_write_one_record(place):
 TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone", "-m", "newskills"]
 
 
-def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place):
+def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place) -> None:
     """Under FSDP one process alone would wait for the other for ever, and no file would hold the model."""
     pytest.importorskip("trl")
     write_rows(place / "held.jsonl", [{"question": "AB", "expected_answer": "A"}])
@@ -184,7 +185,7 @@ def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place):
         ("trl", ["++trainer.threads=2", "++trainer.trl.micro_batch_size=1", "++trainer.trl.attention=eager"]),
     ],
 )
-def test_how_a_machine_computes_is_no_other_setting(place, backend, others):
+def test_how_a_machine_computes_is_no_other_setting(place, backend: str, others) -> None:
     if backend == "trl":
         pytest.importorskip("trl")
     words = ["sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", f"--backend={backend}"]
@@ -202,7 +203,7 @@ def test_how_a_machine_computes_is_no_other_setting(place, backend, others):
     assert "other settings: trainer" in other.stderr
 
 
-def test_sequences_that_do_not_fit(place):
+def test_sequences_that_do_not_fit(place) -> None:
     words = ["sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", *FAST, "++batch_size=4"]
     write_rows(place / "texts.jsonl", [{"input": "AB", "output": "C" * n} for n in (1, 2, 40, 50, 3, 4)])
     done = ns(place, *words, "++max_length=20")
@@ -214,7 +215,7 @@ def test_sequences_that_do_not_fit(place):
     assert "0 left out, 2 cut off" in done.stdout
 
 
-def test_a_run_ends_before_its_time_is_over(place):
+def test_a_run_ends_before_its_time_is_over(place) -> None:
     words = ["sft", "--model=model", "--training_data=chats.jsonl", "--output_dir=out", *FAST, "++steps=40000"]
     done = ns(place, *words, "++checkpoint_must_save_by=00:00:00:02")
     assert done.returncode == 130, done.stderr
@@ -223,7 +224,7 @@ def test_a_run_ends_before_its_time_is_over(place):
     assert "no dd:hh:mm:ss" in ns(place, *words, "++checkpoint_must_save_by=5").stderr
 
 
-def test_problems_with_wrong_answers_are_left_out(place):
+def test_problems_with_wrong_answers_are_left_out(place) -> None:
     write_rows(
         place / "problems.jsonl", [{"id": f"p{n}", "question": "AB", "expected_answer": "A"} for n in range(9)]
     )
@@ -276,7 +277,7 @@ def test_problems_with_wrong_answers_are_left_out(place):
         (["grpo", "--model=model", "--training_data=chats.jsonl"], "question"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(place, words, said):
+def test_bad_input_is_told_in_a_sentence(place, words, said: str) -> None:
     (place / "empty.jsonl").write_text("")
     write_rows(place / "hollow.jsonl", [{"input": "A", "output": "B"}, {"input": "A", "output": ""}])
     write_rows(place / "mute.jsonl", [{"messages": [{"content": "A"}, {"role": "assistant", "content": "B"}]}])
@@ -286,7 +287,7 @@ def test_bad_input_is_told_in_a_sentence(place, words, said):
     assert "Traceback" not in done.stderr
 
 
-def test_a_grader_that_fails_says_why_and_no_reward_is_made_up(place):
+def test_a_grader_that_fails_says_why_and_no_reward_is_made_up(place) -> None:
     write_rows(place / "problems.jsonl", [{"question": "AB"} for _ in range(4)])
     words = ["grpo", "--model=model", "--training_data=problems.jsonl", "--output_dir=out", "++eval_type=exact"]
     done = ns(place, *words, *FAST, "++batch_size=2", "++group_size=2", "++max_tokens=2", "++steps=1")
@@ -296,7 +297,7 @@ def test_a_grader_that_fails_says_why_and_no_reward_is_made_up(place):
     assert not (place / "out/metrics.jsonl").read_text()
 
 
-def test_weights_of_another_model_are_not_trained(place):
+def test_weights_of_another_model_are_not_trained(place) -> None:
     with_tokenizer(tiny_folder(place / "other", num_hidden_layers=3, intermediate_size=64))
     words = ["sft", "--model=other", "--training_data=texts.jsonl", "++steps=1"]
     for backend in ("cpu", "trl"):
@@ -308,7 +309,7 @@ def test_weights_of_another_model_are_not_trained(place):
         assert "Traceback" not in done.stderr
 
 
-def test_checkpoints_of_other_models_do_not_mix(place):
+def test_checkpoints_of_other_models_do_not_mix(place) -> None:
     done = ns(place, "sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", "++steps=1", *FAST)
     assert done.returncode == 0, done.stderr
     wide = load_file(place / "model/model.safetensors")
@@ -329,7 +330,7 @@ def test_checkpoints_of_other_models_do_not_mix(place):
     assert not (place / "mean").exists()
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told_and_leaves_none(place):
+def test_a_checkpoint_that_cannot_be_written_is_told_and_leaves_none(place) -> None:
     resource = pytest.importorskip("resource")
     argv = [sys.executable, "-m", "newskills", "sft", "--model=model", "--training_data=texts.jsonl", "++steps=1"]
     done = subprocess.run(
@@ -346,7 +347,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_leaves_none(place):
     assert not list((place / "out").glob("checkpoint-*"))
 
 
-def test_an_attention_that_is_not_installed(place):
+def test_an_attention_that_is_not_installed(place) -> None:
     pytest.importorskip("trl")
     words = [
         "sft",
@@ -361,7 +362,7 @@ def test_an_attention_that_is_not_installed(place):
     assert "++trainer.trl.attention=flash_attention_2 cannot be used here" in done.stderr
 
 
-def test_a_model_on_the_hub(place, monkeypatch):
+def test_a_model_on_the_hub(place, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the hub's own cache; the same folder as a model there is refused with a sentence when it is not."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_CACHE", str(place / "hub"))
@@ -379,7 +380,7 @@ def test_a_model_on_the_hub(place, monkeypatch):
     assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
-def test_a_model_without_chat_template_learns_texts_only(place):
+def test_a_model_without_chat_template_learns_texts_only(place) -> None:
     (place / "model/chat_template.jinja").unlink()
     words = ["sft", "--model=model", "--output_dir=out", "++steps=1", "++batch_size=2", *FAST]
     done = ns(place, *words, "--training_data=chats.jsonl")
@@ -389,7 +390,7 @@ def test_a_model_without_chat_template_learns_texts_only(place):
     assert done.returncode == 0, done.stderr
 
 
-def test_models_change_their_form(place):
+def test_models_change_their_form(place) -> None:
     pytest.importorskip("gguf")
     steps = [
         ["convert", "--input_model=model", "--output_model=a.gguf", "--convert_from=hf", "--convert_to=gguf"],
@@ -405,7 +406,9 @@ def test_models_change_their_form(place):
     assert "nothing to convert" in done.stderr
 
 
-def test_what_is_said_at_the_end_has_a_line_of_its_own(monkeypatch, capsys):
+def test_what_is_said_at_the_end_has_a_line_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with steps_shown("SFT") as watch:
         watch.began(0, 9)

@@ -27,7 +27,7 @@ LINE = (
 
 
 @pytest.fixture
-def place(tmp_path) -> Place:
+def place(tmp_path: Path) -> Place:
     require_cluster()
     place = Place(tmp_path)
     place.config("real", "executor: slurm\ndefault_timeout: 00:05:00\nenv_vars: [DIES_AT=8]")
@@ -37,7 +37,7 @@ def place(tmp_path) -> Place:
 
 
 @pytest.mark.timeout(900)
-def test_a_chain_goes_on_where_the_limit_or_a_crash_stopped_it_and_ends_with_a_model(place):
+def test_a_chain_goes_on_where_the_limit_or_a_crash_stopped_it_and_ends_with_a_model(place) -> None:
     line = LINE.format(model=place.folder / "base", root=NEMO_RL)
     done = place.ns(
         line,
@@ -72,7 +72,7 @@ def test_a_chain_goes_on_where_the_limit_or_a_crash_stopped_it_and_ends_with_a_m
     assert list((out / "training-logs/sft").glob("sft_*_sbatch.log"))
 
 
-def test_from_a_laptop_the_first_line_of_the_data_is_looked_at(place, sshd):
+def test_from_a_laptop_the_first_line_of_the_data_is_looked_at(place, sshd) -> None:
     place.env["NEWSKILLS_SSH_CONFIG"] = str(sshd.config)
     before = f"export SLURM_CONF='{os.environ.get('SLURM_CONF', '')}'"
     place.config("far", f'executor: slurm\nssh_tunnel:\n  host: {HOST}\n  pre_command: "{before}"')
@@ -93,7 +93,7 @@ def test_from_a_laptop_the_first_line_of_the_data_is_looked_at(place, sshd):
     assert "its keys are question" in wrong.stderr
 
 
-def test_processes_of_megatron_meet_on_two_nodes(place):
+def test_processes_of_megatron_meet_on_two_nodes(place) -> None:
     write(place.folder / "blend.json", [{}])
     line = (
         f"ns megatron_lm train --cluster=real --expname=pre --megatron_model={place.folder}/base --tokenizer_model=t "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def hub_of(web, name: str, split: str, rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("name", ON_THE_HUB)
-def test_from_the_hub_to_problems_for_reinforcement_learning(tmp_path, name: str) -> None:
+def test_from_the_hub_to_problems_for_reinforcement_learning(tmp_path: Path, name: str) -> None:
     split = list(SCHEMAS[name].splits)[-1]
     with serving() as web:
         hub_of(web, name, split, [FIXTURES[name]] * 4)
@@ -56,7 +57,7 @@ def test_from_the_hub_to_problems_for_reinforcement_learning(tmp_path, name: str
     assert {step["name"]: step["removed"] for step in card["steps"]}["duplicates"] == 3
 
 
-def test_the_line_of_the_documents(tmp_path) -> None:
+def test_the_line_of_the_documents(tmp_path: Path) -> None:
     with serving() as web:
         hub_of(web, "openmathinstruct-2", "train", [FIXTURES["openmathinstruct-2"]] * 3)
         env = {"HF_ENDPOINT": web.url(""), "NEWSKILLS_DATA_DIR": str(tmp_path / "data"), "NEWSKILLS_MIRROR": ""}
@@ -66,7 +67,7 @@ def test_the_line_of_the_documents(tmp_path) -> None:
     assert len(list(read_rows(tmp_path / "data/openmathinstruct-2/train.jsonl"))) == 3
 
 
-def test_a_set_that_has_changed_its_fields(tmp_path) -> None:
+def test_a_set_that_has_changed_its_fields(tmp_path: Path) -> None:
     with serving() as web:
         hub_of(web, "math-hard", "train", [{"question": "P?", "answer": "1"}] * 2)
         env = {"HF_ENDPOINT": web.url(""), "NEWSKILLS_DATA_DIR": str(tmp_path / "data"), "NEWSKILLS_MIRROR": ""}

@@ -2,6 +2,7 @@
 """`ns validate`: the benchmarks of the mirror are as they should be, and broken ones are found."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,12 +69,12 @@ WRONG = {
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     (tmp_path / "own.py").write_text(HERE)
     return tmp_path
 
 
-def test_good_ones_pass_and_what_is_known_of_them_is_told(here):
+def test_good_ones_pass_and_what_is_known_of_them_is_told(here) -> None:
     names = " ".join(f"./own.py::{name}" for name in GOOD)
     done = ns(f"ns validate {names} --json found.json", cwd=here)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -90,7 +91,7 @@ def test_good_ones_pass_and_what_is_known_of_them_is_told(here):
     assert found["judged"]["shares"] == {}
 
 
-def test_each_fault_is_found(here):
+def test_each_fault_is_found(here) -> None:
     done = ns(f"ns validate {' '.join(f'./own.py::{name}' for name in WRONG)}", cwd=here)
     assert done.returncode == 1
     assert "0 of 6 benchmarks are as they should be" in done.stdout
@@ -98,7 +99,7 @@ def test_each_fault_is_found(here):
         assert f"error: {name.lower().replace('_', '-')}: {problem}" in done.stderr
 
 
-def test_words_that_make_no_sense(here):
+def test_words_that_make_no_sense(here) -> None:
     for line, said in {
         "ns validate": "Which benchmarks?",
         "ns validate gsm8kk": "gsm8k",
@@ -111,7 +112,7 @@ def test_words_that_make_no_sense(here):
         assert said in done.stderr, (line, done.stderr)
 
 
-def test_few_samples_and_dry_run(here):
+def test_few_samples_and_dry_run(here) -> None:
     done = ns("ns validate ./own.py::GOOD --max_samples=5 --json found.json", cwd=here)
     assert done.returncode == 0, done.stderr
     (found,) = json.loads((here / "found.json").read_text())
@@ -138,7 +139,7 @@ as all other categories together. tests/graders/code/test_real_data.py runs more
 @pytest.mark.mirror
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_all_that_the_mirror_has(mirror, tmp_path):
+def test_all_that_the_mirror_has(mirror: Path, tmp_path: Path) -> None:
     found: dict[str, dict[str, Any]] = {}
     for category in sorted({entry.category for entry in list_benchmarks()}):
         fewer = [f"--max_samples={FEWER[category]}"] if category in FEWER else []

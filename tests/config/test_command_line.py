@@ -35,7 +35,7 @@ def read(*argv):
         ["--num_chunks", "9", "--output-dir=out", "--num-chunks=3", "--no-rerun-done", "--rerun_done=true"],
     ],
 )
-def test_both_spellings_mean_one_thing(argv):
+def test_both_spellings_mean_one_thing(argv) -> None:
     options = read(*argv).options
     assert (options.output_dir, options.num_chunks, options.rerun_done) == ("out", 3, True)
 
@@ -44,11 +44,11 @@ def test_both_spellings_mean_one_thing(argv):
     "argv",
     [["--model", "a", "b"], ["--model=a", "--model", "b"], ["--model=[a,b]"], ["--model", "a", "--model=b"]],
 )
-def test_lists_take_words_repetitions_and_brackets(argv):
+def test_lists_take_words_repetitions_and_brackets(argv) -> None:
     assert read("--output_dir=o", *argv).options.model == ["a", "b"]
 
 
-def test_none_is_no_value_except_where_it_is_a_name():
+def test_none_is_no_value_except_where_it_is_a_name() -> None:
     class Named(Struct, frozen=True, kw_only=True):
         cluster: Annotated[str | None, Meta(description="cluster", extra={"name": True})] = None
         other: Annotated[str | None, Meta(description="other")] = "x"
@@ -57,7 +57,7 @@ def test_none_is_no_value_except_where_it_is_a_name():
     assert (options.cluster, options.other) == ("none", None)
 
 
-def test_engine_arguments_may_begin_with_dashes():
+def test_engine_arguments_may_begin_with_dashes() -> None:
     options = read("--output_dir", "o", "--server_args", "--max-model-len 8192 --x=1").options
     assert options.server_args == ["--max-model-len 8192 --x=1"]
     assert read("--output_dir=o", "--server_args=--max-model-len 8192").options.server_args == [
@@ -65,7 +65,7 @@ def test_engine_arguments_may_begin_with_dashes():
     ]
 
 
-def test_overrides_in_three_spellings_do_not_become_list_words():
+def test_overrides_in_three_spellings_do_not_become_list_words() -> None:
     parsed = read(
         "--output_dir=o", "--model", "a", "++inference.temperature=0.6", "+prompt=x", "split=test", "gsm8k"
     )
@@ -89,25 +89,25 @@ def test_overrides_in_three_spellings_do_not_become_list_words():
         (["--output_dir=o", "--server_gpus=two"], "server_gpus"),
     ],
 )
-def test_bad_words_are_refused_with_one_sentence(argv, message):
+def test_bad_words_are_refused_with_one_sentence(argv, message: str) -> None:
     with pytest.raises((ConfigError, UnknownNameError), match=message) as caught:
         read(*argv)
     assert "\n" not in str(caught.value)
 
 
 @given(st.lists(st.text(max_size=12), max_size=6))
-def test_any_words_parse_or_are_refused(words):
+def test_any_words_parse_or_are_refused(words) -> None:
     with contextlib.suppress(ConfigError, UnknownNameError):
         read("--output_dir=o", *words)
 
 
-def test_help_names_every_option_and_key():
+def test_help_names_every_option_and_key() -> None:
     page = command_help("test", "Summary.", Options, config=Options)
     for name in ("--output_dir", "--model", "--rerun_done", "NAMES", "++num_chunks", "(required)"):
         assert name in page
 
 
-def test_python_keywords():
+def test_python_keywords() -> None:
     with pytest.raises(TypeError, match="Missing required argument: 'output_dir'"):
         check_keywords(Options, ["model"], "generate")
     with pytest.raises(TypeError, match="did you mean 'output_dir'"):
@@ -115,11 +115,11 @@ def test_python_keywords():
 
 
 @pytest.mark.parametrize(("text", "ids"), [("1,2,5", [1, 2, 5]), ("0..4", [0, 1, 2, 3, 4]), (" 3 .. 4 ", [3, 4])])
-def test_ids(text, ids):
+def test_ids(text: str, ids) -> None:
     assert parse_ids(text, "--chunk_ids") == ids
 
 
 @pytest.mark.parametrize("text", ["1,2..4", "a", "", "4..1", "1,1", "-1"])
-def test_bad_ids(text):
+def test_bad_ids(text: str) -> None:
     with pytest.raises(ConfigError):
         parse_ids(text, "--chunk_ids")

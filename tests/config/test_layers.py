@@ -36,7 +36,7 @@ def build(**overrides):
     return resolve(Config, [Layer("command line", texts)], aliases=ALIASES).value
 
 
-def test_later_layers_win_and_are_remembered():
+def test_later_layers_win_and_are_remembered() -> None:
     resolved = resolve(
         Config,
         [
@@ -58,7 +58,7 @@ def test_later_layers_win_and_are_remembered():
     assert table["flag"] == ("false", "default")
 
 
-def test_the_type_of_the_key_decides_what_text_means():
+def test_the_type_of_the_key_decides_what_text_means() -> None:
     assert build(stop_phrase="123").stop_phrase == "123"
     assert build(stop_phrase="null").stop_phrase is None
     assert build(stop_phrase="'null'").stop_phrase == "null"
@@ -84,12 +84,12 @@ def test_the_type_of_the_key_decides_what_text_means():
         ("max_samples.x", "1", "Unknown option"),
     ],
 )
-def test_bad_overrides_are_refused(key, value, message):
+def test_bad_overrides_are_refused(key: str, value: str, message: str) -> None:
     with pytest.raises((ConfigError, UnknownNameError), match=message):
         resolve(Config, [Layer("command line", {key: Text(value)})], aliases=ALIASES)
 
 
-def test_removed_keys_say_what_to_use():
+def test_removed_keys_say_what_to_use() -> None:
     with pytest.raises(ConfigError, match="use endpoint_type"):
         resolve(Config, [Layer("c", {"old": Text("1")})], removed={"old": "use endpoint_type"})
 
@@ -121,12 +121,12 @@ def write(value: Any) -> str:
 
 
 @given(PLAIN)
-def test_values_round_trip(value):
+def test_values_round_trip(value) -> None:
     assert parse_value(write(value)) == value
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_value_or_refused(text):
+def test_any_text_is_a_value_or_refused(text) -> None:
     with contextlib.suppress(ConfigError):
         parse_value(text)
 
@@ -136,25 +136,25 @@ class Worded(Struct, frozen=True):
 
 
 @pytest.mark.parametrize("word", ["none", "1", "'none'"])
-def test_a_choice_may_be_spelled_like_null_or_a_number(word):
+def test_a_choice_may_be_spelled_like_null_or_a_number(word: str) -> None:
     found = resolve(Worded, [Layer("command line", {"mode": Text(word)})])
     assert found.value.mode == word.strip("'")
 
 
-def test_what_is_no_choice_is_still_read_as_null():
+def test_what_is_no_choice_is_still_read_as_null() -> None:
     with pytest.raises(ConfigError):
         resolve(Worded, [Layer("command line", {"mode": Text("null")})])
 
 
 @pytest.mark.parametrize("value", ["inf", "nan", "1e999", "Infinity"])
-def test_a_number_is_finite(value):
+def test_a_number_is_finite(value: str) -> None:
     with pytest.raises(ConfigError, match=r"\+\+temperature=.*: (expected a finite number, got inf|.* >= 0)"):
         build(temperature=value)
     with pytest.raises(ConfigError, match=r"temperature of file.yaml: .*(finite number|>= 0)"):
         resolve(Config, [Layer("file.yaml", {"sampling": {"temperature": float(value)}})])
 
 
-def test_a_number_below_an_open_key_is_finite():
+def test_a_number_below_an_open_key_is_finite() -> None:
     with pytest.raises(ConfigError, match="finite number"):
         build(sampling__extra_body="{a: [1, {b: 1e999}]}")
     with pytest.raises(ConfigError, match="finite number"):

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from tests.commands.running import ns
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 PAGE = (Path(__file__).parents[2] / "docs" / "evaluate-profiles.md").read_text(encoding="utf-8")
@@ -14,7 +15,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ADDRESS = "http://localhost:5000"
 
 
-def test_the_page_can_be_typed_as_it_stands(tmp_path, fake_server, mirror):
+def test_the_page_can_be_typed_as_it_stands(tmp_path: Path, fake_server: FakeServerFactory, mirror: Path) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text="The answer is \\boxed{3}")))
     env = {
         "NEWSKILLS_MIRROR": str(mirror),

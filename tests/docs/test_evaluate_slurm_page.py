@@ -21,7 +21,7 @@ FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.
 COMMANDS = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_the_page_can_be_typed_as_it_stands(tmp_path, sshd, mirror, local_model):
+def test_the_page_can_be_typed_as_it_stands(tmp_path: Path, sshd, mirror: Path, local_model: Path) -> None:
     require_cluster()
     config = os.environ.get("SLURM_CONF")
     before = f"export PATH='{Path(sys.executable).parent}':$PATH" + (f" SLURM_CONF='{config}'" if config else "")

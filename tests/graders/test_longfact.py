@@ -28,19 +28,19 @@ def record(*verdicts, text="An answer.", **more):
         ({"generation": "x", "claims": ["c", {"verdict": []}]}, "unscored", "judge", None),
     ],
 )
-def test_outcomes(row, outcome, cause, value):
+def test_outcomes(row, outcome: str, cause: str | None, value) -> None:
     score = plain_grader("longfact", {}).grade(row)
     assert (score.outcome, score.cause, score.value) == (outcome, cause, value)
 
 
-def test_f1_has_both_parts():
+def test_f1_has_both_parts() -> None:
     assert f1_at(0, 5, 64) == 0
     assert f1_at(128, 0, 64) == 1
     assert f1_at(64, 64, 64) == pytest.approx(2 / 3)
     assert f1_at(64, 0, 178) < f1_at(64, 0, 64)
 
 
-def test_the_metric_averages_what_was_rated():
+def test_the_metric_averages_what_was_rated() -> None:
     grader, metric = plain_grader("longfact", {}), make_metric("longfact")
     for row in (record(*["supported"] * 64), record("not_supported"), record(None)):
         score = grader.grade(row)

@@ -63,7 +63,7 @@ MINIMAL: Row = {
 }
 
 
-def test_names_per_section_become_values_with_their_origin(tmp_path):
+def test_names_per_section_become_values_with_their_origin(tmp_path: Path) -> None:
     (tmp_path / "env.toml").write_text(ENV_TOML)
     made = compiled(tmp_path, str(CONFIGS / "names.yaml"), profile="cluster-short").config
     assert made.execution.type == "slurm"
@@ -98,7 +98,7 @@ def test_names_per_section_become_values_with_their_origin(tmp_path):
     assert [image.path for image in made.images()] == ["deployment.image", "execution.proxy.image"]
 
 
-def test_values_with_their_origin_stay_so_and_secrets_stay_names(tmp_path):
+def test_values_with_their_origin_stay_so_and_secrets_stay_names(tmp_path: Path) -> None:
     found = compiled(tmp_path, str(CONFIGS / "values.yaml"))
     made = found.config
     assert made.target.url == "http://localhost:8000/v1/chat/completions"
@@ -119,7 +119,7 @@ def test_values_with_their_origin_stay_so_and_secrets_stay_names(tmp_path):
     assert made.config["evaluation"]["env_vars"]["HF_TOKEN"] == "host:MY_TOKEN"
 
 
-def test_a_value_of_a_key_that_the_config_resolves_is_known_as_one(tmp_path):
+def test_a_value_of_a_key_that_the_config_resolves_is_known_as_one(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         yaml.safe_dump(
             MINIMAL | {"target": {"api_endpoint": {"url": "http://x/${oc.env:MY_SECRET}", "model_id": "m"}}}
@@ -145,7 +145,7 @@ def test_a_value_of_a_key_that_the_config_resolves_is_known_as_one(tmp_path):
         (("execution.n=a", "execution.n=b"), ("execution", "n", "b")),
     ],
 )
-def test_words_of_the_command_line_change_the_config(tmp_path, words, expected):
+def test_words_of_the_command_line_change_the_config(tmp_path: Path, words, expected) -> None:
     words = tuple(word.removeprefix("++") for word in words)
     section, key, value = expected
     assert made(tmp_path, MINIMAL, *words).config[section][key] == value
@@ -169,7 +169,7 @@ def test_words_of_the_command_line_change_the_config(tmp_path, words, expected):
         ("${evaluation.tasks}", [{"name": "gsm8k"}]),
     ],
 )
-def test_references_have_the_meaning_of_omegaconf(tmp_path, text, value):
+def test_references_have_the_meaning_of_omegaconf(tmp_path: Path, text: str, value) -> None:
     config = MINIMAL | {
         "execution": {**MINIMAL["execution"], "none": None, "many": {"a": [1, "${execution.type}"]}}
     }
@@ -193,7 +193,7 @@ def test_references_have_the_meaning_of_omegaconf(tmp_path, text, value):
         ("???", "it has no value yet"),
     ],
 )
-def test_what_cannot_be_resolved_is_told_with_its_place(tmp_path, text, what):
+def test_what_cannot_be_resolved_is_told_with_its_place(tmp_path: Path, text: str, what: str) -> None:
     config = MINIMAL | {"execution": {**MINIMAL["execution"], "x": text}}
     with pytest.raises(ConfigError) as error:
         made(tmp_path, config)
@@ -201,7 +201,7 @@ def test_what_cannot_be_resolved_is_told_with_its_place(tmp_path, text, what):
     assert what in str(error.value)
 
 
-def test_all_that_is_missing_is_told_at_once_with_the_sections_to_add(tmp_path):
+def test_all_that_is_missing_is_told_at_once_with_the_sections_to_add(tmp_path: Path) -> None:
     broken = {
         "execution": {"type": "slurm", "num_nodes": "two"},
         "deployment": {"type": "vlm"},
@@ -230,12 +230,12 @@ def test_all_that_is_missing_is_told_at_once_with_the_sections_to_add(tmp_path):
     assert "execution.gres=…" in text
 
 
-def test_a_config_without_a_type_says_which_to_write(tmp_path):
+def test_a_config_without_a_type_says_which_to_write(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"execution\.type: the key 'type' is missing"):
         made(tmp_path, {key: value for key, value in MINIMAL.items() if key != "execution"})
 
 
-def test_tasks_are_chosen_by_name_and_by_number_in_the_order_of_the_config(tmp_path):
+def test_tasks_are_chosen_by_name_and_by_number_in_the_order_of_the_config(tmp_path: Path) -> None:
     tasks = [{"name": name} for name in ("gsm8k", "mmlu", "gsm8k", "ifeval")]
     config = MINIMAL | {"evaluation": {"tasks": tasks}}
 
@@ -253,12 +253,12 @@ def test_tasks_are_chosen_by_name_and_by_number_in_the_order_of_the_config(tmp_p
         names("gsm8k.1")
 
 
-def test_an_unknown_task_is_told_before_all_else(tmp_path):
+def test_an_unknown_task_is_told_before_all_else(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError):
         made(tmp_path, MINIMAL | {"deployment": {"type": "???"}}, tasks=("nope",))
 
 
-def test_the_file_wins_for_some_keys_of_the_place_and_lists_are_joined(tmp_path):
+def test_the_file_wins_for_some_keys_of_the_place_and_lists_are_joined(tmp_path: Path) -> None:
     (tmp_path / "env.toml").write_text(ENV_TOML + "[big]\nextends='laptop'\nnodes=8\ntime='09:00:00'\n")
     env = {
         "nodes": 2,
@@ -276,7 +276,7 @@ def test_the_file_wins_for_some_keys_of_the_place_and_lists_are_joined(tmp_path)
     assert made_of.run["profile"] == "big"
 
 
-def test_overrides_come_after_the_profile_again(tmp_path):
+def test_overrides_come_after_the_profile_again(tmp_path: Path) -> None:
     (tmp_path / "env.toml").write_text(ENV_TOML)
     config = MINIMAL | {"execution": {**MINIMAL["execution"], "host": "${run.env.host}"}}
     assert made(tmp_path, config, "run.env.host=other", profile="laptop").config["execution"]["host"] == "other"
@@ -289,13 +289,13 @@ def test_overrides_come_after_the_profile_again(tmp_path):
         ("bare", r"profile \[bare\] has executor docker, and no container_image is named"),
     ],
 )
-def test_profile_and_config_must_speak_of_one_place(tmp_path, profile, what):
+def test_profile_and_config_must_speak_of_one_place(tmp_path: Path, profile: str, what: str) -> None:
     (tmp_path / "env.toml").write_text(ENV_TOML + "[bare]\nexecutor='docker'\n")
     with pytest.raises(ConfigError, match=what):
         made(tmp_path, MINIMAL, profile=profile)
 
 
-def test_a_misspelt_key_of_a_profile_is_told_where_nothing_uses_it(tmp_path):
+def test_a_misspelt_key_of_a_profile_is_told_where_nothing_uses_it(tmp_path: Path) -> None:
     (tmp_path / "env.toml").write_text("[here]\npartiton='x'\nmine='y'\nnode='z'\n")
     with pytest.raises(
         ConfigError, match=r"run\.env\.partiton: a profile has no such key; did you mean 'partition'"
@@ -305,7 +305,7 @@ def test_a_misspelt_key_of_a_profile_is_told_where_nothing_uses_it(tmp_path):
     assert made(tmp_path, MINIMAL | {"zz": {"y": "${run.env.node}"}}, profile="here").config["zz"] == {"y": "z"}
 
 
-def test_defaults_are_composed_from_the_folder_of_the_config_too(tmp_path):
+def test_defaults_are_composed_from_the_folder_of_the_config_too(tmp_path: Path) -> None:
     (tmp_path / "deployment").mkdir()
     (tmp_path / "deployment/mine.yaml").write_text(
         "defaults: [generic, _self_]\nimage: own:1\ncommand: serve\nport: 9\n"
@@ -337,12 +337,12 @@ def test_defaults_are_composed_from_the_folder_of_the_config_too(tmp_path):
         ("vllm", "defaults is a list"),
     ],
 )
-def test_defaults_that_cannot_be_composed_are_told(tmp_path, defaults, what):
+def test_defaults_that_cannot_be_composed_are_told(tmp_path: Path, defaults, what: str) -> None:
     with pytest.raises(ConfigError, match=what.replace("$", r"\$").replace("{", r"\{").replace("[", r"\[")):
         made(tmp_path, MINIMAL | {"defaults": defaults})
 
 
-def test_configs_are_found_by_name(tmp_path):
+def test_configs_are_found_by_name(tmp_path: Path) -> None:
     (tmp_path / "evaluate_configs").mkdir()
     shutil.copy(CONFIGS / "values.yaml", tmp_path / "evaluate_configs/mine.yml")
     shutil.copytree(CONFIGS / "extra", tmp_path / "evaluate_configs/extra")
@@ -357,7 +357,7 @@ def test_configs_are_found_by_name(tmp_path):
         compiled(inner, "./nope.yaml")
 
 
-def test_texts_and_numbers_are_told_apart_as_omegaconf_does(tmp_path):
+def test_texts_and_numbers_are_told_apart_as_omegaconf_does(tmp_path: Path) -> None:
     lines = "\n".join(f"  k{at}: {text}" for at, text in enumerate(WRITTEN))
     found = made(tmp_path, yaml.safe_dump(MINIMAL) + f"zz:\n{lines}\n").config["zz"]
     assert list(found.values()) == list(WRITTEN.values())
@@ -380,7 +380,7 @@ WRITTEN = {
 }
 
 
-def test_the_seed_config_compiles_as_it_stands(tmp_path):
+def test_the_seed_config_compiles_as_it_stands(tmp_path: Path) -> None:
     (tmp_path / "env.toml").write_text(ENV_TOML)
     found = compiled(tmp_path, "nemotron-3-nano-nemo-ray", "run.env.remote_job_dir=/r", profile="cluster").config
     assert [task.benchmark for task in found.tasks] == [

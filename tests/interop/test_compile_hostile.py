@@ -54,7 +54,7 @@ configs = st.dictionaries(keys, trees, max_size=6)
 @given(
     config=configs, overrides=st.dictionaries(st.sampled_from(["execution", "a.b", "evaluation.tasks.0"]), texts)
 )
-def test_no_config_makes_it_stumble(tmp_path_factory, config, overrides):
+def test_no_config_makes_it_stumble(tmp_path_factory: pytest.TempPathFactory, config, overrides) -> None:
     folder = tmp_path_factory.mktemp("c")
     (folder / "c.yaml").write_text(yaml.safe_dump(config))
     with suppress(UserError):
@@ -63,7 +63,7 @@ def test_no_config_makes_it_stumble(tmp_path_factory, config, overrides):
 
 @settings(max_examples=80)
 @given(texts)
-def test_pieces_of_a_text_are_all_of_it(text):
+def test_pieces_of_a_text_are_all_of_it(text) -> None:
     try:
         pieces = split(text)
     except ConfigError:
@@ -74,7 +74,7 @@ def test_pieces_of_a_text_are_all_of_it(text):
 
 @settings(max_examples=60)
 @given(configs, configs)
-def test_laying_one_over_another_changes_neither(below, above):
+def test_laying_one_over_another_changes_neither(below, above) -> None:
     before = repr((below, above))
     done = merge(below, above)
     assert repr((below, above)) == before
@@ -84,20 +84,20 @@ def test_laying_one_over_another_changes_neither(below, above):
 
 
 @given(st.lists(keys, min_size=1, max_size=4), scalars)
-def test_what_is_put_is_found(path, value):
+def test_what_is_put_is_found(path, value) -> None:
     tree: dict[str, object] = {}
     put(tree, path, value)
     assert lookup(tree, path) == value
 
 
-def test_references_into_each_other_take_no_time():
+def test_references_into_each_other_take_no_time() -> None:
     tree = {f"k{n}": f"${{k{n + 1}}} ${{k{n + 1}}}" for n in range(60)} | {"k60": "x"}
     resolver = Resolver(tree, {})
     with pytest.raises(ConfigError, match="grow"):
         resolver.tree()
 
 
-def test_a_file_that_is_no_config_is_told(tmp_path):
+def test_a_file_that_is_no_config_is_told(tmp_path: Path) -> None:
     for text in ("- 1\n", "x: [\n", "a: 1\na: 2\n", "\x00", "x: " + "[" * 3000, f"x: {'${' * 3000}y{'}' * 3000}"):
         (tmp_path / "c.yaml").write_text(text)
         with pytest.raises(UserError):

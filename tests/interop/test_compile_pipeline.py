@@ -39,7 +39,7 @@ def manifest(root: Path, version: str, path: str) -> None:
     (root / "my-model" / version / "manifest.json").write_text(json.dumps(content))
 
 
-def test_keys_of_a_pipeline_around_the_config_are_read(tmp_path):
+def test_keys_of_a_pipeline_around_the_config_are_read(tmp_path: Path) -> None:
     tasks = [{"name": "gsm8k"}, {"name": "mmlu"}]
     around = {"dry_run": True, "output_dir": "there", "task_filters": ["mmlu"]}
     execution = {"type": "local", "output_dir": "${output_dir}"}
@@ -54,7 +54,7 @@ def test_keys_of_a_pipeline_around_the_config_are_read(tmp_path):
     assert alone.config.execution.output_dir == "there"
 
 
-def test_an_artifact_is_found_in_the_folder_of_manifests(tmp_path):
+def test_an_artifact_is_found_in_the_folder_of_manifests(tmp_path: Path) -> None:
     (tmp_path / "env.toml").write_text(f'[artifacts.manifest]\nroot = "{tmp_path}/made"\n')
     manifest(tmp_path / "made", "v2", "/models/second")
     manifest(tmp_path / "made", "v10", "/models/tenth")
@@ -72,7 +72,7 @@ def test_an_artifact_is_found_in_the_folder_of_manifests(tmp_path):
         made(tmp_path, served("${art:model,path}") | {"run": {"model": "other:latest"}})
 
 
-def test_an_artifact_that_is_elsewhere_is_open_in_a_dry_run_and_refused_in_a_run(tmp_path):
+def test_an_artifact_that_is_elsewhere_is_open_in_a_dry_run_and_refused_in_a_run(tmp_path: Path) -> None:
     config = served("${art:model,path}")
     with pytest.raises(
         ConfigError, match=r"checkpoint_path: run\.model names 'my-model:latest'.*write the path"
@@ -84,7 +84,7 @@ def test_an_artifact_that_is_elsewhere_is_open_in_a_dry_run_and_refused_in_a_run
     assert [one.partition(":")[0] for one in done.open] == ["deployment.checkpoint_path"]
 
 
-def test_a_target_that_is_not_set_yet_names_its_variable(tmp_path):
+def test_a_target_that_is_not_set_yet_names_its_variable(tmp_path: Path) -> None:
     endpoint = {"url": "${oc.env:MY_URL,''}", "model_id": "${oc.env:MY_MODEL,''}"}
     config = MINIMAL | {"target": {"api_endpoint": endpoint}}
     with pytest.raises(
@@ -94,25 +94,25 @@ def test_a_target_that_is_not_set_yet_names_its_variable(tmp_path):
     assert len(made(tmp_path, config, dry_run=True).open) == 2
 
 
-def test_sections_that_the_launcher_leaves_unread_beside_a_task_are_told_and_no_fault(tmp_path):
+def test_sections_that_the_launcher_leaves_unread_beside_a_task_are_told_and_no_fault(tmp_path: Path) -> None:
     task = {"name": "gsm8k", "config": {"params": {"temperature": 1}}}
     done = made(tmp_path, MINIMAL | {"evaluation": {"tasks": [task]}})
     assert done.config.tasks[0].unread == ("config",)
     assert done.config.tasks[0].params.temperature is None
 
 
-def test_a_file_of_another_program_is_said_to_be_one(tmp_path):
+def test_a_file_of_another_program_is_said_to_be_one(tmp_path: Path) -> None:
     foreign = {"serving": {"model_path": "x"}, "gym": {"benchmarks": []}, "run": {"model": "m:latest"}}
     with pytest.raises(ConfigError, match=r"made for another program: its keys .gym, serving. are"):
         made(tmp_path, foreign)
 
 
-def test_lepton_has_a_message_of_its_own(tmp_path):
+def test_lepton_has_a_message_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'execution: lepton/default' is not supported: jobs of Lepton"):
         made(tmp_path, {"defaults": [{"execution": "lepton/default"}, {"deployment": "none"}, "_self_"]})
 
 
-def test_a_missing_configuration_is_named(tmp_path):
+def test_a_missing_configuration_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="A configuration is missing: name one with -c"):
         compile_config(CompileRequest(), ENVIRON, tmp_path)
     address = {"target.api_endpoint.url": "http://localhost:1/v1", "target.api_endpoint.model_id": "m"}
@@ -120,7 +120,7 @@ def test_a_missing_configuration_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["", 'tunnel = "local"\n'])
-def test_without_a_tunnel_nothing_asks_over_ssh(tmp_path, line):
+def test_without_a_tunnel_nothing_asks_over_ssh(tmp_path: Path, line: str) -> None:
     (tmp_path / "env.toml").write_text(f'[far]\nexecutor = "slurm"\nhost = "login"\nremote_job_dir = "/s"\n{line}')
     execution = {
         "type": "slurm",

@@ -64,7 +64,7 @@ def argv_of(text: str) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def test_run_directories_and_jobs(place):
+def test_run_directories_and_jobs(place) -> None:
     place.environ["MY_KEY"] = KEY
     endpoint = {"url": "http://s:1/v1/chat/completions", "model_id": "m", "api_key_name": "MY_KEY"}
     made = planned(
@@ -100,7 +100,7 @@ def test_run_directories_and_jobs(place):
         ("nim", {}, ["/opt/nvidia/nvidia_entrypoint.sh", "/opt/nim/start_server.sh"]),
     ],
 )  # fmt: skip
-def test_types_that_start_their_own_command(place, kind, more, expected):
+def test_types_that_start_their_own_command(place, kind: str, more, expected) -> None:
     made = planned(place, deployment={"type": kind, "tensor_parallel_size": 8, **SERVED, **more})
     scripts = texts(made)
     words = argv_of(scripts["server.sh"])
@@ -118,7 +118,7 @@ def test_types_that_start_their_own_command(place, kind, more, expected):
     assert server.script.ready.path == ("/v1/health/ready" if kind == "nim" else "/health")
 
 
-def test_a_command_of_the_configurations_own_keeps_its_text(place):
+def test_a_command_of_the_configurations_own_keeps_its_text(place) -> None:
     text = "vllm serve /checkpoint --port ${deployment.port} --note 'a \"b\" $HOME'"
     endpoints = {"health": "/ready", "chat": "/api/v2/chat/completions"}
     made = planned(
@@ -138,7 +138,7 @@ def test_a_command_of_the_configurations_own_keeps_its_text(place):
     )
 
 
-def test_several_nodes_and_instances(place):
+def test_several_nodes_and_instances(place) -> None:
     ray = {"type": "vllm_ray", "command": "vllm serve /checkpoint", **SERVED}
     made = planned(place, execution={"num_nodes": 2, "deployment": {"n_tasks": 2}}, deployment=ray)
     scripts = texts(made)
@@ -162,7 +162,7 @@ def test_several_nodes_and_instances(place):
         planned(place, execution={"num_nodes": 3, "num_instances": 2}, deployment=plain)
 
 
-def test_tasks_here_take_turns_on_a_fixed_port(place):
+def test_tasks_here_take_turns_on_a_fixed_port(place) -> None:
     served = {"type": "generic", "command": "serve", "served_model_name": "m"}
     execution = {"type": "local", "hostname": None, "output_dir": "out", "mode": "sequential"}
     tasks = place.tasks("gsm8k", "math-500")
@@ -172,7 +172,7 @@ def test_tasks_here_take_turns_on_a_fixed_port(place):
         planned(place, "local", execution={**execution, "mode": "parallel"}, deployment=served, evaluation=tasks)
 
 
-def test_haproxy_where_an_image_of_it_is_named(place):
+def test_haproxy_where_an_image_of_it_is_named(place) -> None:
     plain = {"type": "generic", "command": "serve", **SERVED}
     execution = {"num_nodes": 2, "num_instances": 2, "proxy": {"image": "/images/haproxy.sqsh"}}
     made = planned(place, execution=execution, deployment=plain)
@@ -180,7 +180,7 @@ def test_haproxy_where_an_image_of_it_is_named(place):
     subprocess.run(["bash", "-n"], input=texts(made)["proxy.sh"], text=True, check=True)
 
 
-def test_secrets_travel_by_name_and_texts_in_scripts(place):
+def test_secrets_travel_by_name_and_texts_in_scripts(place) -> None:
     place.environ |= {"MY_TOKEN": KEY, "OTHER": "o" * 12}
     variables = {"HF_TOKEN": "host:MY_TOKEN", "COLOUR": "lit:a b", "NODE": "runtime:SLURMD_NODENAME"}
     literal = {"API_TOKEN": f"lit:{KEY}1"}
@@ -208,7 +208,7 @@ def test_secrets_travel_by_name_and_texts_in_scripts(place):
         )
 
 
-def test_the_key_of_a_judge_goes_along(place):
+def test_the_key_of_a_judge_goes_along(place) -> None:
     place.environ["JUDGE_API_KEY"] = KEY
     judge = {"url": "http://j:1/v1", "model_id": "j", "api_key": "JUDGE_API_KEY"}
     tasks = place.tasks("gsm8k")
@@ -220,7 +220,7 @@ def test_the_key_of_a_judge_goes_along(place):
     assert "--judge_model=j" in client.script.argv
 
 
-def test_time_beyond_one_job_and_odd_resources(place):
+def test_time_beyond_one_job_and_odd_resources(place) -> None:
     served = {"type": "generic", "command": "serve", **SERVED}
     flags = {"exclusive": True, "constraint": "h100 one", "nice": 5, "switches": None}
     execution = {"walltime": "01:00:00", "sbatch_comment": "it's mine", "sbatch_extra_flags": flags}
@@ -240,7 +240,7 @@ def test_time_beyond_one_job_and_odd_resources(place):
     assert "--gpus-per-node" not in job
 
 
-def test_data_sets_are_mounted_and_exports_follow_all_tasks(place):
+def test_data_sets_are_mounted_and_exports_follow_all_tasks(place) -> None:
     tasks = place.tasks("gsm8k", "math-500")
     tasks["tasks"][0] |= {"dataset_dir": "/lustre/sets/g", "container": "/images/eval.sqsh"}
     made = planned(
@@ -267,7 +267,7 @@ def test_data_sets_are_mounted_and_exports_follow_all_tasks(place):
         )
 
 
-def test_connections_are_shared_out_among_instances(tmp_path):
+def test_connections_are_shared_out_among_instances(tmp_path: Path) -> None:
     """The balancer as a process, between real servers; one that is gone is passed over."""
     script = Script(answer=Answer(kind="echo"))
     with FakeServer(script) as one, FakeServer(script) as other:

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from tests.benchmarks.test_raw_fixtures import RAW, _prepared
 from tests.commands.running import rows_of
+from tests.conftest import FakeServerFactory
 from tests.docs.test_docs import understand
 from tests.server import FakeServer
 
@@ -124,19 +125,19 @@ def steps(task: str, line: str = "") -> list[list[str]]:
     return [words for words in found if words and words[0] in ("prepare_data", "eval")]
 
 
-def test_there_are_26():
+def test_there_are_26() -> None:
     assert len(LINES) == 26
 
 
 @pytest.mark.parametrize("task", LINES)
-def test_each_command_and_key_is_understood(task):
+def test_each_command_and_key_is_understood(task) -> None:
     prepare, evaluate = steps(task)
     understand(prepare)
     understand(evaluate)
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory) -> Path:
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Prepared data of all lines: invented rows in the schema of their source, real ones where a mirror has them."""
     root = tmp_path_factory.mktemp("data")
     mirror = os.environ.get("NEWSKILLS_MIRROR", "")
@@ -186,7 +187,7 @@ def reply(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def place(data_dir, tmp_path, monkeypatch):
+def place(data_dir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A folder of the test with what the container of the lines has."""
     monkeypatch.setenv("NEWSKILLS_DATA_DIR", str(data_dir))
     monkeypatch.setenv("NEWSKILLS_OFFLINE", "1")
@@ -208,7 +209,7 @@ def written(task: str, place: Path, server: FakeServer) -> str:
 
 
 @pytest.mark.parametrize("task", [task for task in LINES if task not in OTHERWISE])
-def test_each_line_does_its_work(task, place, data_dir, fake_server):
+def test_each_line_does_its_work(task, place, data_dir, fake_server: FakeServerFactory) -> None:
     if not ready(task, data_dir):
         pytest.skip(f"no data of {benchmark_of(task)} here: set NEWSKILLS_MIRROR")
     server = fake_server(answer=reply)
@@ -225,7 +226,9 @@ def test_each_line_does_its_work(task, place, data_dir, fake_server):
 
 
 @pytest.mark.parametrize("task", ["ns_hle", "ns_aa_lcr"])
-def test_the_usual_judge_is_asked_for_its_key_before_anything_is_sent(task, place, fake_server):
+def test_the_usual_judge_is_asked_for_its_key_before_anything_is_sent(
+    task: str, place, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(answer=reply)
     words = steps(task, written(task, place, server))[1]
     with pytest.raises(AuthError, match="OPENAI_API_KEY"):
@@ -245,7 +248,7 @@ def eventually_refused(port: int) -> bool:
     return False
 
 
-def test_the_line_of_scicode_starts_and_ends_a_sandbox(place, data_dir, fake_server):
+def test_the_line_of_scicode_starts_and_ends_a_sandbox(place, data_dir, fake_server: FakeServerFactory) -> None:
     """Its exit code is that of the evaluation: what is not in the sandbox here leaves the answers unscored."""
     if not ready("ns_scicode", data_dir):
         pytest.skip("no data of scicode here: set NEWSKILLS_MIRROR")
@@ -263,7 +266,9 @@ def test_the_line_of_scicode_starts_and_ends_a_sandbox(place, data_dir, fake_ser
     assert eventually_refused(port), "the sandbox has ended"
 
 
-def test_ruler_is_prepared_and_evaluated_by_its_line(tmp_path, fake_server, monkeypatch):
+def test_ruler_is_prepared_and_evaluated_by_its_line(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Short: prompts of 128k tokens take minutes to make."""
     monkeypatch.chdir(tmp_path)
     server = fake_server(answer=reply)
@@ -276,7 +281,7 @@ def test_ruler_is_prepared_and_evaluated_by_its_line(tmp_path, fake_server, monk
     assert found
 
 
-def test_comet_scores_or_says_what_it_needs(place, fake_server):
+def test_comet_scores_or_says_what_it_needs(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answer=reply)
     words = steps("ns_wmt24pp_comet", written("ns_wmt24pp_comet", place, server))[1]
     with pytest.raises(NewskillsError, match=r"comet"):
@@ -284,7 +289,7 @@ def test_comet_scores_or_says_what_it_needs(place, fake_server):
     assert server.records == [], "refused before anything is asked"
 
 
-def test_no_model_is_needed_where_the_server_s_is_named(place, fake_server):
+def test_no_model_is_needed_where_the_server_s_is_named(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answer=reply)
     words = [w for w in steps("ns_gpqa", written("ns_gpqa", place, server))[1] if not w.startswith("--model")]
     address = [w if not w.startswith("--server_address") else f"--server_address={server.url}" for w in words]

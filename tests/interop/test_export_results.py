@@ -50,7 +50,7 @@ def plan(folder: Path, *destinations: str, tasks: int = 2, **settings) -> Export
     )
 
 
-def test_scores_are_called_as_in_nemo_evaluator(tmp_path):
+def test_scores_are_called_as_in_nemo_evaluator(tmp_path: Path) -> None:
     scores = collect(plan(tmp_path, tasks=1))[0].scores
     assert scores["aime25_pass@1[avg-of-8]_symbolic_correct"] == 41.25
     assert scores["aime25_pass@8_symbolic_correct"] == 70.0
@@ -58,7 +58,7 @@ def test_scores_are_called_as_in_nemo_evaluator(tmp_path):
     assert flattened(same) == {"t_em": 0.5}
 
 
-def test_local_json_and_csv_are_kept_up_to_date(tmp_path):
+def test_local_json_and_csv_are_kept_up_to_date(tmp_path: Path) -> None:
     for kind in ("json", "csv"):
         folder = tmp_path / kind
         wanted = {"format": kind, "output_dir": str(folder), "log_metrics": ["symbolic_correct"]}
@@ -81,7 +81,7 @@ def test_local_json_and_csv_are_kept_up_to_date(tmp_path):
     assert rows[0]["Invocation ID"] == INVOCATION
 
 
-def test_what_cannot_be_exported_is_told_and_the_rest_is_exported(tmp_path):
+def test_what_cannot_be_exported_is_told_and_the_rest_is_exported(tmp_path: Path) -> None:
     made = plan(tmp_path, "local", local={"output_dir": str(tmp_path / "out"), "format": "json"})
     Path(made.jobs[1].folder, "artifacts/metrics.json").unlink()
     said: list[str] = []
@@ -119,7 +119,7 @@ while at + 7 <= len(data):
 
 
 @pytest.mark.parametrize("mode", ["per_task", "multi_task"])
-def test_runs_of_wandb_offline(tmp_path, mode):
+def test_runs_of_wandb_offline(tmp_path: Path, mode: str) -> None:
     pytest.importorskip("wandb", reason="no wandb here: pip install 'newskills[wandb]'")
     made = plan(tmp_path / "runs", "wandb", wandb={"project": "p", "entity": "e", "log_mode": mode, "tags": ["t"]})
     environ = {
@@ -155,7 +155,7 @@ def test_runs_of_wandb_offline(tmp_path, mode):
         assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
 
 
-def test_wandb_says_what_it_lacks(tmp_path):
+def test_wandb_says_what_it_lacks(tmp_path: Path) -> None:
     pytest.importorskip("wandb", reason="no wandb here: pip install 'newskills[wandb]'")
     from newskills.interop.exporters.wandb_runs import export
 
@@ -168,7 +168,7 @@ def test_wandb_says_what_it_lacks(tmp_path):
         export(results, {"log_mode": "both"}, {"WANDB_MODE": "offline"}, print)
 
 
-def test_runs_of_mlflow_in_a_file_store(tmp_path, monkeypatch):
+def test_runs_of_mlflow_in_a_file_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow = pytest.importorskip("mlflow", reason="no mlflow here: pip install 'newskills[mlflow]'")
     uri = f"file://{tmp_path}/store"
@@ -186,12 +186,12 @@ def test_runs_of_mlflow_in_a_file_store(tmp_path, monkeypatch):
     assert runs[0].data.params["invocation_id"] == INVOCATION
 
 
-def test_mlflow_needs_an_address(tmp_path):
+def test_mlflow_needs_an_address(tmp_path: Path) -> None:
     pytest.importorskip("mlflow", reason="no mlflow here: pip install 'newskills[mlflow]'")
     said: list[str] = []
     assert export_results(plan(tmp_path, "mlflow"), {}, said.append) == 1
     assert "MLFLOW_TRACKING_URI" in said[-1]
 
 
-def test_names_of_metrics_that_mlflow_takes():
+def test_names_of_metrics_that_mlflow_takes() -> None:
     assert metric_name("aime25_pass@1[avg-of-8]_symbolic_correct") == "aime25_pass_at_1_avg-of-8_symbolic_correct"

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from jinja2 import Environment, StrictUndefined
 from tests.commands.running import ns, write
+from tests.conftest import FakeServerFactory
 from tests.interop.evaluated import ANSWERS, BENCHMARK, records
 
 from newskills.base.errors import DataError
@@ -66,11 +67,13 @@ def parsed(line: str) -> list[Any]:
     return steps
 
 
-def test_the_file_is_current():
+def test_the_file_is_current() -> None:
     assert main(["--check"]) == 0, "run: python -m newskills.interop.harness"
 
 
-def test_an_old_file_is_noticed(tmp_path, monkeypatch, capsys):
+def test_an_old_file_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("newskills.interop.harness.target", lambda: tmp_path / "framework.yml")
     assert main(["--check"]) == 1
     assert "is not current" in capsys.readouterr().err
@@ -78,7 +81,7 @@ def test_an_old_file_is_noticed(tmp_path, monkeypatch, capsys):
     assert main(["--check"]) == 0
 
 
-def test_the_evaluator_finds_the_package_in_the_namespace():
+def test_the_evaluator_finds_the_package_in_the_namespace() -> None:
     """As it looks for it: packages with an __init__ in core_evals, which has none itself."""
     import core_evals
 
@@ -87,7 +90,7 @@ def test_the_evaluator_finds_the_package_in_the_namespace():
     assert target().parent.name == "newskills"
 
 
-def test_tasks_have_names_that_the_evaluator_takes():
+def test_tasks_have_names_that_the_evaluator_takes() -> None:
     names = [entry["name"] for entry in evaluations()]
     assert len(set(names)) == len(names) > 400
     assert not [name for name in names if "." in name]
@@ -95,7 +98,7 @@ def test_tasks_have_names_that_the_evaluator_takes():
     assert len(ALIASES) == 26
 
 
-def test_tasks_give_lines_that_are_understood():
+def test_tasks_give_lines_that_are_understood() -> None:
     """All with settings of their own, and some of the others, which differ in their names only."""
     others = [task for task in TASKS if task not in ALIASES]
     for task in [*ALIASES, *others[::25]]:
@@ -107,7 +110,7 @@ def test_tasks_give_lines_that_are_understood():
         assert evaluate.overrides["max_concurrent_requests"] == "16", task
 
 
-def test_what_a_run_may_set_arrives():
+def test_what_a_run_may_set_arrives() -> None:
     params = {
         "limit_samples": 5,
         "max_new_tokens": 100,
@@ -135,7 +138,7 @@ def test_what_a_run_may_set_arrives():
     }
 
 
-def test_a_judge_arrives():
+def test_a_judge_arrives() -> None:
     judge = {"url": "http://judge/v1", "model_id": "j", "api_key": "JUDGE_API_KEY", "args": "++a=1"}
     (_, evaluate) = parsed(rendered("ns_hle_aa", {"extra": {"judge": judge}}))
     options = evaluate.options
@@ -152,7 +155,7 @@ def test_a_judge_arrives():
     ]
 
 
-def test_no_value_is_read_by_the_shell(tmp_path):
+def test_no_value_is_read_by_the_shell(tmp_path: Path) -> None:
     hostile = "it's $(touch x) `touch x`; touch x #\n\"'"
     line = rendered("gsm8k", {"extra": {"system_message": hostile}}, {"model_id": hostile})
     (_, evaluate) = parsed(line)
@@ -170,7 +173,7 @@ def test_no_value_is_read_by_the_shell(tmp_path):
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     (tmp_path / "sums.py").write_text(BENCHMARK)
     return tmp_path
 
@@ -179,7 +182,7 @@ def scores(results: dict[str, Any], task: str) -> dict[str, Any]:
     return results["tasks"][task]["metrics"]["pass@1"]["scores"]
 
 
-def test_results_of_a_run(here, fake_server):
+def test_results_of_a_run(here, fake_server: FakeServerFactory) -> None:
     server = fake_server(ANSWERS)
     write(here / "out/eval-results/gsm8k/output.jsonl", records())
     done = ns("ns summarize_results out", cwd=here)
@@ -197,7 +200,7 @@ def test_results_of_a_run(here, fake_server):
     assert server.records == []
 
 
-def test_groups_are_told_apart(tmp_path):
+def test_groups_are_told_apart(tmp_path: Path) -> None:
     values = {"pass@1": {"accuracy": 50.0}}
     (tmp_path / "metrics.json").write_text(json.dumps({"bfcl_v3": values, "bfcl_v3.simple": values}))
     results = task_results(tmp_path)
@@ -215,14 +218,14 @@ def test_groups_are_told_apart(tmp_path):
         '{"gsm8k": {"pass@1": {"symbolic_correct": null, "by": {"a": 1}, "list": [1]}}}',
     ],
 )
-def test_a_run_without_a_score_is_no_success(tmp_path, text):
+def test_a_run_without_a_score_is_no_success(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "metrics.json").write_text(text)
     with pytest.raises(DataError):
         task_results(tmp_path)
 
 
-def test_samples(tmp_path):
+def test_samples(tmp_path: Path) -> None:
     rows = [*records(), {"id": "u", "generation": "", "outcome": "unscored", "symbolic_correct": False}]
     write(tmp_path / "out/eval-results/gsm8k/output-rs0.jsonl", rows)
     assert write_samples(tmp_path / "out", tmp_path / "samples") == 7
@@ -244,13 +247,13 @@ def test_samples(tmp_path):
 
 
 @pytest.mark.parametrize("row", [{}, {"generation": None, "num_generated_tokens": True, "outcome": 3, "id": 4}])
-def test_odd_records_fit_the_form(row):
+def test_odd_records_fit_the_form(row) -> None:
     record = sample_record(row)
     assert (record["generation"], record["num_generated_tokens"], record["score"]) == ("", 0, None)
 
 
 @needs_evaluator
-def test_nemo_evaluator_runs_it_behind_its_proxy(here, fake_server):
+def test_nemo_evaluator_runs_it_behind_its_proxy(here, fake_server: FakeServerFactory) -> None:
     """The proxy has an address of its own, without /v1, and sends all that comes to the whole route."""
     server = fake_server(ANSWERS)
     endpoint = {"url": f"{server.base_url}/chat/completions", "model_id": "my-model", "type": "chat"}
@@ -271,7 +274,7 @@ def test_nemo_evaluator_runs_it_behind_its_proxy(here, fake_server):
 
 
 @needs_evaluator
-def test_nemo_evaluator_is_told_of_a_run_that_failed(here):
+def test_nemo_evaluator_is_told_of_a_run_that_failed(here) -> None:
     endpoint = {"url": "http://127.0.0.1:9", "model_id": "my-model", "type": "chat"}
     endpoint["adapter_config"] = {"mode": "client"}  # type: ignore[assignment]
     params = {"task": str(here / "sums.py"), "max_retries": 0, "extra": {"args": "++endpoint_patience=0.1"}}
@@ -282,7 +285,7 @@ def test_nemo_evaluator_is_told_of_a_run_that_failed(here):
 
 
 @needs_evaluator
-def test_nemo_evaluator_lists_the_tasks():
+def test_nemo_evaluator_lists_the_tasks() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "nemo_evaluator.core.entrypoint", "ls"], capture_output=True, text=True, check=True
     )

@@ -57,7 +57,7 @@ def bundle(folder: Path, name: str, rows: list[Row], when: str = "20260102T03040
     return path
 
 
-def test_a_bundle_is_summarised(tmp_path):
+def test_a_bundle_is_summarised(tmp_path: Path) -> None:
     rows = [sample(index, repeat, float(index == 0)) for index in range(2) for repeat in range(2)]
     bundle(tmp_path / "out/gsm8k", "gsm8k", rows)
     (tmp_path / "out/nel_run.json").write_text("{}")
@@ -67,7 +67,7 @@ def test_a_bundle_is_summarised(tmp_path):
     assert 50.0 in found.values()
 
 
-def test_what_a_record_holds(tmp_path):
+def test_what_a_record_holds(tmp_path: Path) -> None:
     path = bundle(tmp_path, "skills:mmlu-pro", [sample(0, 0, 0.5), sample(1, 0, 1.0)])
     one = only(path)
     first, second = one.seeds[None]
@@ -81,7 +81,7 @@ def test_what_a_record_holds(tmp_path):
         read(ImportSource(path=path, score="exat"))
 
 
-def test_what_was_never_graded_is_unscored_and_not_wrong(tmp_path):
+def test_what_was_never_graded_is_unscored_and_not_wrong(tmp_path: Path) -> None:
     rows = [
         sample(0, 0, 1.0),
         failed(1, "infra_error", "infra_error"),
@@ -97,7 +97,7 @@ def test_what_was_never_graded_is_unscored_and_not_wrong(tmp_path):
     assert "5 of 7 were never graded" in one.notes[0]
 
 
-def test_the_newest_of_a_folder_counts_and_several_runs_are_an_error(tmp_path):
+def test_the_newest_of_a_folder_counts_and_several_runs_are_an_error(tmp_path: Path) -> None:
     bundle(tmp_path / "a", "gsm8k", [sample(0, 0, 1.0)], "20260101T000000Z")
     newest = bundle(tmp_path / "a", "gsm8k", [sample(0, 0, 1.0)])
     assert only(tmp_path / "a").origin["path"] == str(newest)
@@ -109,7 +109,7 @@ def test_the_newest_of_a_folder_counts_and_several_runs_are_an_error(tmp_path):
     assert [one.benchmark for one in read(ImportSource(path=tmp_path / "c"))] == ["gsm8k", "mmlu"]
 
 
-def test_bundles_without_samples_are_refused(tmp_path):
+def test_bundles_without_samples_are_refused(tmp_path: Path) -> None:
     path = bundle(tmp_path, "gsm8k", [])
     with pytest.raises(DataError, match="has scores and no samples"):
         read(ImportSource(path=path))

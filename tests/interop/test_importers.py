@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.interop.evaluated import ANSWERS, records
 from tests.interop.imported import STAMP, imported, only
 
@@ -22,7 +24,7 @@ from newskills.interop.importers import write as write_imported
 from newskills.run.reporting.results import discover
 
 
-def test_folders_of_nemo_skills(tmp_path):
+def test_folders_of_nemo_skills(tmp_path: Path) -> None:
     soft = {
         "problem": "Add 9 and 9.",
         "generation": "",
@@ -45,7 +47,7 @@ def test_folders_of_nemo_skills(tmp_path):
     ]
 
 
-def test_groups_of_nemo_skills_stay_groups(tmp_path):
+def test_groups_of_nemo_skills_stay_groups(tmp_path: Path) -> None:
     for member in ("ar", "en"):
         write(tmp_path / f"theirs/eval-results/polymath/{member}/output.jsonl", records())
     read_back = read(ImportSource(path=tmp_path / "theirs"))
@@ -54,7 +56,7 @@ def test_groups_of_nemo_skills_stay_groups(tmp_path):
     assert [found.benchmark for found in discover(tmp_path / "ours")] == ["polymath.ar", "polymath.en"]
 
 
-def test_a_torn_last_line_is_left_out_and_told_of(tmp_path):
+def test_a_torn_last_line_is_left_out_and_told_of(tmp_path: Path) -> None:
     file = write(tmp_path / "gsm8k/output.jsonl", records())
     file.write_text(file.read_text()[:-20])
     one = only(tmp_path / "gsm8k")
@@ -62,7 +64,7 @@ def test_a_torn_last_line_is_left_out_and_told_of(tmp_path):
     assert "cut off" in one.notes[0]
 
 
-def test_a_broken_line_in_the_middle_is_named(tmp_path):
+def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
     file = write(tmp_path / "gsm8k/output.jsonl", records())
     lines = file.read_text().splitlines()
     file.write_text("\n".join([lines[0], lines[1][:30], *lines[2:]]) + "\n")
@@ -70,7 +72,7 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path):
         only(tmp_path / "gsm8k")
 
 
-def test_missing_records_of_a_seed_are_unscored(tmp_path):
+def test_missing_records_of_a_seed_are_unscored(tmp_path: Path) -> None:
     write(tmp_path / "gsm8k/output-rs0.jsonl", records())
     write(tmp_path / "gsm8k/output-rs1.jsonl", records()[:4])
     one = only(tmp_path / "gsm8k")
@@ -101,7 +103,7 @@ def lm_sample(number: int, filter_name: str, right: bool, **more: Any) -> dict[s
 
 
 @pytest.fixture
-def lm_folder(tmp_path):
+def lm_folder(tmp_path: Path):
     """One model, a generative task with two filters, and one of choices by likelihood."""
     folder = tmp_path / "lm/my__model"
     strict = [lm_sample(n, "strict-match", n < 3) for n in range(6)]
@@ -129,7 +131,7 @@ def lm_folder(tmp_path):
     return tmp_path / "lm"
 
 
-def test_samples_of_lm_eval(lm_folder, tmp_path):
+def test_samples_of_lm_eval(lm_folder, tmp_path: Path) -> None:
     found = imported(lm_folder, tmp_path / "ours")
     assert {name: modes["pass@1"]["accuracy"] for name, modes in found.items()} == {
         "gsm8k-strict-match": 50.0,
@@ -160,7 +162,7 @@ def test_samples_of_lm_eval(lm_folder, tmp_path):
         ('[{"role": cut', '[{"role": cut'),
     ],
 )
-def test_a_chat_is_known_by_its_last_message(tmp_path, prompt, problem):
+def test_a_chat_is_known_by_its_last_message(tmp_path: Path, prompt: str, problem: str) -> None:
     row = lm_sample(0, "none", True, doc={"a": 1}, arguments={"gen_args_0": {"arg_0": [prompt], "arg_1": {}}})
     file = write(tmp_path / f"samples_x_{STAMP}.jsonl", [row])
     assert only(file).seeds[None][0]["problem"] == problem
@@ -180,7 +182,7 @@ filter_list: [{name: strict, filter: [{function: regex, regex_pattern: "boxed.([
 """
 
 
-def test_samples_that_lm_eval_itself_writes(tmp_path, fake_server):
+def test_samples_that_lm_eval_itself_writes(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     pytest.importorskip("lm_eval", reason="no lm_eval here: pip install 'lm_eval[api]'")
     server = fake_server(ANSWERS)
     rows = write(tmp_path / "rows.jsonl", [{"a": n, "b": str(2 * n)} for n in range(6)])
@@ -212,21 +214,21 @@ def test_samples_that_lm_eval_itself_writes(tmp_path, fake_server):
     assert rows_of(tmp_path / "ours/eval-results/sums/output.jsonl")[1]["problem"] == "Add 1 and 1."
 
 
-def test_another_metric_of_lm_eval(lm_folder):
+def test_another_metric_of_lm_eval(lm_folder) -> None:
     file = lm_folder / f"my__model/samples_boolq_{STAMP}.jsonl"
     assert [row["is_correct"] for row in only(file, score="acc_norm").seeds[None]] == [True] * 4
     with pytest.raises(DataError, match="no metric 'bleu' of a sample; there are acc, acc_norm"):
         only(file, score="bleu")
 
 
-def test_the_latest_samples_of_a_task_count(lm_folder):
+def test_the_latest_samples_of_a_task_count(lm_folder) -> None:
     write(lm_folder / "my__model/samples_boolq_2025-01-01T00-00-00.jsonl", [lm_sample(0, "none", True)])
     found = read(ImportSource(path=lm_folder))
     assert "1 older files" in found[0].notes[0]
     assert {item.benchmark: len(item.seeds[None]) for item in found}["boolq"] == 4
 
 
-def test_samples_of_several_models_are_refused(lm_folder):
+def test_samples_of_several_models_are_refused(lm_folder) -> None:
     write(lm_folder / f"other/samples_boolq_{STAMP}.jsonl", [lm_sample(0, "none", True)])
     with pytest.raises(DataError, match="several models: my__model, other"):
         read(ImportSource(path=lm_folder))
@@ -241,14 +243,14 @@ def test_samples_of_several_models_are_refused(lm_folder):
         ({"filtered_resps": ...}, "it has no filtered_resps"),
     ],
 )
-def test_samples_without_a_score_are_refused(tmp_path, change, said):
+def test_samples_without_a_score_are_refused(tmp_path: Path, change, said: str) -> None:
     row = {k: v for k, v in {**lm_sample(0, "none", True), **change}.items() if v is not ...}
     file = write(tmp_path / f"samples_x_{STAMP}.jsonl", [row])
     with pytest.raises(DataError, match=said):
         only(file)
 
 
-def test_equal_samples_count_once_and_different_ones_are_refused(tmp_path):
+def test_equal_samples_count_once_and_different_ones_are_refused(tmp_path: Path) -> None:
     rows = [lm_sample(n, "none", True) for n in (0, 1, 1)]
     file = write(tmp_path / f"samples_x_{STAMP}.jsonl", rows)
     one = only(file)
@@ -258,7 +260,7 @@ def test_equal_samples_count_once_and_different_ones_are_refused(tmp_path):
         only(file)
 
 
-def test_huge_and_odd_values_are_kept_or_made_harmless(tmp_path):
+def test_huge_and_odd_values_are_kept_or_made_harmless(tmp_path: Path) -> None:
     text = "x" * 3_000_000
     odd = lm_sample(
         0, "none", True, resps=[[text + "\ud83d"]], doc={"question": "?", "n": 10**400, "f": float("inf")}
@@ -271,7 +273,7 @@ def test_huge_and_odd_values_are_kept_or_made_harmless(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["[1]", "3", "[" * 100_000, '{"doc_id": ', "\x00", '{"a": ' * 5000])
-def test_lines_that_are_no_rows(tmp_path, line):
+def test_lines_that_are_no_rows(tmp_path: Path, line) -> None:
     (tmp_path / f"samples_x_{STAMP}.jsonl").write_text(f"{line}\n{json.dumps(lm_sample(0, 'none', True))}\n")
     with pytest.raises(DataError):
         only(tmp_path / f"samples_x_{STAMP}.jsonl")
@@ -280,7 +282,7 @@ def test_lines_that_are_no_rows(tmp_path, line):
 # What all have in common
 
 
-def test_nothing_known_is_said_to_be_so(tmp_path):
+def test_nothing_known_is_said_to_be_so(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(DataError, match="of no known form"):
         read(ImportSource(path=tmp_path))
@@ -293,7 +295,7 @@ def test_nothing_known_is_said_to_be_so(tmp_path):
             read(ImportSource(path=tmp_path), name)
 
 
-def test_results_are_never_written_over(tmp_path):
+def test_results_are_never_written_over(tmp_path: Path) -> None:
     one = ImportedBenchmark(benchmark="../../x/y", seeds={None: records()})
     folder = write_imported(one, tmp_path / "ours")
     assert folder.parent == tmp_path / "ours/eval-results"
@@ -301,7 +303,7 @@ def test_results_are_never_written_over(tmp_path):
         write_imported(one, tmp_path / "ours")
 
 
-def test_one_benchmark_may_be_called_otherwise(tmp_path):
+def test_one_benchmark_may_be_called_otherwise(tmp_path: Path) -> None:
     one = ImportedBenchmark(benchmark="a", seeds={None: records()})
     assert renamed([one], "b")[0].benchmark == "b"
     with pytest.raises(DataError, match="2 are there: a, a"):
@@ -309,7 +311,7 @@ def test_one_benchmark_may_be_called_otherwise(tmp_path):
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30))
-def test_every_seed_has_every_sample_once(pairs):
+def test_every_seed_has_every_sample_once(pairs) -> None:
     notes: list[str] = []
     seeds = by_seed("b", ((seed, {"id": str(identity)}) for seed, identity in pairs), notes)
     wanted = {str(identity) for _, identity in pairs}
@@ -321,7 +323,7 @@ def test_every_seed_has_every_sample_once(pairs):
     assert lost == {(seed, identity) for seed in seeds for identity in wanted} - there
 
 
-def test_a_dry_run_writes_nothing(lm_folder, tmp_path):
+def test_a_dry_run_writes_nothing(lm_folder, tmp_path: Path) -> None:
     done = ns(f"ns import {lm_folder} --dry_run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "boolq" in done.stdout

@@ -23,7 +23,7 @@ from newskills.interop.inspect_export import export
 
 
 @pytest.fixture
-def ours(tmp_path):
+def ours(tmp_path: Path):
     """Results of two seeds: right, wrong, in part, without an answer, unscored."""
     rows = [
         {**row, "outcome": "correct" if row["symbolic_correct"] else "wrong", "generation_start_time": 1.7e9}
@@ -38,7 +38,7 @@ def ours(tmp_path):
     return tmp_path / "ours"
 
 
-def test_inspect_s_own_library_reads_our_log(ours, tmp_path):
+def test_inspect_s_own_library_reads_our_log(ours, tmp_path: Path) -> None:
     log_file = pytest.importorskip("inspect_ai.log", reason="no inspect_ai here: pip install inspect_ai")
     done = ns("ns export ours --format inspect --output_dir logs", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_inspect_s_own_library_reads_our_log(ours, tmp_path):
     assert len(log_file.read_eval_log(str(tmp_path / "again.eval")).samples) == 12
 
 
-def test_there_and_back(ours, tmp_path):
+def test_there_and_back(ours, tmp_path: Path) -> None:
     for file in ours.rglob("output*.jsonl"):
         file.write_text(file.read_text().replace('"judge"', '"provider"'))
     (path,) = export(ours, tmp_path / "logs", model="my-model")
@@ -131,7 +131,7 @@ def inspect_log(folder: Path, suffix: str = ".eval") -> Path:
 
 
 @pytest.mark.parametrize("suffix", [".eval", ".json"])
-def test_logs_of_inspect(tmp_path, suffix):
+def test_logs_of_inspect(tmp_path: Path, suffix: str) -> None:
     one = only(inspect_log(tmp_path, suffix))
     assert (one.benchmark, list(one.seeds)) == ("sums", [0, 1])
     assert [(row["outcome"], row.get("is_correct")) for row in one.seeds[1]] == [
@@ -152,7 +152,7 @@ def test_logs_of_inspect(tmp_path, suffix):
     assert one.origin["model"] == "openai/my-model"
 
 
-def test_another_scorer_of_inspect(tmp_path):
+def test_another_scorer_of_inspect(tmp_path: Path) -> None:
     path = inspect_log(tmp_path)
     assert {row["outcome"] for row in only(path, score="judge").seeds[1]} == {"correct"}
     assert only(path, score="match.f1").seeds[1][5]["is_correct"] == 0.5
@@ -160,13 +160,13 @@ def test_another_scorer_of_inspect(tmp_path):
         only(path, score="exact")
 
 
-def test_a_log_of_inspect_is_summarised(tmp_path):
+def test_a_log_of_inspect_is_summarised(tmp_path: Path) -> None:
     found = imported(inspect_log(tmp_path), tmp_path / "ours", "--score=judge", "--benchmark=mine")
     assert found["mine"]["pass@1[avg-of-2]"]["accuracy"] == 100.0
     assert json.loads((tmp_path / "ours/metrics_extended.json").read_text())["mine"]["ledger"]["unscored"] == 1
 
 
-def test_an_unfinished_log_is_read_as_far_as_it_goes(tmp_path):
+def test_an_unfinished_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = inspect_log(tmp_path)
     pytest.importorskip("zipfile_zstd")
     with zipfile.ZipFile(path) as full, zipfile.ZipFile(tmp_path / "part.eval", "w") as part:
@@ -191,14 +191,14 @@ def damaged(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["cut", "empty"])
-def test_broken_archives_are_refused(tmp_path, how):
+def test_broken_archives_are_refused(tmp_path: Path, how: str) -> None:
     path = inspect_log(tmp_path)
     damaged(path, how)
     with pytest.raises(DataError, match="is broken, or no log"):
         only(path)
 
 
-def test_a_changed_byte_is_noticed(tmp_path):
+def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
     """Refused, or the sample is unscored and that is told, or the byte means nothing."""
     path = inspect_log(tmp_path)
     whole = only(path).seeds
@@ -235,7 +235,7 @@ def test_a_changed_byte_is_noticed(tmp_path):
         {"header.json": '{"eval": {"task": "t"}}', "samples/1_epoch_1.json": "[" * 100_000},
     ],
 )
-def test_foreign_archives_are_refused(tmp_path, files):
+def test_foreign_archives_are_refused(tmp_path: Path, files) -> None:
     with zipfile.ZipFile(tmp_path / "x.eval", "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
@@ -243,7 +243,7 @@ def test_foreign_archives_are_refused(tmp_path, files):
         only(tmp_path / "x.eval")
 
 
-def test_odd_samples_are_unscored_not_wrong(tmp_path):
+def test_odd_samples_are_unscored_not_wrong(tmp_path: Path) -> None:
     odd: list[dict[str, Any]] = [
         {},
         {"scores": None, "output": {"choices": "x"}},
@@ -261,7 +261,7 @@ def test_odd_samples_are_unscored_not_wrong(tmp_path):
     assert rows[5]["outcome_cause"] == "judge"
 
 
-def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("newskills.interop.inspect_files.LARGEST", 1000)
     with zipfile.ZipFile(tmp_path / "x.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", '{"eval": {}}')
@@ -270,7 +270,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
         only(tmp_path / "x.eval")
 
 
-def test_two_logs_of_one_task_are_refused(tmp_path):
+def test_two_logs_of_one_task_are_refused(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     path = inspect_log(tmp_path / "logs")
     (tmp_path / "logs/b.eval").write_bytes(path.read_bytes())
@@ -278,7 +278,7 @@ def test_two_logs_of_one_task_are_refused(tmp_path):
         read(ImportSource(path=tmp_path / "logs"))
 
 
-def test_attachments_are_put_back(tmp_path):
+def test_attachments_are_put_back(tmp_path: Path) -> None:
     sample = {
         "id": 1,
         "epoch": 1,
@@ -293,7 +293,7 @@ def test_attachments_are_put_back(tmp_path):
     assert (row["problem"], row["generation"]) == ("A long question", "attachment://gone")
 
 
-def test_an_invocation_is_exported_by_its_id(tmp_path):
+def test_an_invocation_is_exported_by_its_id(tmp_path: Path) -> None:
     write(tmp_path / "run/gsm8k.0/artifacts/eval-results/gsm8k/output.jsonl", records())
     entry = {
         "invocation_id": "0123456789abcdef",
@@ -314,14 +314,14 @@ def test_an_invocation_is_exported_by_its_id(tmp_path):
     assert (one.benchmark, one.origin["model"], len(one.seeds[None])) == ("gsm8k", "my-model", 6)
 
 
-def test_what_unpacks_zstd_is_named_where_it_is_missing(tmp_path, monkeypatch):
+def test_what_unpacks_zstd_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = inspect_log(tmp_path)
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(ConfigError, match=r"newskills\[inspect\]"):
         only(path)
 
 
-def test_export_refuses_what_has_no_results(tmp_path):
+def test_export_refuses_what_has_no_results(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = ns("ns export empty --format inspect", cwd=tmp_path)
     assert done.returncode == 2
@@ -343,7 +343,7 @@ def test_export_refuses_what_has_no_results(tmp_path):
         ),
     )
 )
-def test_no_sample_of_inspect_breaks_the_reader(tmp_path_factory, sample):
+def test_no_sample_of_inspect_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, sample) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "x.json"
     path.write_text(json.dumps({"status": "success", "eval": {"task": "t"}, "samples": [sample]}))
     try:

@@ -24,14 +24,16 @@ PYTHON = os.environ.get("NEWSKILLS_LAUNCHER_PYTHON") or os.environ.get("NEWSKILL
 
 
 @pytest.fixture
-def program(tmp_path):
+def program(tmp_path: Path):
     path = tmp_path / "nemo-evaluator-launcher"
     path.write_text(f"#!{PYTHON}\n")
     return str(path)
 
 
 @pytest.mark.skipif(not PYTHON, reason="no Python with Hydra is named by NEWSKILLS_LAUNCHER_PYTHON")
-def test_a_parser_of_another_version_is_told_with_its_mending(program, tmp_path, monkeypatch):
+def test_a_parser_of_another_version_is_told_with_its_mending(
+    program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check_parser(program)
     spec = importlib.util.find_spec("antlr4")
     if spec is None or spec.origin is None or version("antlr4-python3-runtime").startswith("4.9"):
@@ -44,13 +46,13 @@ def test_a_parser_of_another_version_is_told_with_its_mending(program, tmp_path,
         check_parser(program)
 
 
-def test_a_launcher_that_is_no_script_of_python_is_left_alone(tmp_path):
+def test_a_launcher_that_is_no_script_of_python_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "launcher"
     path.write_text("#!/bin/sh\nexit 1\n")
     check_parser(str(path))
 
 
-def test_the_extra_math_leaves_hydra_its_parser():
+def test_the_extra_math_leaves_hydra_its_parser() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [Requirement(line) for line in project["optional-dependencies"]["math"]]
     antlr = next(one for one in wanted if one.name == "antlr4-python3-runtime")

@@ -28,7 +28,7 @@ ROWS = [
 
 
 @pytest.fixture
-def data(tmp_path, monkeypatch):
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A benchmark whose rows lie ready."""
     (tmp_path / "sums.py").write_text(
         "from newskills.base.benchmark import Benchmark\n"
@@ -39,7 +39,7 @@ def data(tmp_path, monkeypatch):
     return str(tmp_path / "sums.py")
 
 
-def test_rows_prompts_and_verdicts_are_those_of_an_evaluation(data):
+def test_rows_prompts_and_verdicts_are_those_of_an_evaluation(data) -> None:
     problems = EnvironmentProblems(data, None)
     try:
         assert [row["expected_answer"] for row in problems.rows] == ["2", "3"]
@@ -54,12 +54,12 @@ def test_rows_prompts_and_verdicts_are_those_of_an_evaluation(data):
     assert len(EnvironmentProblems(data, 1).rows) == 1
 
 
-def test_what_is_more_than_a_question_and_an_answer_is_refused():
+def test_what_is_more_than_a_question_and_an_answer_is_refused() -> None:
     with pytest.raises(ConfigError, match="simpleqa is judged by a model"):
         EnvironmentProblems("simpleqa", None)
 
 
-def test_the_path_of_the_file_is_printed():
+def test_the_path_of_the_file_is_printed() -> None:
     done = subprocess.run([sys.executable, "-m", nel_environments.__name__], capture_output=True, text=True)
     assert Path(done.stdout.strip()) == Path(nel_environments.__file__).resolve()
 
@@ -68,7 +68,7 @@ def test_the_path_of_the_file_is_printed():
     not SOURCE and find_spec("nemo_evaluator.environments") is None if find_spec("nemo_evaluator") else not SOURCE,
     reason="neither nemo-evaluator 0.3 nor NEWSKILLS_NEL_SOURCE is there",
 )
-def test_nel_loads_the_file_and_asks_it(tmp_path, monkeypatch):
+def test_nel_loads_the_file_and_asks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if SOURCE:
         monkeypatch.syspath_prepend(SOURCE)
     from nemo_evaluator.environments.registry import get_environment

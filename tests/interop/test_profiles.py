@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, UserError
@@ -14,7 +16,7 @@ def read(folder, text: str):
     return read_env_file(folder / "env.toml")
 
 
-def test_the_nearest_file_up_to_the_project_is_found(tmp_path):
+def test_the_nearest_file_up_to_the_project_is_found(tmp_path: Path) -> None:
     inner = tmp_path / "project/a/b"
     inner.mkdir(parents=True)
     (tmp_path / "env.toml").touch()
@@ -28,7 +30,7 @@ def test_the_nearest_file_up_to_the_project_is_found(tmp_path):
         find_env_file(inner, {"NEWSKILLS_ENV_FILE": "/nope"})
 
 
-def test_children_win_and_variables_are_merged(tmp_path):
+def test_children_win_and_variables_are_merged(tmp_path: Path) -> None:
     file = read(
         tmp_path,
         """
@@ -70,12 +72,12 @@ def test_children_win_and_variables_are_merged(tmp_path):
         ("[wandb]\nproject=1", "a", "project in .wandb. is a text"),
     ],
 )
-def test_faults_are_told(tmp_path, text, name, what):
+def test_faults_are_told(tmp_path: Path, text: str, name: str, what: str) -> None:
     with pytest.raises(UserError, match=what):
         profile_of(name, merged_profile(read(tmp_path, text), name))
 
 
-def test_without_a_file_the_next_step_is_named(tmp_path):
+def test_without_a_file_the_next_step_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no env\.toml was found.*NEWSKILLS_ENV_FILE"):
         merged_profile(read_env_file(None), "x")
     with pytest.raises(UnknownNameError):

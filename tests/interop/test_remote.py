@@ -29,7 +29,7 @@ PORT = 18476
 
 
 @pytest.fixture
-def place(tmp_path: Path, sshd, monkeypatch) -> Evaluations:
+def place(tmp_path: Path, sshd, monkeypatch: pytest.MonkeyPatch) -> Evaluations:
     require_cluster()
     monkeypatch.chdir(tmp_path)  # no repository: jobs get the newskills that is installed here
     return Evaluations(tmp_path)
@@ -50,7 +50,7 @@ def ended(place: Evaluations, compiled, said: list[str]):
     return planned, executor_of(experiment, place.environ).state(experiment.handles)
 
 
-def test_image_server_task_and_export_from_a_laptop(place, enroot, sshd):
+def test_image_server_task_and_export_from_a_laptop(place, enroot, sshd) -> None:
     place.far(sshd, enroot)
     place.config(
         execution=place.slurm(
@@ -138,7 +138,7 @@ def nothing_of(secret: str, folder: Path, said: list[str]) -> None:
     assert not [text for text in said if secret in text]
 
 
-def test_several_instances_behind_one_address(place, sshd):
+def test_several_instances_behind_one_address(place, sshd) -> None:
     place.far(sshd)
     place.config(
         execution=place.slurm(num_nodes=2, num_instances=2, proxy={"image": None}),
@@ -160,7 +160,7 @@ def test_several_instances_behind_one_address(place, sshd):
     assert len(nodes) == 2
 
 
-def test_a_task_that_fails_leaves_its_exit_code(place, sshd):
+def test_a_task_that_fails_leaves_its_exit_code(place, sshd) -> None:
     place.far(sshd)
     tasks = place.tasks()
     tasks["tasks"][0]["pre_cmd"] = "echo too bad; exit 7"
@@ -182,7 +182,7 @@ def test_a_task_that_fails_leaves_its_exit_code(place, sshd):
     assert any("has no results to export" in line for line in said)
 
 
-def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, enroot, sshd):
+def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, enroot, sshd) -> None:
     place.far(sshd, enroot)
     place.config(
         execution=place.slurm(),
@@ -216,7 +216,7 @@ def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, e
         ({"executor": "local"}, "executor slurm only"),
     ],
 )
-def test_why_nothing_is_imported_is_said(place, sshd, change, why):
+def test_why_nothing_is_imported_is_said(place, sshd, change, why: str) -> None:
     place.far(sshd, **change)
     place.config(
         execution=place.slurm(output_dir=str(place.folder)),

@@ -46,7 +46,7 @@ def refused(folder: Path, content: Row) -> str:
     return str(error.value)
 
 
-def test_benchmarks_are_read_with_their_service(tmp_path):
+def test_benchmarks_are_read_with_their_service(tmp_path: Path) -> None:
     given = suite(
         {"name": "gsm8k", "max_problems": 5, "repeats": 4, "max_concurrent": 8},
         {"name": "skills://mmlu-pro", "solver": {**SOLVER, "generation": {"temperature": 0.7, "stop": ["END"]}}},
@@ -73,13 +73,13 @@ def test_benchmarks_are_read_with_their_service(tmp_path):
     assert "sk-hidden" not in str(one.config)
 
 
-def test_a_benchmark_that_nel_takes_from_newskills_is_the_same_one(tmp_path):
+def test_a_benchmark_that_nel_takes_from_newskills_is_the_same_one(tmp_path: Path) -> None:
     given = suite({"name": "/anywhere/nel_environments.py:newskills.gsm8k"}, {"name": "newskills.ifeval"})
     (one,) = made(tmp_path, given)
     assert [task.benchmark for task in one.config.tasks] == ["gsm8k", "ifeval"]
 
 
-def test_each_model_is_a_configuration_of_its_own(tmp_path):
+def test_each_model_is_a_configuration_of_its_own(tmp_path: Path) -> None:
     given = suite({"name": "gsm8k"}, {"name": "mmlu", "solver": {"type": "simple", "service": "other"}})
     given["services"]["other"] = {
         **MODEL,
@@ -95,7 +95,7 @@ def test_each_model_is_a_configuration_of_its_own(tmp_path):
     assert only.config.target.model_id == "p"
 
 
-def test_a_judge_and_a_system_message_are_taken_along(tmp_path):
+def test_a_judge_and_a_system_message_are_taken_along(tmp_path: Path) -> None:
     judge = {"type": "judge", "name": "correct", "service": "judge"}
     given = suite({"name": "simpleqa", "scoring": {"metrics": [judge]}})
     given["services"]["judge"] = {**MODEL, "model": "j"}
@@ -108,7 +108,7 @@ def test_a_judge_and_a_system_message_are_taken_along(tmp_path):
     assert (extra["judge"]["model_id"], extra["judge"]["api_key"]) == ("j", "MY_KEY")
 
 
-def test_a_model_that_is_served_on_a_cluster(tmp_path):
+def test_a_model_that_is_served_on_a_cluster(tmp_path: Path) -> None:
     given = suite({"name": "gsm8k"})
     given["services"]["mine"] = {
         "type": "vllm",
@@ -141,7 +141,7 @@ def test_a_model_that_is_served_on_a_cluster(tmp_path):
     assert any("cluster.shards" in note for note in one.notes)
 
 
-def test_files_are_composed_as_nel_composes_them(tmp_path):
+def test_files_are_composed_as_nel_composes_them(tmp_path: Path) -> None:
     (tmp_path / "conf/clusters").mkdir(parents=True)
     base = suite({"name": "gsm8k"}, output={"dir": "there", "export": ["mlflow"]})
     base["_settings"] = {"partition": "short"}
@@ -181,14 +181,14 @@ def test_files_are_composed_as_nel_composes_them(tmp_path):
         ),
     ],
 )
-def test_what_newskills_has_nothing_for_is_named_with_its_key(tmp_path, change, what):
+def test_what_newskills_has_nothing_for_is_named_with_its_key(tmp_path: Path, change, what: str) -> None:
     text = refused(tmp_path, suite(change))
     assert what in text
     assert "the format of nemo-evaluator 0.3 and later" in text
     assert "nel eval run" in text
 
 
-def test_a_key_that_is_written_out_is_refused(tmp_path):
+def test_a_key_that_is_written_out_is_refused(tmp_path: Path) -> None:
     given = suite({"name": "gsm8k"})
     given["services"]["mine"] = {**MODEL, "api_key": "sk-real-0123"}
     text = refused(tmp_path, given)
@@ -196,6 +196,6 @@ def test_a_key_that_is_written_out_is_refused(tmp_path):
     assert "sk-real" not in text
 
 
-def test_text_for_a_shell_of_the_node_stays(tmp_path):
+def test_text_for_a_shell_of_the_node_stays(tmp_path: Path) -> None:
     given = suite({"name": "gsm8k", "solver": {**SOLVER, "system_prompt": "Say $${HOME}."}})
     assert made(tmp_path, given)[0].config.tasks[0].params.extra["system_prompt"] == "Say ${HOME}."

@@ -30,18 +30,18 @@ from newskills.interop.tasks import NAMES, eval_call, map_task, own_names
         ("pkg.mod::BENCH", "pkg.mod::BENCH"),
     ],
 )
-def test_names_mean_benchmarks(name, benchmark):
+def test_names_mean_benchmarks(name: str, benchmark: str) -> None:
     mapped = map_task(name)
     assert mapped is not None
     assert mapped.benchmark == benchmark
 
 
 @pytest.mark.parametrize("name", ["lm-evaluation-harness.ifeval", "tau2_bench_retail", "", "garak.garak"])
-def test_what_is_of_another_harness_is_not_ours(name):
+def test_what_is_of_another_harness_is_not_ours(name: str) -> None:
     assert map_task(name) is None
 
 
-def test_every_name_in_the_tables_means_something():
+def test_every_name_in_the_tables_means_something() -> None:
     for name in (*NAMES, *ALIASES):
         mapped = map_task(name)
         assert mapped is not None, name
@@ -59,7 +59,7 @@ def call(task: str, params: Params = Params(), **more: object) -> tuple[str, ...
     return made.evaluate
 
 
-def test_settings_become_options_that_ns_eval_takes():
+def test_settings_become_options_that_ns_eval_takes() -> None:
     params = Params(
         limit_samples=10,
         max_new_tokens=99,
@@ -91,7 +91,7 @@ def test_settings_become_options_that_ns_eval_takes():
     )
 
 
-def test_completions_and_judges():
+def test_completions_and_judges() -> None:
     assert "++inference.endpoint_type=text" in call("gsm8k", endpoint_type="completions")
     judge = {"url": "http://judge/v1", "model_id": "j", "api_key": "JUDGE_KEY", "parallelism": 2}
     words = call("truthfulqa", Params(extra={"judge": judge}))
@@ -101,7 +101,7 @@ def test_completions_and_judges():
     assert "--extra_judge_args=++server.api_key_env_var=JUDGE_KEY ++max_concurrent_requests=2" in words
 
 
-def test_what_newskills_does_otherwise_is_said():
+def test_what_newskills_does_otherwise_is_said() -> None:
     mapped = map_task("adlr_winogrande_5_shot")
     assert mapped is not None
     params = Params(top_p=0.0, extra={"tokenizer_backend": "huggingface"})
@@ -114,7 +114,7 @@ def test_what_newskills_does_otherwise_is_said():
     assert "top_p 0" in notes
 
 
-def test_settings_that_mean_nothing_are_refused():
+def test_settings_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ConfigError, match="limit_samples"):
         call("gsm8k", Params(limit_samples=0.1))
     with pytest.raises(ConfigError, match=r"params\.extra\.args"):

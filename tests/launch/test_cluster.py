@@ -30,21 +30,21 @@ def slurm(**keys: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", ["none", "local", "slurm", "slurm-ssh"])
-def test_examples_are_valid(name):
+def test_examples_are_valid(name: str) -> None:
     cluster = load_cluster(str(EXAMPLES / f"{name}.yaml"), None, HOME)
     assert cluster.name == name
     assert cluster.executor == name.removesuffix("-ssh")
     assert "${" not in "".join([*cluster.mounts, *cluster.containers.values(), cluster.job_dir])
 
 
-def test_examples_are_no_clusters(monkeypatch):
+def test_examples_are_no_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES.parents[1])
     assert not {"slurm", "slurm-ssh"} & set(cluster_names(None, {}))
     with pytest.raises(UnknownNameError, match=r"cluster_configs/examples/slurm.yaml is an example to copy"):
         load_cluster("slurm", None, {})
 
 
-def test_the_user_is_known_where_the_variable_is_not_set(tmp_path):
+def test_the_user_is_known_where_the_variable_is_not_set(tmp_path: Path) -> None:
     path = file(tmp_path, "here", "executor: slurm\njob_dir: /jobs/${USER}/{LOGNAME}${HOME}\n")
     me = pwd.getpwuid(os.getuid())
     for environ in ({}, {"USER": "", "HOME": ""}):
@@ -52,14 +52,14 @@ def test_the_user_is_known_where_the_variable_is_not_set(tmp_path):
     assert load_cluster(str(path), None, {**HOME, "LOGNAME": "you"}).job_dir == "/jobs/me/you/home/me"
 
 
-def test_nothing_is_this_machine_and_says_so(tmp_path, monkeypatch):
+def test_nothing_is_this_machine_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     said: list[Any] = []
     assert load_cluster(None, None, {}, say=said.append).executor == "none"
     assert len(said) == 1
 
 
-def test_search_order(tmp_path, monkeypatch):
+def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     there = [tmp_path / "option", tmp_path / "twin", tmp_path / "cluster_configs"]
     for number, folder in enumerate(there):
@@ -77,13 +77,13 @@ def test_search_order(tmp_path, monkeypatch):
     assert load_cluster("none", None, both).account is None
 
 
-def test_keys_may_come_as_json():
+def test_keys_may_come_as_json() -> None:
     assert load_cluster('{"executor": "none", "account": "d"}', None, {}).account == "d"
     with pytest.raises(ConfigError, match="neither a name nor JSON"):
         load_cluster("{executor", None, {})
 
 
-def test_a_file_wins_over_what_is_built_in(tmp_path, monkeypatch):
+def test_a_file_wins_over_what_is_built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     said: list[Any] = []
     assert load_cluster("local", None, {}, say=said.append).executor == "none"
@@ -92,7 +92,7 @@ def test_a_file_wins_over_what_is_built_in(tmp_path, monkeypatch):
     assert load_cluster("local", None, {}).executor == "local"
 
 
-def test_unknown_names_are_answered_with_known_ones(tmp_path, monkeypatch):
+def test_unknown_names_are_answered_with_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file(tmp_path, "my-slurm")
     with pytest.raises(UnknownNameError, match=f"'my-slurm'.*{tmp_path}.*ns setup"):
@@ -133,7 +133,7 @@ def test_unknown_names_are_answered_with_known_ones(tmp_path, monkeypatch):
         ("executor: slurrm\njob_dir: /x\n", "executor 'slurrm'; did you mean 'slurm'"),
     ],
 )
-def test_errors_name_the_file_and_the_key(tmp_path, text, said):
+def test_errors_name_the_file_and_the_key(tmp_path: Path, text: str, said) -> None:
     path = file(tmp_path, "bad", text)
     with pytest.raises(ConfigError, match=said) as error:
         load_cluster(str(path), None, {})
@@ -142,21 +142,21 @@ def test_errors_name_the_file_and_the_key(tmp_path, text, said):
     assert "sk-1" not in str(error.value)
 
 
-def test_times_and_dates_stay_text(tmp_path):
+def test_times_and_dates_stay_text(tmp_path: Path) -> None:
     path = file(tmp_path, "x", "executor: none\naccount: 2026-01-01\ntimeouts: {a: 10:00:00, b: 04:00:00}\n")
     cluster = load_cluster(str(path), None, {})
     assert cluster.timeouts == {"a": "10:00:00", "b": "04:00:00"}
     assert cluster.account == "2026-01-01"
 
 
-def test_variables_are_filled_in(tmp_path):
+def test_variables_are_filled_in(tmp_path: Path) -> None:
     keys = slurm(mounts=["${A}/x:/x", "~/y:/y:ro"], containers={"c": "{A}/c.sqsh"}, job_dir="~/jobs")
     cluster = load_cluster(keys, None, {"A": "/a", "HOME": "/home/me"})
     assert cluster.mounts == ["/a/x:/x", "/home/me/y:/y:ro"]
     assert (cluster.containers["c"], cluster.job_dir) == ("/a/c.sqsh", "/home/me/jobs")
 
 
-def test_over_ssh_the_job_folder_is_the_tunnels():
+def test_over_ssh_the_job_folder_is_the_tunnels() -> None:
     keys = {"executor": "slurm", "ssh_tunnel": {"host": "h", "job_dir": "/far", "identity": "~/.ssh/id"}}
     cluster = load_cluster(keys, None, HOME)
     assert cluster.job_dir == "/far"
@@ -164,7 +164,7 @@ def test_over_ssh_the_job_folder_is_the_tunnels():
     assert cluster.ssh_tunnel.identity == "/home/me/.ssh/id"
 
 
-def test_what_is_copied_from_the_shell_is_a_secret():
+def test_what_is_copied_from_the_shell_is_a_secret() -> None:
     cluster = load_cluster(
         slurm(env_vars=["A", "B=x=${H}", "C_TOKEN=${HF_TOKEN}", "AUTH=Bearer ${HF_TOKEN}", "GONE"]), None, {}
     )
@@ -184,7 +184,7 @@ def test_what_is_copied_from_the_shell_is_a_secret():
     assert "sk-1" not in repr(variables)
 
 
-def test_all_missing_variables_are_listed():
+def test_all_missing_variables_are_listed() -> None:
     cluster = load_cluster(slurm(required_env_vars=["ONE", "TWO", "THREE=3"]), None, {})
     with pytest.raises(ConfigError, match="requires ONE, TWO, which are not set"):
         job_variables(cluster, {})
@@ -193,7 +193,7 @@ def test_all_missing_variables_are_listed():
     assert job_variables(cluster, {"ONE": "1", "TWO": "2"}).plain == {"THREE": "3"}
 
 
-def test_images():
+def test_images() -> None:
     cluster = ClusterConfig(executor="local", containers={"vllm": "reg/vllm:1"})
     assert image_of(cluster, "vllm") == "reg/vllm:1"
     assert image_of(cluster, "reg/other:2") == "reg/other:2"
@@ -214,11 +214,11 @@ def test_images():
     ("text", "seconds"),
     [("5", 300), ("5:30", 330), ("01:00:00", 3600), ("1-0", 86400), ("1-2:3", 93780), ("100-00:00:00", 8640000)],
 )
-def test_times(text, seconds):
+def test_times(text: str, seconds: int) -> None:
     assert seconds_of(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0", "00:00:00", "1:2:3:4", "-1", "1d", "01:00:00\n", "1-", "1--2"])
-def test_no_times(text):
+def test_no_times(text: str) -> None:
     with pytest.raises(ConfigError, match="no time limit"):
         seconds_of(text)

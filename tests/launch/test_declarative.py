@@ -49,7 +49,7 @@ def plan(*jobs, **settings):
     return submitted(*jobs, **settings).pipeline
 
 
-def test_the_example_of_two_models_of_different_size():
+def test_the_example_of_two_models_of_different_size() -> None:
     """One job: 8B server and client on 1 GPU, 32B server and client on 4."""
     groups = []
     for size, gpus in (("8b", 1), ("32b", 4)):
@@ -69,14 +69,14 @@ def test_the_example_of_two_models_of_different_size():
     assert job.groups[1].commands[0].paths == ("/models/32b",)
 
 
-def test_names_are_those_of_the_public_api():
+def test_names_are_those_of_the_public_api() -> None:
     for name in ("Pipeline", "Command", "CommandGroup", "HardwareConfig", "ServerScript", "SandboxScript"):
         assert name in newskills.__all__
     assert newskills.Pipeline is Pipeline
     assert newskills.GenerationClientScript is GenerationClientScript
 
 
-def test_dependencies_are_jobs_experiments_or_handles():
+def test_dependencies_are_jobs_experiments_or_handles() -> None:
     class Handle:
         name = "earlier"
 
@@ -95,13 +95,13 @@ def test_dependencies_are_jobs_experiments_or_handles():
         plan({"name": "a", "group": group(), "dependencies": [3.5]})
 
 
-def test_sequential_jobs_wait_for_each_other():
+def test_sequential_jobs_wait_for_each_other() -> None:
     jobs = [{"name": name, "group": group()} for name in "abc"]
     assert [job.depends_on for job in plan(*jobs, sequential=True).jobs] == [(), ("a",), ("b",)]
     assert [job.depends_on for job in plan(*jobs).jobs] == [(), (), ()]
 
 
-def test_dependencies_come_first():
+def test_dependencies_come_first() -> None:
     late = {"name": "late", "group": group()}
     early = {"name": "early", "group": group(), "dependencies": [late]}
     with pytest.raises(ConfigError, match="'early' depends on job 'late', which is not listed before it"):
@@ -141,22 +141,22 @@ def test_dependencies_come_first():
         ),
     ],
 )
-def test_jobs_that_make_no_sense(job, sentence):
+def test_jobs_that_make_no_sense(job, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         plan(job)
 
 
-def test_jobs_of_one_name():
+def test_jobs_of_one_name() -> None:
     with pytest.raises(ConfigError, match="Two jobs are called 'a'"):
         plan({"name": "a", "group": group()}, {"name": "a", "group": group()})
 
 
-def test_unknown_containers():
+def test_unknown_containers() -> None:
     with pytest.raises(UnknownNameError, match="'vlm'; did you mean 'vllm'"):
         plan({"name": "a", "group": group(echo(container="vlm"))}, cluster=BOXES)
 
 
-def test_functions_are_called_once_per_submission():
+def test_functions_are_called_once_per_submission() -> None:
     calls = []
     script = BaseJobScript(lambda: calls.append(1) or "echo")
     pipeline = Pipeline(
@@ -171,7 +171,7 @@ def test_functions_are_called_once_per_submission():
     assert len(calls) == 2
 
 
-def test_functions_are_called_when_everything_is_known():
+def test_functions_are_called_when_everything_is_known() -> None:
     """A text made late names the server's group by the place that it has in this job."""
     server = ServerScript("vllm", "/m", num_gpus=1)
     client = BaseJobScript(lambda: f"curl {server.get_address()}")
@@ -180,7 +180,7 @@ def test_functions_are_called_when_everything_is_known():
     assert made.jobs[0].groups[1].commands[0].script.env["NEWSKILLS_HOST_FAR"] == Ref("far", "host")
 
 
-def test_scripts_in_two_groups_share_no_state():
+def test_scripts_in_two_groups_share_no_state() -> None:
     server, client = ServerScript("vllm", "/m", num_gpus=1), BaseJobScript(lambda: "x")
     shared = group(Command(server, name="server"), Command(client, name="main"))
     alone = plan({"name": "a", "group": shared}).jobs[0]
@@ -192,14 +192,14 @@ def test_scripts_in_two_groups_share_no_state():
         plan({"name": "j", "groups": twice})
 
 
-def test_environments_are_merged():
+def test_environments_are_merged() -> None:
     script = BaseJobScript(lambda: ("env", {"environment": {"A": "script", "B": "script"}}))
     command = Command(script, name="main", environment={"A": "command", "C": "command"})
     made = plan({"name": "j", "group": group(command)}).jobs[0].commands()[0].script
     assert made.env == {"A": "script", "B": "script", "C": "command"}
 
 
-def test_keys_in_environments_travel_by_name(monkeypatch):
+def test_keys_in_environments_travel_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MY_TOKEN", raising=False)
     submission = submitted({"name": "j", "group": group(echo(environment={"MY_TOKEN": "t-0123456789", "A": "1"}))})
     script = submission.pipeline.jobs[0].commands()[0].script
@@ -212,7 +212,7 @@ def test_keys_in_environments_travel_by_name(monkeypatch):
         plan({"name": "j", "group": group(*two)})
 
 
-def test_mounts_and_working_folders():
+def test_mounts_and_working_folders() -> None:
     commands = [
         echo(name="own", mounts=["/a:/b"], workdir="/w"),
         echo(name="none", mounts=[]),
@@ -229,7 +229,7 @@ def test_mounts_and_working_folders():
     assert [made[name].mounts for name in ("sandbox", "open", "some")] == [(), None, ("/a:/b",)]
 
 
-def test_each_submission_with_a_sandbox_has_a_token_of_its_own(monkeypatch):
+def test_each_submission_with_a_sandbox_has_a_token_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     sandbox = SandboxScript()
     client = GenerationClientScript(output_dir="o", input_file="i", sandbox=sandbox)
@@ -240,7 +240,9 @@ def test_each_submission_with_a_sandbox_has_a_token_of_its_own(monkeypatch):
     assert TOKEN_VARIABLE not in submitted({"name": "j", "group": group()}).environ
 
 
-def test_a_server_beside_its_clients_has_a_key_and_one_that_is_the_work_has_not(monkeypatch):
+def test_a_server_beside_its_clients_has_a_key_and_one_that_is_the_work_has_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv(LLAMACPP_KEY, raising=False)
     server = ServerScript("llamacpp", "smollm2", num_gpus=0)
     client = GenerationClientScript(output_dir="o", input_file="i", servers=[server])
@@ -254,13 +256,13 @@ def test_a_server_beside_its_clients_has_a_key_and_one_that_is_the_work_has_not(
     assert submitted(alone).pipeline.jobs[0].commands()[0].script.secrets == (LLAMACPP_KEY,)
 
 
-def test_hardware_and_logs():
+def test_hardware_and_logs() -> None:
     hardware = HardwareConfig(partition="p", account="a", num_gpus=2, num_nodes=3, sbatch_kwargs={"x": 1})
     made = plan({"name": "j", "group": group(hardware=hardware, log_dir="/logs", name="g")}).jobs[0]
     assert (made.groups[0].hardware, made.groups[0].name, made.log_dir) == (hardware, "g", "/logs/j")
 
 
-def test_ray_around_clients():
+def test_ray_around_clients() -> None:
     job = {"name": "j", "group": group(hardware=HardwareConfig(num_nodes=3))}
     script = plan(job, with_ray=True).jobs[0].commands()[0].script
     assert script.argv[1:3] == ("-m", "newskills.launch.ray_node")
@@ -269,13 +271,13 @@ def test_ray_around_clients():
     assert script.port == 0
 
 
-def test_what_is_said_about_the_submission():
+def test_what_is_said_about_the_submission() -> None:
     submission = submitted({"name": "j", "group": group()}, reuse_code_exp="old", skip_hf_home_check=True)
     assert (submission.reuse_code_exp, submission.skip_hf_home_check) == ("old", True)
     assert submission.cluster.executor == "none"
 
 
-def test_a_dry_run_touches_nothing(tmp_path, monkeypatch):
+def test_a_dry_run_touches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     before = dict(os.environ)
     got: list[Any] = []
@@ -299,7 +301,7 @@ WRITE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A folder of one's own for jobs and records, and for the code."""
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
     code = tmp_path / "work"
@@ -308,7 +310,7 @@ def here(tmp_path, monkeypatch):
     return {"executor": "none", "job_dir": str(tmp_path / "jobs")}
 
 
-def test_a_pipeline_runs(here, tmp_path):
+def test_a_pipeline_runs(here, tmp_path: Path) -> None:
     """A server at a free port, a text and a list of words that ask it, and a job after them."""
     server = BaseJobScript(port=0, ready="/")
     server.inline = [sys.executable, "-c", SERVE, str(server.port)]
@@ -329,12 +331,12 @@ def test_a_pipeline_runs(here, tmp_path):
     assert later.id.startswith("later/")
 
 
-def test_a_job_that_fails_is_told(here):
+def test_a_job_that_fails_is_told(here) -> None:
     with pytest.raises(NewskillsError, match=r"Not all jobs of exp/.*: 'bad' failed\. See: ns logs exp/"):
         Pipeline("exp", here, [{"name": "bad", "group": group(echo("exit 3"))}]).run()
 
 
-def test_a_dry_run_of_a_whole_submission_writes_nothing(here, tmp_path):
+def test_a_dry_run_of_a_whole_submission_writes_nothing(here, tmp_path: Path) -> None:
     experiment = Pipeline("exp", here, [{"name": "j", "group": group()}]).run(dry_run=True)
     assert [job.handle for job in experiment.jobs] == [""]
     assert [path.name for path in tmp_path.iterdir()] == ["work"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -34,7 +35,7 @@ def experiment(name: str, stamp: str, handle: str = "1") -> Experiment:
 
 
 @pytest.fixture
-def records(tmp_path) -> ExperimentRecords:
+def records(tmp_path: Path) -> ExperimentRecords:
     found = ExperimentRecords({"NEWSKILLS_EXPERIMENTS_DIR": str(tmp_path / "e")})
     for name, stamp in (
         ("eval", "20260101-a"),
@@ -46,7 +47,7 @@ def records(tmp_path) -> ExperimentRecords:
     return found
 
 
-def test_finds_the_latest_by_name_and_others_by_id(records):
+def test_finds_the_latest_by_name_and_others_by_id(records) -> None:
     assert records.find("eval").stamp == "20260102-b"
     assert records.find("eval/20260101-a").stamp == "20260101-a"
     assert records.find("eval/20260101").stamp == "20260101-a"
@@ -69,12 +70,12 @@ def test_finds_the_latest_by_name_and_others_by_id(records):
         ("", ConfigError, "no name of an experiment"),
     ],
 )
-def test_says_what_there_is_instead(records, what, error, sentence):
+def test_says_what_there_is_instead(records, what: str, error, sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         records.find(what)
 
 
-def test_nothing_was_submitted(tmp_path):
+def test_nothing_was_submitted(tmp_path: Path) -> None:
     records = ExperimentRecords({"NEWSKILLS_EXPERIMENTS_DIR": str(tmp_path / "none")})
     assert (records.names(), list(records.latest()), records.all_of("x"), records.all_of("../x")) == (
         [],
@@ -84,7 +85,7 @@ def test_nothing_was_submitted(tmp_path):
     )
 
 
-def test_records_are_whole_private_and_readable(records):
+def test_records_are_whole_private_and_readable(records) -> None:
     folder = records.folder / "eval" / "20260101-a"
     assert sorted(os.listdir(folder)) == ["experiment.json", "files.txt", "plan.json"]
     assert (folder / "files.txt").read_text() == "a b.py\nc.py\n"
@@ -94,19 +95,19 @@ def test_records_are_whole_private_and_readable(records):
     assert records.find("eval/20260101-a").handles == ("2",)
 
 
-def test_a_record_is_written_once(records):
+def test_a_record_is_written_once(records) -> None:
     with pytest.raises(StorageError):
         records.create(experiment("eval", "20260101-a"), Pipeline(name="eval", jobs=()), [])
     assert sorted(os.listdir(records.folder / "eval")) == ["20260101-a", "20260102-b"]
 
 
-def test_a_broken_record_names_itself(records):
+def test_a_broken_record_names_itself(records) -> None:
     (records.folder / "sft" / "20250101-d" / "experiment.json").write_text("{")
     with pytest.raises(DataError, match=r"sft/20250101-d/experiment.json .*rm -r"):
         records.find("sft")
 
 
-def test_where_things_are(tmp_path):
+def test_where_things_are(tmp_path: Path) -> None:
     assert experiments_folder({"NEMO_SKILLS_EXPERIMENTS_DIR": "/x"}).as_posix() == "/x"
     assert experiments_folder({"HOME": "/home/me"}).as_posix() == "/home/me/.local/share/newskills/experiments"
     assert experiments_folder({"HOME": "/h", "XDG_DATA_HOME": "/d"}).as_posix() == "/d/newskills/experiments"

@@ -40,7 +40,7 @@ else:
 
 
 @pytest.fixture
-def gym(tmp_path, monkeypatch):
+def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A folder of NeMo Gym, and in it what its programs were told."""
     folder, programs = tmp_path / "its gym", tmp_path / "bin"
     folder.mkdir()
@@ -76,7 +76,7 @@ def told(gym, name):
     return json.loads((gym / name).read_text())
 
 
-def test_rollouts_are_collected_once_the_servers_are_healthy(gym):
+def test_rollouts_are_collected_once_the_servers_are_healthy(gym) -> None:
     rollouts(gym, '+agent_name=simple +note="it\'s $HOME"')
     assert (gym.parent / "out/rollouts.jsonl").read_text() == "{}\\n"
     run, collect = told(gym, "ng_run"), told(gym, "ng_collect_rollouts")
@@ -102,7 +102,7 @@ def test_rollouts_are_collected_once_the_servers_are_healthy(gym):
         ("", {"patience": 0}, "not ready after 0 s"),
     ],
 )
-def test_what_fails_fails_the_job(gym, monkeypatch, extra, settings, said):
+def test_what_fails_fails_the_job(gym, monkeypatch: pytest.MonkeyPatch, extra: str, settings, said: str) -> None:
     if settings:
         monkeypatch.setenv("slow", "1")
     with pytest.raises(NewskillsError):
@@ -111,7 +111,7 @@ def test_what_fails_fails_the_job(gym, monkeypatch, extra, settings, said):
     assert said in logs
 
 
-def test_a_server_that_runs_already_needs_no_job_of_its_own(gym):
+def test_a_server_that_runs_already_needs_no_job_of_its_own(gym) -> None:
     script = NemoGymRolloutsScript(
         config_paths=["a.yaml"],
         input_file="/in.jsonl",

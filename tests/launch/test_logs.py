@@ -27,7 +27,7 @@ __all__ = ["remote", "sshd"]
 
 
 @pytest.fixture(params=["here", "remote"])
-def shell(request) -> Shell:
+def shell(request: pytest.FixtureRequest) -> Shell:
     return LocalMachine() if request.param == "here" else request.getfixturevalue("remote")
 
 
@@ -48,7 +48,7 @@ def pattern(path: Path) -> str:
     return f"{shlex.quote(str(path)[:-1])}[{path.name[-1]}]"
 
 
-def test_labels_tell_apart_what_has_to_be():
+def test_labels_tell_apart_what_has_to_be() -> None:
     mine = experiment("/x")
     assert [label for label, _ in log_files(mine, None, None)] == [
         "train/main",
@@ -69,7 +69,7 @@ def test_labels_tell_apart_what_has_to_be():
         log_files(mine, None, "sever")
 
 
-def test_reads_what_is_there(shell, tmp_path):
+def test_reads_what_is_there(shell, tmp_path: Path) -> None:
     (tmp_path / "a b'c.log").write_text("one\ntwo")
     (tmp_path / "x.log").write_bytes(b"\xff\x1b[31mred\x1b[0m\n10%\r20%\r30%\nwindows\r\n")
     files = [
@@ -81,7 +81,7 @@ def test_reads_what_is_there(shell, tmp_path):
     assert lines == ["[job/a] one", "[job/a] two", "\ufffdred", "30%", "windows"]
 
 
-def test_logs_of_slurm_jobs_have_a_number(shell, tmp_path):
+def test_logs_of_slurm_jobs_have_a_number(shell, tmp_path: Path) -> None:
     (tmp_path / "judge").mkdir()
     (tmp_path / "judge" / "judge_17_sbatch.log").write_text("first life\n")
     (tmp_path / "judge" / "judge_18_sbatch.log").write_text("second life\n")
@@ -90,7 +90,7 @@ def test_logs_of_slurm_jobs_have_a_number(shell, tmp_path):
     assert list(follow_logs(shell, files, lambda: True)) == ["first life", "second life"]
 
 
-def test_follows_until_it_is_over(shell, tmp_path):
+def test_follows_until_it_is_over(shell, tmp_path: Path) -> None:
     """Files that appear later, and lines written right before the end, are all shown."""
     over, seen, late = threading.Event(), [], tmp_path / "late.log"
     (tmp_path / "early.log").write_text("first\n")
@@ -107,7 +107,7 @@ def test_follows_until_it_is_over(shell, tmp_path):
     assert seen[2:] == [f"[late] {i}" for i in range(1000)]
 
 
-def test_nothing_stays_when_the_listener_leaves(shell, tmp_path):
+def test_nothing_stays_when_the_listener_leaves(shell, tmp_path: Path) -> None:
     log = tmp_path / "left-behind.log"
     log.write_text("one\n")
     lines = follow_logs(shell, [("", pattern(log))], lambda: False)
@@ -131,7 +131,7 @@ def tails(log: Path) -> list[str]:
     return found
 
 
-def test_what_goes_wrong_while_following_is_said(shell, tmp_path):
+def test_what_goes_wrong_while_following_is_said(shell, tmp_path: Path) -> None:
     def over() -> bool:
         raise ConfigError("lost")
 
@@ -139,7 +139,7 @@ def test_what_goes_wrong_while_following_is_said(shell, tmp_path):
         list(follow_logs(shell, [("", pattern(tmp_path / "x"))], over))
 
 
-def test_follows_a_job_of_this_machine(tmp_path, monkeypatch):
+def test_follows_a_job_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     environ = environment(tmp_path)
     work = "for i in 1 2 3; do echo line $i; sleep 0.2; done; exit 5"
@@ -151,7 +151,7 @@ def test_follows_a_job_of_this_machine(tmp_path, monkeypatch):
     assert [one.code for one in states(done, executor, LocalMachine())] == [5]
 
 
-def test_a_job_without_a_mark_ends_the_following(tmp_path, monkeypatch):
+def test_a_job_without_a_mark_ends_the_following(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The executor knows that it has ended, though there is no job.exit."""
     monkeypatch.chdir(tmp_path)
     environ = environment(tmp_path)
@@ -176,5 +176,5 @@ def test_a_job_without_a_mark_ends_the_following(tmp_path, monkeypatch):
         ("", ""),
     ],
 )
-def test_clean(line, shown):
+def test_clean(line: str, shown: str) -> None:
     assert clean(line) == shown

@@ -22,7 +22,7 @@ PATHS = PARTS.map(lambda parts: "/" + "/".join(parts))
 MOUNTS = st.lists(st.builds(Mount, PATHS, PATHS.filter(lambda p: p != "/")), max_size=5, unique_by=lambda m: m.dst)
 
 
-def test_the_forms():
+def test_the_forms() -> None:
     assert parse_mount("/a/:/b//c") == Mount("/a", "/b/c")
     assert parse_mount("/a:/b:ro") == Mount("/a", "/b", "ro")
     assert parse_mount("/a:/b:rw") == Mount("/a", "/b")
@@ -32,12 +32,12 @@ def test_the_forms():
 @pytest.mark.parametrize(
     "text", ["", "/a", "/a:", ":/b", "/a:/b:rx", "/a:/b:ro:z", "a:/b", "/a:b", "/a,b:/c", "/a\n:/b"]
 )
-def test_no_mounts(text):
+def test_no_mounts(text: str) -> None:
     with pytest.raises(ConfigError, match="mount"):
         parse_mount(text)
 
 
-def test_one_destination_has_one_source():
+def test_one_destination_has_one_source() -> None:
     assert len(parse_mounts(["/a:/x", "/a:/x"])) == 1
     with pytest.raises(ConfigError, match="same destination"):
         parse_mounts(["/a:/x", "/b:/x/"])
@@ -46,7 +46,7 @@ def test_one_destination_has_one_source():
             parse_mounts([hiding])
 
 
-def test_whole_components_count():
+def test_whole_components_count() -> None:
     mounts = parse_mounts(["/host:/data"])
     assert reachable("/data", mounts)
     assert reachable("/data/x/../y", mounts)
@@ -57,7 +57,7 @@ def test_whole_components_count():
     assert to_container("/host2/x", mounts) is None
 
 
-def test_a_mount_may_lie_in_another():
+def test_a_mount_may_lie_in_another() -> None:
     mounts = parse_mounts(["/host:/data", "/fast:/data/cache"])
     assert to_host("/data/cache/x", mounts) == "/fast/x"
     assert to_container("/host/cache/x", mounts) is None, "the other mount hides it"
@@ -65,7 +65,7 @@ def test_a_mount_may_lie_in_another():
 
 
 @given(PATHS, MOUNTS)
-def test_there_and_back(path, mounts):
+def test_there_and_back(path, mounts) -> None:
     host = to_host(path, mounts)
     assert reachable(path, mounts) == (host is not None)
     if host is not None:
@@ -77,12 +77,12 @@ def test_there_and_back(path, mounts):
 
 
 @given(PARTS, PARTS)
-def test_inside_is_about_components(outer, inner):
+def test_inside_is_about_components(outer, inner) -> None:
     assert inside("/" + "/".join(inner), "/" + "/".join(outer)) == (inner[: len(outer)] == outer)
 
 
 @given(st.text(alphabet="/.ab", max_size=12).map(lambda text: "/" + text))
-def test_clean_paths_are_absolute_and_stay_clean(path):
+def test_clean_paths_are_absolute_and_stay_clean(path) -> None:
     done = clean(path)
     assert done.startswith("/")
     assert not {".", "..", ""} & set(done.split("/")[1:-1])

@@ -55,7 +55,7 @@ def repo(tmp_path: Path) -> Path:
     return place
 
 
-def test_committed_files_and_newskills(repo, tmp_path):
+def test_committed_files_and_newskills(repo, tmp_path: Path) -> None:
     git(repo, "rm", "-rq", "newskills")
     commit(repo, {})
     made = packed(tmp_path / "jobs", repo / "bin")
@@ -78,7 +78,7 @@ def test_committed_files_and_newskills(repo, tmp_path):
     assert not list(code.rglob("__pycache__/x"))
 
 
-def test_same_content_is_not_copied_twice(repo, tmp_path):
+def test_same_content_is_not_copied_twice(repo, tmp_path: Path) -> None:
     first = packed(tmp_path / "jobs", repo)
     again = packed(tmp_path / "jobs", repo)
     assert (again.path, again.copied) == (first.path, 0)
@@ -92,7 +92,7 @@ def test_same_content_is_not_copied_twice(repo, tmp_path):
     assert len(os.listdir(tmp_path / "jobs" / "packages")) == 2
 
 
-def test_over_ssh_the_second_submission_copies_nothing(repo, tmp_path, remote):
+def test_over_ssh_the_second_submission_copies_nothing(repo, tmp_path: Path, remote) -> None:
     (repo / "big").write_bytes(os.urandom(300_000))
     commit(repo, {})
     first = packed(tmp_path / "jobs", repo, shell=remote)
@@ -104,7 +104,7 @@ def test_over_ssh_the_second_submission_copies_nothing(repo, tmp_path, remote):
     assert os.listdir(tmp_path / "jobs" / "packages") == [first.hash]
 
 
-def test_many_submit_at_once(repo, tmp_path):
+def test_many_submit_at_once(repo, tmp_path: Path) -> None:
     made: list[Package] = []
     threads = [threading.Thread(target=lambda: made.append(packed(tmp_path / "jobs", repo))) for _ in range(4)]
     for thread in threads:
@@ -117,7 +117,7 @@ def test_many_submit_at_once(repo, tmp_path):
     assert names(Path(made[0].path)) == {*FILES, "link"}
 
 
-def test_uncommitted_files_are_an_error_that_names_them(repo, tmp_path):
+def test_uncommitted_files_are_an_error_that_names_them(repo, tmp_path: Path) -> None:
     write(repo, {"train.py": "changed\n", "new one.py": "x\n"})
     (repo / "bin" / "run").unlink()
     with pytest.raises(ConfigError) as caught:
@@ -130,7 +130,7 @@ def test_uncommitted_files_are_an_error_that_names_them(repo, tmp_path):
 
 
 @pytest.mark.parametrize("prefix", ["NEWSKILLS", "NEMO_SKILLS"])
-def test_uncommitted_files_can_be_allowed(repo, tmp_path, prefix):
+def test_uncommitted_files_can_be_allowed(repo, tmp_path: Path, prefix: str) -> None:
     write(repo, {"train.py": "changed\n", **{f"new{i:02}": "" for i in range(20)}, "\x1b[2Jevil": ""})
     said: list[str] = []
     environ = {f"{prefix}_DISABLE_UNCOMMITTED_CHANGES_CHECK": "1"}
@@ -144,7 +144,7 @@ def test_uncommitted_files_can_be_allowed(repo, tmp_path, prefix):
     assert packed(tmp_path / "jobs", repo, allow_uncommitted=True).path == made.path
 
 
-def test_ignored_files_are_neither_packaged_nor_an_error(repo, tmp_path):
+def test_ignored_files_are_neither_packaged_nor_an_error(repo, tmp_path: Path) -> None:
     commit(repo, {".gitignore": "out/\n"})
     write(repo, {"out/big.bin": "x"})
     made = packed(tmp_path / "jobs", repo)
@@ -152,7 +152,7 @@ def test_ignored_files_are_neither_packaged_nor_an_error(repo, tmp_path):
     assert not Path(made.path, "out").exists()
 
 
-def test_prepared_data_goes_along(repo, tmp_path):
+def test_prepared_data_goes_along(repo, tmp_path: Path) -> None:
     code = {".gitignore": "*.jsonl\n!open/**\n", "a/recipes/b c/prepare.py": ""}
     commit(repo, code)
     data = {
@@ -172,7 +172,7 @@ def test_prepared_data_goes_along(repo, tmp_path):
     assert packed(tmp_path / "jobs", repo).path != made.path
 
 
-def test_changed_data_that_is_committed_counts_as_code(repo, tmp_path):
+def test_changed_data_that_is_committed_counts_as_code(repo, tmp_path: Path) -> None:
     commit(repo, {"dataset/mine/test.jsonl": "{}\n", "dataset/mine/old.jsonl": "{}\n"})
     write(repo, {"dataset/mine/test.jsonl": "changed\n"})
     (repo / "dataset" / "mine" / "old.jsonl").unlink()
@@ -180,7 +180,7 @@ def test_changed_data_that_is_committed_counts_as_code(repo, tmp_path):
         packed(tmp_path / "jobs", repo)
 
 
-def test_a_repository_that_has_newskills(tmp_path):
+def test_a_repository_that_has_newskills(tmp_path: Path) -> None:
     own = {"src/newskills/__init__.py": "MINE = 1\n", "src/newskills/cli.py": "", "README": ""}
     repo = repository(tmp_path / "fork", own)
     made = packed(tmp_path / "jobs", repo)
@@ -191,13 +191,13 @@ def test_a_repository_that_has_newskills(tmp_path):
     assert installed.path != made.path
 
 
-def test_a_folder_in_the_way_of_newskills(tmp_path):
+def test_a_folder_in_the_way_of_newskills(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", {"newskills/results.txt": ""})
     with pytest.raises(ConfigError, match="would hide the package"):
         packed(tmp_path / "jobs", repo)
 
 
-def test_outside_of_git(tmp_path):
+def test_outside_of_git(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     write(tmp_path / "plain", {"secret.txt": "x"})
     made = packed(tmp_path / "jobs", tmp_path / "plain")
@@ -210,7 +210,7 @@ def test_outside_of_git(tmp_path):
     assert pattern.path == made.path
 
 
-def test_executor_none_uses_the_repository_itself(repo, tmp_path):
+def test_executor_none_uses_the_repository_itself(repo, tmp_path: Path) -> None:
     write(repo, {"new.py": ""})
     none = ClusterConfig(job_dir=str(tmp_path / "jobs"))
     made = packed(tmp_path / "jobs", repo / "bin", cluster=none)
@@ -219,14 +219,14 @@ def test_executor_none_uses_the_repository_itself(repo, tmp_path):
     assert packed(tmp_path, tmp_path, cluster=none).path == str(tmp_path)
 
 
-def test_dry_run_copies_nothing(repo, tmp_path):
+def test_dry_run_copies_nothing(repo, tmp_path: Path) -> None:
     made = packed(tmp_path / "jobs", repo, dry_run=True)
     assert made.copied == 0
     assert not (tmp_path / "jobs").exists()
     assert packed(tmp_path / "jobs", repo).path == made.path
 
 
-def test_submodules_are_named(repo, tmp_path):
+def test_submodules_are_named(repo, tmp_path: Path) -> None:
     inner = repository(tmp_path / "inner", {"x": ""})
     git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "third party/inner")
     commit(repo, {})
@@ -237,7 +237,7 @@ def test_submodules_are_named(repo, tmp_path):
     assert not Path(made.path, "third party", "inner", "x").exists()
 
 
-def test_further_repositories(repo, tmp_path):
+def test_further_repositories(repo, tmp_path: Path) -> None:
     other = repository(tmp_path / "other", {"lib.py": ""})
     made = packed(tmp_path / "jobs", repo, repositories={"lib": other})
     assert Path(made.path, "lib", "lib.py").is_file()
@@ -247,7 +247,7 @@ def test_further_repositories(repo, tmp_path):
         packed(tmp_path / "jobs", repo, repositories={"lib": tmp_path})
 
 
-def test_broken_repositories(tmp_path):
+def test_broken_repositories(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     git(tmp_path / "empty", "init", "-q")
     with pytest.raises(ConfigError, match="no commit yet"):
@@ -258,7 +258,7 @@ def test_broken_repositories(tmp_path):
         packed(tmp_path / "jobs", tmp_path / "odd")
 
 
-def test_where_nothing_can_be_written(repo, tmp_path):
+def test_where_nothing_can_be_written(repo, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError):
         packed(tmp_path / "file", repo)

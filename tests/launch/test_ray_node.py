@@ -65,7 +65,7 @@ def start_node(rank, port, *command, nodes=2, patience=60.0):
 
 
 @needs_ray
-def test_a_command_on_two_nodes(node):
+def test_a_command_on_two_nodes(node) -> None:
     port = free_port()
     head = node(0, port, sys.executable, "-c", COMMAND, str(port))
     stranger = None
@@ -86,7 +86,7 @@ def test_a_command_on_two_nodes(node):
 
 
 @needs_ray
-def test_a_node_that_leaves_ends_it_all(node):
+def test_a_node_that_leaves_ends_it_all(node) -> None:
     port = free_port()
     head, worker = node(0, port, "sleep", "600"), node(1, port)
     assert head.stderr is not None
@@ -102,7 +102,7 @@ def test_a_node_that_leaves_ends_it_all(node):
     assert "a node has left" in errors
 
 
-def test_nodes_that_do_not_come_are_not_awaited_for_ever(node):
+def test_nodes_that_do_not_come_are_not_awaited_for_ever(node) -> None:
     port = free_port()
     head = node(0, port, patience=0.5)
     _, errors = head.communicate(timeout=60)

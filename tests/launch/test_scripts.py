@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -42,7 +43,7 @@ def line(script):
     return " ".join(shown(word) for word in script.argv)
 
 
-def test_the_port_of_a_server_is_chosen_on_its_node():
+def test_the_port_of_a_server_is_chosen_on_its_node() -> None:
     made = server(server_args="--max-model-len 4096").build(context("server", image="/vllm.sqsh"))
     assert made.argv[0] == "python3"
     assert "--model /models/m" in line(made)
@@ -54,7 +55,7 @@ def test_the_port_of_a_server_is_chosen_on_its_node():
     assert (made.ready.path, made.all_nodes, made.tasks_per_node) == ("/health", False, 1)
 
 
-def test_a_port_of_ones_own():
+def test_a_port_of_ones_own() -> None:
     made = server(port=8000).build(context("server"))
     assert made.port == 8000
     assert "--port <server.port>" in line(made)
@@ -69,27 +70,27 @@ def test_a_port_of_ones_own():
         max_size=6,
     )
 )
-def test_numbers_of_the_users_are_never_taken_for_the_port(args):
+def test_numbers_of_the_users_are_never_taken_for_the_port(args) -> None:
     made = ServerScript("sglang", "/m", num_gpus=1, num_nodes=2, server_args=args).build(context("s"))
     assert list(made.argv[len(made.argv) - len(args) :]) == args
     refs = [word for word in made.argv if isinstance(word, Ref)]
     assert sorted(ref.attribute for ref in refs) == ["meeting", "port", "rank"]
 
 
-def test_sglang_on_two_nodes():
+def test_sglang_on_two_nodes() -> None:
     made = ServerScript("sglang", "/m", num_gpus=8, num_nodes=2).build(context("s"))
     assert "--nnodes 2 --node-rank <s.rank> --dist-init-addr <s.meeting>" in line(made)
     assert made.all_nodes
 
 
-def test_megatron_on_two_nodes():
+def test_megatron_on_two_nodes() -> None:
     made = ServerScript("megatron", "/m", num_gpus=8, num_nodes=2).build(context("s"))
     meeting = "--node-rank <s.rank> --master-addr <s.node> --master-port <s.meeting_port>"
     assert f"--nproc-per-node 8 --nnodes 2 {meeting}" in line(made)
     assert made.all_nodes
 
 
-def test_vllm_on_two_nodes_runs_inside_ray():
+def test_vllm_on_two_nodes_runs_inside_ray() -> None:
     made = server(num_nodes=2).build(context("s"))
     text = line(made)
     assert "newskills.launch.ray_node --nodes=2 --rank=<s.rank> --host=<s.host> --port=<s.port> -- " in text
@@ -97,13 +98,13 @@ def test_vllm_on_two_nodes_runs_inside_ray():
     assert made.all_nodes
 
 
-def test_trtllm_on_two_nodes_has_a_process_for_each_gpu():
+def test_trtllm_on_two_nodes_has_a_process_for_each_gpu() -> None:
     script = ServerScript("trtllm", "/m", num_gpus=4, num_nodes=2)
     assert script.num_tasks == 4
     assert script.build(context("s")).tasks_per_node == 4
 
 
-def test_servers_without_a_health_route_and_unknown_ones():
+def test_servers_without_a_health_route_and_unknown_ones() -> None:
     made = ServerScript("megatron", "/m", num_gpus=1).build(context("s"))
     assert made.ready is not None
     assert made.ready.any_answer
@@ -114,14 +115,14 @@ def test_servers_without_a_health_route_and_unknown_ones():
         ServerScript("openai", "gpt").build(context("s"))
 
 
-def test_servers_bind_no_more_than_they_need():
+def test_servers_bind_no_more_than_they_need() -> None:
     script = ServerScript("llamacpp", "smollm2", num_gpus=0)
     assert "--host 127.0.0.1" in line(script.build(context("s", cluster=NONE)))
     assert "--host 0.0.0.0" in line(script.build(context("s", cluster=SLURM)))
     assert script.build(context("s", cluster=NONE)).argv[0] == sys.executable
 
 
-def test_servers_that_can_ask_for_a_key_do_so_by_name():
+def test_servers_that_can_ask_for_a_key_do_so_by_name() -> None:
     keyed = {LLAMACPP_KEY: "k"}
     assert ServerScript("llamacpp", "smollm2", num_gpus=0).build(context("s", environ=keyed)).secrets == (
         LLAMACPP_KEY,
@@ -130,7 +131,7 @@ def test_servers_that_can_ask_for_a_key_do_so_by_name():
     assert ServerScript("vllm", "/m").build(context("s", environ=keyed)).secrets == ()
 
 
-def test_a_sandbox():
+def test_a_sandbox() -> None:
     script = SandboxScript(env_overrides=["NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT=5", "A=b=c"])
     made = script.build(context("sandbox", image="/x.sqsh", environ={TOKEN_VARIABLE: "t"}))
     assert (
@@ -147,7 +148,7 @@ def test_a_sandbox():
         SandboxScript(env_overrides=["A"]).build(context("s"))
 
 
-def test_a_text_refers_to_servers_by_variables():
+def test_a_text_refers_to_servers_by_variables() -> None:
     one, two = server(), server()
     script = BaseJobScript(f"curl http://{one.get_address()}/v1 '{{}}' && echo {two.hostname_ref()} $HOME")
     made = script.build(context("main", **{"big-one": one, "two": two}))
@@ -162,7 +163,7 @@ def test_a_text_refers_to_servers_by_variables():
     }
 
 
-def test_two_names_never_share_a_variable():
+def test_two_names_never_share_a_variable() -> None:
     one, two = server(), server()
     script = BaseJobScript(f"{one.hostname_ref()} {two.hostname_ref()}")
     made = script.build(context("main", **{"a.b": one, "a-b": two}))
@@ -170,7 +171,7 @@ def test_two_names_never_share_a_variable():
     assert {ref.component for ref in made.env.values() if isinstance(ref, Ref)} == {"a.b", "a-b"}
 
 
-def test_words_stay_words():
+def test_words_stay_words() -> None:
     one = server()
     words = ["prog", "a b", "it's", f"--url=http://{one.get_address()}/v1", one.hostname_ref()]
     made = BaseJobScript(words).build(context("main", server=one))
@@ -185,20 +186,20 @@ def test_words_stay_words():
         BaseJobScript(["x", one.get_address()]).build(context("main", server=one))
 
 
-def test_the_host_of_what_listens_nowhere_is_its_node():
+def test_the_host_of_what_listens_nowhere_is_its_node() -> None:
     other = BaseJobScript("sleep 1")
     made = BaseJobScript(f"ping {other.hostname_ref()}").build(context("main", other=other))
     assert made.env == {"NEWSKILLS_HOST_OTHER": Ref("other", "node")}
 
 
-def test_a_script_of_another_job_cannot_be_reached():
+def test_a_script_of_another_job_cannot_be_reached() -> None:
     with pytest.raises(ConfigError, match="no command of its job runs"):
         BaseJobScript(f"x {server().hostname_ref()}").build(context("main"))
     with pytest.raises(ConfigError, match="no command of its job runs"):
         GenerationClientScript(output_dir="/o", servers=[server()]).build(context("main"))
 
 
-def test_functions_return_texts_words_or_an_environment():
+def test_functions_return_texts_words_or_an_environment() -> None:
     assert BaseJobScript(lambda: "echo 1").build(context()).argv == ("bash", "-c", "echo 1")
     assert BaseJobScript(lambda: ["a", "b c"]).build(context()).argv == ("a", "b c")
     made = BaseJobScript(lambda: ("env", {"environment": {"A": "1"}})).build(context())
@@ -209,7 +210,7 @@ def test_functions_return_texts_words_or_an_environment():
         BaseJobScript(lambda: 3).build(context())
 
 
-def test_settings_of_all_scripts():
+def test_settings_of_all_scripts() -> None:
     made = BaseJobScript(
         "x", span_group_nodes=True, num_tasks_override=3, installation_command="pip install y"
     ).build(context())
@@ -219,7 +220,7 @@ def test_settings_of_all_scripts():
     assert (made.port, made.ready is not None and made.ready.path) == (0, "/ok")
 
 
-def test_generation():
+def test_generation() -> None:
     one, sandbox = server(), SandboxScript()
     script = GenerationClientScript(
         output_dir="/out dir",
@@ -258,7 +259,7 @@ def test_generation():
         GenerationClientScript(output_dir="o", chunk_id=1).build(context())
 
 
-def test_shell_texts_around_a_client_contain_none_of_its_words():
+def test_shell_texts_around_a_client_contain_none_of_its_words() -> None:
     script = GenerationClientScript(
         output_dir="o'u t", input_file="i", preprocess_cmd="cd x", postprocess_cmd="date", requirements=["a>1"]
     )
@@ -268,7 +269,7 @@ def test_shell_texts_around_a_client_contain_none_of_its_words():
     assert made.setup == f"{sys.executable} -m pip install 'a>1'"
 
 
-def test_servers_of_the_job_and_of_others():
+def test_servers_of_the_job_and_of_others() -> None:
     one = server(served_name="mine")
     script = EvalScript(
         output_dir="/o",
@@ -284,7 +285,7 @@ def test_servers_of_the_job_and_of_others():
     assert "--model=big --server_type=openai --server_address=http://h:1/v1" in text
 
 
-def test_summaries():
+def test_summaries() -> None:
     made = SummarizeScript("/results", benchmarks="gsm8k", wandb_parameters={"name": "x"}).build(context())
     assert line(made).endswith(
         "newskills summarize_results --cluster=none --benchmarks=gsm8k --wandb_name=x -- /results"
@@ -301,7 +302,7 @@ def test_summaries():
         ("sequential", [], 0),
     ],
 )
-def test_units_all_run_and_the_last_failure_is_the_exit_code(tmp_path, mode, codes, code):
+def test_units_all_run_and_the_last_failure_is_the_exit_code(tmp_path: Path, mode: str, codes, code: int) -> None:
     units = []
     for number, unit_code in enumerate(codes):
         text = f'echo "$0" > "{tmp_path}/unit {number}"; exit {unit_code}'
@@ -314,7 +315,7 @@ def test_units_all_run_and_the_last_failure_is_the_exit_code(tmp_path, mode, cod
     assert made.setup == ("pip install x" if codes else "")
 
 
-def test_units_share_servers():
+def test_units_share_servers() -> None:
     one = server()
     units = [GenerationClientScript(output_dir=f"/o/{n}", servers=[one]) for n in range(2)]
     made = EvalClientScript(units).build(context("main", server=one))
@@ -323,7 +324,7 @@ def test_units_share_servers():
 
 
 @pytest.mark.parametrize("mode", ["sequential", "parallel"])
-def test_units_save_their_work_after_a_signal(tmp_path, mode):
+def test_units_save_their_work_after_a_signal(tmp_path: Path, mode: str) -> None:
     """The first saves what it has; in a sequence, the second one does not even begin."""
     text = f'trap "sleep 0.3; touch {tmp_path}/saved-$0; exit 75" TERM; touch {tmp_path}/here-$0; sleep 60 & wait'
     units = [BaseJobScript(["bash", "-c", text, name]) for name in "ab"]

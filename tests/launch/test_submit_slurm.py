@@ -46,7 +46,7 @@ class Laptop:
 
 
 @pytest.fixture
-def laptop(tmp_path, monkeypatch) -> Iterator[Laptop]:
+def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laptop]:
     config = login()
     repository(tmp_path / "repo", OWN)
     monkeypatch.chdir(tmp_path / "repo")
@@ -56,7 +56,7 @@ def laptop(tmp_path, monkeypatch) -> Iterator[Laptop]:
     shutil.rmtree(shared)
 
 
-def test_there_and_back(laptop):
+def test_there_and_back(laptop) -> None:
     work = 'cat "it\'s a.txt"; printf "%s %s\\n" "$PWD" "${#WANDB_API_KEY}"; exit 3'
     plan = pipeline("mine", job("after", "echo second", depends_on=("first",)), job("first", work))
     done = laptop.submit(plan)
@@ -73,7 +73,7 @@ def test_there_and_back(laptop):
     assert (again.package.path, again.package.copied, again.jobs[0].after) == (done.package.path, 0, ())
 
 
-def test_waits_for_what_runs_and_cancels_it(laptop):
+def test_waits_for_what_runs_and_cancels_it(laptop) -> None:
     slow = laptop.submit(pipeline("slow", job("one", "sleep 100")))
     after = laptop.submit(pipeline("after", job("two", "true", run_after=("slow",))))
     assert after.jobs[0].after == slow.handles
@@ -90,7 +90,7 @@ def test_waits_for_what_runs_and_cancels_it(laptop):
     assert states(slow, executor_of(slow, laptop.environ), shell)[0].state == "cancelled"
 
 
-def test_dry_run_touches_nothing_there(laptop):
+def test_dry_run_touches_nothing_there(laptop) -> None:
     planned = laptop.submit(pipeline("mine", job("one", "true")), dry_run=True)
     assert [one.handle for one in planned.jobs] == [""]
     assert planned.package.hash

@@ -53,14 +53,14 @@ def only(sentence, *jobs, **settings):
     assert sentence in answers[0]
 
 
-def test_a_sound_pipeline():
+def test_a_sound_pipeline() -> None:
     server = command("server", "serve", Ref("server", "port"), Ref("server", "rank"), role="server", port=0)
     client = command("main", "ask", Ref("server"), Ref("server", "node", before="n="))
     assert found(job("a", server, client), job("b", depends_on=("a",))) == []
     check(Pipeline(name="exp", jobs=(job(),)), NONE, {})
 
 
-def test_all_problems_are_told_together():
+def test_all_problems_are_told_together() -> None:
     jobs = (job("a b"), job("b", depends_on=("x",)), job("c", hardware=HardwareConfig(num_nodes=0)))
     with pytest.raises(ConfigError) as error:
         check(Pipeline(name="exp", jobs=jobs), BARE, {})
@@ -72,7 +72,7 @@ def test_all_problems_are_told_together():
         check(Pipeline(name="exp", jobs=(job("a b"),)), BARE, {})
 
 
-def test_names_that_collide():
+def test_names_that_collide() -> None:
     only("Two jobs are called 'a'", job("a"), job("a"))
     only("3 commands of job 'a' are called 'x'", job("a", command("x"), command("x"), command("x")))
     groups = tuple(CommandGroup(name="g", commands=(command(name),)) for name in "xy")
@@ -83,14 +83,14 @@ def test_names_that_collide():
 
 
 @pytest.mark.parametrize("name", ["", "..", ".x", "-x", "a/b", "a b", "a\n", "a'b", "$(x)", "é", "x" * 101])
-def test_names_that_are_no_file_names(name):
+def test_names_that_are_no_file_names(name) -> None:
     only("A job is called", job(name))
     only("A command of job 'a' is called", job("a", command(name)))
     only("The pipeline is called", job(), name=name)
 
 
 @given(st.text(max_size=LONGEST + 5))
-def test_good_names_need_no_quotes_and_stay_in_their_folder(name):
+def test_good_names_need_no_quotes_and_stay_in_their_folder(name) -> None:
     if is_file_name(name):
         assert 0 < len(name) <= LONGEST
         assert name.isascii()
@@ -99,11 +99,11 @@ def test_good_names_need_no_quotes_and_stay_in_their_folder(name):
 
 
 @given(st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]{0,99}", fullmatch=True).filter(str.isascii))
-def test_ordinary_names_are_good(name):
+def test_ordinary_names_are_good(name) -> None:
     assert is_file_name(name)
 
 
-def test_names_of_variables():
+def test_names_of_variables() -> None:
     assert [n for n in ("A", "_a1", "1a", "a-b", "", "é", "A\n", "A=") if is_variable(n)] == ["A", "_a1"]
     secret = [
         "HF_TOKEN",
@@ -118,7 +118,7 @@ def test_names_of_variables():
     assert [n for n in secret + plain if looks_secret(n)] == secret
 
 
-def test_dependencies():
+def test_dependencies() -> None:
     only(
         "depends on 'bb', which is no job of the pipeline; did you mean 'b'",
         job("a", depends_on=("bb",)),
@@ -129,7 +129,7 @@ def test_dependencies():
     only("circle: a.", job("a", depends_on=("a",)))
 
 
-def test_references():
+def test_references() -> None:
     server = command("server", role="server", port=0)
     only("refers to 'serve'; did you mean 'server'", job("a", server, command("main", Ref("serve"))))
     only(
@@ -147,7 +147,7 @@ def test_references():
     only("wait for each other to answer: first, second", job("a", first, second, command()))
 
 
-def test_a_job_has_a_client():
+def test_a_job_has_a_client() -> None:
     only("has no client", job("a", command("server", role="server")))
     only("has no groups", Job(name="a", groups=()))
     assert "has no jobs" in found()[0]
@@ -174,17 +174,17 @@ def test_a_job_has_a_client():
         ({"sbatch_kwargs": {"gres": ["x"]}}, "sbatch_kwargs.gres must be text"),
     ],
 )
-def test_hardware(hardware, sentence):
+def test_hardware(hardware, sentence: str) -> None:
     only(sentence, job("a", hardware=HardwareConfig(**hardware)), cluster=BOXES)
 
 
-def test_one_machine_has_one_node():
+def test_one_machine_has_one_node() -> None:
     two = HardwareConfig(num_nodes=2)
     assert found(job(hardware=two)) == []
     only("executor none has one machine", job(hardware=two), cluster=NONE)
 
 
-def test_ports():
+def test_ports() -> None:
     a, b = (command(name, role="server", port=5000) for name in "ab")
     only("'a' and 'b' of job 'j' both want port 5000", job("j", a, b, command()))
     groups = (CommandGroup(name="x", commands=(a, command())), CommandGroup(name="y", commands=(b,)))
@@ -193,7 +193,7 @@ def test_ports():
     only("70000 is no port", job("j", command(port=70000)))
 
 
-def test_scripts():
+def test_scripts() -> None:
     only("nothing to run", job("j", command("main", "")))
     only("'A B' is no name of a variable", job("j", command(env={"A B": "1"})))
     only("NUL", job("j", command("main", "a\0b")))
@@ -203,7 +203,7 @@ def test_scripts():
     only("both a secret and a plain", job("j", command(secrets=("A",), env={"A": "1"})), environ={"A": "1"})
 
 
-def test_no_secret_stands_in_a_plan():
+def test_no_secret_stands_in_a_plan() -> None:
     environ = {"OPENAI_API_KEY": "sk-0123456789"}
     leaking = job("j", command("main", "--key=sk-0123456789"))
     answers = found(leaking, environ=environ)
@@ -218,19 +218,19 @@ def test_no_secret_stands_in_a_plan():
     only("carries the value of A_TOKEN", job("j", command(env={"A_TOKEN": "abc"})))
 
 
-def test_missing_variables():
+def test_missing_variables() -> None:
     cluster = msgspec.structs.replace(BARE, required_env_vars=["ONE", "TWO"])
     only("requires ONE, TWO, which are not set", job(), cluster=cluster)
 
 
-def test_containers():
+def test_containers() -> None:
     only("'vlm'; did you mean 'vllm'", job("j", command(container="vlm")), cluster=BOXES, skip_hf_home_check=True)
     assert found(job("j", command(container="vllm"))) == [], "a cluster without containers runs bare processes"
     only("'vlm'; did you mean 'vllm'", job("j", command(container="vlm")))
     only("img.sqsh must be an absolute path", job("j", command(container="img.sqsh")), cluster=BOXES)
 
 
-def test_paths_are_compared_by_components():
+def test_paths_are_compared_by_components() -> None:
     inside = command(container="vllm", paths=("/data", "/data/x", "/nemo_run/code/y"))
     assert found(job("j", inside), cluster=BOXES) == []
     for path in ("/data2", "/data/../x", "/", "/host/data"):
@@ -244,7 +244,7 @@ def test_paths_are_compared_by_components():
     assert found(job("j", command(container="vllm", paths=("/x",))), cluster=BOXES, environ=off) == []
 
 
-def test_own_mounts_stand_instead_of_the_clusters():
+def test_own_mounts_stand_instead_of_the_clusters() -> None:
     own = command(container="vllm", mounts=("/a:/b",), paths=("/b/x",))
     assert found(job("j", own), cluster=BOXES) == []
     only(
@@ -256,7 +256,7 @@ def test_own_mounts_stand_instead_of_the_clusters():
     only("mount 'x'", job("j", command(container="vllm", mounts=("x",))), cluster=BOXES)
 
 
-def test_hf_home():
+def test_hf_home() -> None:
     in_box = job("j", command(container="vllm"))
     without = msgspec.structs.replace(BOXES, env_vars=[])
     only("HF_HOME is not among env_vars", in_box, cluster=without)

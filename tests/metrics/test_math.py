@@ -73,7 +73,7 @@ def brute_reward_majority(predictions, k):
 
 
 @given(problems())
-def test_every_mode_against_its_definition(data):
+def test_every_mode_against_its_definition(data) -> None:
     modes = metrics_of(data).metrics()
     n = len(data[0])
     assert len(modes) == n + 2 * (n - 1) + 2 * n
@@ -106,7 +106,7 @@ def check_several(modes, data, k):
 
 
 @given(problems(), st.randoms())
-def test_pass_at_k_rises_with_k_and_does_not_know_the_order_of_seeds(data, random):
+def test_pass_at_k_rises_with_k_and_does_not_know_the_order_of_seeds(data, random) -> None:
     def passes(shuffled):
         modes = metrics_of(shuffled).metrics()
         return [modes[f"pass@{k}"]["symbolic_correct"] for k in range(1, len(data[0]) + 1)]
@@ -118,7 +118,7 @@ def test_pass_at_k_rises_with_k_and_does_not_know_the_order_of_seeds(data, rando
 
 
 @given(problems(), st.data())
-def test_an_unscored_sample_is_as_if_it_had_never_been_asked_for(data, draw):
+def test_an_unscored_sample_is_as_if_it_had_never_been_asked_for(data, draw) -> None:
     lost = {
         "outcome": "unscored",
         "outcome_cause": "provider",
@@ -142,7 +142,7 @@ def record(correct, answer="1", **more):
     return {"symbolic_correct": correct, "predicted_answer": answer, **more}
 
 
-def test_a_problem_with_too_few_scored_samples_is_left_out_of_pass_but_not_of_averages():
+def test_a_problem_with_too_few_scored_samples_is_left_out_of_pass_but_not_of_averages() -> None:
     metric = metrics_of(
         [[record(True), record(None, outcome="unscored", outcome_cause="timeout")], [record(False)] * 2]
     )
@@ -154,7 +154,7 @@ def test_a_problem_with_too_few_scored_samples_is_left_out_of_pass_but_not_of_av
     assert metric.metrics()["pass@1"]["unscored"] == 25.0
 
 
-def test_records_without_an_outcome_tell_by_their_fields_how_they_ended():
+def test_records_without_an_outcome_tell_by_their_fields_how_they_ended() -> None:
     ledger = metrics_of(
         [
             [record(True)],
@@ -172,7 +172,7 @@ def test_records_without_an_outcome_tell_by_their_fields_how_they_ended():
     assert ledger.causes == {"model": 2, "truncation": 1, "provider": 1, "grader": 1, "judge": 1}
 
 
-def test_what_the_engine_wrote_comes_first():
+def test_what_the_engine_wrote_comes_first() -> None:
     ledger = metrics_of(
         [
             [record(True, outcome="correct")],
@@ -185,7 +185,7 @@ def test_what_the_engine_wrote_comes_first():
     assert ledger.metrics()["pass@1"]["no_answer"] == pytest.approx(100 / 3)
 
 
-def test_rules_and_judge_together():
+def test_rules_and_judge_together() -> None:
     data = [
         [record(True, judgement="Judgement: Yes")],
         [record(True, judgement="Judgement: No")],
@@ -204,7 +204,7 @@ def test_rules_and_judge_together():
     assert not {"judge_invalid", "judge_agreement"} & set(metrics_of([[record(True)]]).metrics()["pass@1"])
 
 
-def test_one_sample_a_problem_has_a_wilson_interval_and_several_are_clustered():
+def test_one_sample_a_problem_has_a_wilson_interval_and_several_are_clustered() -> None:
     single = metrics_of([[record(True)], [record(False)]]).numbers()["pass@1"]["symbolic_correct"]
     assert (single.value, single.n, single.method) == (50.0, 2, "wilson")
     assert (single.low, single.high) == pytest.approx((9.45, 90.55), abs=0.01)
@@ -214,7 +214,7 @@ def test_one_sample_a_problem_has_a_wilson_interval_and_several_are_clustered():
     assert several.metrics()["pass@1[avg-of-2]"]["symbolic_correct_interval"] == [number.low, number.high]
 
 
-def test_common_columns():
+def test_common_columns() -> None:
     data = [
         [
             record(True, num_generated_tokens=10, generation_start_time=100.5, generation_end_time=101.0),
@@ -262,13 +262,13 @@ def test_points_of_contests_are_summed_exactly() -> None:
     assert metrics_of([[answer]], "ioi").metrics()["pass@1"]["total_score"] == 1.0
 
 
-def test_failed_requests_do_not_shorten_answers():
+def test_failed_requests_do_not_shorten_answers() -> None:
     lost = {"outcome": "unscored", "outcome_cause": "provider", "num_generated_tokens": 0}
     data = [[record(True, num_generated_tokens=10), lost], [lost, lost]]
     assert metrics_of(data).metrics()["pass@1"]["avg_tokens"] == 10
 
 
-def test_nothing_scored_at_all():
+def test_nothing_scored_at_all() -> None:
     metric = metrics_of([[{"outcome": "unscored", "outcome_cause": "provider"}] * 2])
     modes = metric.metrics()
     assert list(modes) == ["pass@1", "pass@2", "pass@1[avg-of-2]"]
@@ -276,7 +276,7 @@ def test_nothing_scored_at_all():
     assert metric.ledger().lost == 2
 
 
-def test_the_incorrect_sample():
+def test_the_incorrect_sample() -> None:
     metric = make_metric("multichoice")
     wrong = metric.incorrect(record(True, judgement="Judgement: Yes", num_generated_tokens=7))
     assert wrong["num_generated_tokens"] == 7
@@ -285,7 +285,7 @@ def test_the_incorrect_sample():
     assert metric.incorrect({}).keys().isdisjoint({"symbolic_correct", "judgement"})
 
 
-def test_options():
+def test_options() -> None:
     data = [[record(True, text="a"), record(False, text="a")]]
     modes = metrics_of(data, compute_no_answer=False, answer_key="text").metrics()
     assert modes["majority@2"]["symbolic_correct"] == 50.0
@@ -294,7 +294,7 @@ def test_options():
         make_metric("math", anser_key="x")
 
 
-def test_problems_need_equally_many_samples():
+def test_problems_need_equally_many_samples() -> None:
     metric = metrics_of([[record(True)] * 2])
     with pytest.raises(DataError, match="Problem seven has 1 predictions, earlier ones have 2"):
         metric.update([record(True, id="seven")])
@@ -311,7 +311,7 @@ class Mine(ScoreMetric):
         return prediction | {"mine": 0.0}
 
 
-def test_metrics_by_name():
+def test_metrics_by_name() -> None:
     assert {"evalplus", "generic", "math", "multichoice"} <= set(METRICS.names())
     assert all(isinstance(make_metric(name), Metric) for name in METRICS.names())
     assert isinstance(make_metric(f"{__file__}::Mine"), Metric)
@@ -319,7 +319,7 @@ def test_metrics_by_name():
         make_metric("mathh")
 
 
-def test_partial_credit_passes_by_its_best():
+def test_partial_credit_passes_by_its_best() -> None:
     modes = metrics_of(
         [[{"mine": 0.25}, {"mine": 0.5}], [{"mine": 0.5}, {"mine": 0.0}]], f"{__file__}::Mine"
     ).metrics()
@@ -327,7 +327,7 @@ def test_partial_credit_passes_by_its_best():
     assert "majority@2" not in modes
 
 
-def test_generic():
+def test_generic() -> None:
     data = [[{"is_correct": True}], [{"is_correct": False, "symbolic_correct": True}], [{"symbolic_correct": 0.5}]]
     assert metrics_of(data, "generic").metrics()["pass@1"]["accuracy"] == pytest.approx(50)
     outcomes = [[{"outcome": outcome}] for outcome in ("correct", "wrong", "no_answer", "unscored")]
@@ -356,9 +356,9 @@ def test_generic():
         (17, None),
     ],
 )
-def test_judgements(text, verdict):
+def test_judgements(text: str | int | None, verdict: bool | None) -> None:
     assert parse_judgement(text) is verdict
 
 
-def test_a_hostile_judgement_takes_linear_time():
+def test_a_hostile_judgement_takes_linear_time() -> None:
     assert parse_judgement("judgement" + "*:" * 500_000 + "\\boxed {" * 100_000) is None

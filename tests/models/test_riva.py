@@ -8,6 +8,7 @@ import base64
 import json
 import sys
 import wave
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
@@ -48,14 +49,14 @@ def generate(folder, kind: str, address: str, *more: str, env: dict[str, str] | 
 
 
 @pytest.fixture
-def sounds(tmp_path):
+def sounds(tmp_path: Path):
     """in.jsonl names two files beside it; the second goes by the other field's name."""
     data = {sound(tmp_path / f"{n}.wav", 1000 * n): f"sound {n}" for n in (1, 2)}
     write(tmp_path / "in.jsonl", [{"audio_path": "1.wav"}, {"audio_file": "2.wav", "language_code": "de-DE"}])
     return tmp_path, data
 
 
-def test_transcripts_are_generations(sounds):
+def test_transcripts_are_generations(sounds) -> None:
     folder, data = sounds
     with RivaServer(lambda request: f"{data[request.audio]}|and more") as server:
         options = "++inference.extra_body.word_time_offsets=true ++inference.extra_body.boosted_lm_words=[Riva]"
@@ -72,7 +73,7 @@ def test_transcripts_are_generations(sounds):
     assert configs["sound 1"].enable_automatic_punctuation
 
 
-def test_sounds_lie_beside_the_output(tmp_path):
+def test_sounds_lie_beside_the_output(tmp_path: Path) -> None:
     rows = [
         {"text": "Hello.", "voice": "Sofia", "sample_rate_hz": 8000},
         {"prompt": "Bye", "output_filename": "second.wav"},
@@ -97,7 +98,7 @@ def test_sounds_lie_beside_the_output(tmp_path):
     assert rows_of(tmp_path / "back/output.jsonl")[0]["generation"] == str(size)
 
 
-def test_what_the_service_fails_at_is_unscored(sounds):
+def test_what_the_service_fails_at_is_unscored(sounds) -> None:
     folder, data = sounds
     rows = [{"audio_path": f"{n}.wav", "expected_answer": f"sound {n}", "task_type": "ASR"} for n in (1, 2)]
     write(folder / "in.jsonl", rows)
@@ -114,7 +115,7 @@ def test_what_the_service_fails_at_is_unscored(sounds):
     assert "too loud" in str(second)
 
 
-def test_failures_in_passing_are_tried_again(sounds):
+def test_failures_in_passing_are_tried_again(sounds) -> None:
     folder, data = sounds
 
     def refuse(_, before):
@@ -153,13 +154,13 @@ SPOKEN = Request(messages=[Message(role="user", content="Hello")])
 
 
 @pytest.mark.parametrize(("status", "error"), STATUSES)
-def test_a_status_is_an_error_of_the_family(status, error):
+def test_a_status_is_an_error_of_the_family(status, error) -> None:
     with RivaServer(refuse=lambda *_: (status, "because")) as server, pytest.raises(error) as raised:
         asked("tts_nim", server.address, SPOKEN)
     assert raised.value.cause in ("provider", "timeout")
 
 
-def test_keys_and_metadata_go_with_the_call_and_into_no_message():
+def test_keys_and_metadata_go_with_the_call_and_into_no_message() -> None:
     def refuse(*_):
         return StatusCode.INTERNAL, "I saw s3cret-key"
 
@@ -171,7 +172,7 @@ def test_keys_and_metadata_go_with_the_call_and_into_no_message():
     assert "s3cret" not in str(raised.value)
 
 
-def test_a_request_without_sound_shows_whether_the_service_lives():
+def test_a_request_without_sound_shows_whether_the_service_lives() -> None:
     with RivaServer() as server:
         with pytest.raises(BadRequestError, match="audio_field"):
             asked("asr_nim", server.address, SPOKEN)
@@ -180,7 +181,7 @@ def test_a_request_without_sound_shows_whether_the_service_lives():
         asked("asr_nim", address, SPOKEN)
 
 
-def test_silence_is_an_empty_transcript(tmp_path):
+def test_silence_is_an_empty_transcript(tmp_path: Path) -> None:
     part = {"type": "input_audio", "input_audio": {"data": base64.b64encode(b"x").decode(), "format": "wav"}}
     with RivaServer(lambda _: "") as server:
         reply = asked("asr_nim", server.address, Request(messages=[Message(role="user", content=[part])]))
@@ -197,7 +198,7 @@ def test_silence_is_an_empty_transcript(tmp_path):
         ("asr_nim", "--server_gpus=1", "--server_gpus"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(tmp_path, kind, words, said):
+def test_what_cannot_be_honoured_is_refused(tmp_path: Path, kind: str, words: str, said: str) -> None:
     write(tmp_path / "in.jsonl", [{"text": "Hello"}])
     done = generate(tmp_path, kind, "127.0.0.1:9", words)
     assert done.returncode == 2, done.stdout
@@ -207,7 +208,7 @@ def test_what_cannot_be_honoured_is_refused(tmp_path, kind, words, said):
 @pytest.mark.parametrize(
     "row", [{"voice": 3}, {"output_filename": "../elsewhere.wav"}, {"output_filename": "/x.wav"}]
 )
-def test_a_row_with_a_wrong_option_is_named(tmp_path, row):
+def test_a_row_with_a_wrong_option_is_named(tmp_path: Path, row) -> None:
     write(tmp_path / "in.jsonl", [{"text": "Hello", **row}])
     done = generate(tmp_path, "tts_nim", "127.0.0.1:9")
     assert done.returncode == 2, done.stdout
@@ -215,14 +216,14 @@ def test_a_row_with_a_wrong_option_is_named(tmp_path, row):
     assert not (tmp_path / "out/audio").exists()
 
 
-def test_a_missing_library_is_named_with_its_extra(monkeypatch):
+def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "riva.client", None)
     with pytest.raises(ConfigError, match=r"newskills\[speech\]"):
         make_model(ServerConfig(server_type="asr_nim", model="m"), concurrency=1, environ={})
 
 
 @pytest.mark.mirror
-def test_benchmarks_of_speech_are_heard_by_the_service(tmp_path, mirror):
+def test_benchmarks_of_speech_are_heard_by_the_service(tmp_path: Path, mirror: Path) -> None:
     done = ns(f"ns prepare_data fsdd --data_dir data --offline --mirror {mirror}", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     [file] = (tmp_path / "data/fsdd").glob("*.jsonl")

@@ -21,11 +21,11 @@ SOLUTION = "A {x}\n{code_begin}\nprint(2)\n{code_end}\n{code_output_begin}\n2\n{
         ),
     ],
 )
-def test_expansion(name, text):
+def test_expansion(name: str, text: str) -> None:
     assert code_tags(name).expand(SOLUTION) == text
 
 
-def test_output_styles():
+def test_output_styles() -> None:
     result = ExecutionResult(status="error", stdout="1\n", stderr="bad")
     assert code_tags("qwen").wrap_output(result) == "```output\n1\nbad\n```\n"
     assert code_tags("qwen").wrap_output(ExecutionResult(status="completed")) == "```output\n```\n"
@@ -33,7 +33,7 @@ def test_output_styles():
     assert code_tags("llama3").format_output(ExecutionResult(status="timeout")) == "timeout"
 
 
-def test_look_up():
+def test_look_up() -> None:
     assert code_tags("GPT_OSS").stop_phrases() == ["<|call|>"]
     assert code_tags("qwen").stop_phrases() == ["```\n"]
     with pytest.raises(UnknownNameError, match="did you mean 'nemotron'"):
@@ -61,13 +61,13 @@ def test_look_up():
         ),
     ],
 )
-def test_the_block_that_a_text_ends_with(name, lead, text, closed, code):
+def test_the_block_that_a_text_ends_with(name: str, lead: str, text: str, closed: str, code: str | None) -> None:
     tags = code_tags(name)
     assert tags.closed(text, lead) == closed
     assert tags.last_block(closed, lead) == code
 
 
-def test_a_note_follows_the_output_and_never_begins_the_next_turn():
+def test_a_note_follows_the_output_and_never_begins_the_next_turn() -> None:
     result = ExecutionResult(status="completed", stdout="1\n")
     assert code_tags("qwen").wrap_output(result, "[note]\n") == "```output\n1\n```\n[note]\n"
     for name in ("llama3", "gpt-oss"):
@@ -75,5 +75,5 @@ def test_a_note_follows_the_output_and_never_begins_the_next_turn():
         assert tags.wrap_output(result, "[note]\n").endswith(f"[note]\n{tags.output_end}")
 
 
-def test_code_that_ended_badly_without_a_word_shows_its_status():
+def test_code_that_ended_badly_without_a_word_shows_its_status() -> None:
     assert code_tags("qwen").wrap_output(ExecutionResult(status="crashed")) == "```output\ncrashed\n```\n"

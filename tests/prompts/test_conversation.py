@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from base64 import b64encode
+from pathlib import Path
 
 import pytest
 from tests.prompts.files import picture, sound
@@ -20,7 +21,7 @@ def load(spec=None, **overrides):
     return load_prompt(spec, PromptOverrides(prompt_format="openai", **overrides))
 
 
-def test_messages_pass_through():
+def test_messages_pass_through() -> None:
     prompt = load()
     assert (prompt.name, prompt.fields) == ("openai", ("messages",))
     system, user, assistant, tool, last = prompt.messages({"messages": TURNS})
@@ -29,7 +30,7 @@ def test_messages_pass_through():
     assert (tool.role, tool.tool_call_id) == ("tool", "1")
 
 
-def test_overrides_are_merged_and_the_record_is_not_changed():
+def test_overrides_are_merged_and_the_record_is_not_changed() -> None:
     prompt = load(system_message="new {x}", prompt_suffix=" /no_think")
     messages = prompt.messages({"messages": TURNS})
     assert [m.content for m in messages] == ["new {x}", "a {b}", None, "42", "last /no_think"]
@@ -37,7 +38,7 @@ def test_overrides_are_merged_and_the_record_is_not_changed():
     assert TURNS[0]["content"] == "old"
 
 
-def test_the_suffix_goes_to_the_last_text_of_parts():
+def test_the_suffix_goes_to_the_last_text_of_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}]
     row = {"messages": [{"role": "user", "content": parts}]}
     (message,) = load(prompt_suffix="!").messages(row)
@@ -47,7 +48,7 @@ def test_the_suffix_goes_to_the_last_text_of_parts():
     assert message.content == [parts[1], {"type": "text", "text": "!"}]
 
 
-def test_images_and_sound_of_messages_are_put_in(tmp_path):
+def test_images_and_sound_of_messages_are_put_in(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(picture())
     (tmp_path / "b.wav").write_bytes(sound())
     image = {"type": "image_url", "image_url": {"url": "a.png", "detail": "low"}}
@@ -87,12 +88,12 @@ def test_images_and_sound_of_messages_are_put_in(tmp_path):
         ({"messages": [{"role": "user", "audio": {"file": "x"}}]}, "audio is given as"),
     ],
 )
-def test_unfit_messages_are_refused(row, said):
+def test_unfit_messages_are_refused(row, said: str) -> None:
     with pytest.raises(DataError, match=said):
         load().messages(row)
 
 
 @pytest.mark.parametrize("overrides", [{"examples_type": "x"}, {"few_shot_examples": {"num_few_shots": 1}}])
-def test_few_shots_need_a_prompt(overrides):
+def test_few_shots_need_a_prompt(overrides) -> None:
     with pytest.raises(ConfigError, match="Few-shot examples need a prompt"):
         load(**overrides)

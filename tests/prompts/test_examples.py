@@ -35,7 +35,7 @@ json.dump(outputs, sys.stdout)
 """
 
 
-def test_the_names_of_the_contract():
+def test_the_names_of_the_contract() -> None:
     subjects = ["algebra", "geometry", "number_theory", "probability"]
     subjects += ["prealgebra", "intermediate_algebra", "precalculus"]
     assert {
@@ -56,7 +56,7 @@ def test_the_names_of_the_contract():
 
 
 @pytest.mark.parametrize("name", SOLVED)
-def test_solutions_end_in_the_right_answer(name):
+def test_solutions_end_in_the_right_answer(name) -> None:
     rows = built_in_examples(name)
     assert 4 <= len(rows) <= 5
     for row in rows:
@@ -67,7 +67,7 @@ def test_solutions_end_in_the_right_answer(name):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "mcq" in name])
-def test_choice_examples_hold_their_options(name):
+def test_choice_examples_hold_their_options(name) -> None:
     options = "ABCDEFGHIJ"[: 4 if "four" in name else 10]
     for row in built_in_examples(name):
         assert re.findall(r"^([A-Z])\) ", row["problem"], re.MULTILINE) == list(options)
@@ -76,14 +76,14 @@ def test_choice_examples_hold_their_options(name):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "aug" in name])
-def test_augmented_examples_are_new(name):
+def test_augmented_examples_are_new(name) -> None:
     for row in built_in_examples(name):
         assert set(row) == {"problem", "augmented_problem"}
         assert row["problem"] != row["augmented_problem"]
 
 
 @pytest.mark.parametrize("name", ["minif2f_deepseek_fewshot", "lean4_false_fewshots"])
-def test_formal_examples_go_on_from_statement_to_proof(name):
+def test_formal_examples_go_on_from_statement_to_proof(name: str) -> None:
     for row in built_in_examples(name):
         assert set(row) == {"header", "informal_prefix", "formal_statement", "formal_proof"}
         whole = "".join(row[part] for part in ("header", "informal_prefix", "formal_statement", "formal_proof"))
@@ -91,7 +91,7 @@ def test_formal_examples_go_on_from_statement_to_proof(name):
         assert "sorry" not in whole
 
 
-def test_translated_examples_are_statements_and_verdicts():
+def test_translated_examples_are_statements_and_verdicts() -> None:
     for row in built_in_examples("math_to_lean4_fewshot"):
         assert row["formal_statement"].startswith("theorem ")
         assert row["formal_statement"].endswith(":= by sorry")
@@ -99,7 +99,7 @@ def test_translated_examples_are_statements_and_verdicts():
     assert set(verdicts) == {"Yes", "No"}
 
 
-def test_the_code_of_the_examples_prints_what_they_show():
+def test_the_code_of_the_examples_prints_what_they_show() -> None:
     pytest.importorskip("sympy")
     solutions = [row["solution"] for name in WITH_CODE for row in built_in_examples(name)]
     blocks = [BLOCK.findall(solution) for solution in solutions]
@@ -110,7 +110,7 @@ def test_the_code_of_the_examples_prints_what_they_show():
 
 
 @pytest.mark.parametrize("tags", CODE_TAGS.values(), ids=lambda tags: tags.name)
-def test_code_tags_take_their_places(tags):
+def test_code_tags_take_their_places(tags) -> None:
     overrides = PromptOverrides(examples_type="math_text_with_code", code_tags=tags.name)
     (message,) = load_prompt("generic/math", overrides).messages({"problem": "{code_begin}"})
     assert message.content.endswith("{code_begin}")
@@ -121,13 +121,13 @@ def test_code_tags_take_their_places(tags):
     assert ("[stdout]" in shown) == (tags.style == "llama")
 
 
-def test_sets_of_a_provider_are_not_touched():
+def test_sets_of_a_provider_are_not_touched() -> None:
     overrides = PromptOverrides(examples_type="mmlu_few_shot_law")
     rows = [{"problem": "{code_begin}\n", "solution": "s"}]
     (message,) = load_prompt("generic/math", overrides, {"mmlu_few_shot_law": rows}.get).messages({"problem": "p"})
     assert "{code_begin}\n" in message.content
 
 
-def test_a_built_in_set_goes_before_a_provider_and_case_does_not_matter():
+def test_a_built_in_set_goes_before_a_provider_and_case_does_not_matter() -> None:
     assert built_in_examples("GSM8K-text-detailed") == built_in_examples("gsm8k_text_detailed")
     assert built_in_examples("mmlu_few_shot_law") is None

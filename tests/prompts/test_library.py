@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ MEDIA = {"image_path": "picture.png", "audio_path": "sound.wav"}
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path: Path):
     (tmp_path / "sound.wav").write_bytes(sound())
     (tmp_path / "picture.png").write_bytes(picture())
     return tmp_path
@@ -31,7 +32,7 @@ def row_for(prompt):
 
 
 @pytest.mark.parametrize("name", prompt_names())
-def test_every_prompt_shows_all_its_fields_and_no_leftover_braces(name, folder):
+def test_every_prompt_shows_all_its_fields_and_no_leftover_braces(name, folder) -> None:
     prompt = load_prompt(name, PromptOverrides(data_dir=str(folder)))
     row = row_for(prompt)
     text = text_of(prompt.messages(row))
@@ -44,11 +45,11 @@ def test_every_prompt_shows_all_its_fields_and_no_leftover_braces(name, folder):
 
 
 @pytest.mark.parametrize("name", prompt_names())
-def test_every_prompt_begins_with_the_licence_line(name):
+def test_every_prompt_begins_with_the_licence_line(name) -> None:
     assert library()[name].read_text(encoding="utf-8").startswith("# SPDX-License-Identifier: Apache-2.0\n")
 
 
-def test_no_two_prompts_are_the_same_text():
+def test_no_two_prompts_are_the_same_text() -> None:
     seen: dict[Any, Any] = {}
     for name, path in library().items():
         config = read_source(name, path).config
@@ -83,25 +84,25 @@ def test_no_two_prompts_are_the_same_text():
         ("eval/hotpotqa", '{"answer": "the answer in a few words", "supporting_facts"'),
     ],
 )
-def test_prompts_ask_for_the_form_that_graders_read(name, asked):
+def test_prompts_ask_for_the_form_that_graders_read(name: str, asked: str) -> None:
     prompt = load_prompt(name)
     assert asked in text_of(prompt.messages(dict.fromkeys(prompt.fields, "x")))
 
 
-def test_aai_math_repeats_the_rule_after_the_problem():
+def test_aai_math_repeats_the_rule_after_the_problem() -> None:
     text = text_of(load_prompt("eval/aai/math").messages({"problem": "PROBLEM"}))
     before, after = text.split("PROBLEM")
     assert "\\boxed{}" in before
     assert "\\boxed{}" in after
 
 
-def test_qwen_asks_in_the_system_message():
+def test_qwen_asks_in_the_system_message() -> None:
     system, user = load_prompt("qwen/math-cot").messages({"problem": "PROBLEM"})
     assert re.search(r"step by step.*\\boxed\{\}", system.content, re.DOTALL)
     assert user.content == "PROBLEM"
 
 
-def test_golden_math():
+def test_golden_math() -> None:
     (message,) = load_prompt("generic/math").messages({"problem": "What is 1 + 1?"})
     assert message.role == "user"
     assert message.content == (
@@ -111,7 +112,7 @@ def test_golden_math():
     )
 
 
-def test_golden_math_with_two_examples():
+def test_golden_math_with_two_examples() -> None:
     overrides = PromptOverrides(examples_type="gsm8k_standard_few_shot", few_shot_examples={"num_few_shots": 1})
     (message,) = load_prompt("generic/math", overrides).messages({"problem": "What is 1 + 1?"})
     assert message.content == (
@@ -127,7 +128,7 @@ def test_golden_math_with_two_examples():
     )
 
 
-def test_golden_base_model_completion():
+def test_golden_base_model_completion() -> None:
     overrides = PromptOverrides(examples_type="math_standard_few_shot", few_shot_examples={"num_few_shots": 1})
     text = load_prompt("generic/math-base", overrides).text({"problem": "What is $1+1$?"}, None)
     assert text == (

@@ -21,11 +21,11 @@ from newskills.prompts.names import find_prompt, library, prompt_names
         ("generic/math.yaml", "generic/math"),
     ],
 )
-def test_names_and_their_ends(spec, name):
+def test_names_and_their_ends(spec: str, name: str) -> None:
     assert find_prompt(spec) == (name, library()[name])
 
 
-def test_an_end_of_several_names_is_refused_with_those_names():
+def test_an_end_of_several_names_is_refused_with_those_names() -> None:
     with pytest.raises(ConfigError, match=r"eval/aai/mcq-4choices, eval/korean/mcq-4choices"):
         find_prompt("mcq-4choices")
 
@@ -33,12 +33,12 @@ def test_an_end_of_several_names_is_refused_with_those_names():
 @pytest.mark.parametrize(
     ("spec", "close"), [("generic/mth", "'generic/math'"), ("mth", "'math'"), ("gsm8k.yaml", "gsm8k")]
 )
-def test_unknown_names_are_refused_with_near_ones(spec, close):
+def test_unknown_names_are_refused_with_near_ones(spec: str, close: str) -> None:
     with pytest.raises(UnknownNameError, match=close):
         find_prompt(spec)
 
 
-def test_files_by_absolute_and_relative_path(tmp_path, monkeypatch):
+def test_files_by_absolute_and_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("user: x")
     monkeypatch.chdir(tmp_path)
@@ -48,7 +48,7 @@ def test_files_by_absolute_and_relative_path(tmp_path, monkeypatch):
         find_prompt(str(tmp_path / "other.yaml"))
 
 
-def test_the_list_is_sorted_and_holds_what_benchmarks_name():
+def test_the_list_is_sorted_and_holds_what_benchmarks_name() -> None:
     names = prompt_names()
     assert names == sorted(names)
     assert {"generic/math", "generic/default", "eval/aai/mcq-4choices-boxed", "judge/math"} <= set(names)

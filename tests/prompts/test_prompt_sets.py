@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ BUILT_IN = "robustness/prompt_set_config"
 CHOICES = load_prompt_set(BUILT_IN)["gpqa"]
 
 
-def test_the_built_in_set():
+def test_the_built_in_set() -> None:
     found = load_prompt_set("prompt_set_config")
     assert prompt_set_names() == [BUILT_IN]
     assert {name: len(variants) for name, variants in found.items()} == {
@@ -22,7 +23,7 @@ def test_the_built_in_set():
 
 
 @pytest.mark.parametrize("variant", [v for v in CHOICES if v.extract_regex], ids=lambda v: v.prompt_config)
-def test_the_regex_finds_the_form_that_the_prompt_asks_for(variant):
+def test_the_regex_finds_the_form_that_the_prompt_asks_for(variant) -> None:
     (message,) = load_prompt(variant.prompt_config).messages({"problem": "…"})
     form = re.search(r'"([^"]*\bX\b[^"]*)"|(<<X>>)', message.content)
     reply = "First, option A is wrong. " + form.group(form.lastindex).replace("X", "C")
@@ -32,7 +33,7 @@ def test_the_regex_finds_the_form_that_the_prompt_asks_for(variant):
     )
 
 
-def test_own_file_with_both_spellings(tmp_path):
+def test_own_file_with_both_spellings(tmp_path: Path) -> None:
     path = tmp_path / "set.yaml"
     path.write_text(
         "gsm8k:\n  - prompt: math\n    extract_regex: '(\\d+)'\n  - prompt_config: generic/math-base\n"
@@ -54,13 +55,13 @@ def test_own_file_with_both_spellings(tmp_path):
         ("gsm8k: [{prompt: generic/mth}]", UnknownNameError, "generic/math"),
     ],
 )
-def test_wrong_files(tmp_path, text, error, said):
+def test_wrong_files(tmp_path: Path, text: str, error, said: str) -> None:
     path = tmp_path / "set.yaml"
     path.write_text(text)
     with pytest.raises(error, match=said):
         load_prompt_set(str(path))
 
 
-def test_unknown_set():
+def test_unknown_set() -> None:
     with pytest.raises(UnknownNameError, match=BUILT_IN):
         load_prompt_set("robustness/prompt_set_confg")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import math
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ def okapi(documents, query):
 
 
 @given(st.lists(words, min_size=1, max_size=12), words, st.integers(1, 12))
-def test_the_order_is_that_of_the_formula(documents, query, count):
+def test_the_order_is_that_of_the_formula(documents, query, count) -> None:
     expected = okapi(documents, query)
     found = BM25(documents).best(query, count)
     assert len(found) == len(set(found)) == min(count, len(documents))
@@ -42,7 +43,7 @@ def test_the_order_is_that_of_the_formula(documents, query, count):
     assert [expected[at] for at in found] == pytest.approx(ranked, abs=1e-9)
 
 
-def test_ties_go_by_position():
+def test_ties_go_by_position() -> None:
     assert BM25(["z", "x y", "w", "x y", "v"]).best("x", 4) == [1, 3, 0, 2]
 
 
@@ -69,13 +70,13 @@ ROWS = [
 ]
 
 
-def test_the_best_stands_last_and_the_query_itself_is_not_shown(tmp_path):
+def test_the_best_stands_last_and_the_query_itself_is_not_shown(tmp_path: Path) -> None:
     path = entries(tmp_path, [*ROWS, ROWS[3], *ROWS[4:]])
     texts = shown(path, "red red apples apples", retrieved_entries=4, retrieved_few_shots=2)
     assert texts == "[red apples in a basket][red apples]"
 
 
-def test_long_entries_are_left_out(tmp_path):
+def test_long_entries_are_left_out(tmp_path: Path) -> None:
     path = entries(tmp_path, ROWS)
     assert shown(path, "red apples in", retrieved_few_shots=1, max_retrieved_chars=5) == "[red apples in a basket]"
     assert shown(path, "red apples", retrieved_few_shots=1, max_retrieved_chars=5) == "[red red apples apples]"
@@ -83,7 +84,7 @@ def test_long_entries_are_left_out(tmp_path):
         shown(path, "red", max_retrieved_chars=5, max_retrieved_chars_field="solution")
 
 
-def test_a_shuffle_depends_on_the_query_only(tmp_path):
+def test_a_shuffle_depends_on_the_query_only(tmp_path: Path) -> None:
     path = entries(tmp_path, ROWS)
     plain = shown(path, "red car more", retrieved_entries=7)
     orders = {shown(path, "red car more", retrieved_entries=7, randomize_retrieved_entries=True) for _ in range(5)}
@@ -91,7 +92,7 @@ def test_a_shuffle_depends_on_the_query_only(tmp_path):
     assert sorted(orders.pop().split("]")) == sorted(plain.split("]"))
 
 
-def test_the_hash_follows_the_content_of_the_file(tmp_path):
+def test_the_hash_follows_the_content_of_the_file(tmp_path: Path) -> None:
     def digest(folder, rows):
         folder.mkdir(exist_ok=True)
         section = {"template": "{problem}", "retrieval_field": "problem", "retrieval_file": entries(folder, rows)}
@@ -107,12 +108,12 @@ def test_the_hash_follows_the_content_of_the_file(tmp_path):
     ("rows", "error", "said"),
     [([], DataError, "is empty"), ([{"question": "x"}], DataError, "entry 1: the field 'problem' is missing")],
 )
-def test_unfit_files(tmp_path, rows, error, said):
+def test_unfit_files(tmp_path: Path, rows, error, said: str) -> None:
     with pytest.raises(error, match=said):
         shown(entries(tmp_path, rows), "x")
 
 
-def test_missing_file_and_missing_field(tmp_path):
+def test_missing_file_and_missing_field(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="retrieval_file: there is no file"):
         shown(str(tmp_path / "none.jsonl"), "x")
     section = {"template": "{problem}", "retrieval_field": "problem", "retrieval_file": entries(tmp_path, ROWS)}
@@ -121,7 +122,7 @@ def test_missing_file_and_missing_field(tmp_path):
         prompt.messages({"id": 1})
 
 
-def test_override_on_the_command_line(tmp_path):
+def test_override_on_the_command_line(tmp_path: Path) -> None:
     path = entries(tmp_path, ROWS)
     overrides = PromptOverrides(
         few_shot_examples={
@@ -135,7 +136,7 @@ def test_override_on_the_command_line(tmp_path):
     assert "[a blue car {x}]" in message.content
 
 
-def test_many_documents_in_any_order():
+def test_many_documents_in_any_order() -> None:
     rng = random.Random(1)
     documents = [" ".join(rng.choices("abcdefghijklmnop", k=rng.randint(1, 30))) for _ in range(500)]
     expected = okapi(documents, "a b c")

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
 import pytest
 
 from newskills.base.errors import ConfigError
@@ -34,7 +36,7 @@ def write(tmp_path, text):
         ("", "a prompt is a mapping"),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_name(tmp_path, text, said):
+def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, said: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as error:
         load_prompt(path)
@@ -42,19 +44,19 @@ def test_a_wrong_file_is_refused_with_its_name(tmp_path, text, said):
     assert str(path) in str(error.value)
 
 
-def test_the_position_of_a_brace_is_that_of_the_file(tmp_path):
+def test_the_position_of_a_brace_is_that_of_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, "# note\nsystem: hi\nuser: |-\n\n    Solve {problem}.\n    Use {} here.\n")
     with pytest.raises(ConfigError, match=r"mine\.yaml, line 6, column 9: '\{\}' is not a field name"):
         load_prompt(path)
 
 
-def test_the_position_in_other_texts_names_the_key(tmp_path):
+def test_the_position_in_other_texts_names_the_key(tmp_path: Path) -> None:
     path = write(tmp_path, "user: x\nfew_shot_examples:\n  template: 'ab {'\n")
     with pytest.raises(ConfigError, match=r"mine\.yaml, `few_shot_examples\.template`, line 1, column 4"):
         load_prompt(path)
 
 
-def test_naming_a_set_takes_the_place_of_retrieval():
+def test_naming_a_set_takes_the_place_of_retrieval() -> None:
     retrieving = FewShotConfig(retrieval_field="a", retrieval_file="b", template="{x}")
     named = replace_few_shots(retrieving, {"examples_type": "c"}, "here")
     assert (named.examples_type, named.retrieval_field, named.template) == ("c", None, "{x}")
@@ -64,6 +66,6 @@ def test_naming_a_set_takes_the_place_of_retrieval():
 @pytest.mark.parametrize(
     ("overrides", "said"), [({"num_shots": 1}, "unknown key"), ({"num_few_shots": "two"}, "Expected `int")]
 )
-def test_overrides_are_checked(overrides, said):
+def test_overrides_are_checked(overrides, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         replace_few_shots(FewShotConfig(), overrides, "here")

@@ -12,7 +12,7 @@ def make(source):
 
 
 @given(st.text(), st.text(), st.text())
-def test_data_comes_through_verbatim(before, value, after):
+def test_data_comes_through_verbatim(before, value, after) -> None:
     escaped = [text.replace("{", "{{").replace("}", "}}") for text in (before, after)]
     # A LaTeX command right before a field is refused; a blank tells them apart.
     template = make(f"{escaped[0]} {{field}}{escaped[1]} {{field}}")
@@ -24,24 +24,24 @@ def test_data_comes_through_verbatim(before, value, after):
         st.from_regex(r"[a-z_]{1,5}", fullmatch=True), st.text() | st.integers() | st.floats() | st.none()
     )
 )
-def test_plain_fields_agree_with_str_format(row):
+def test_plain_fields_agree_with_str_format(row) -> None:
     source = "".join(f" {{{name}}}{{{{{name}}}}}" for name in row)
     assert make(source).fill(row) == source.format(**row)
 
 
 @given(st.lists(st.sampled_from(["{a}", "{b}", "{{", "}}", "x"])), st.text(), st.text())
-def test_binding_a_field_is_the_same_as_filling_it(pieces, a, b):
+def test_binding_a_field_is_the_same_as_filling_it(pieces, a, b) -> None:
     template = make("".join(pieces))
     bound = template.bind("a", a)
     assert bound.fill({"b": b}) == template.fill({"a": a, "b": b})
     assert "a" not in bound.fields
 
 
-def test_fields_are_listed_once_in_order():
+def test_fields_are_listed_once_in_order() -> None:
     assert make("{b} {a}{b} {{c}} {Problem ID} {문제}").fields == ("b", "a", "Problem ID", "문제")
 
 
-def test_a_missing_field_is_named():
+def test_a_missing_field_is_named() -> None:
     with pytest.raises(MissingField) as error:
         make("{a}{b}").fill({"a": 1})
     assert error.value.name == "b"
@@ -65,12 +65,14 @@ def test_a_missing_field_is_named():
         ("{ x }", 1, 1, "not a field name"),
     ],
 )
-def test_braces_that_insert_nothing_are_refused_with_their_position(source, line, column, said):
+def test_braces_that_insert_nothing_are_refused_with_their_position(
+    source: str, line: int, column: int, said: str
+) -> None:
     with pytest.raises(ConfigError) as error:
         make(source)
     assert f"text, line {line}, column {column}: " in str(error.value)
     assert said in str(error.value)
 
 
-def test_a_value_can_stand_inside_a_latex_box():
+def test_a_value_can_stand_inside_a_latex_box() -> None:
     assert make("\\boxed{{{x}}}").fill({"x": "\\frac{1}{2}"}) == "\\boxed{\\frac{1}{2}}"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+from pathlib import Path
+
 import pytest
 from tests import forkserver
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
@@ -22,11 +24,11 @@ ASKED = ["What is 3 + 4?", "Sort: 3, 4", "Two lines:\n  the SECOND"]
         ("", []),
     ],
 )
-def test_questions_are_found_between_marks(text, found):
+def test_questions_are_found_between_marks(text: str, found) -> None:
     assert Questions(ASKED).found_in([text]) == found
 
 
-def test_where_rows_say_what_they_ask():
+def test_where_rows_say_what_they_ask() -> None:
     chat = {"messages": [{"role": "user", "content": "A"}, {"role": "assistant", "content": "B"}]}
     assert (question_of(chat), list(texts_of(chat))) == ("A", ["A"])
     assert question_of({"question": "Q", "prompt": "P"}) == "Q"
@@ -35,7 +37,7 @@ def test_where_rows_say_what_they_ask():
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path: Path):
     with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=256))
     rows = [{"id": str(n), "question": f"AB{n}", "expected_answer": "A"} for n in range(6)]
     for name, part in (("train", rows), ("test", rows[4:]), ("other", rows[:1])):
@@ -66,7 +68,7 @@ def ns(place, *words):
     ],
 )
 @pytest.mark.parametrize("dry", [True, False])
-def test_what_is_measured_is_not_learnt_from(place, words, said, dry):
+def test_what_is_measured_is_not_learnt_from(place, words, said: str, dry: bool) -> None:
     done = ns(place, *words, *(["--dry_run"] if dry else []))
     assert done.returncode == 2
     assert f"overlap: {said}" in done.stderr
@@ -78,7 +80,7 @@ def test_what_is_measured_is_not_learnt_from(place, words, said, dry):
     assert f"overlap: {said}" in told.stderr
 
 
-def test_other_questions_are_learnt_from(place):
+def test_other_questions_are_learnt_from(place) -> None:
     done = ns(place, "grpo", "--benchmark=./mine.py", "--split=other", "--dry_run")
     assert done.returncode == 0, done.stderr
     assert "overlap: 0 of 2 questions of mine (test) are in what is learnt from" in done.stderr

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from newskills.train.loops.sft import SftConfig
 ROWS = sorting("test")[:40]
 
 
-def test_train_and_test_are_apart_and_always_the_same():
+def test_train_and_test_are_apart_and_always_the_same() -> None:
     train, test = sorting("train"), sorting("test")
     assert (len(train), len(test)) == (2000, 400)
     assert not {row["question"] for row in train} & {row["question"] for row in test}
@@ -30,7 +31,7 @@ def test_train_and_test_are_apart_and_always_the_same():
         assert row["question"].endswith(". Reply with nothing but the numbers, separated by commas.")
 
 
-def test_rewards_are_the_verdicts_of_an_evaluation():
+def test_rewards_are_the_verdicts_of_an_evaluation() -> None:
     replies = ["{}", " {}\n", "{}.", "Here: {}", "", "1, 2, 3, 4"]
     records = [
         {**row, "generation": reply.format(row["expected_answer"]), "finish_reason": "stop"}
@@ -44,7 +45,7 @@ def test_rewards_are_the_verdicts_of_an_evaluation():
     assert {"correct", "wrong"} <= set(rewards)
 
 
-def test_the_filter_keeps_what_the_grader_accepts():
+def test_the_filter_keeps_what_the_grader_accepts() -> None:
     answers = [row["expected_answer"] if index % 3 else "no idea" for index, row in enumerate(ROWS)]
     with BatchGrader("exact", {}) as verdict:
         kept = accepted(ROWS, answers, verdict)
@@ -53,7 +54,7 @@ def test_the_filter_keeps_what_the_grader_accepts():
             accepted(ROWS, ["?"] * len(ROWS), verdict)
 
 
-def test_the_report_compares_the_same_problems(tmp_path):
+def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
     spec = LessonSpec(output_dir=tmp_path, model="m", watch=lambda _: nullcontext(StepReporter()), problems=40)
     base = {str(index): 0.0 for index in range(40)}
     tuned = {name: float(int(name) < 30) for name in base if name != "39"}
@@ -73,7 +74,7 @@ def test_the_report_compares_the_same_problems(tmp_path):
 
 @pytest.mark.local_model
 @pytest.mark.slow
-def test_the_loop_runs_and_runs_again_for_nothing(local_model, tmp_path):
+def test_the_loop_runs_and_runs_again_for_nothing(local_model: Path, tmp_path: Path) -> None:
     said: list[Any] = []
     steps: list[Any] = []
     spec = LessonSpec(

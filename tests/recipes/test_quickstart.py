@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
@@ -11,7 +12,7 @@ from newskills.recipes.quickstart import QuickstartBenchmark, QuickstartSpec, qu
 pytestmark = [pytest.mark.local_model, pytest.mark.slow]
 
 
-def test_the_first_command_of_a_newcomer(tmp_path, local_model):
+def test_the_first_command_of_a_newcomer(tmp_path: Path, local_model: Path) -> None:
     """Without a network for gsm8k: the generated benchmark is evaluated for real, and the page says what to do."""
     line = "ns quickstart --no_train --share 0.04 --data_dir data"
     done = ns(line, cwd=tmp_path, env={"NEWSKILLS_OFFLINE": "1", "NEWSKILLS_MIRROR": ""}, timeout=280)
@@ -30,7 +31,9 @@ def test_the_first_command_of_a_newcomer(tmp_path, local_model):
     assert done.stdout.splitlines()[-15:] == again.stdout.splitlines()[-15:]
 
 
-def test_parts_exist_and_a_part_without_data_is_left_out_with_its_reason(tmp_path, monkeypatch):
+def test_parts_exist_and_a_part_without_data_is_left_out_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
     nowhere = Benchmark(
         name="nowhere", category="math-natural", title="none", sources=(Source(url="http://127.0.0.1:9/x.jsonl"),)

@@ -21,7 +21,7 @@ def tell(told, folder, steps, **more):
             every(Progress(step, 9, {"loss": step / 10, "eval_reward": 1.0}))
 
 
-def test_tensorboard_shows_each_step_once_also_after_a_kill(tmp_path):
+def test_tensorboard_shows_each_step_once_also_after_a_kill(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -49,7 +49,7 @@ tell(lambda _: None, Path("."), [1, 2], tracking=Tracking(name="run", project="p
 """
 
 
-def test_weights_and_biases_gets_each_step(tmp_path):
+def test_weights_and_biases_gets_each_step(tmp_path: Path) -> None:
     pytest.importorskip("wandb")
     environ = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": str(tmp_path)}
     done = subprocess.run(
@@ -60,7 +60,7 @@ def test_weights_and_biases_gets_each_step(tmp_path):
     assert record.read_bytes().count(b"eval_reward") >= 2
 
 
-def test_nothing_else_is_told_where_nothing_was_asked_for(tmp_path):
+def test_nothing_else_is_told_where_nothing_was_asked_for(tmp_path: Path) -> None:
     told: list[Any] = []
     tell(told.append, tmp_path, [1])
     assert [one.done for one in told] == [1]

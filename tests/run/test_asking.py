@@ -2,10 +2,12 @@
 """What a model is trained on is what an evaluation sends it, byte by byte."""
 
 import json
+from pathlib import Path
 
 import jinja2
 import pytest
 from tests import forkserver
+from tests.conftest import FakeServerFactory
 from tests.run.support import make_unit, records, run
 from tests.server import Answer, Script
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
@@ -53,7 +55,7 @@ LATER = {
 
 
 @pytest.fixture
-def model(tmp_path):
+def model(tmp_path: Path):
     folder = with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=4096))
     (folder / "chat_template.jinja").write_text(TEMPLATE)
     return folder
@@ -68,12 +70,14 @@ def read(body, **variables):
     )
 
 
-def test_every_solver_is_known_here():
+def test_every_solver_is_known_here() -> None:
     assert set(ASKED) | LATER == set(SOLVERS.names())
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_training_reads_what_an_evaluation_sends(tmp_path, fake_server, model, name):
+def test_training_reads_what_an_evaluation_sends(
+    tmp_path: Path, fake_server: FakeServerFactory, model, name
+) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text="A")))
     settings = dict(ASKED[name])
     row = {**ROW, **settings.pop("row", {})}
@@ -114,7 +118,9 @@ def ns(place, *words):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_evaluation_sft_data_and_reinforcement_read_the_same(tmp_path, fake_server, model):
+def test_evaluation_sft_data_and_reinforcement_read_the_same(
+    tmp_path: Path, fake_server: FakeServerFactory, model
+) -> None:
     """With a system message and a user message among the benchmark's own settings."""
     server = fake_server(Script(answer=Answer(kind="text", text="A")))
     (tmp_path / "rows").mkdir()
@@ -151,7 +157,7 @@ def test_evaluation_sft_data_and_reinforcement_read_the_same(tmp_path, fake_serv
     assert code == 0, errors
 
 
-def test_what_training_cannot_sample_is_refused_before_anything_is_read(tmp_path, model):
+def test_what_training_cannot_sample_is_refused_before_anything_is_read(tmp_path: Path, model) -> None:
     (tmp_path / "mine.py").write_text(MINE.replace('grader="exact"', 'solver="turns"'))
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows/train.jsonl").write_text(json.dumps({"turns": ["AB"], "thing": "A"}) + "\n")

@@ -80,13 +80,13 @@ def measured(tmp_path: Path, client: Programmer, **changes: object) -> dict[str,
         return measure(client, held_out, seed=1)
 
 
-def test_programs_of_answers_are_run_and_rows_are_sampled_together(tmp_path):
+def test_programs_of_answers_are_run_and_rows_are_sampled_together(tmp_path: Path) -> None:
     client = Programmer()
     assert measured(tmp_path, client) == {"eval_reward": 1.0, "eval_correct": 1.0, "eval_unscored": 0.0}
     assert client.batches == [2, 2, 1, 1]
 
 
-def test_a_sandbox_that_is_not_there_is_told_before_training(tmp_path):
+def test_a_sandbox_that_is_not_there_is_told_before_training(tmp_path: Path) -> None:
     with pytest.raises(SandboxError):
         measured(tmp_path, Programmer(), **{"sandbox.host": "127.0.0.1", "sandbox.port": 1})
     with pytest.raises(ConfigError, match="at least one program"):

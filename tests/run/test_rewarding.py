@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.conftest import FakeServerFactory
 from tests.graders.cases import pairs
 from tests.run.executing import NAME, Mirror, serving
 from tests.run.math_rewards import MATH_RL
@@ -43,7 +44,7 @@ def children():
     return set(found[1:])
 
 
-def test_scores_and_rewards_are_those_of_grading_a_file():
+def test_scores_and_rewards_are_those_of_grading_a_file() -> None:
     before = children()
     outcomes = [row["outcome"] for row in grade_rows([dict(row) for row in RECORDS], "math", {})]
     assert {"correct", "wrong"} <= set(outcomes)
@@ -55,7 +56,7 @@ def test_scores_and_rewards_are_those_of_grading_a_file():
     assert children() <= before
 
 
-def test_code_runs_in_the_sandbox_a_few_at_a_time():
+def test_code_runs_in_the_sandbox_a_few_at_a_time() -> None:
     box = Mirror()
     records = [
         {"expected_answer": f"print({n})" if n % 3 else "other", "generation": f"print({n})"} for n in range(300)
@@ -74,7 +75,7 @@ def test_code_runs_in_the_sandbox_a_few_at_a_time():
         assert verdict(records[1:2])[0].outcome == "correct"
 
 
-def test_a_sandbox_that_is_not_there_is_told_before_anything_is_graded():
+def test_a_sandbox_that_is_not_there_is_told_before_anything_is_graded() -> None:
     with pytest.raises(SandboxError), BatchGrader(NAME, {}, SandboxConfig(host="127.0.0.1", port=1)):
         raise AssertionError
     with pytest.raises(UnknownNameError):
@@ -83,7 +84,7 @@ def test_a_sandbox_that_is_not_there_is_told_before_anything_is_graded():
         BatchGrader("math", {"digit": 3})
 
 
-def test_outside_its_block_it_says_so():
+def test_outside_its_block_it_says_so() -> None:
     verdict = BatchGrader("math", {})
     with pytest.raises(ConfigError, match="inside its `with` block"):
         verdict(RECORDS)
@@ -93,7 +94,7 @@ def test_outside_its_block_it_says_so():
         verdict.reward(RewardConfig())
 
 
-def test_the_sandbox_of_this_machine_ends_with_the_verdicts():
+def test_the_sandbox_of_this_machine_ends_with_the_verdicts() -> None:
     before = children()
     program = "def add(a, b):\n    return a + b\n"
     row = {
@@ -114,7 +115,7 @@ def test_the_sandbox_of_this_machine_ends_with_the_verdicts():
     assert children() <= before
 
 
-def test_a_killed_sandbox_costs_no_reward():
+def test_a_killed_sandbox_costs_no_reward() -> None:
     before = children()
     row = {"prompt": 'def f(x):\n    """twice x"""\n', "entry_point": "f"}
     row["test"] = "def check(candidate):\n    assert candidate(4) == 8\n"
@@ -134,7 +135,7 @@ def test_a_killed_sandbox_costs_no_reward():
     assert children() <= before
 
 
-def test_a_killed_worker_costs_no_reward():
+def test_a_killed_worker_costs_no_reward() -> None:
     with BatchGrader("math", {}) as verdict:
         verdict(RECORDS[:2])
         reward = verdict.reward(RewardConfig())
@@ -160,7 +161,7 @@ def test_a_killed_worker_costs_no_reward():
     assert len(differing) <= len(workers)
 
 
-def test_a_grader_that_fails_gives_no_reward():
+def test_a_grader_that_fails_gives_no_reward() -> None:
     texts = ["0", "not a number", "0.0"]
     with BatchGrader("tests.run.sleeping::Sleeping", {}) as verdict:
         found = verdict.reward(RewardConfig(wrong=-1.0))([({}, text, "stop") for text in texts])
@@ -168,7 +169,7 @@ def test_a_grader_that_fails_gives_no_reward():
     assert found[1].why.startswith("grader: ValueError: could not convert string")
 
 
-def test_many_threads_share_one_grader():
+def test_many_threads_share_one_grader() -> None:
     found = {}
     with BatchGrader("math", {}) as verdict:
         reward = verdict.reward(MATH_RL)
@@ -184,7 +185,7 @@ def test_many_threads_share_one_grader():
         assert [found[n] for n in range(4)] == [reward(samples(RECORDS[n::4])) for n in range(4)]
 
 
-def test_a_hostile_text_cannot_hold_up_a_pattern():
+def test_a_hostile_text_cannot_hold_up_a_pattern() -> None:
     config = RewardConfig(format=FormatReward(pattern=r"(a+)+b", pattern_bonus=0.5))
     with BatchGrader("math", {}) as verdict:
         fine, bare, lost = verdict.reward(config)(
@@ -196,7 +197,7 @@ def test_a_hostile_text_cannot_hold_up_a_pattern():
     assert "the pattern" in lost.why
 
 
-def test_tokens_are_counted_where_they_count(tmp_path):
+def test_tokens_are_counted_where_they_count(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="no torch here: pip install 'newskills[train]'")
     from tests.train.tiny import tiny_folder, with_tokenizer
 
@@ -223,7 +224,7 @@ def judged_by(server, **more):
     )
 
 
-def test_a_model_marks_beside_the_grader(fake_server):
+def test_a_model_marks_beside_the_grader(fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text=MARKS)))
     row = {"problem": "What is 2 + 2?", "expected_answer": "4"}
     with BatchGrader("math", {}) as verdict:
@@ -235,7 +236,7 @@ def test_a_model_marks_beside_the_grader(fake_server):
         assert part in asked.prompt
 
 
-def test_a_judge_that_fails_leaves_a_sample_without_reward(fake_server):
+def test_a_judge_that_fails_leaves_a_sample_without_reward(fake_server: FakeServerFactory) -> None:
     vague = fake_server(Script(answer=Answer(kind="text", text="It is good.")))
     with BatchGrader("math", {}) as verdict:
         (found,) = verdict.reward(judged_by(vague))([({"expected_answer": "4"}, r"\boxed{4}", "stop")])

@@ -47,14 +47,14 @@ def sample(text, tokens=None):
         ("no_answer", r"so \boxed{4", -0.5, {"verdict": -0.5, "box": 0.0}),
     ],
 )
-def test_the_rewards_of_mathematics(outcome, text, reward, parts):
+def test_the_rewards_of_mathematics(outcome: str, text: str, reward: float, parts) -> None:
     found = rewarded(score(outcome), sample(text), MATH_RL)
     assert (found.reward, found.components, found.outcome) == (reward, parts, outcome)
     assert found.correct is (outcome == "correct")
 
 
 @given(st.sampled_from(["grader", "sandbox", "timeout", "judge"]), st.text(), SMALL, SMALL)
-def test_what_an_instrument_lost_has_no_reward(cause, text, wrong, box):
+def test_what_an_instrument_lost_has_no_reward(cause, text, wrong, box) -> None:
     config = RewardConfig(wrong=wrong, format=FormatReward(box=box), length=LengthPenalty(penalty=1.0))
     found = rewarded(score("unscored", why="it broke", cause=cause), sample(text), config)
     assert (found.reward, found.correct, found.components) == (None, False, {})
@@ -71,7 +71,9 @@ def test_what_an_instrument_lost_has_no_reward(cause, text, wrong, box):
     st.floats(0, 1),
     st.floats(0, 1),
 )
-def test_the_reward_is_the_sum_of_its_components(outcome, size, tokens, base, form, there, weight, given_mark):
+def test_the_reward_is_the_sum_of_its_components(
+    outcome, size, tokens, base, form, there, weight, given_mark
+) -> None:
     text = "x" * size
     config = replace(
         base,
@@ -94,7 +96,7 @@ def test_the_reward_is_the_sum_of_its_components(outcome, size, tokens, base, fo
 
 
 @given(st.integers(1, 5000), st.integers(1, 5000), st.floats(0, 3), st.integers(0, 12000), st.integers(0, 200))
-def test_overlong_samples_are_punished_softly(longest, buffer, penalty, tokens, more):
+def test_overlong_samples_are_punished_softly(longest, buffer, penalty, tokens, more) -> None:
     assume(buffer <= longest)
     config = RewardConfig(overlong=OverlongPenalty(max_tokens=longest, buffer=buffer, penalty=penalty))
 
@@ -108,14 +110,14 @@ def test_overlong_samples_are_punished_softly(longest, buffer, penalty, tokens, 
     assert part(longest + more) == part(longest)
 
 
-def test_the_published_figures_of_overlong_shaping():
+def test_the_published_figures_of_overlong_shaping() -> None:
     config = RewardConfig(overlong=OverlongPenalty(max_tokens=512))
     worth = [rewarded(score("correct"), sample("", n), config).reward for n in (0, 384, 416, 448, 512, 600)]
     assert worth == [1.0, 1.0, 0.75, 0.5, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(("size", "penalty"), [(0, 0), (2000, 0), (2500, 0.05), (4000, 0.2), (12000, 1.0)])
-def test_long_texts_cost(size, penalty):
+def test_long_texts_cost(size: int, penalty: float) -> None:
     config = RewardConfig(length=LengthPenalty(penalty=0.1))
     assert rewarded(score("correct"), sample("é" * size), config).reward == pytest.approx(1 - penalty)
     config = RewardConfig(length=LengthPenalty(penalty=0.1, unit="tokens"))
@@ -137,11 +139,11 @@ def test_long_texts_cost(size, penalty):
         ("a</think>b</think> 4", False),
     ],
 )
-def test_the_form_of_thinking(text, there):
+def test_the_form_of_thinking(text: str, there: bool) -> None:
     assert thinks(text) is there
 
 
-def test_a_box_in_unfinished_thinking_is_none():
+def test_a_box_in_unfinished_thinking_is_none() -> None:
     assert boxed(r"<think>so \boxed{4}</think> \boxed{4}")
     assert not boxed(r"<think>so \boxed{4}")
     assert not boxed("boxed 4")
@@ -160,13 +162,13 @@ def test_a_box_in_unfinished_thinking_is_none():
         ("The logic: 8 of 9 steps", (None, None, None)),
     ],
 )
-def test_the_lines_of_the_judge(reply, marks):
+def test_the_lines_of_the_judge(reply: str, marks) -> None:
     names = ("logic", "correctness", "clarity")
     assert points(reply) == {name: value for name, value in zip(names, marks, strict=True) if value is not None}
 
 
 @given(st.text(max_size=400), st.lists(st.tuples(st.sampled_from(["logic", "Clarity"]), st.integers(0, 10))))
-def test_any_reply_has_a_mark_or_is_a_failure_of_the_judge(noise, lines):
+def test_any_reply_has_a_mark_or_is_a_failure_of_the_judge(noise, lines) -> None:
     reply = noise + "".join(f"\n{name}: {value}\n{noise}" for name, value in lines)
     found = points(reply)
     value = mark(found, JudgeReward())
@@ -174,12 +176,12 @@ def test_any_reply_has_a_mark_or_is_a_failure_of_the_judge(noise, lines):
     assert value.cause == "judge" if isinstance(value, Failure) else 0 <= value <= 1
 
 
-def test_missing_lines_count_five():
+def test_missing_lines_count_five() -> None:
     assert mark({"logic": 10.0}, JudgeReward()) == pytest.approx(0.4 + 0.2 + 0.1)
     assert mark({"logic": 10.0, "correctness": 10.0, "clarity": 10.0}, JudgeReward()) == pytest.approx(1.0)
 
 
-def test_settings_come_from_the_command_line():
+def test_settings_come_from_the_command_line() -> None:
     words = {
         "correct": "1",
         "wrong": "-0.5",

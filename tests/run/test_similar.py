@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,25 +30,25 @@ PROBLEMS = [
         *((problem, at) for at, problem in enumerate(PROBLEMS)),
     ],
 )
-def test_reworded_problems_are_found(query, position):
+def test_reworded_problems_are_found(query, position) -> None:
     (text, score), *rest = SimilarTexts(PROBLEMS).best([query], 3)[0]
     assert text == PROBLEMS[position]
     assert score == (1.0 if query == text else pytest.approx(0.5, abs=0.45))
     assert all(other <= score for _, other in rest)
 
 
-def test_what_shares_no_word_is_not_similar():
+def test_what_shares_no_word_is_not_similar() -> None:
     assert SimilarTexts(PROBLEMS).best(["Quelle heure?"], 3) == [[]]
     assert SimilarTexts([]).best(["x"], 1) == [[]]
 
 
-def test_a_copy_of_common_words_only_is_found():
+def test_a_copy_of_common_words_only_is_found() -> None:
     texts = [f"add {n % 20} to {n % 20}" for n in range(4000)] + ["add to add to"]
     assert SimilarTexts(texts).best(["Add to: add to!"], 1) == [[("add to add to", 1.0)]]
 
 
 @given(st.lists(st.text("ab c.", max_size=12), max_size=20), st.text("ab c.", max_size=12))
-def test_similarities_are_sorted_shares_and_a_text_is_most_similar_to_itself(texts, query):
+def test_similarities_are_sorted_shares_and_a_text_is_most_similar_to_itself(texts, query) -> None:
     index = SimilarTexts([*texts, query])
     best = index.best([query], 50)[0]
     scores = [score for _, score in best]
@@ -56,7 +57,7 @@ def test_similarities_are_sorted_shares_and_a_text_is_most_similar_to_itself(tex
     assert (query, 1.0) in best
 
 
-def test_each_problem_is_looked_up_once(tmp_path):
+def test_each_problem_is_looked_up_once(tmp_path: Path) -> None:
     first = write(tmp_path / "a.jsonl", [{"problem": text} for text in PROBLEMS])
     second = write(tmp_path / "b.jsonl", [{"problem": PROBLEMS[1]}, {"problem": PROBLEMS[1], "id": 2}])
     rows = list(retrieve_similar([first, first], [second, second], key="problem", top_k=1))
@@ -76,7 +77,7 @@ def letters(texts):
     return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
 
-def test_vectors_are_compared_by_their_angle(tmp_path):
+def test_vectors_are_compared_by_their_angle(tmp_path: Path) -> None:
     index = SimilarMeanings(["listen", "abba", "silent", "abba"], letters)
     assert index.texts == ["listen", "abba", "silent"]
     anagrams, close = index.best(["tinsel", "baab"], 2)
@@ -92,7 +93,7 @@ def test_vectors_are_compared_by_their_angle(tmp_path):
 
 
 @pytest.mark.skipif(find_spec("sentence_transformers") is not None, reason="the library is here")
-def test_a_missing_library_is_named(tmp_path):
+def test_a_missing_library_is_named(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", [{"problem": text} for text in PROBLEMS])
     done = ns(
         "ns retrieve_similar --retrieve_from=a.jsonl --compare_to=a.jsonl --output_file=o --model=m", cwd=tmp_path
@@ -103,7 +104,7 @@ def test_a_missing_library_is_named(tmp_path):
 
 
 @pytest.mark.skipif("NEWSKILLS_EMBEDDER" not in os.environ, reason="NEWSKILLS_EMBEDDER names no model")
-def test_what_says_the_same_in_other_words_is_found(tmp_path):
+def test_what_says_the_same_in_other_words_is_found(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", [{"problem": text} for text in PROBLEMS])
     write(tmp_path / "b.jsonl", [{"problem": "Compute 1 + 3 + 5 + ... up to the 10th term."}])
     line = "ns retrieve_similar --retrieve_from=a.jsonl --compare_to=b.jsonl --output_file=o.jsonl"

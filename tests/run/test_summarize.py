@@ -100,7 +100,7 @@ BY_HAND = {
 }
 
 
-def test_metrics_json_against_a_calculation_by_hand(tmp_path):
+def test_metrics_json_against_a_calculation_by_hand(tmp_path: Path) -> None:
     write(tmp_path / "eval-results" / "sums", *by_hand())
     summary = summarize(tmp_path, known, OPTIONS)
     assert summary.path == tmp_path / "metrics.json"
@@ -118,7 +118,7 @@ def test_metrics_json_against_a_calculation_by_hand(tmp_path):
     assert json.loads((tmp_path / "eval-results/sums/metrics.json").read_text()) == written
 
 
-def test_the_extended_file_holds_numbers_ledger_and_versions(tmp_path):
+def test_the_extended_file_holds_numbers_ledger_and_versions(tmp_path: Path) -> None:
     write(tmp_path / "sums", *by_hand())
     summarize(tmp_path, known, OPTIONS)
     extended = json.loads((tmp_path / "metrics_extended.json").read_text())["sums"]
@@ -132,7 +132,7 @@ def test_the_extended_file_holds_numbers_ledger_and_versions(tmp_path):
     assert extended["versions"]["metric"] == f"math@{VERSION}"
 
 
-def test_the_printed_tables(tmp_path):
+def test_the_printed_tables(tmp_path: Path) -> None:
     write(tmp_path / "sums", *by_hand())
     lost = [
         row(4, None, None, outcome="unscored", outcome_cause=cause)
@@ -153,7 +153,9 @@ def test_the_printed_tables(tmp_path):
 
 
 @pytest.mark.parametrize(("accept_lost", "withheld"), [(0.01, True), (0.4, False)])
-def test_the_file_has_no_headline_where_the_table_withholds_it(tmp_path, accept_lost, withheld):
+def test_the_file_has_no_headline_where_the_table_withholds_it(
+    tmp_path: Path, accept_lost: float, withheld: bool
+) -> None:
     lost = [row(i, None, None, outcome="unscored", outcome_cause="provider") for i in range(3)]
     good = [row(i, True, outcome="correct") for i in range(3, 10)]
     write(tmp_path / "lossy", [*lost, *good], names=["output.jsonl"])
@@ -168,7 +170,7 @@ def test_the_file_has_no_headline_where_the_table_withholds_it(tmp_path, accept_
         assert extended["numbers"]["pass@1"]["symbolic_correct"]["value"] == 100.0
 
 
-def test_a_table_without_wishes_shows_all_numbers(tmp_path):
+def test_a_table_without_wishes_shows_all_numbers(tmp_path: Path) -> None:
     report = Report(
         benchmark="b", modes={"pass@1": {"n": 3, "text": "x", "f": 1.5, "list": [1], "dict": {"a": 1}}}
     )
@@ -181,7 +183,7 @@ def test_a_table_without_wishes_shows_all_numbers(tmp_path):
     ]
 
 
-def test_where_results_are_found(tmp_path):
+def test_where_results_are_found(tmp_path: Path) -> None:
     one = [row(0, True)]
     for place in (
         "a",
@@ -209,7 +211,7 @@ def test_where_results_are_found(tmp_path):
     assert [f.benchmark for f in discover(tmp_path)] == [tmp_path.name]
 
 
-def test_seeds_are_sorted_by_number_and_chunks_do_not_count(tmp_path):
+def test_seeds_are_sorted_by_number_and_chunks_do_not_count(tmp_path: Path) -> None:
     for seed in (10, 9, 0):
         write(tmp_path, [row(0, True)], names=[f"output-rs{seed}.jsonl"])
     write(tmp_path, [row(0, True)], [row(0, True)], names=["output-rs1_chunk_0.jsonl", "output-rs0.jsonl-async"])
@@ -217,18 +219,18 @@ def test_seeds_are_sorted_by_number_and_chunks_do_not_count(tmp_path):
 
 
 @pytest.mark.parametrize("other", ["output-rs0.jsonl", "output-greedy.jsonl"])
-def test_two_kinds_of_output_are_refused(tmp_path, other):
+def test_two_kinds_of_output_are_refused(tmp_path: Path, other: str) -> None:
     write(tmp_path / "a", [row(0, True)], [row(0, True)], names=["output.jsonl", other])
     with pytest.raises(DataError, match=f"a has both output.jsonl and {other}"):
         discover(tmp_path)
 
 
-def test_outputs_of_old_runs_are_read(tmp_path):
+def test_outputs_of_old_runs_are_read(tmp_path: Path) -> None:
     write(tmp_path / "a", [row(0, True)], names=["output-greedy.jsonl"])
     assert summarize(tmp_path, known, OPTIONS).reports[0].modes["pass@1"]["symbolic_correct"] == 100.0
 
 
-def test_nothing_to_summarise(tmp_path):
+def test_nothing_to_summarise(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="There is no folder"):
         summarize(tmp_path / "no", known, OPTIONS)
     with pytest.raises(DataError, match="has no results"):
@@ -241,14 +243,14 @@ def test_nothing_to_summarise(tmp_path):
         summarize(tmp_path, known, SummaryOptions(benchmarks=("aime25",)))
 
 
-def test_benchmarks_can_be_chosen(tmp_path):
+def test_benchmarks_can_be_chosen(tmp_path: Path) -> None:
     for name in ("a-b", "g/one", "g/two", "c"):
         write(tmp_path / name, [row(0, True)])
     reports = summarize(tmp_path, known, SummaryOptions(benchmarks=("A_B", "g"))).reports
     assert [r.benchmark for r in reports] == ["g", "a-b", "g.one", "g.two"]
 
 
-def test_members_of_a_group_are_averaged(tmp_path):
+def test_members_of_a_group_are_averaged(tmp_path: Path) -> None:
     for name, correct, seeds in (("one", True, 2), ("two", False, 3)):
         write(tmp_path / "eval-results" / "g" / name, *[[row(i, correct and i > 0) for i in range(10)]] * seeds)
     group = summarize(tmp_path, known, OPTIONS).reports[0]
@@ -262,7 +264,7 @@ def test_members_of_a_group_are_averaged(tmp_path):
     assert "num_benchmarks_in_group" in render([group])
 
 
-def test_subsets_have_tables_of_their_own(tmp_path):
+def test_subsets_have_tables_of_their_own(tmp_path: Path) -> None:
     rows = [row(i, i == 0, subset_for_metrics=s) for i, s in enumerate(["en", "de", ["en", "long"]])]
     write(tmp_path / "a", rows)
     reports = summarize(tmp_path, known, OPTIONS).reports
@@ -273,7 +275,7 @@ def test_subsets_have_tables_of_their_own(tmp_path):
     assert list(json.loads((tmp_path / "a" / "metrics.json").read_text())) == ["a", "a-en", "a-de", "a-long"]
 
 
-def test_a_partial_look_does_not_replace_the_metrics_of_the_run(tmp_path):
+def test_a_partial_look_does_not_replace_the_metrics_of_the_run(tmp_path: Path) -> None:
     write(tmp_path / "a", [row(i, True, num_generated_tokens=i) for i in range(10)])
     summarize(tmp_path, known, OPTIONS)
     elsewhere = tmp_path / "look.json"
@@ -287,7 +289,7 @@ def test_a_partial_look_does_not_replace_the_metrics_of_the_run(tmp_path):
     assert (tmp_path / "look_extended.json").is_file()
 
 
-def test_the_metric_of_an_unknown_benchmark_is_read_off_its_records(tmp_path):
+def test_the_metric_of_an_unknown_benchmark_is_read_off_its_records(tmp_path: Path) -> None:
     write(tmp_path / "unheard-of", [row(0, True)])
     write(tmp_path / "unheard-of.too", [{"id": "x", "is_correct": True}])
     summary = summarize(tmp_path, known, OPTIONS)
@@ -301,7 +303,7 @@ def test_the_metric_of_an_unknown_benchmark_is_read_off_its_records(tmp_path):
         summarize(tmp_path, known, OPTIONS)
 
 
-def test_another_metric_can_be_named(tmp_path):
+def test_another_metric_can_be_named(tmp_path: Path) -> None:
     write(tmp_path / "unheard-of", [row(0, True, None)])
     options = SummaryOptions(metric_type="generic", metrics_kwargs={"compute_no_answer": False})
     summary = summarize(tmp_path, known, options)
@@ -311,7 +313,7 @@ def test_another_metric_can_be_named(tmp_path):
         summarize(tmp_path, known, SummaryOptions(metric_type="math", metrics_kwargs={"compute_no_answers": True}))
 
 
-def test_a_folder_that_cannot_be_written_is_only_noted(tmp_path):
+def test_a_folder_that_cannot_be_written_is_only_noted(tmp_path: Path) -> None:
     write(tmp_path / "a", [row(0, True)])
     (tmp_path / "a" / "metrics.json" / "in the way").mkdir(parents=True)
     assert "cannot write" in summarize(tmp_path, known, OPTIONS).notes[0]
@@ -319,14 +321,14 @@ def test_a_folder_that_cannot_be_written_is_only_noted(tmp_path):
         summarize(tmp_path, known, SummaryOptions(save_metrics_path=tmp_path / "a" / "metrics.json"))
 
 
-def test_mixed_graders_are_told(tmp_path):
+def test_mixed_graders_are_told(tmp_path: Path) -> None:
     write(tmp_path, [row(0, True, grader="math/1"), row(1, True, grader="math/2")])
     reports, notes = summarize_files("a", [tmp_path / "output-rs0.jsonl"], known, OPTIONS)
     assert notes == ["a was graded by different versions: math/1, math/2."]
     assert reports[0].versions["grader"] == "math/1, math/2"
 
 
-def test_the_worst_benchmark_decides_what_was_lost():
+def test_the_worst_benchmark_decides_what_was_lost() -> None:
     fine = Report(benchmark="a", modes={}, ledger=Ledger(correct=1000))
     bad = Report(benchmark="b", modes={}, ledger=Ledger(correct=8, unscored=2, causes={"provider": 2}))
     assert lost_share([fine, bad, Report(benchmark="c", modes={})]) == 0.2

@@ -9,9 +9,11 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.conftest import FakeServerFactory
 from tests.run.support import make_unit, records, write_input
 from tests.server import Latency, Script
 
@@ -86,7 +88,9 @@ def run(folder, base_url: str, held: Supervision) -> RunResult:
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_run_is_stopped_from_another_thread_and_goes_on_later(tmp_path, fake_server, at_once) -> None:
+def test_a_run_is_stopped_from_another_thread_and_goes_on_later(
+    tmp_path: Path, fake_server: FakeServerFactory, at_once: bool
+) -> None:
     server = fake_server(Script(latency=Latency(fixed=0.3)))
     write_input(tmp_path, 8)
     said = io.StringIO()
@@ -111,7 +115,7 @@ def test_a_run_is_stopped_from_another_thread_and_goes_on_later(tmp_path, fake_s
     assert len(records(again.units[0].output)) == 8
 
 
-def test_a_stop_before_the_beginning(tmp_path, fake_server) -> None:
+def test_a_stop_before_the_beginning(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server()
     write_input(tmp_path, 3)
     held = Supervision(console=Console(file=io.StringIO()))

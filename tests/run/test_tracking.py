@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +28,7 @@ import wandb
 """
 
 
-def test_modes_become_lines_over_k():
+def test_modes_become_lines_over_k() -> None:
     modes = {
         "pass@1": {"accuracy": 50.0},
         "pass@2": {"accuracy": 75.0, "flag": True},
@@ -40,7 +41,7 @@ def test_modes_become_lines_over_k():
     }
 
 
-def test_no_key_is_refused_before_any_work(monkeypatch, tmp_path):
+def test_no_key_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NETRC", str(tmp_path / "none"))
     with pytest.raises(AuthError, match="wandb login"):
         check_tracking({})
@@ -50,7 +51,7 @@ def test_no_key_is_refused_before_any_work(monkeypatch, tmp_path):
     assert not check_tracking({"WANDB_MODE": "disabled"})
 
 
-def test_a_run_is_logged_by_the_real_library(tmp_path):
+def test_a_run_is_logged_by_the_real_library(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"problem": "a", "generation": "b"}\n')
     environ = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": str(tmp_path)}
     done = subprocess.run(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 from newskills.base.errors import ConfigError
@@ -33,7 +34,7 @@ def blocks() -> dict[str, str]:
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path):
     for name, text in blocks().items():
         (tmp_path / name).write_text(text)
     write(tmp_path / "in.jsonl", [{"question": " Why? "}, {"question": " "}])
@@ -41,7 +42,7 @@ def here(tmp_path):
 
 
 @pytest.fixture
-def server(fake_server):
+def server(fake_server: FakeServerFactory):
     return fake_server(Script(models=("m",), answer=Answer(text="Judgement: Yes")))
 
 
@@ -50,7 +51,7 @@ def generate(here: Path, url: str, *words: str):
     return ns(" ".join([line, *words]), cwd=here)
 
 
-def test_the_solver_of_the_page_does_what_the_task_does(here, server):
+def test_the_solver_of_the_page_does_what_the_task_does(here, server) -> None:
     done = generate(here, server.url, "--generation_module=short.py")
     assert done.returncode == 0, done.stderr
     first, empty = rows_of(here / "out/output.jsonl")
@@ -62,7 +63,7 @@ def test_the_solver_of_the_page_does_what_the_task_does(here, server):
 
 
 @pytest.mark.parametrize("maker", ["", "::ShortTask", "::GENERATION_TASK_CLASS"])
-def test_a_task_is_named_with_what_it_overrides(here, server, maker):
+def test_a_task_is_named_with_what_it_overrides(here, server, maker: str) -> None:
     done = generate(here, server.url, f"--generation_module=task.py{maker}")
     assert done.returncode == 2
     assert "task.py: ShortTask is a generation task of NeMo-Skills" in done.stderr
@@ -72,7 +73,7 @@ def test_a_task_is_named_with_what_it_overrides(here, server, maker):
     assert not [record for record in server.records if record.body]
 
 
-def test_a_job_of_such_a_task_is_not_submitted(here):
+def test_a_job_of_such_a_task_is_not_submitted(here) -> None:
     (here / "cluster_configs").mkdir()
     (here / "cluster_configs/mine.yaml").write_text("executor: none\n")
     done = generate(here, "http://127.0.0.1:9", "--generation_module=task.py", "--cluster=mine")
@@ -80,7 +81,7 @@ def test_a_job_of_such_a_task_is_not_submitted(here):
     assert "ShortTask is a generation task" in done.stderr
 
 
-def test_nothing_of_a_task_is_run(tmp_path):
+def test_nothing_of_a_task_is_run(tmp_path: Path) -> None:
     file = tmp_path / "task.py"
     file.write_text(
         "from pathlib import Path\nPath('ran').touch()\nfrom nemo_skills.inference import generate\n"
@@ -96,14 +97,14 @@ def test_nothing_of_a_task_is_run(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_an_import_that_is_not_needed_is_named_with_its_line(tmp_path):
+def test_an_import_that_is_not_needed_is_named_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "mixed.py"
     file.write_text("import json\nfrom nemo_skills.utils import unroll_files\nclass SOLVER: ...\n")
     with pytest.raises(ConfigError, match=r"mixed.py, line 2: it imports nemo_skills"):
         refuse_task(f"{file}::SOLVER")
 
 
-def test_other_modules_are_left_to_the_import(tmp_path):
+def test_other_modules_are_left_to_the_import(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text('"""As nemo_skills does it."""\nclass SOLVER: ...\n')
     refuse_task(f"{file}::SOLVER")
@@ -116,7 +117,7 @@ def test_other_modules_are_left_to_the_import(tmp_path):
     ("module", "field"),
     [("generate", "generation"), ("llm_math_judge", "judgement")],
 )
-def test_modules_of_the_reference_system_go_by_their_names(here, server, module, field):
+def test_modules_of_the_reference_system_go_by_their_names(here, server, module: str, field: str) -> None:
     write(
         here / "in.jsonl",
         [{"question": "Why?", "problem": "Why?", "predicted_answer": "1", "expected_answer": "2"}],
@@ -129,7 +130,7 @@ def test_modules_of_the_reference_system_go_by_their_names(here, server, module,
     assert row[field] == "Judgement: Yes"
 
 
-def test_what_does_not_fit_is_said(here, server):
+def test_what_does_not_fit_is_said(here, server) -> None:
     two = generate(here, server.url, "--generation_module=nemo_skills.inference.generate --generation_type=prover")
     assert "two ways to generate" in two.stderr
     unknown = generate(here, server.url, "--generation_module=nemo_skills.inference.eval.bfcl")
@@ -137,7 +138,7 @@ def test_what_does_not_fit_is_said(here, server):
     assert "ns eval --benchmarks=bfcl_v3" in unknown.stderr
 
 
-def test_every_name_leads_to_something():
+def test_every_name_leads_to_something() -> None:
     assert set(GENERATION_MODULE_MAP.values()) <= set(SOLVERS.names())
     assert solver_of_module("mine.generate") is None
     for name, told in (("eval.bfcl", "bfcl_v3"), ("eval.compute_eval", "compute-eval")):

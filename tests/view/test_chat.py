@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 from newskills.base.errors import ServerStartError
@@ -20,7 +21,7 @@ TALK = {"messages": [{"role": "user", "content": "Hello <b>you</b>"}]}
 
 
 @pytest.fixture
-def served(fake_server):
+def served(fake_server: FakeServerFactory):
     return fake_server(Script(answer=Answer(kind="echo"), api_key="k"))
 
 
@@ -42,7 +43,7 @@ def ask(page, method, path, body=None, **headers):
     return reply.status, text, dict(reply.getheaders())
 
 
-def test_the_page_and_the_name_of_the_model(page):
+def test_the_page_and_the_name_of_the_model(page) -> None:
     status, text, headers = ask(page, "GET", "/")
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert text == PAGE.read_text()
@@ -51,11 +52,11 @@ def test_the_page_and_the_name_of_the_model(page):
     assert ask(page, "GET", "/etc/passwd")[0] == 404
 
 
-def test_nothing_that_a_model_says_becomes_markup():
+def test_nothing_that_a_model_says_becomes_markup() -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|https?://", PAGE.read_text())
 
 
-def test_answers_come_as_the_servers_own_events(page, served):
+def test_answers_come_as_the_servers_own_events(page, served) -> None:
     status, text, headers = ask(page, "POST", "/chat", TALK)
     assert (status, headers["Content-Type"]) == (200, "text/event-stream")
     events = [json.loads(line[5:]) for line in text.splitlines() if line.startswith("data: {")]
@@ -81,17 +82,17 @@ def test_answers_come_as_the_servers_own_events(page, served):
         ({"Content_Length": "99999999"}, 413),
     ],
 )
-def test_other_sites_in_the_browser_reach_nothing(page, served, headers, status):
+def test_other_sites_in_the_browser_reach_nothing(page, served, headers, status: int) -> None:
     assert ask(page, "POST", "/chat", TALK, **headers)[0] == status
     assert not served.records
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"messages": 3}', b"\xff", b"[" * 100_000])
-def test_bodies_that_are_no_talk(page, body):
+def test_bodies_that_are_no_talk(page, body) -> None:
     assert ask(page, "POST", "/chat", body)[0] == 400
 
 
-def test_a_server_that_is_not_there_or_refuses_is_said(served):
+def test_a_server_that_is_not_there_or_refuses_is_said(served) -> None:
     for model, said in (
         (ServedModel(address="http://127.0.0.1:9", name="m"), "does not answer"),
         (ServedModel(address=served.url, name="m", key="wrong"), "answered 401"),
@@ -102,7 +103,7 @@ def test_a_server_that_is_not_there_or_refuses_is_said(served):
         assert said in json.loads(text)["error"]
 
 
-def test_a_port_that_is_taken(page, served):
+def test_a_port_that_is_taken(page, served) -> None:
     port = int(page.rpartition(":")[2])
     model = ServedModel(address=served.url, name="m")
     with (

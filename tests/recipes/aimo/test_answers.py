@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -26,11 +27,11 @@ from newskills.aimo import (
         (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
     ],
 )
-def test_boxes_may_hold_braces(text, answer):
+def test_boxes_may_hold_braces(text: str, answer: str | None) -> None:
     assert extract_boxed_answer(text) == answer
 
 
-def test_other_forms_of_answers():
+def test_other_forms_of_answers() -> None:
     assert extract_gsm8k_answer("5 * 4 = 20\n#### 1,020\n") == "1020"
     assert extract_gsm8k_answer("20") is None
     assert extract_answer_from_solution("The answer is 12.") == "12"
@@ -50,12 +51,12 @@ def test_other_forms_of_answers():
         ("(1, 2)", "(2, 1)", False),
     ],
 )
-def test_the_grader_decides(one, other, same):
+def test_the_grader_decides(one: str, other: str, same: bool) -> None:
     assert is_equivalent_answer(one, other) is same
     assert verify_answer(one, other) is same
 
 
-def test_no_answer_is_wrong_and_many_are_checked_at_once():
+def test_no_answer_is_wrong_and_many_are_checked_at_once() -> None:
     assert verify_answer(None, "1") is False
     assert verify_answer("  ", "1") is False
     pairs = [(str(n), str(n + n % 2)) for n in range(120)]
@@ -72,7 +73,7 @@ def test_no_answer_is_wrong_and_many_are_checked_at_once():
         "\\boxed{" * 999,
     ],
 )
-def test_hostile_texts_never_run_and_always_end(text, tmp_path, monkeypatch):
+def test_hostile_texts_never_run_and_always_end(text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     began = time.monotonic()
     assert is_equivalent_answer(text, "1") is not True
@@ -82,7 +83,7 @@ def test_hostile_texts_never_run_and_always_end(text, tmp_path, monkeypatch):
 
 
 @given(st.integers(-10_000, 10_000), st.integers(1, 500))
-def test_normal_forms_are_stable(top, bottom):
+def test_normal_forms_are_stable(top, bottom) -> None:
     answer = rf"\frac{{{top}}}{{{bottom}}}"
     assert normalize_answer(normalize_answer(answer)) == normalize_answer(answer)
     assert extract_boxed_answer(rf"So $\boxed{{{answer}}}$.") == answer

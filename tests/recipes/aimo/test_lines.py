@@ -57,7 +57,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_the_line_runs_and_plans_the_right_thing(line, tmp_path):
+def test_the_line_runs_and_plans_the_right_thing(line, tmp_path: Path) -> None:
     python, *words = shlex.split(line.replace(f"{OLD}/", f"{HERE}/").replace(OLD, NEW))
     assert python == "python"
     argv = [sys.executable, *words, "--dry_run"]
@@ -68,7 +68,7 @@ def test_the_line_runs_and_plans_the_right_thing(line, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_all_flags_are_taken(tmp_path):
+def test_all_flags_are_taken(tmp_path: Path) -> None:
     flags = (
         "--stage rl --base-model m --output-dir o --max-samples 9 --learning-rate 1e-5 --save-samples "
         "--sample-save-rate 0.5 --samples-filename s.jsonl --force-cpu --eval-steps 5 --eval-samples 6 "
@@ -92,14 +92,14 @@ def test_all_flags_are_taken(tmp_path):
 
 
 @pytest.mark.parametrize(("model", "backend"), [("smollm2", "cpu"), ("Qwen/Qwen2.5-14B", "trl")])
-def test_only_a_small_llama_goes_to_the_cpu_trainer(tmp_path, model, backend):
+def test_only_a_small_llama_goes_to_the_cpu_trainer(tmp_path: Path, model: str, backend: str) -> None:
     line = ["--stage", "cot", "--base-model", model, "--force-cpu", "--dry_run"]
     argv = [sys.executable, "-m", "newskills.aimo.training.train", *line]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert f"--backend={backend}" in done.stdout
 
 
-def test_the_variables_of_weights_and_biases(tmp_path):
+def test_the_variables_of_weights_and_biases(tmp_path: Path) -> None:
     line = ["--stage", "rl", "--base-model", "m", "--report-to", "wandb", "--run-name", "r", "--dry_run"]
     argv = [sys.executable, "-m", "newskills.aimo.training.train", *line]
     said = [

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.recipes.aimo.places import laid_out, ns, train_words
@@ -23,7 +24,7 @@ from newskills.models.tokenizer import MISTRAL_WORDS, OTHERS_WORDS, HFTokenizer
 from newskills.recipes.aimo.settings import RlStage
 
 
-def test_answers_by_their_old_names():
+def test_answers_by_their_old_names() -> None:
     assert extract_boxed_answer(r"\boxed{3} then \boxed{4}") == "4"
     assert extract_gsm8k_answer("#### 1,008") == "1008"
     assert extract_answer_from_solution("The answer is 12.") == "12"
@@ -32,12 +33,12 @@ def test_answers_by_their_old_names():
     assert is_equivalent_answer("0.5", "1/2")
 
 
-def test_the_defaults_are_those_of_the_stage():
+def test_the_defaults_are_those_of_the_stage() -> None:
     assert RLMathConfig().stage() == RlStage()
     assert RLMathConfig(force_cpu=True, num_generations=8).stage().vllm == "none"
 
 
-def test_rewards_are_the_graders():
+def test_rewards_are_the_graders() -> None:
     rewards = MathRewardFunction(length_penalty=1.0)
     texts = [r"So \boxed{0.5}.", r"\boxed{3}", "no idea", r"\boxed{1/2}" + " " * 2989]
     found = rewards(["p"] * 4, texts, ["1/2"] * 4)
@@ -49,7 +50,7 @@ def test_rewards_are_the_graders():
 
 
 @pytest.mark.slow
-def test_a_training_from_python(tmp_path):
+def test_a_training_from_python(tmp_path: Path) -> None:
     laid_out(tmp_path)
     (tmp_path / "run.py").write_text(
         "from newskills.aimo.training.rl_math import *\n"
@@ -69,7 +70,7 @@ def test_a_training_from_python(tmp_path):
         RLMathTrainer(RLMathConfig(output_dir=str(tmp_path / "o"))).train([{"problem": "x"}])
 
 
-def test_four_bits_are_honoured_or_refused_with_a_sentence(tmp_path):
+def test_four_bits_are_honoured_or_refused_with_a_sentence(tmp_path: Path) -> None:
     """Nobody asked: the weights stay whole, and that is said. Asked for: refused."""
     laid_out(tmp_path)
     words = train_words("--stage=cot", "--base-model=model", "--output-dir=out", "--dry_run")
@@ -89,7 +90,7 @@ def test_four_bits_are_honoured_or_refused_with_a_sentence(tmp_path):
 
 
 @pytest.mark.gpu
-def test_four_bits_on_a_gpu(tmp_path):
+def test_four_bits_on_a_gpu(tmp_path: Path) -> None:
     pytest.importorskip("bitsandbytes")
     laid_out(tmp_path)
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"input": "A", "output": "B"}) + "\n")
@@ -98,7 +99,9 @@ def test_four_bits_on_a_gpu(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_weights_and_biases_switched_off_leaves_tensorboard(tmp_path, monkeypatch):
+def test_weights_and_biases_switched_off_leaves_tensorboard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WANDB_DISABLED", "true")
     laid_out(tmp_path)
     done = ns(tmp_path, *train_words("--stage=rl", "--base-model=model", "--dry_run", "--report-to=wandb"))
@@ -108,7 +111,7 @@ def test_weights_and_biases_switched_off_leaves_tensorboard(tmp_path, monkeypatc
     assert "--wandb_name" not in done.stdout
 
 
-def test_a_share_of_the_samples_is_told(tmp_path):
+def test_a_share_of_the_samples_is_told(tmp_path: Path) -> None:
     laid_out(tmp_path)
     words = train_words(
         "--stage=rl", "--base-model=model", "--output-dir=out", "--save-samples", "--max-samples=6"
@@ -118,7 +121,7 @@ def test_a_share_of_the_samples_is_told(tmp_path):
     assert "problems with their answers stay in out/samples.jsonl (--sample-save-rate=0.5; 1, or" in done.stdout
 
 
-def test_apples_gpu_is_asked_for_by_its_variable():
+def test_apples_gpu_is_asked_for_by_its_variable() -> None:
     """Where there is none, the variable changes nothing."""
     pytest.importorskip("accelerate")
     code = "from newskills.train.trl.processes import on_cpu; print(on_cpu())"
@@ -141,7 +144,7 @@ def test_apples_gpu_is_asked_for_by_its_variable():
         ({"model_type": "mistral"}, {"fix_mistral_regex": False}, False),
     ],
 )
-def test_mistrals_words_are_split_as_its_models_were_taught(tmp_path, config, flags, right):
+def test_mistrals_words_are_split_as_its_models_were_taught(tmp_path: Path, config, flags, right: bool) -> None:
     """`eBay` is one word in the one, two in the other; digits stand alone."""
     from tests.train.tiny import tiny_folder, with_tokenizer
     from tokenizers import pre_tokenizers

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.conftest import CACHE
@@ -89,7 +90,7 @@ def score(folder, model, name):
 
 
 @pytest.mark.local_model
-def test_a_real_model_goes_through_all_stages(tmp_path, local_model):
+def test_a_real_model_goes_through_all_stages(tmp_path: Path, local_model: Path) -> None:
     laid_out(tmp_path)
     words = ["--stage=full", "--base-model=smollm2", "--force-cpu", "--output-dir=out"]
     for stage, batch, rate in (("cot", 8, 1e-3), ("tir", 8, 5e-4), ("rl", 16, 2e-4)):
@@ -126,7 +127,7 @@ def test_a_real_model_goes_through_all_stages(tmp_path, local_model):
     assert "answer: 25" in answer
 
 
-def test_two_processes_train_together(tmp_path):
+def test_two_processes_train_together(tmp_path: Path) -> None:
     """`accelerate launch -m …` of the old documents, with TRL on the CPU."""
     pytest.importorskip("trl")
     tiny(tmp_path)

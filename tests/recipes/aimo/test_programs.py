@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def row(solution):
     return {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": solution}]}
 
 
-def test_rows_stay_whose_programs_do_what_they_show(tmp_path):
+def test_rows_stay_whose_programs_do_what_they_show(tmp_path: Path) -> None:
     said: list[Any] = []
     target = tmp_path / "checked.jsonl"
     counts = keep_true([row(text) for text in CASES], target, CHECK, say=said.append)
@@ -66,7 +67,7 @@ def test_rows_stay_whose_programs_do_what_they_show(tmp_path):
     assert said == ["programs of 8 of 8 rows were run"]
 
 
-def test_a_check_goes_on_behind_its_verdicts(tmp_path):
+def test_a_check_goes_on_behind_its_verdicts(tmp_path: Path) -> None:
     rows = [row(KEPT) for _ in range(4)]
     write_rows(tmp_path / "checked.verdicts.jsonl", [{"verdict": "kept"}, {"verdict": "failing"}])
     with (tmp_path / "checked.verdicts.jsonl").open("a") as file:
@@ -75,7 +76,7 @@ def test_a_check_goes_on_behind_its_verdicts(tmp_path):
     assert counts == {"kept": 3, "failing": 1}
 
 
-def test_a_broken_sandbox_drops_no_row(tmp_path):
+def test_a_broken_sandbox_drops_no_row(tmp_path: Path) -> None:
     nowhere = ProgramCheck(sandbox=SandboxConfig(host="127.0.0.1", port=9))
     with pytest.raises(SandboxError):
         keep_true([row(KEPT)], tmp_path / "checked.jsonl", nowhere, say=lambda _: None)
@@ -83,7 +84,7 @@ def test_a_broken_sandbox_drops_no_row(tmp_path):
     assert keep_true([row(KEPT)], tmp_path / "checked.jsonl", CHECK, say=lambda _: None)["kept"] == 1
 
 
-def test_no_row_left_is_told_with_the_reasons(tmp_path):
+def test_no_row_left_is_told_with_the_reasons(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="2 without a program"):
         keep_true([row("no"), row("none")], tmp_path / "checked.jsonl", CHECK, say=lambda _: None)
 
@@ -100,14 +101,14 @@ def test_no_row_left_is_told_with_the_reasons(tmp_path):
         ("1e309", "inf", True),
     ],
 )
-def test_outputs_are_the_same_but_for_the_last_digits(shown, real, same):
+def test_outputs_are_the_same_but_for_the_last_digits(shown: str, real: str, same: bool) -> None:
     assert same_output(shown, real) is same
 
 
 @given(
     st.lists(st.tuples(st.text("abc=1 \n", min_size=1), st.none() | st.text("xyz 123", min_size=1)), max_size=6)
 )
-def test_programs_are_found_as_they_were_written(parts):
+def test_programs_are_found_as_they_were_written(parts) -> None:
     parts = [(code.strip("\n") or "a", shown) for code, shown in parts]
     text = "words\n".join(program(code, shown) for code, shown in parts)
     assert blocks(text) == [CodeBlock(code, shown) for code, shown in parts]

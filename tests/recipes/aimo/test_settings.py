@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
 import msgspec
 import pytest
 import yaml
@@ -8,14 +10,14 @@ from newskills.config.fields import leaves
 from newskills.recipes.aimo.settings import DEFAULTS, AimoConfig, settings
 
 
-def test_the_file_with_the_defaults_holds_them_all():
+def test_the_file_with_the_defaults_holds_them_all() -> None:
     loaded = yaml.safe_load(DEFAULTS.read_text())
     assert settings(str(DEFAULTS), {}, {}).value == AimoConfig()
     flat = {f"{name}.{key}" for name, stage in loaded.items() if isinstance(stage, dict) for key in stage}
     assert flat | {"decontaminate"} == set(leaves(AimoConfig))
 
 
-def test_the_published_values():
+def test_the_published_values() -> None:
     config = AimoConfig()
     table = [
         (
@@ -35,7 +37,7 @@ def test_the_published_values():
     assert (config.rl.correct, config.rl.wrong, config.rl.boxed) == (1.0, -0.5, 0.1)
 
 
-def test_a_later_layer_wins(tmp_path):
+def test_a_later_layer_wins(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("cot: {learning_rate: 2e-4, epochs: 5}\nrl: {lora_modules: [q_proj]}\n")
     resolved = settings(str(file), {"cot.epochs": 2.0}, {"cot.seed": 7})
@@ -55,13 +57,13 @@ def test_a_later_layer_wins(tmp_path):
         ("rl: {num_generations: 1}", ConfigError, "num_generations"),
     ],
 )
-def test_a_bad_file_is_told(tmp_path, text, error, said):
+def test_a_bad_file_is_told(tmp_path: Path, text: str, error, said: str) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(error, match=said):
         settings(str(file), {}, {})
 
 
-def test_every_key_says_what_it_means():
+def test_every_key_says_what_it_means() -> None:
     assert not [path for path, leaf in leaves(AimoConfig).items() if not leaf.description]
     assert msgspec.to_builtins(AimoConfig())["tir"]["max_executions"] == 5

@@ -21,7 +21,7 @@ def line(dataset):
     return CommandLine(command="prepare_training_data", options={"dataset": dataset})
 
 
-def test_the_next_set_takes_the_place_of_one_that_cannot_be_had():
+def test_the_next_set_takes_the_place_of_one_that_cannot_be_had() -> None:
     asked: list[Any] = []
     said: list[Any] = []
 
@@ -39,7 +39,7 @@ def test_the_next_set_takes_the_place_of_one_that_cannot_be_had():
 
 
 @pytest.mark.parametrize(("share", "low", "high"), [(1.0, 2000, 2000), (0.1, 130, 270), (0.01, 5, 40)])
-def test_a_share_of_the_samples_is_kept(tmp_path, share, low, high):
+def test_a_share_of_the_samples_is_kept(tmp_path: Path, share: float, low: int, high: int) -> None:
     write_rows(tmp_path / "samples.jsonl", [{"step": n, "problem": f"p{n}"} for n in range(2000)])
     reporting = ReportingOptions(save_samples=share, samples_filename="kept.jsonl")
     keep_samples(tmp_path, reporting)
@@ -49,7 +49,7 @@ def test_a_share_of_the_samples_is_kept(tmp_path, share, low, high):
     assert list(read_rows(tmp_path / "kept.jsonl")) == first
 
 
-def test_where_a_stage_starts(tmp_path, monkeypatch):
+def test_where_a_stage_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("outputs/sft_cot/final_hf_model", "plain", "outputs/empty"):
         Path(name).mkdir(parents=True)
@@ -64,7 +64,7 @@ def test_where_a_stage_starts(tmp_path, monkeypatch):
         assert model_in(missing, "o", there=False).endswith("final_hf_model")
 
 
-def test_the_plan_for_a_gpu_says_all_that_the_table_says():
+def test_the_plan_for_a_gpu_says_all_that_the_table_says() -> None:
     config = AimoConfig(cot=CotStage(start="m"))
     lines = {
         f"{name} {one.command}": one
@@ -93,7 +93,7 @@ def test_the_plan_for_a_gpu_says_all_that_the_table_says():
     )
 
 
-def test_a_line_is_what_a_person_would_type():
+def test_a_line_is_what_a_person_would_type() -> None:
     one = CommandLine(
         command="sft", places=("x",), options={"a": None, "b": True}, keys={"c": ("q", "r"), "d": "two words"}
     )
@@ -102,13 +102,13 @@ def test_a_line_is_what_a_person_would_type():
     assert RlStage().batch == 32
 
 
-def test_an_unknown_benchmark_is_told_before_a_model_is_converted(tmp_path):
+def test_an_unknown_benchmark_is_told_before_a_model_is_converted(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(UnknownNameError, match="gsm9k"):
         next(lines(EvaluationSettings(model=str(tmp_path), benchmarks=["gsm9k"], output_dir=tmp_path / "out")))
 
 
-def test_programs_are_asked_for_as_texts_where_the_tokenizer_is_here(tmp_path):
+def test_programs_are_asked_for_as_texts_where_the_tokenizer_is_here(tmp_path: Path) -> None:
     model = tmp_path / "run/final_hf_model"
     model.mkdir(parents=True)
     (model / "tokenizer.json").write_text("{}")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests.recipes.aimo.places import laid_out, ns, read, train_words
@@ -21,7 +22,7 @@ STAGES = ("sft_cot", "sft_tir", "rl_math")
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(tmp_path_factory: pytest.TempPathFactory):
     """(folder, what an undisturbed run has said)."""
     folder = laid_out(tmp_path_factory.mktemp("whole"))
     done = ns(folder, *FULL)
@@ -40,7 +41,7 @@ def results(folder):
 
 
 @pytest.mark.slow
-def test_three_stages_one_after_the_other(whole):
+def test_three_stages_one_after_the_other(whole) -> None:
     folder, said = whole
     assert "overlap: 1 of 13 rows ask what tests.jsonl ask" in said
     assert "programs: 13 of 17 rows do what they show; left out: 4 with another output" in said
@@ -65,7 +66,7 @@ def test_three_stages_one_after_the_other(whole):
     assert rewards <= {1.1, 1.0, -0.4, -0.5}
 
 
-def test_the_same_command_has_nothing_to_do(whole):
+def test_the_same_command_has_nothing_to_do(whole) -> None:
     folder, _ = whole
     before = results(folder)
     again = ns(folder, *FULL)
@@ -74,7 +75,7 @@ def test_the_same_command_has_nothing_to_do(whole):
     assert results(folder) == before
 
 
-def test_a_run_that_is_killed_again_and_again_comes_to_the_same_numbers(whole, tmp_path):
+def test_a_run_that_is_killed_again_and_again_comes_to_the_same_numbers(whole, tmp_path: Path) -> None:
     folder, _ = whole
     laid_out(tmp_path)
     for place in ("sft_cot/checkpoints.jsonl", "sft_tir/data/made.json", "rl_math/checkpoints.jsonl"):
@@ -102,7 +103,7 @@ def killed_when(mark, folder):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_one_stage_from_another_model_and_a_branch_of_it(whole, tmp_path):
+def test_one_stage_from_another_model_and_a_branch_of_it(whole, tmp_path: Path) -> None:
     folder, _ = whole
     words = train_words(
         "--stage=tir", "--base-model=out/sft_cot", "--learning-rate=0.01", "--max-samples=9", "++tir.epochs=3"
@@ -116,7 +117,7 @@ def test_one_stage_from_another_model_and_a_branch_of_it(whole, tmp_path):
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_branch_never_loses_checkpoints(whole, tmp_path):
+def test_a_branch_never_loses_checkpoints(whole, tmp_path: Path) -> None:
     folder, _ = whole
     run = tmp_path / "run"
     shutil.copytree(folder / "out/sft_tir", run)
@@ -144,7 +145,7 @@ def test_a_branch_never_loses_checkpoints(whole, tmp_path):
         (("--stage=nothing",), "cot"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(whole, words, said, tmp_path):
+def test_bad_input_is_told_in_a_sentence(whole, words, said: str, tmp_path: Path) -> None:
     folder, _ = whole
     where = () if words[0] in ("--stage=full", "--stage=nothing") else (f"--output-dir={tmp_path}/out",)
     done = ns(folder, *train_words(*words, *where))

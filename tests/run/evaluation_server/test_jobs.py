@@ -92,7 +92,7 @@ async def finished(jobs: EvaluationJobs, request: EvaluationRequest) -> tuple[in
     return job.answer()
 
 
-def test_what_passed_what_failed_and_what_is_a_defect(tmp_path):
+def test_what_passed_what_failed_and_what_is_a_defect(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         return await finished(jobs, asked("good", "bad", "odd"))
 
@@ -103,7 +103,7 @@ def test_what_passed_what_failed_and_what_is_a_defect(tmp_path):
     assert "It is bad." in Path(answer["runs"][1]["log_path"]).read_text()
 
 
-def test_where_all_fail_the_logs_are_in_the_answer(tmp_path):
+def test_where_all_fail_the_logs_are_in_the_answer(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         return await finished(jobs, asked("bad"))
 
@@ -112,7 +112,7 @@ def test_where_all_fail_the_logs_are_in_the_answer(tmp_path):
     assert answer["error"].splitlines()[-2:] == ["$ toy bad", "It is bad.?"]
 
 
-def test_what_is_refused_leaves_no_folder(tmp_path):
+def test_what_is_refused_leaves_no_folder(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         with pytest.raises(UnknownNameError):
             await jobs.obtain(asked("good", "unknown"))
@@ -122,7 +122,7 @@ def test_what_is_refused_leaves_no_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_data_that_are_missing_are_the_failure_of_their_benchmark(tmp_path):
+def test_data_that_are_missing_are_the_failure_of_their_benchmark(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         return await finished(jobs, asked("raw1", "good", "raw2"))
 
@@ -133,7 +133,7 @@ def test_data_that_are_missing_are_the_failure_of_their_benchmark(tmp_path):
     assert answer["command"].splitlines()[0] == "ns prepare_data raw1"
 
 
-def test_where_all_data_are_missing_nothing_begins(tmp_path):
+def test_where_all_data_are_missing_nothing_begins(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         with pytest.raises(DataError, match="raw1 is not prepared"):
             await jobs.obtain(asked("raw1", "raw2"))
@@ -143,7 +143,7 @@ def test_where_all_data_are_missing_nothing_begins(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_of_one_second_are_apart(tmp_path):
+def test_folders_of_one_second_are_apart(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         return [await jobs.obtain(asked(name)) for name in ("a", "b", "c", "d")]
 
@@ -152,7 +152,7 @@ def test_folders_of_one_second_are_apart(tmp_path):
     assert all(name.split("-", 1)[1].startswith("rollout-1") for name in names)
 
 
-def test_no_password_is_written_down(tmp_path):
+def test_no_password_is_written_down(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         return await jobs.obtain(asked("good"))
 
@@ -160,7 +160,7 @@ def test_no_password_is_written_down(tmp_path):
     assert "u:p" not in Path(job.output_dir, JOB_FILE).read_text()
 
 
-def test_a_repetition_is_the_same_job_until_it_is_late(tmp_path):
+def test_a_repetition_is_the_same_job_until_it_is_late(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         request = asked("good")
         first = await jobs.obtain(request)
@@ -179,7 +179,7 @@ def test_a_repetition_is_the_same_job_until_it_is_late(tmp_path):
     assert ran == ["good", "good"]
 
 
-def test_a_running_job_whose_client_is_long_gone_is_stopped_for_the_new_one(tmp_path):
+def test_a_running_job_whose_client_is_long_gone_is_stopped_for_the_new_one(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         request = asked("good")
         old = await jobs.obtain(request)
@@ -199,7 +199,7 @@ def test_a_running_job_whose_client_is_long_gone_is_stopped_for_the_new_one(tmp_
     assert old.output_dir != new.output_dir
 
 
-def test_a_job_with_a_client_is_never_late(tmp_path):
+def test_a_job_with_a_client_is_never_late(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         request = asked("good")
         job = await jobs.obtain(request)
@@ -213,7 +213,7 @@ def test_a_job_with_a_client_is_never_late(tmp_path):
     play(tmp_path, scene, done=False)
 
 
-def test_a_failed_job_does_the_rest_when_it_is_asked_for_again(tmp_path):
+def test_a_failed_job_does_the_rest_when_it_is_asked_for_again(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         first = await finished(jobs, asked("bad"))
         second = await finished(jobs, asked("bad"))
@@ -222,7 +222,7 @@ def test_a_failed_job_does_the_rest_when_it_is_asked_for_again(tmp_path):
     assert play(tmp_path, scene) == (True, ["bad", "bad"])
 
 
-def test_a_job_in_the_queue_is_cancelled_at_once(tmp_path):
+def test_a_job_in_the_queue_is_cancelled_at_once(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         names = [f"b{number}" for number in range(AT_ONCE + 4)]
         job = await jobs.obtain(asked(*names))
@@ -236,7 +236,7 @@ def test_a_job_in_the_queue_is_cancelled_at_once(tmp_path):
     assert play(tmp_path, scene, done=False) == ({"cancelled"}, AT_ONCE, None)
 
 
-def test_the_end_of_a_server_interrupts_and_the_next_one_goes_on(tmp_path):
+def test_the_end_of_a_server_interrupts_and_the_next_one_goes_on(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         toy.release.set()
         await finished(jobs, asked("good", rollout=2))
@@ -261,7 +261,7 @@ def test_the_end_of_a_server_interrupts_and_the_next_one_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(("ago", "same"), [(10, True), (400, False)])
-def test_a_server_that_died_long_ago_left_nothing_to_go_on_with(tmp_path, ago, same):
+def test_a_server_that_died_long_ago_left_nothing_to_go_on_with(tmp_path: Path, ago: int, same: bool) -> None:
     """A job that a client waited for is as old as the last sign of life."""
 
     async def scene(jobs, toy):
@@ -279,7 +279,7 @@ def test_a_server_that_died_long_ago_left_nothing_to_go_on_with(tmp_path, ago, s
     assert (again.job_id == job.job_id) == same
 
 
-def test_a_spoiled_file_is_told_of_and_left(tmp_path):
+def test_a_spoiled_file_is_told_of_and_left(tmp_path: Path) -> None:
     (tmp_path / "1-rollout-1").mkdir()
     (tmp_path / "1-rollout-1" / JOB_FILE).write_text("{")
 
@@ -289,7 +289,7 @@ def test_a_spoiled_file_is_told_of_and_left(tmp_path):
     assert play(tmp_path, scene) == []
 
 
-def test_a_job_is_read_back_as_it_was_written(tmp_path):
+def test_a_job_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     async def scene(jobs, toy):
         job = await jobs.obtain(asked("good", "bad"))
         await jobs.await_end(job)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -30,7 +31,7 @@ def adapter_of(folder, target):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_to_gguf_and_back_is_the_same_model(tmp_path, tied):
+def test_to_gguf_and_back_is_the_same_model(tmp_path: Path, tied: bool) -> None:
     pytest.importorskip("gguf")
     folder = with_tokenizer(tiny_folder(tmp_path / "hf", dtype=torch.float16, eos_token_id=VOCAB - 1))
     if not tied:
@@ -54,7 +55,7 @@ def test_to_gguf_and_back_is_the_same_model(tmp_path, tied):
     assert config["num_key_value_heads"] == 2
 
 
-def test_a_merged_model_is_the_adapted_one(tmp_path):
+def test_a_merged_model_is_the_adapted_one(tmp_path: Path) -> None:
     folder = tiny_folder(tmp_path / "base")
     trainer = adapter_of(folder, tmp_path / "adapter")
     assert merge_lora(folder, tmp_path / "adapter", tmp_path / "merged") == 14
@@ -68,7 +69,7 @@ def test_a_merged_model_is_the_adapted_one(tmp_path):
         merge_lora(folder, tmp_path / "adapter", tmp_path / "merged")
 
 
-def test_adapters_that_do_not_fit(tmp_path):
+def test_adapters_that_do_not_fit(tmp_path: Path) -> None:
     folder = tiny_folder(tmp_path / "base")
     adapter = tmp_path / "adapter"
     adapter_of(folder, adapter)
@@ -87,7 +88,7 @@ def test_adapters_that_do_not_fit(tmp_path):
     assert not (tmp_path / "merged").exists()
 
 
-def test_the_average_of_checkpoints(tmp_path):
+def test_the_average_of_checkpoints(tmp_path: Path) -> None:
     folders = [tiny_folder(tmp_path / name) for name in "abc"]
     for index, folder in enumerate(folders):
         weights = load_file(folder / "model.safetensors")
@@ -105,7 +106,7 @@ def test_the_average_of_checkpoints(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_files_that_cannot_be_converted(tmp_path):
+def test_files_that_cannot_be_converted(tmp_path: Path) -> None:
     pytest.importorskip("gguf")
     (tmp_path / "broken.gguf").write_bytes(b"GGUF but not really")
     with pytest.raises(DataError, match="not a GGUF file"):
@@ -121,7 +122,7 @@ def test_files_that_cannot_be_converted(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.gguf", "odd", "other"]
 
 
-def test_numbers_that_are_none_are_no_model(tmp_path):
+def test_numbers_that_are_none_are_no_model(tmp_path: Path) -> None:
     folder = tiny_folder(tmp_path / "base", dtype=torch.float16)
     adapter_of(folder, tmp_path / "adapter")
     path = tmp_path / "adapter/adapter_model.safetensors"
@@ -142,7 +143,7 @@ def test_numbers_that_are_none_are_no_model(tmp_path):
     assert not (tmp_path / "mean").exists()
 
 
-def test_numbers_too_large_for_the_other_form_are_no_model(tmp_path):
+def test_numbers_too_large_for_the_other_form_are_no_model(tmp_path: Path) -> None:
     gguf = pytest.importorskip("gguf")
     folder = with_tokenizer(tiny_folder(tmp_path / "hf", eos_token_id=VOCAB - 1))
     weights = load_file(folder / "model.safetensors")

@@ -3,6 +3,7 @@
 
 import json
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ QUESTIONS = [
 
 
 @pytest.mark.local_model
-def test_greedy_replies_agree_with_the_served_file(local_model, tmp_path):
+def test_greedy_replies_agree_with_the_served_file(local_model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "hf"
     gguf_to_hf(local_model, folder)
     tokenizer = HFTokenizer(str(folder))

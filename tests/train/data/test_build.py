@@ -49,7 +49,7 @@ SWITCHES = {
 
 
 @pytest.fixture
-def small_pieces(monkeypatch):
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of some rows, and several partitions."""
     monkeypatch.setattr(building, "CHUNK_BYTES", 100)
     monkeypatch.setattr(building, "partitions_for", lambda total: 7)
@@ -96,7 +96,7 @@ def test_as_the_plain_way(small_pieces, rows, deduplicate: bool, shuffled: bool)
     assert card.problems == len(groups)
 
 
-def test_neither_workers_nor_pieces_change_a_byte(tmp_path, monkeypatch) -> None:
+def test_neither_workers_nor_pieces_change_a_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "in.jsonl", generations(300) + generations(20))
     digests = set()
     for workers, chunk, partitions in ((1, 1 << 20, 1), (1, 999, 5), (3, 5000, 5), (2, 777, 31)):
@@ -112,7 +112,7 @@ def test_neither_workers_nor_pieces_change_a_byte(tmp_path, monkeypatch) -> None
     assert len(digests) == 2
 
 
-def test_another_seed_is_another_order(tmp_path) -> None:
+def test_another_seed_is_another_order(tmp_path: Path) -> None:
     file = write(tmp_path / "in.jsonl", generations(50))
     orders = [
         [row["output"] + row["input"] for row in made(tmp_path, [file], random_seed=n)[0]] for n in (1, 2, 1)
@@ -121,7 +121,7 @@ def test_another_seed_is_another_order(tmp_path) -> None:
     assert sorted(orders[0]) == sorted(orders[1])
 
 
-def test_random_and_fair_sampling(tmp_path, small_pieces) -> None:
+def test_random_and_fair_sampling(tmp_path: Path, small_pieces) -> None:
     rows = generations(10, each=1) * 1 + [
         {**row, "generation": f"{row['generation']} again {k}"} for k in range(5) for row in generations(3, each=1)
     ]
@@ -149,7 +149,7 @@ def test_random_and_fair_sampling(tmp_path, small_pieces) -> None:
         ("any_code", "cc cc c cc tt"),
     ],
 )
-def test_code_and_text(tmp_path, method, kept: str) -> None:
+def test_code_and_text(tmp_path: Path, method: str | None, kept: str) -> None:
     rows = [
         {
             "problem": kinds,
@@ -169,7 +169,7 @@ def test_code_and_text(tmp_path, method, kept: str) -> None:
     assert told(card)["code_text_filter"] == 15 - len(found)
 
 
-def test_verdicts(tmp_path) -> None:
+def test_verdicts(tmp_path: Path) -> None:
     rows = [
         {"problem": "p", "generation": "right", "symbolic_correct": True, "judgement": "Judgement: No"},
         {"problem": "p", "generation": "wrong", "symbolic_correct": False, "judgement": "Judgement: Yes"},
@@ -193,7 +193,7 @@ def test_verdicts(tmp_path) -> None:
     assert told(card) == {"empty rows": 1, "rows without a verdict": 2, "wrong solutions": 1}
 
 
-def test_first_lines_are_left_out_of_each_file(tmp_path) -> None:
+def test_first_lines_are_left_out_of_each_file(tmp_path: Path) -> None:
     files = [write(tmp_path / f"{name}.jsonl", generations(4, each=1)) for name in "ab"]
     found, card = made(tmp_path, files, skip_first=3, deduplicate=False)
     assert [row["input"] for row in found] == ["What is 3 + 1?"]
@@ -201,7 +201,7 @@ def test_first_lines_are_left_out_of_each_file(tmp_path) -> None:
     assert card.rows_read == 2
 
 
-def test_benchmarks_and_checked_problems_are_removed(tmp_path) -> None:
+def test_benchmarks_and_checked_problems_are_removed(tmp_path: Path) -> None:
     file = write(tmp_path / "in.jsonl", generations(4))
     checked = write(tmp_path / "c.jsonl", [{"problem": "What is 2 + 1?", "contaminated": True}])
     values = {"filters.remove_contaminated": True, "contamination_file": str(checked)}
@@ -231,7 +231,7 @@ def test_benchmarks_and_checked_problems_are_removed(tmp_path) -> None:
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])
-def test_lines_that_do_not_fit(tmp_path, small_pieces, line: str, message: str, workers: int) -> None:
+def test_lines_that_do_not_fit(tmp_path: Path, small_pieces, line: str, message: str, workers: int) -> None:
     (row,) = generations(1, each=1)
     file = write(tmp_path / "in.jsonl", [row, line, row, row])
     (tmp_path / "out.jsonl").write_text("before\n")
@@ -241,7 +241,7 @@ def test_lines_that_do_not_fit(tmp_path, small_pieces, line: str, message: str, 
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "out.jsonl"}
 
 
-def test_nothing_left_says_which_step_took_it(tmp_path) -> None:
+def test_nothing_left_says_which_step_took_it(tmp_path: Path) -> None:
     file = write(tmp_path / "in.jsonl", [*generations(2, each=1), {"problem": "p", "generation": "x"}])
     values = {"filters.remove_no_think_tags": True}
     with pytest.raises(
@@ -265,7 +265,7 @@ def test_nothing_left_says_which_step_took_it(tmp_path) -> None:
         ("math_sft", {"output_path": ""}, "output_path"),
     ],
 )
-def test_settings_that_do_not_fit_together(tmp_path, recipe: str, values, message: str) -> None:
+def test_settings_that_do_not_fit_together(tmp_path: Path, recipe: str, values, message: str) -> None:
     file = write(tmp_path / "in.jsonl", generations(1))
     with pytest.raises(ConfigError, match=message):
         made(tmp_path, [file], recipe, values=values)
@@ -291,14 +291,14 @@ def test_keys_of_other_recipes(recipe: str, key: str, home: str) -> None:
     )
 
 
-def test_the_output_is_no_input(tmp_path) -> None:
+def test_the_output_is_no_input(tmp_path: Path) -> None:
     file = write(tmp_path / "out.jsonl", generations(2))
     with pytest.raises(ConfigError, match=r"out\.jsonl is both an input and the output"):
         made(tmp_path, [file])
     assert len(file.read_text().splitlines()) == 6
 
 
-def test_a_tokenizer_without_template_is_told_by_workers(tmp_path, small_pieces) -> None:
+def test_a_tokenizer_without_template_is_told_by_workers(tmp_path: Path, small_pieces) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tokenizers.Tokenizer(tokenizers.models.BPE()).save(str(tmp_path / "tokenizer.json"))
     file = write(tmp_path / "in.jsonl", generations(9))
@@ -307,7 +307,7 @@ def test_a_tokenizer_without_template_is_told_by_workers(tmp_path, small_pieces)
             made(tmp_path, [file], workers=workers, prompt_config="generic/math", tokenizer=str(tmp_path))
 
 
-def test_one_build_at_a_time(tmp_path) -> None:
+def test_one_build_at_a_time(tmp_path: Path) -> None:
     file = write(tmp_path / "in.jsonl", generations(2))
     with (
         locked(work_folder(tmp_path / "out.jsonl") / "lock", "it"),
@@ -316,7 +316,7 @@ def test_one_build_at_a_time(tmp_path) -> None:
         made(tmp_path, [file])
 
 
-def test_killed_in_the_middle(tmp_path) -> None:
+def test_killed_in_the_middle(tmp_path: Path) -> None:
     """Whenever it dies, the old output is whole, and the next run starts afresh and leaves nothing behind."""
     long = [{**row, "generation": f"{'So. ' * 250}{row['generation']}"} for row in generations(3000)]
     file = write(tmp_path / "in.jsonl", long)
@@ -351,7 +351,7 @@ def turns(n: int, k: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("recipe", ["math_sft", "stem_sft", "code_sft", "math_rl"])
-def test_golden(tmp_path, monkeypatch, recipe: str) -> None:
+def test_golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str) -> None:
     """What is written, byte by byte; set GOLDEN=1 to write the files anew."""
     code = recipe == "code_sft"
     monkeypatch.chdir(tmp_path)

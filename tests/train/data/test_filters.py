@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,7 +158,7 @@ def test_boxed_answers_have_matched_braces(text: str) -> None:
     assert answer is None or answer.count("{") == answer.count("}")
 
 
-def test_contaminated_problems(tmp_path) -> None:
+def test_contaminated_problems(tmp_path: Path) -> None:
     file = tmp_path / "checked.jsonl"
     file.write_text(
         '{"problem": "A", "contaminated": true}\n{"problem": "B", "contaminated": false}\n\n'

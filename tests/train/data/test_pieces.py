@@ -48,7 +48,7 @@ def test_segments_of_all_files_make_a_bucket(files: list[list[list[bytes]]]) -> 
             assert read_bucket(paths, bucket) == b"".join(b"".join(buckets[bucket]) for buckets in files)
 
 
-def test_a_place_that_cannot_be_written(tmp_path) -> None:
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "no").write_text("a file")
     with pytest.raises(StorageError):
         write_segments(tmp_path / "no" / "file", [[b"x"]])

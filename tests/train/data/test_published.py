@@ -121,7 +121,7 @@ def test_names_are_of_no_benchmark_and_found_in_any_spelling() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEMAS if name not in UNSOLVED])
-def test_solutions_to_train_on(tmp_path, name: str) -> None:
+def test_solutions_to_train_on(tmp_path: Path, name: str) -> None:
     file = write(tmp_path / "in.jsonl", [FIXTURES[name]])
     recipe = "stem_sft" if name == "messages" else "math_sft"
     [row], card = made(tmp_path, [file], recipe, schema=name)
@@ -133,13 +133,13 @@ def test_solutions_to_train_on(tmp_path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEMAS if ANSWERS[name]])
-def test_problems_to_train_on(tmp_path, name: str) -> None:
+def test_problems_to_train_on(tmp_path: Path, name: str) -> None:
     file = write(tmp_path / "in.jsonl", [FIXTURES[name]] * 3)
     [row], _ = made(tmp_path, [file], "math_rl", schema=name)
     assert (row["problem"], row["expected_answer"]) == (row["input"], ANSWERS[name])
 
 
-def test_a_row_of_another_set(tmp_path) -> None:
+def test_a_row_of_another_set(tmp_path: Path) -> None:
     file = write(tmp_path / "in.jsonl", [FIXTURES["math-hard"], FIXTURES["gsm8k-train"]])
     with pytest.raises(
         DataError, match=r"line 2: this is no row of math-hard .*it has the fields answer, question"
@@ -147,7 +147,7 @@ def test_a_row_of_another_set(tmp_path) -> None:
         made(tmp_path, [file], schema="math-hard")
 
 
-def test_other_kinds_of_files(tmp_path) -> None:
+def test_other_kinds_of_files(tmp_path: Path) -> None:
     import gzip
 
     pyarrow = pytest.importorskip("pyarrow")

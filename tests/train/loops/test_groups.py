@@ -11,7 +11,7 @@ def group(*judged):
     return Group(Problem([1], {"problem": "?"}), ["x"] * len(judged), samples, list(judged), [0.0] * len(judged))
 
 
-def test_components_of_rewards_are_measured_and_kept():
+def test_components_of_rewards_are_measured_and_kept() -> None:
     found = [
         Judged(1.1, True, "4", "correct", {"verdict": 1.0, "box": 0.1}),
         Judged(-0.5, False, None, "no_answer", {"verdict": -0.5, "box": 0.0}),
@@ -24,7 +24,7 @@ def test_components_of_rewards_are_measured_and_kept():
     assert [one.get("components") for one in shown] == [found[0].components, found[1].components, None]
 
 
-def test_a_reward_of_one_component_is_measured_once():
+def test_a_reward_of_one_component_is_measured_once() -> None:
     means = measured([group(Judged(1.0, True, "4", "correct", {"verdict": 1.0}))])
     assert means["reward"] == 1.0
     assert not any(name.startswith("reward/") for name in means)

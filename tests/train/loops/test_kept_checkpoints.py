@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from newskills.train.loops.folder import TrainingFolder
@@ -24,16 +26,16 @@ def saved(path, steps, keep, scores=()):
 
 
 @pytest.mark.parametrize(("keep", "left"), [(0, [1, 2, 3, 4, 5]), (1, [5]), (3, [3, 4, 5]), (9, [1, 2, 3, 4, 5])])
-def test_the_latest_stay(tmp_path, keep, left):
+def test_the_latest_stay(tmp_path: Path, keep: int, left) -> None:
     assert saved(tmp_path, range(1, 6), keep) == left
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
-def test_the_best_one_stays_too(tmp_path):
+def test_the_best_one_stays_too(tmp_path: Path) -> None:
     assert saved(tmp_path, range(1, 7), 2, {2: 0.9, 4: 0.1, 6: 0.8}) == [2, 5, 6]
 
 
-def test_a_run_goes_on_from_what_stays(tmp_path):
+def test_a_run_goes_on_from_what_stays(tmp_path: Path) -> None:
     assert saved(tmp_path, (1, 2, 3), 1) == [3]
     (tmp_path / ".checkpoint-000002.gone").mkdir()
     loaded = []

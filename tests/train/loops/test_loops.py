@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -41,7 +42,7 @@ UNTIMED = ("seconds",)
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def model(tmp_path_factory: pytest.TempPathFactory):
     return tiny_folder(tmp_path_factory.mktemp("model") / "tiny")
 
 
@@ -78,7 +79,7 @@ def metrics(path):
     return [{k: v for k, v in row.items() if k not in UNTIMED} for row in read_rows(path / "metrics.jsonl")]
 
 
-def test_sft_learns_and_keeps_its_record(model, tmp_path):
+def test_sft_learns_and_keeps_its_record(model, tmp_path: Path) -> None:
     told: list[Any] = []
     assert fine_tune(model, tmp_path, told=told.append)
     rows = metrics(tmp_path)
@@ -94,7 +95,7 @@ def test_sft_learns_and_keeps_its_record(model, tmp_path):
     assert (tmp_path / "metrics.jsonl").read_text() == before
 
 
-def test_grpo_learns_what_is_rewarded(model, tmp_path):
+def test_grpo_learns_what_is_rewarded(model, tmp_path: Path) -> None:
     assert reinforce(model, tmp_path)
     rows = metrics(tmp_path)
     assert rows[-1]["reward"] > rows[0]["reward"] + 0.3
@@ -107,7 +108,7 @@ def test_grpo_learns_what_is_rewarded(model, tmp_path):
 
 
 @pytest.mark.parametrize("train", [fine_tune, reinforce])
-def test_a_run_that_was_stopped_ends_as_one_that_was_not(model, tmp_path, train):
+def test_a_run_that_was_stopped_ends_as_one_that_was_not(model, tmp_path: Path, train) -> None:
     assert train(model, tmp_path / "whole")
     asked = []
     assert not train(model, tmp_path / "halved", stop=lambda: asked.append(1) or len(asked) == 7)
@@ -129,7 +130,7 @@ train(Path(sys.argv[2]), Path(sys.argv[3]), told=lambda p: print(p.done, flush=T
 
 
 @pytest.mark.parametrize(("name", "train"), [("sft", fine_tune), ("grpo", reinforce)])
-def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path, name, train):
+def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path: Path, name: str, train) -> None:
     assert train(model, tmp_path / "whole")
     argv = [sys.executable, "-c", KILLED, name, str(model), str(tmp_path / "killed")]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
@@ -144,7 +145,7 @@ def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path, name, train):
         assert one == pytest.approx(other, rel=1e-6, abs=1e-8)
 
 
-def test_what_cannot_be_graded_takes_no_part(model, tmp_path):
+def test_what_cannot_be_graded_takes_no_part(model, tmp_path: Path) -> None:
     def half_blind(samples):
         return [Judged(None, correct=False) if index % 2 else one for index, one in enumerate(sevens(samples))]
 
@@ -157,7 +158,7 @@ def test_what_cannot_be_graded_takes_no_part(model, tmp_path):
         reinforce(model, tmp_path / "blind", reward=lambda samples: [Judged(None, correct=False)] * len(samples))
 
 
-def test_groups_that_teach_nothing_change_nothing(model, tmp_path):
+def test_groups_that_teach_nothing_change_nothing(model, tmp_path: Path) -> None:
     assert reinforce(
         model,
         tmp_path,
@@ -168,7 +169,7 @@ def test_groups_that_teach_nothing_change_nothing(model, tmp_path):
     assert metrics(tmp_path)[0]["groups_used"] == 0
 
 
-def test_a_folder_belongs_to_one_run(model, tmp_path):
+def test_a_folder_belongs_to_one_run(model, tmp_path: Path) -> None:
     TrainingFolder(tmp_path, {"steps": 3, "model": "a"}).close()
     with pytest.raises(ConfigError, match="other settings: model, rank, steps"):
         TrainingFolder(tmp_path, {"steps": 4, "model": "b", "rank": 1})
@@ -177,7 +178,7 @@ def test_a_folder_belongs_to_one_run(model, tmp_path):
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(-2, 2)), max_size=9), st.booleans())
-def test_advantages(rewards, by_std):
+def test_advantages(rewards, by_std) -> None:
     found = advantages_of(rewards, by_std=by_std)
     known = [reward for reward in rewards if reward is not None]
     assert sum(found) == pytest.approx(0, abs=1e-6)
@@ -191,7 +192,7 @@ def test_advantages(rewards, by_std):
 
 
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 5))
-def test_an_epoch_takes_each_item_at_most_once(count, size, seed):
+def test_an_epoch_takes_each_item_at_most_once(count, size, seed) -> None:
     items = list(range(count))
     steps = steps_of(1, count, size)
     taken = Counter(item for step in range(steps) for item in batch_at(items, step, size, seed))
@@ -200,7 +201,7 @@ def test_an_epoch_takes_each_item_at_most_once(count, size, seed):
     assert batch_at(items, 3, size, seed) == batch_at(items, 3, size, seed)
 
 
-def test_rates():
+def test_rates() -> None:
     assert [round(rate_at(step, 4, 1.0, "linear"), 2) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
     assert [rate_at(step, 4, 1.0, "constant", 2) for step in range(4)] == [0.5, 1.0, 1.0, 1.0]
     assert rate_at(2, 4, 2.0, "cosine") == pytest.approx(1.0)
@@ -216,7 +217,7 @@ def held_out(reward, **settings):
     )
 
 
-def test_held_out_problems_are_asked_on_the_way(model, tmp_path):
+def test_held_out_problems_are_asked_on_the_way(model, tmp_path: Path) -> None:
     asked = []
 
     def reward(samples):
@@ -236,7 +237,7 @@ def worth(values):
     return lambda samples: [Judged(value, correct=False) for value in [next(left)] for _ in samples]
 
 
-def test_a_run_that_no_longer_gets_better_ends_with_its_best(model, tmp_path):
+def test_a_run_that_no_longer_gets_better_ends_with_its_best(model, tmp_path: Path) -> None:
     held = held_out(worth([0.1, 0.2, 0.5, 0.5, 0.1]), every=2, patience=2)
     assert fine_tune(model, tmp_path, held_out=held)
     assert metrics(tmp_path)[-1]["step"] == 8
@@ -255,7 +256,7 @@ def test_a_run_that_no_longer_gets_better_ends_with_its_best(model, tmp_path):
         ([0.4, 0.2, 0.3, 0.1], {"final": "last"}, "checkpoint-000012"),
     ],
 )
-def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path, values, more, state):
+def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path: Path, values, more, state: str) -> None:
     """Those that it began with, where no step made them better."""
     assert reinforce(model, tmp_path / "run", held_out=held_out(worth(values), every=4, **more))
     folder = TrainingFolder(tmp_path / "run", {"steps": 12})
@@ -273,7 +274,7 @@ def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path, values, m
     assert ("that of step 8 (0.600)" in said) is (state == "checkpoint-000008")
 
 
-def test_what_is_measured_before_the_first_step_is_measured_once(model, tmp_path):
+def test_what_is_measured_before_the_first_step_is_measured_once(model, tmp_path: Path) -> None:
     asked = []
 
     def reward(samples):
@@ -288,7 +289,7 @@ def test_what_is_measured_before_the_first_step_is_measured_once(model, tmp_path
     assert asked == [3, 3]
 
 
-def test_problems_to_measure_on_are_kept_apart():
+def test_problems_to_measure_on_are_kept_apart() -> None:
     problems = [Problem([index % 250], {}) for index in range(300)]
     learnt, held = kept_apart(problems, 200)
     assert len(held) == 30
@@ -300,21 +301,21 @@ def test_problems_to_measure_on_are_kept_apart():
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.integers(0, 4))
-def test_stalled(values, patience):
+def test_stalled(values, patience) -> None:
     scores = list(enumerate(values, 1))
     tail, before = values[len(values) - patience :], values[: len(values) - patience]
     expected = bool(patience and before and tail and max(tail) <= max(before))
     assert stalled(scores, patience) == (expected and len(values) > patience)
 
 
-def test_a_time_limit_leaves_time_for_one_more_step(monkeypatch):
+def test_a_time_limit_leaves_time_for_one_more_step(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 10.0, 14.0, 24.0, 28.0])
     monkeypatch.setattr("newskills.train.loops.stepping.time.monotonic", lambda: next(now))
     limit = TimeLimit(35.0)
     assert [limit() for _ in range(4)] == [False, False, False, True]
 
 
-def test_the_cpu_trainer_says_what_it_lacks(model):
+def test_the_cpu_trainer_says_what_it_lacks(model) -> None:
     for changed in (
         {"weights": "full"},
         {"lora": LoraSettings(dropout=0.1)},
@@ -326,7 +327,7 @@ def test_the_cpu_trainer_says_what_it_lacks(model):
         make_trainer("cpus", model, TrainerSettings())
 
 
-def test_a_divergence_holds_the_weights_back(model, tmp_path):
+def test_a_divergence_holds_the_weights_back(model, tmp_path: Path) -> None:
     last = {}
     for kl in (1e-9, 2.0):
         config = GrpoConfig(**dict_of(GRPO, kl=kl, learning_rate=0.02))
@@ -337,7 +338,7 @@ def test_a_divergence_holds_the_weights_back(model, tmp_path):
     assert 0 < last[2.0] < 0.5 * last[1e-9]
 
 
-def test_groups_that_teach_nothing_give_way_to_others(model, tmp_path):
+def test_groups_that_teach_nothing_give_way_to_others(model, tmp_path: Path) -> None:
     """Of the nine problems three tell samples apart."""
     asked = []
 
@@ -357,7 +358,7 @@ def test_groups_that_teach_nothing_give_way_to_others(model, tmp_path):
     assert asked[1:3] == [3, 2]
 
 
-def test_samples_that_were_cut_off_teach_nothing(model, tmp_path):
+def test_samples_that_were_cut_off_teach_nothing(model, tmp_path: Path) -> None:
     config = GrpoConfig(**dict_of(GRPO, steps=1, max_tokens=1, drop_cut_off=True))
     assert reinforce(model, tmp_path, config)
     row = metrics(tmp_path)[0]
@@ -365,13 +366,13 @@ def test_samples_that_were_cut_off_teach_nothing(model, tmp_path):
     assert row["tokens"] < 8 * 3 * 3 * (1 - row["cut_off"]) + 3
 
 
-def test_more_updates_with_the_same_samples_need_a_clipped_loss(model, tmp_path):
+def test_more_updates_with_the_same_samples_need_a_clipped_loss(model, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="clipped loss"):
         reinforce(model, tmp_path / "a", GrpoConfig(**dict_of(GRPO, iterations=2)))
     assert reinforce(model, tmp_path / "b", GrpoConfig(**dict_of(GRPO, steps=2, iterations=2, loss="ppo")))
 
 
-def test_right_answers_are_told_apart_by_difficulty():
+def test_right_answers_are_told_apart_by_difficulty() -> None:
     def group(level, *right):
         problem = Problem([1], {"level": level, "difficulty": None})
         judged = [Judged(None if one is None else float(one), correct=bool(one)) for one in right]
@@ -384,13 +385,13 @@ def test_right_answers_are_told_apart_by_difficulty():
     assert not any("difficulty" in name for name in found)
 
 
-def test_memory_that_runs_out_is_told(model, tmp_path):
+def test_memory_that_runs_out_is_told(model, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"out of memory; the last checkpoint is good. Lower \+\+batch_size"):
         fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))
 
 
 @pytest.mark.parametrize(("train", "usual"), [(fine_tune, SFT), (partial(reinforce, reward=one_in_two), GRPO)])
-def test_weights_that_the_last_step_spoils_are_no_model(model, tmp_path, train, usual):
+def test_weights_that_the_last_step_spoils_are_no_model(model, tmp_path: Path, train, usual) -> None:
     config = msgspec.structs.replace(usual, steps=1, learning_rate=math.inf)
     with pytest.raises(TrainingError, match=r"Step 1 has spoilt the weights.*: \d+ of 28 tensors .* not finite"):
         train(model, tmp_path, config)

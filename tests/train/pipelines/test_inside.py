@@ -40,7 +40,7 @@ PAIR, TALK = {"input": "a", "output": "b"}, {"messages": [{"role": "user", "cont
         ([{"data_source": "x", "prompt": [], "reward_model": {}}], PPO, "verl", False, False),
     ],
 )
-def test_the_first_row_tells_the_form(tmp_path, rows, forms, form, both, tools):
+def test_the_first_row_tells_the_form(tmp_path: Path, rows, forms, form: str, both: bool, tools: bool) -> None:
     found = examine(lines(tmp_path / "a.jsonl", "", *rows), forms)
     assert found == (form, len(rows), both, tools)
 
@@ -64,18 +64,18 @@ def test_the_first_row_tells_the_form(tmp_path, rows, forms, form, both, tools):
         ([{}], "its keys are none"),
     ],
 )
-def test_what_cannot_be_learned_from_is_told_with_its_line(tmp_path, rows, said):
+def test_what_cannot_be_learned_from_is_told_with_its_line(tmp_path: Path, rows, said: str) -> None:
     with pytest.raises(FormatError) as error:
         examine(lines(tmp_path / "a.jsonl", *rows), SFT)
     assert said in str(error.value)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="No such file"):
         examine(tmp_path / "none.jsonl", PPO)
 
 
-def test_parquet_is_left_to_verl(tmp_path):
+def test_parquet_is_left_to_verl(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1rest")
     assert examine(tmp_path / "a.parquet", PPO).form == "verl"
     with pytest.raises(FormatError):
@@ -83,7 +83,7 @@ def test_parquet_is_left_to_verl(tmp_path):
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=4), st.integers(), max_size=3), max_size=4))
-def test_rows_come_back_with_their_line_numbers(rows):
+def test_rows_come_back_with_their_line_numbers(rows) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def test_rows_come_back_with_their_line_numbers(rows):
         assert list(rows_of(path)) == list(enumerate(rows, 1))
 
 
-def test_a_trainer_never_starts_on_bad_data(tmp_path, capfd):
+def test_a_trainer_never_starts_on_bad_data(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made = tmp_path / "made"
     code = main(
         [f"--check=messages:{lines(tmp_path / 'a', PAIR)}", "--", "python", "-c", f"open({str(made)!r}, 'w')"]
@@ -111,16 +111,16 @@ def test_a_trainer_never_starts_on_bad_data(tmp_path, capfd):
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137),
     ],
 )
-def test_how_a_trainer_ended(program, code, capfd):
+def test_how_a_trainer_ended(program: str, code, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--stopped=out of time", "--", "python", "-c", program]) == code
 
 
-def test_a_trainer_that_does_not_start(capfd):
+def test_a_trainer_that_does_not_start(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--", "/no/such/trainer"]) == 127
     assert "does not start" in capfd.readouterr().err
 
 
-def test_term_reaches_the_trainer_which_saves():
+def test_term_reaches_the_trainer_which_saves() -> None:
     program = (
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: (print('saved', flush=True), sys.exit(7)))\n"
@@ -139,7 +139,7 @@ def test_term_reaches_the_trainer_which_saves():
     assert time.monotonic() - began < 10
 
 
-def test_the_interpreter_of_a_project(tmp_path, monkeypatch):
+def test_the_interpreter_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert interpreter("") == interpreter(str(tmp_path)) == [sys.executable]
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "uv").write_text("#!/bin/sh\n")
@@ -148,7 +148,7 @@ def test_the_interpreter_of_a_project(tmp_path, monkeypatch):
     assert interpreter(str(tmp_path)) == ["uv", "run", "--project", str(tmp_path), "python"]
 
 
-def test_it_needs_nothing_but_the_standard_library(tmp_path):
+def test_it_needs_nothing_but_the_standard_library(tmp_path: Path) -> None:
     """It runs in the images of trainers, which have none of our dependencies."""
     for module in ("inside", "harvest"):
         line = [sys.executable, "-I", "-S", "-c", _ALONE.format(module=module, source=SOURCE)]
@@ -163,7 +163,7 @@ import newskills.train.pipelines.{module}
 """
 
 
-def test_a_python_that_cannot_grade_is_told_before_the_trainer_starts(capfd):
+def test_a_python_that_cannot_grade_is_told_before_the_trainer_starts(capfd: pytest.CaptureFixture[str]) -> None:
     """By its own words, and with what to type."""
     assert main(["--needs=no_such_module", "--", "python", "-c", "print('trains')"]) == 1
     said = capfd.readouterr()

@@ -73,7 +73,7 @@ EVERY = list(
 
 
 @pytest.mark.parametrize(("kind", "backend", "validation", "tools"), EVERY)
-def test_every_key_is_one_that_nemo_rl_knows(kind, backend, validation, tools):
+def test_every_key_is_one_that_nemo_rl_knows(kind, backend, validation, tools) -> None:
     config = made(kind[0], kind[1], backend, validation_data=validation, tools=tools and kind[1] == "messages")
     assert unknown(config, known_keys()) == []
     assert config["policy"]["dtensor_cfg"]["enabled"] == (backend == "fsdp")
@@ -82,14 +82,14 @@ def test_every_key_is_one_that_nemo_rl_knows(kind, backend, validation, tools):
     assert (config["data"]["validation"] is None) == (validation is None)
 
 
-def test_a_key_that_it_does_not_know_is_found():
+def test_a_key_that_it_does_not_know_is_found() -> None:
     assert unknown({"sft": {"max_epochs": 1}, "policy": {"scheduler": [{"nam": 1}]}}, known_keys()) == [
         "sft.max_epochs",
         "policy.scheduler.nam",
     ]
 
 
-def test_supervised_fine_tuning_has_the_defaults_of_the_contract():
+def test_supervised_fine_tuning_has_the_defaults_of_the_contract() -> None:
     config = made("sft", "input_output")
     assert config["defaults"] == "/opt/nemo-rl/examples/configs/sft.yaml"
     sft, saving, policy, data = (config[name] for name in ("sft", "checkpointing", "policy", "data"))
@@ -140,7 +140,7 @@ def falling(policy: dict[str, Any], steps: int) -> list[float]:
     return [*rates, optimizer.param_groups[0]["lr"]]
 
 
-def test_the_learning_rate_falls_to_its_end_over_the_steps_that_there_are():
+def test_the_learning_rate_falls_to_its_end_over_the_steps_that_there_are() -> None:
     rates = falling(made("sft", "messages", steps=50, rate=5e-6)["policy"], 50)
     assert rates[0] == pytest.approx(5e-6)
     assert rates[25] == pytest.approx(3e-6)
@@ -152,7 +152,7 @@ def test_the_learning_rate_falls_to_its_end_over_the_steps_that_there_are():
     assert (schedule["lr_decay_style"], schedule["lr_decay_iters"]) == ("cosine", 50)
 
 
-def test_reinforcement_has_the_recipe_of_the_contract():
+def test_reinforcement_has_the_recipe_of_the_contract() -> None:
     config = made("grpo", "plain", validation_data="/d/test.jsonl")
     grpo, loss = config["grpo"], config["loss_fn"]
     assert (grpo["num_prompts_per_step"], grpo["num_generations_per_prompt"]) == (32, 16)
@@ -180,7 +180,7 @@ CASES = [
 ]
 
 
-def test_our_grader_is_the_reward_through_nemo_rls_own_environments():
+def test_our_grader_is_the_reward_through_nemo_rls_own_environments() -> None:
     """Where a Python with Ray and NeMo-RL is named: its registry makes the actor, its rollouts ask it."""
     python = os.environ.get("NEWSKILLS_NEMO_RL_PYTHON")
     if not python:
@@ -208,7 +208,7 @@ def test_our_grader_is_the_reward_through_nemo_rls_own_environments():
     assert found["theirs"] != found["ours"]
 
 
-def test_the_reward_is_the_verdict_of_an_evaluation():
+def test_the_reward_is_the_verdict_of_an_evaluation() -> None:
     """Without NeMo-RL: what its environment does with each answer."""
     records = [
         answer_record([{"role": "user", "content": "4"}, {"role": "assistant", "content": a}], {"ground_truth": b})
@@ -224,7 +224,7 @@ def test_the_reward_is_the_verdict_of_an_evaluation():
     assert [extracted(score) for score in scores[:3]] == [None, "4", "4"]
 
 
-def test_nemo_rls_program_is_run_with_our_environment(tmp_path):
+def test_nemo_rls_program_is_run_with_our_environment(tmp_path: Path) -> None:
     """A stand-in for NeMo-RL with the registry that is asked: the program sees its own words, and our name there."""
     package = tmp_path / "nemo_rl"
     for name, text in (
@@ -263,26 +263,26 @@ def test_nemo_rls_program_is_run_with_our_environment(tmp_path):
     assert done.stdout.strip() == f"__main__ ['--config', 'x.yaml', '++a=1'] {actor} this python"
 
 
-def test_gym_changes_nothing_of_its_own_recipe():
+def test_gym_changes_nothing_of_its_own_recipe() -> None:
     config = made("gym", "gym", "megatron", root="/own", validation_data="/d/v")
     assert config["defaults"] == "/own/examples/nemo_gym/grpo_nanov3.yaml"
     assert "grpo" not in config
     assert config["data"] == {"train": {"data_path": "/d/train.jsonl"}, "validation": {"data_path": "/d/v"}}
 
 
-def test_another_parent():
+def test_another_parent() -> None:
     assert made("sft", "messages", parent="/mine.yaml")["defaults"] == "/mine.yaml"
 
 
 @pytest.mark.parametrize(
     ("limit", "by"), [(4 * 3600, 4 * 3600 - 900), (3600, 2700), (600, 450), (86400 * 2, 86400 * 2 - 900)]
 )
-def test_the_last_checkpoint_is_saved_before_the_limit(limit, by):
+def test_the_last_checkpoint_is_saved_before_the_limit(limit, by) -> None:
     run = TrainerRun(name="n", model="m", output_dir="/o", limit=limit)
     assert run.save_by == by
 
 
-def test_times_steps_and_ranges():
+def test_times_steps_and_ranges() -> None:
     assert clock(2 * 86400 + 3 * 3600 + 4 * 60 + 5) == "02:03:04:05"
     assert steps_of(" 100, 200,100", "--x") == [100, 200]
     assert steps_of(None, "--x") == []
@@ -295,7 +295,7 @@ def test_times_steps_and_ranges():
             steps_of(bad, "--average_steps")
 
 
-def test_names_that_weights_and_biases_refuses():
+def test_names_that_weights_and_biases_refuses() -> None:
     with pytest.raises(ConfigError, match="128 characters"):
         Wandb(project="p" * 40, name="n" * 40).check()
     with pytest.raises(ConfigError, match="cannot be in a project's name"):
@@ -303,7 +303,7 @@ def test_names_that_weights_and_biases_refuses():
     Wandb(project="p", name="n").check()
 
 
-def test_converters():
+def test_converters() -> None:
     assert converter("fsdp", "/r")[1:] == [
         "/r/examples/converters/convert_dcp_to_hf.py",
         "--config",
@@ -316,5 +316,5 @@ def test_converters():
     assert "{checkpoint}/policy/weights/iter_0000000" in converter("megatron", "/r")
 
 
-def test_merging_lays_over():
+def test_merging_lays_over() -> None:
     assert merged({"a": {"b": 1, "c": 2}}, {"a": {"b": None}, "d": []}) == {"a": {"b": None, "c": 2}, "d": []}

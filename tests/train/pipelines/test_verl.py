@@ -48,7 +48,7 @@ def composed(overrides: list[str]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_the_trainer_composes_with_our_overrides():
+def test_the_trainer_composes_with_our_overrides() -> None:
     training = Verl(run=RUN, prompt_data="/d/x.jsonl", eval_data="/d/y.jsonl", graded=True)
     own = ["++algorithm.adv_estimator=grpo", "++actor_rollout_ref.rollout.n=8"]
     config = composed([*training.overrides(), *own])
@@ -64,20 +64,20 @@ def test_the_trainer_composes_with_our_overrides():
     assert config["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"][EXPIRES] == "{deadline}"
 
 
-def test_the_trainer_composes_with_megatron_and_its_own_reward():
+def test_the_trainer_composes_with_megatron_and_its_own_reward() -> None:
     config = composed(Verl(run=RUN, prompt_data="/d/x.parquet", backend="megatron").overrides())
     assert config["actor_rollout_ref"]["actor"]["strategy"] == "megatron"
     assert config["reward"]["custom_reward_function"]["path"] is None
     assert config["trainer"]["test_freq"] == -1
 
 
-def test_a_misspelt_key_is_refused_by_verl_itself():
+def test_a_misspelt_key_is_refused_by_verl_itself() -> None:
     with pytest.raises(AssertionError, match=r"trainer\.n_nodes"):
         composed(["trainer.n_nodes=2"])
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=12))
-def test_any_path_is_one_quoted_value(text):
+def test_any_path_is_one_quoted_value(text) -> None:
     value = quoted(text)
     assert value[0] == value[-1] == "'"
     plain, index = "", 1
@@ -93,13 +93,13 @@ def test_any_path_is_one_quoted_value(text):
     assert plain == text
 
 
-def test_paths_survive_hydra():
+def test_paths_survive_hydra() -> None:
     paths = ["/a b/c", "it's", "a\\b", "a\\", "a\\'b", "x=y,z", "${not}"[1:], "'", '"q"', "ü/日"]
     config = composed([f"++paths.p{number}={quoted(path)}" for number, path in enumerate(paths)])
     assert list(config["paths"].values()) == paths
 
 
-def test_problems_become_rows_of_verl(tmp_path):
+def test_problems_become_rows_of_verl(tmp_path: Path) -> None:
     rows = [{"problem": f"{n} {{x}}?", "expected_answer": n, "task_name": "sums"} for n in range(3)]
     source, target, prompt = tmp_path / "in.jsonl", tmp_path / "data/out.jsonl", tmp_path / "prompt.txt"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -120,7 +120,7 @@ def test_problems_become_rows_of_verl(tmp_path):
     assert [path.name for path in target.parent.iterdir()] == ["out.jsonl"]
 
 
-def test_the_data_set_of_verl_reads_the_rows(tmp_path):
+def test_the_data_set_of_verl_reads_the_rows(tmp_path: Path) -> None:
     """The class itself, with PyTorch and transformers of this environment."""
     python = os.environ.get(VARIABLE)
     torch = find_spec("torch")
@@ -152,14 +152,14 @@ def test_the_data_set_of_verl_reads_the_rows(tmp_path):
     }
 
 
-def test_a_deadline_is_filled_in_when_the_job_runs(tmp_path, capfd):
+def test_a_deadline_is_filled_in_when_the_job_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code = main(["--deadline=60", f"--folder={tmp_path}/new", "--", "python", "-c", "print(1)", "{deadline}"])
     assert code == 0
     assert (tmp_path / "new").is_dir()
     assert capfd.readouterr().out == "1\n"
 
 
-def test_rewards_are_verdicts_of_the_math_grader():
+def test_rewards_are_verdicts_of_the_math_grader() -> None:
     def score(answer: str, truth: str = "1/2") -> dict[str, float]:
         return verl_reward.compute_score("newskills", answer, truth, {"index": 0, "problem": "?"})
 
@@ -173,7 +173,9 @@ def test_rewards_are_verdicts_of_the_math_grader():
     assert hostile["unscored"] + hostile["no_answer"] <= 1.0
 
 
-def test_a_grader_that_is_broken_stops_the_training_and_one_bad_answer_does_not(monkeypatch):
+def test_a_grader_that_is_broken_stops_the_training_and_one_bad_answer_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Broken:
         def submit(self, row):
             return self
@@ -190,7 +192,7 @@ def test_a_grader_that_is_broken_stops_the_training_and_one_bad_answer_does_not(
         verl_reward.compute_score("newskills", "\\boxed{1}", "1")
 
 
-def test_the_merger_gets_the_arguments_that_it_has():
+def test_the_merger_gets_the_arguments_that_it_has() -> None:
     python = os.environ.get(VARIABLE)
     if not python:
         pytest.skip(f"{VARIABLE} names no Python with verl")

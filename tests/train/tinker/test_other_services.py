@@ -2,6 +2,7 @@
 """The verbs at a Tinker service of somebody else, such as skyrl's (which speaks to clients up to 0.22)."""
 
 import os
+from pathlib import Path
 
 import pytest
 from tests.train.tinker.services import connected, quiet
@@ -20,7 +21,7 @@ pytestmark = [
 ]
 
 
-def test_it_learns_saves_and_samples(tmp_path):
+def test_it_learns_saves_and_samples(tmp_path: Path) -> None:
     examples = [example([1, 2, token], [token + 1, token + 2, 5]) for token in range(3, 7)]
     adam = AdamParams(learning_rate=1e-3)
     with quiet(), connected(os.environ["TINKER_BASE_URL"], MODEL) as client:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -41,12 +42,12 @@ def collected():
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def model(tmp_path_factory: pytest.TempPathFactory):
     return with_tokenizer(tiny_folder(tmp_path_factory.mktemp("model") / "tiny"))
 
 
 @pytest.fixture(scope="module")
-def environ(model, tmp_path_factory):
+def environ(model, tmp_path_factory: pytest.TempPathFactory):
     with process(model, tmp_path_factory.mktemp("states")) as (_, address):
         yield os.environ | {"TINKER_BASE_URL": address, "TINKER_API_KEY": KEY, "TINKER_TELEMETRY": "0"}
 
@@ -64,14 +65,14 @@ def problems(model):
 
 
 @pytest.fixture
-def files(tmp_path, problems):
+def files(tmp_path: Path, problems):
     for name, rows in (("pairs", PAIRS), ("problems", problems)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path
 
 
 @pytest.fixture
-def here(environ, monkeypatch, capfd):
+def here(environ, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
     """A command in this process: what it says."""
     for name in ("TINKER_BASE_URL", "TINKER_API_KEY", "TINKER_TELEMETRY"):
         monkeypatch.setenv(name, environ[name])
@@ -114,7 +115,7 @@ def close_to(found, expected):
         assert one == {key: pytest.approx(v, abs=1e-6) if isinstance(v, float) else v for key, v in right.items()}
 
 
-def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(here, environ, model, files):
+def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(here, environ, model, files) -> None:
     def line(name):
         words = [f"model_name={model}", f"log_dir={files / name}", f"dataset_name={files / 'pairs.jsonl'}"]
         return ["tinker", "sft", *words, "batch_size=4", "num_epochs=6", "lora_rank=4", "save_every=4"]
@@ -145,7 +146,7 @@ def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(here, e
     assert "no tinker:// path, and no folder" in here(*line("no"), "resume_from=nowhere", code=2)
 
 
-def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(here, environ, model, files):
+def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(here, environ, model, files) -> None:
     def line(name):
         words = [f"model_name={model}", f"log_dir={files / name}", f"dataset_name={files / 'problems.jsonl'}"]
         words += ["batch_size=4", "group_size=8", "num_epochs=4", "lora_rank=4", "max_tokens=1", "temperature=1"]
@@ -190,7 +191,7 @@ def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(here, environ, m
 
 
 @pytest.mark.parametrize("command", ["sft", "grpo"])
-def test_our_loops_train_at_a_service(here, model, files, command):
+def test_our_loops_train_at_a_service(here, model, files, command: str) -> None:
     words = [f"--model={model}", f"--output_dir={files / 'out'}", "--backend=tinker", "++trainer.lora.rank=4"]
     more = ["++batch_size=4", "++learning_rate=0.02", "++save_every=2"]
     if command == "sft":
@@ -216,7 +217,7 @@ def test_our_loops_train_at_a_service(here, model, files, command):
         assert metrics[-1]["reward"] > metrics[0]["reward"]
 
 
-def test_without_a_key_or_a_file(here, monkeypatch, model, files):
+def test_without_a_key_or_a_file(here, monkeypatch: pytest.MonkeyPatch, model, files) -> None:
     words = [
         "tinker",
         "sft",

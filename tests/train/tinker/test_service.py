@@ -6,6 +6,7 @@ import os
 import signal
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ RL = Datum(tokens=[1, 2, 3], targets=[2, 3, 4], logprobs=[0.0, -9.0, -0.001], ad
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def model(tmp_path_factory: pytest.TempPathFactory):
     return with_tokenizer(tiny_folder(tmp_path_factory.mktemp("model") / "tiny"))
 
 
@@ -41,13 +42,13 @@ def collected():
 
 
 @pytest.fixture(scope="module")
-def address(model, tmp_path_factory, collected):
+def address(model, tmp_path_factory: pytest.TempPathFactory, collected):
     with service([model], tmp_path_factory.mktemp("states")) as found:
         yield found
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch):
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TINKER_API_KEY", KEY)
     monkeypatch.setenv("TINKER_TELEMETRY", "0")
 
@@ -78,14 +79,14 @@ def learn(one, steps):
     return losses
 
 
-def test_supervised_steps_are_those_of_the_trainer_in_this_process(model, client):
+def test_supervised_steps_are_those_of_the_trainer_in_this_process(model, client) -> None:
     found, expected = learn(client, 6), learn(here(model), 6)
     assert found == pytest.approx(expected, abs=1e-5)
     assert found[-1] < 0.7 * found[0]
 
 
 @pytest.mark.parametrize("loss", ["importance_sampling", "ppo", "cispo"])
-def test_policy_losses_and_log_probabilities_are_those_of_the_trainer(model, client, loss):
+def test_policy_losses_and_log_probabilities_are_those_of_the_trainer(model, client, loss: str) -> None:
     own = here(model)
     own.all_logprobs = True
     config = LossConfig(clip_low_threshold=0.5) if loss == "ppo" else None
@@ -98,7 +99,7 @@ def test_policy_losses_and_log_probabilities_are_those_of_the_trainer(model, cli
         assert norms[0] == pytest.approx(norms[1], rel=1e-5)
 
 
-def test_samples_follow_their_seed_and_are_those_of_the_weights(client):
+def test_samples_follow_their_seed_and_are_those_of_the_weights(client) -> None:
     learn(client, 2)
     params = SamplingParams(max_tokens=6, seed=3, stop=[0])
     first, again = (client.sample([[1, 2, 3], [4, 5]], 3, params) for _ in range(2))
@@ -118,7 +119,7 @@ def test_samples_follow_their_seed_and_are_those_of_the_weights(client):
             assert said == pytest.approx(one.logprobs, abs=1e-4)
 
 
-def test_a_saved_state_goes_on_to_the_same_numbers(client, address, tmp_path):
+def test_a_saved_state_goes_on_to_the_same_numbers(client, address, tmp_path: Path) -> None:
     learn(client, 3)
     saved = client.save_state(tmp_path / "checkpoint-000003")
     expected = learn(client, 3)
@@ -134,7 +135,7 @@ def test_a_saved_state_goes_on_to_the_same_numbers(client, address, tmp_path):
         client.load_state(saved.state_path[:-1] + "4")
 
 
-def test_weights_without_optimizer_begin_with_a_fresh_one(theirs):
+def test_weights_without_optimizer_begin_with_a_fresh_one(theirs) -> None:
     first = theirs.create_lora_training_client("tiny", rank=4, seed=1).result()
     data = [datum_of(one) for one in EXAMPLES]
     for _ in range(3):
@@ -161,7 +162,7 @@ def datum_of(one):
     )
 
 
-def test_forward_alone_changes_nothing_and_a_custom_loss_is_that_loss(theirs):
+def test_forward_alone_changes_nothing_and_a_custom_loss_is_that_loss(theirs) -> None:
     import torch
 
     client = theirs.create_lora_training_client("tiny", rank=4, seed=1).result()
@@ -180,7 +181,7 @@ def test_forward_alone_changes_nothing_and_a_custom_loss_is_that_loss(theirs):
     assert again.metrics == before.metrics
 
 
-def test_what_ends_samples_and_log_probabilities_of_prompts(theirs, model):
+def test_what_ends_samples_and_log_probabilities_of_prompts(theirs, model) -> None:
     sampler = theirs.create_sampling_client(base_model=str(model)).result()
     prompt = tinker.ModelInput.from_ints([1, 2, 3, 4])
 
@@ -205,7 +206,7 @@ def test_what_ends_samples_and_log_probabilities_of_prompts(theirs, model):
     assert len({one.sequence_id for one in plain.sequences}) == 4
 
 
-def test_many_ask_at_once_and_a_bad_one_takes_no_other_with_it(theirs):
+def test_many_ask_at_once_and_a_bad_one_takes_no_other_with_it(theirs) -> None:
     sampler = theirs.create_sampling_client(base_model="tiny").result()
     params = tinker.SamplingParams(max_tokens=4)
     prompts = [[1, 2, token] for token in range(3, 20)]
@@ -216,7 +217,7 @@ def test_many_ask_at_once_and_a_bad_one_takes_no_other_with_it(theirs):
         bad.result()
 
 
-def test_several_models_learn_side_by_side(theirs):
+def test_several_models_learn_side_by_side(theirs) -> None:
     clients = [theirs.create_lora_training_client("tiny", rank=rank, seed=1).result() for rank in (2, 4)]
     data = [datum_of(one) for one in EXAMPLES]
     promises = []
@@ -229,7 +230,7 @@ def test_several_models_learn_side_by_side(theirs):
     assert losses[clients[0]][2] != losses[clients[1]][2]
 
 
-def test_what_is_saved_is_listed_and_can_be_taken_away(theirs, address):
+def test_what_is_saved_is_listed_and_can_be_taken_away(theirs, address) -> None:
     client = theirs.create_lora_training_client("tiny", rank=4, user_metadata={"why": "test"}).result()
     path = client.save_state("kept", ttl_seconds=3600).result().path
     client.save_weights_for_sampler("asked").result()
@@ -254,7 +255,7 @@ def test_what_is_saved_is_listed_and_can_be_taken_away(theirs, address):
         rest.get_weights_info_by_tinker_path(path).result()
 
 
-def test_weights_are_given_away_by_addresses_that_were_signed(theirs, address, tmp_path):
+def test_weights_are_given_away_by_addresses_that_were_signed(theirs, address, tmp_path: Path) -> None:
     client = theirs.create_lora_training_client("tiny", rank=4).result()
     path = client.save_weights_external("mine").result().path
     rest = tinker.RestClient(base_url=address, api_key=KEY)
@@ -293,13 +294,13 @@ def too_long(client):
         (lambda c: c.sample_from("tinker://x/y"), "is no checkpoint; tinker://RUN/weights/NAME is expected"),
     ],
 )
-def test_errors_are_sentences(client, ask, sentence):
+def test_errors_are_sentences(client, ask, sentence: str) -> None:
     with pytest.raises(TrainingError, match=sentence):
         ask(client)
     assert learn(client, 1)
 
 
-def test_an_unknown_loss_and_model_are_named(theirs, address):
+def test_an_unknown_loss_and_model_are_named(theirs, address) -> None:
     client = theirs.create_lora_training_client("tiny", rank=4).result()
     with pytest.raises(tinker.RequestFailedError, match="Unknown loss 'dro'; there are cispo"):
         client.forward_backward([datum_of(EXAMPLES[0])], "dro").result()
@@ -335,12 +336,16 @@ def post(address, path, body, **headers):
         ("create_session", b"{}", {"Origin": "http://evil"}, 403, "web page"),
     ],
 )
-def test_bad_requests_are_refused_with_a_sentence(address, path, body, headers, status, sentence):
+def test_bad_requests_are_refused_with_a_sentence(
+    address, path: str, body: bytes, headers, status: int, sentence: str
+) -> None:
     code, answer = post(address, path, body, **headers)
     assert (code, sentence in answer["error"]) == (status, True), answer
 
 
-def test_a_session_that_is_silent_ends_and_its_models_with_it(model, tmp_path, monkeypatch):
+def test_a_session_that_is_silent_ends_and_its_models_with_it(
+    model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with (
         service([model], tmp_path) as address,
         connected(address) as other,
@@ -370,7 +375,7 @@ def kept(address, request_id):
     return post(address, "retrieve_future", json.dumps({"request_id": request_id}).encode())[1]
 
 
-def test_requests_of_a_model_are_done_in_their_order_and_once(address):
+def test_requests_of_a_model_are_done_in_their_order_and_once(address) -> None:
     model_id = bare_model(address)
     third = later(address, "save_weights", model_id=model_id, seq_id=3, path="third")
     second = later(address, "optim_step", model_id=model_id, seq_id=2, adam_params={"learning_rate": 0.1})
@@ -385,7 +390,7 @@ def test_requests_of_a_model_are_done_in_their_order_and_once(address):
     assert [one["checkpoint_id"] for one in found] == ["weights/first", "weights/third"]
 
 
-def test_a_request_whose_forerunner_never_comes_is_given_up(address, monkeypatch):
+def test_a_request_whose_forerunner_never_comes_is_given_up(address, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("newskills.train.tinker.server.queue.GAP", 0.2)
     model_id = bare_model(address)
     lonely = later(address, "save_weights", model_id=model_id, seq_id=2, path="lonely")
@@ -394,13 +399,13 @@ def test_a_request_whose_forerunner_never_comes_is_given_up(address, monkeypatch
     assert kept(address, later(address, "save_weights", model_id=model_id, seq_id=3, path="next"))["path"]
 
 
-def test_a_packed_body_is_unpacked(address):
+def test_a_packed_body_is_unpacked(address) -> None:
     zstandard = pytest.importorskip("zstandard")
     packed = zstandard.ZstdCompressor().compress(b"\x0a\x01x\x10\x01")
     assert post(address, "forward_backward", packed, **{"Content-Encoding": "zstd"})[0] == 404
 
 
-def test_the_key_is_wanted_where_one_is_set(model, tmp_path, monkeypatch):
+def test_the_key_is_wanted_where_one_is_set(model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with service([model], tmp_path, token="tml-secret") as address:
         with connected(address) as client, pytest.raises(AuthError, match="TINKER_API_KEY was refused"):
             client.save_weights("x")
@@ -409,7 +414,7 @@ def test_the_key_is_wanted_where_one_is_set(model, tmp_path, monkeypatch):
             assert client.save_weights("x").endswith("/weights/x")
 
 
-def test_states_survive_a_service_that_is_killed(model, tmp_path, monkeypatch):
+def test_states_survive_a_service_that_is_killed(model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         process(model, tmp_path / "states", "--model_name=my/tiny") as (running, address),
         monkeypatch.context() as patched,
@@ -445,7 +450,14 @@ def test_states_survive_a_service_that_is_killed(model, tmp_path, monkeypatch):
         (["--dtype=int8"], "no dtype int8"),
     ],
 )
-def test_options_of_the_command(model, tmp_path, monkeypatch, capsys, words, sentence):
+def test_options_of_the_command(
+    model,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words,
+    sentence: str,
+) -> None:
     monkeypatch.setenv("OTHER", "a-secret")
     assert main(["serve_tinker", f"--model={model}", f"--output_dir={tmp_path}", "--port=0", *words]) != 0
     said = "".join(capsys.readouterr())

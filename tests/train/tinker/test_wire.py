@@ -50,26 +50,26 @@ def refusal(body):
 
 
 @given(number=st.integers(1, 2**20), value=INTEGERS)
-def test_numbers_come_back(number, value):
+def test_numbers_come_back(number, value) -> None:
     (found,) = protobuf.fields(number_field(number, value))
     assert (found.number, found.integer()) == (number, value)
 
 
 @given(values=st.lists(INTEGERS), single=st.booleans())
-def test_repeated_numbers_come_back_packed_or_not(values, single):
+def test_repeated_numbers_come_back_packed_or_not(values, single) -> None:
     message = b"".join(number_field(4, value) for value in values) if single else packed_field(4, values)
     assert [value for one in protobuf.fields(message) for value in one.integers()] == values
 
 
 @given(text=st.text(), number=st.floats(allow_nan=False))
-def test_entries_of_maps_come_back(text, number):
+def test_entries_of_maps_come_back(text, number) -> None:
     (found,) = protobuf.fields(entry_field(5, text, double_field(2, number)))
     key, value = protobuf.entry(found.message())
     assert (key, value.double()) == (text, number)
 
 
 @given(rows=st.lists(st.tuples(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), FLOATS), min_size=1))))
-def test_data_come_back(rows):
+def test_data_come_back(rows) -> None:
     data = []
     for (row,) in rows:
         tokens, targets, weights = zip(*row, strict=True)
@@ -80,7 +80,7 @@ def test_data_come_back(rows):
     assert [(one.tokens, one.targets, one.weights) for one in found.data] == [one[:3] for one in data]
 
 
-def test_sparse_tensors_are_spread_out():
+def test_sparse_tensors_are_spread_out() -> None:
     sparse = (
         bytes_field(1, np.array([5, 6], "<i8").tobytes())
         + bytes_field(2, np.array([0, 1, 1, 2], "<i8").tobytes())
@@ -95,7 +95,7 @@ def test_sparse_tensors_are_spread_out():
 
 @settings(max_examples=300)
 @given(body=st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused_with_a_sentence(body):
+def test_any_bytes_are_read_or_refused_with_a_sentence(body) -> None:
     assert refusal(body).endswith(".")
 
 
@@ -106,7 +106,7 @@ WHOLE = request(
 
 @settings(max_examples=500)
 @given(at=st.integers(0, len(WHOLE) - 1), byte=st.integers(0, 255), length=st.integers(1, len(WHOLE)))
-def test_damaged_requests_are_read_or_refused_with_a_sentence(at, byte, length):
+def test_damaged_requests_are_read_or_refused_with_a_sentence(at, byte, length) -> None:
     body = bytearray(WHOLE)
     body[at] = byte
     assert refusal(bytes(body[:length])).endswith(".")
@@ -123,7 +123,7 @@ def test_damaged_requests_are_read_or_refused_with_a_sentence(at, byte, length):
         ([[5], [0, 1], [0]], [1, 1, 1]),
     ],
 )
-def test_sparse_tensors_that_cannot_be(sparse, shape):
+def test_sparse_tensors_that_cannot_be(sparse, shape) -> None:
     parts = b"".join(bytes_field(at, np.array(part, "<i8").tobytes()) for at, part in enumerate(sparse, 1))
     one = datum([1], {"target_tokens": bytes_field(2, parts) + number_field(3, 2) + packed_field(4, shape)})
     with pytest.raises(DataError, match="no sparse tensor"):
@@ -144,12 +144,12 @@ def test_sparse_tensors_that_cannot_be(sparse, shape):
         (bytes_field(1, bytes_field(2, b"png")), "a part that is no text"),
     ],
 )
-def test_data_that_do_not_fit(one, sentence):
+def test_data_that_do_not_fit(one, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
         wire.read_pass(request(one))
 
 
-def test_the_client_reads_our_answers_and_we_its_requests():
+def test_the_client_reads_our_answers_and_we_its_requests() -> None:
     pytest.importorskip("tinker", reason="needs newskills[tinker]")
     from tinker import types
     from tinker.proto.request_conv import forward_backward_request_to_proto

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.slow
-def test_the_script_runs_tiny(tmp_path):
+def test_the_script_runs_tiny(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     argv = [sys.executable, "-m", "bench.gpu.training", "--tiny", "--out", str(tmp_path / "found.json")]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -33,7 +33,7 @@ def test_the_script_runs_tiny(tmp_path):
     assert done.stdout.count("| grpo |") == 2
 
 
-def test_operations_of_a_step(tmp_path):
+def test_operations_of_a_step(tmp_path: Path) -> None:
     config = {"hidden_size": 4, "num_hidden_layers": 2, "intermediate_size": 8, "vocab_size": 10}
     config |= {"num_key_value_heads": 1, "num_attention_heads": 2}
     (tmp_path / "config.json").write_text(json.dumps(config))

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -41,7 +42,7 @@ GRPO = GrpoConfig(steps=9, batch_size=3, group_size=4, learning_rate=0.02, max_t
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def model(tmp_path_factory: pytest.TempPathFactory):
     return with_tokenizer(tiny_folder(tmp_path_factory.mktemp("model") / "tiny", eos_token_id=END))
 
 
@@ -96,7 +97,7 @@ def alike(one, other, step, atol=1e-4):
         torch.testing.assert_close(value, its[name], rtol=1e-3, atol=atol)
 
 
-def test_sft_gives_the_numbers_of_the_cpu_trainer(model, tmp_path):
+def test_sft_gives_the_numbers_of_the_cpu_trainer(model, tmp_path: Path) -> None:
     assert fine_tune(model, tmp_path / "trl")
     assert fine_tune(model, tmp_path / "cpu", backend="cpu")
     close(tmp_path / "trl", tmp_path / "cpu", ["loss", "grad_norm", "learning_rate", "tokens"])
@@ -144,7 +145,7 @@ def recorded(path, end=END):
 
 
 @pytest.mark.parametrize("changed", [{}, {"kl": 0.3, "scale_by_std": False, "drop_cut_off": True}])
-def test_grpo_gives_the_numbers_of_the_cpu_trainer(model, tmp_path, changed):
+def test_grpo_gives_the_numbers_of_the_cpu_trainer(model, tmp_path: Path, changed) -> None:
     config = msgspec.structs.replace(GRPO, steps=3, max_tokens=12, learning_rate=0.005, **changed)
     assert reinforce(model, tmp_path / "trl", config)
     lora = LoraConfig(rank=4, alpha=8, seed=3)
@@ -171,7 +172,7 @@ train(Path(sys.argv[2]), Path(sys.argv[3]), told=lambda p: print(p.done, flush=T
 
 
 @pytest.mark.parametrize(("name", "train"), [("sft", fine_tune), ("grpo", reinforce)])
-def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path, name, train):
+def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path: Path, name: str, train) -> None:
     assert train(model, tmp_path / "whole")
     argv = [sys.executable, "-W", "ignore", "-c", KILLED, name, str(model), str(tmp_path / "killed")]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
@@ -192,7 +193,7 @@ def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path, name, train):
     assert (tmp_path / "killed/metrics.jsonl").read_text() == before
 
 
-def test_what_cannot_be_graded_takes_no_part(model, tmp_path):
+def test_what_cannot_be_graded_takes_no_part(model, tmp_path: Path) -> None:
     def half_blind(samples):
         return [Judged(None, correct=False) if at % 2 else one for at, one in enumerate(by_first(samples))]
 
@@ -208,7 +209,7 @@ def test_what_cannot_be_graded_takes_no_part(model, tmp_path):
         reinforce(model, tmp_path / "blind", reward=blind)
 
 
-def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path):
+def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path: Path) -> None:
     asked, values = [], iter([0.1, 0.9, 0.5, 0.5])
     held_out = HeldOut(
         problems=PROBLEMS,
@@ -223,7 +224,9 @@ def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path):
 
 
 @pytest.mark.parametrize("weights", ["lora", "full"])
-def test_a_run_that_gets_worse_ends_with_the_weights_that_it_began_with(model, tmp_path, weights):
+def test_a_run_that_gets_worse_ends_with_the_weights_that_it_began_with(
+    model, tmp_path: Path, weights: str
+) -> None:
     values = iter([0.75, 0.5])
     held_out = HeldOut(
         problems=PROBLEMS,
@@ -242,7 +245,7 @@ def test_a_run_that_gets_worse_ends_with_the_weights_that_it_began_with(model, t
 
 
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.pt"])
-def test_a_checkpoint_that_was_cut_off_is_named(model, tmp_path, name):
+def test_a_checkpoint_that_was_cut_off_is_named(model, tmp_path: Path, name: str) -> None:
     asked = []
     assert not fine_tune(model, tmp_path, stop=lambda: asked.append(1) or len(asked) == 2)
     damaged = tmp_path / "checkpoint-000002" / name
@@ -251,13 +254,13 @@ def test_a_checkpoint_that_was_cut_off_is_named(model, tmp_path, name):
         fine_tune(model, tmp_path)
 
 
-def test_the_environment_is_left_as_it_was(model, tmp_path):
+def test_the_environment_is_left_as_it_was(model, tmp_path: Path) -> None:
     before = dict(os.environ)
     fine_tune(model, tmp_path, config=msgspec.structs.replace(SFT, steps=1))
     assert dict(os.environ) == before
 
 
-def test_measuring_changes_nothing_of_the_training(model, tmp_path):
+def test_measuring_changes_nothing_of_the_training(model, tmp_path: Path) -> None:
     settings = EvalSettings(every=1, max_tokens=2, temperature=1.0)
     held_out = HeldOut(problems=PROBLEMS, scorer=scorer(), settings=settings)
     config = msgspec.structs.replace(GRPO, steps=2)
@@ -268,7 +271,7 @@ def test_measuring_changes_nothing_of_the_training(model, tmp_path):
     assert all("eval_reward" in row for row in metrics(tmp_path / "measured"))
 
 
-def test_all_weights_packed_and_in_small_parts(model, tmp_path):
+def test_all_weights_packed_and_in_small_parts(model, tmp_path: Path) -> None:
     trl = TrlSettings(micro_batch_size=1, packing=True, packed_length=24, gradient_checkpointing=True)
     settings = TrainerSettings(weights="full", trl=trl, dtype="float32", threads=1)
     config = SftConfig(steps=6, batch_size=2, learning_rate=0.01, save_every=0)
@@ -284,7 +287,7 @@ def test_all_weights_packed_and_in_small_parts(model, tmp_path):
     assert read_shape(tmp_path / "final").hidden_size == 32
 
 
-def test_paged_sampling_goes_on_to_the_same_samples(model, tmp_path):
+def test_paged_sampling_goes_on_to_the_same_samples(model, tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(sampler="paged"))
     config = msgspec.structs.replace(GRPO, steps=2)
     assert reinforce(model, tmp_path / "whole", config, settings)
@@ -298,7 +301,7 @@ def test_paged_sampling_goes_on_to_the_same_samples(model, tmp_path):
     assert [one["text"] for one in first] != [one["text"] for one in second]
 
 
-def test_several_updates_with_the_samples_of_a_step(model, tmp_path):
+def test_several_updates_with_the_samples_of_a_step(model, tmp_path: Path) -> None:
     config = msgspec.structs.replace(GRPO, steps=3, iterations=2, loss="ppo", save_every=1)
     assert reinforce(model, tmp_path, config)
     assert [row["step"] for row in metrics(tmp_path)] == [1, 2, 3]
@@ -314,12 +317,12 @@ def test_several_updates_with_the_samples_of_a_step(model, tmp_path):
         (TrlSettings(micro_batch_size=5), "cannot be shared out"),
     ],
 )
-def test_what_this_machine_cannot_do_is_said(model, tmp_path, settings, said):
+def test_what_this_machine_cannot_do_is_said(model, tmp_path: Path, settings, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         reinforce(model, tmp_path, settings=msgspec.structs.replace(SETTINGS, trl=settings))
 
 
-def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model, tmp_path):
+def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model, tmp_path: Path) -> None:
     config = msgspec.structs.replace(SFT, learning_rate=1e30, max_grad_norm=0.0, save_every=1)
     with pytest.raises(TrainingError, match=r"The (loss|gradient) of step \d is (nan|inf)"):
         fine_tune(model, tmp_path, config)
@@ -329,7 +332,7 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model, tmp_path
 
 
 @pytest.mark.parametrize("weights", ["lora", "full"])
-def test_weights_that_the_last_step_spoils_are_no_checkpoint(model, tmp_path, weights):
+def test_weights_that_the_last_step_spoils_are_no_checkpoint(model, tmp_path: Path, weights: str) -> None:
     config = msgspec.structs.replace(
         SFT, steps=1, learning_rate=float("inf"), max_grad_norm=0.0, schedule="constant"
     )
@@ -340,12 +343,12 @@ def test_weights_that_the_last_step_spoils_are_no_checkpoint(model, tmp_path, we
     assert not list(read_rows(tmp_path / "checkpoints.jsonl"))
 
 
-def test_memory_that_runs_out_says_what_to_lower(model, tmp_path):
+def test_memory_that_runs_out_says_what_to_lower(model, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"out of memory; .* Lower \+\+trainer.trl.micro_batch_size"):
         fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))
 
 
-def test_examples_that_do_not_fit(model, tmp_path):
+def test_examples_that_do_not_fit(model, tmp_path: Path) -> None:
     long = example([1] * 40, [2] * 40)
     with pytest.raises(DataError, match="1 of 21 examples are longer than 64 tokens; the longest has 80"):
         fine_tune(model, tmp_path / "a", examples=[*EXAMPLES, long])

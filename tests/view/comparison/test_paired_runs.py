@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import random
+from pathlib import Path
 
 import pytest
 from tests.view.comparison.runs import answers, record, write_run
@@ -20,7 +21,7 @@ def only(comparison):
     return item
 
 
-def test_the_figures_of_two_runs(tmp_path):
+def test_the_figures_of_two_runs(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / "base", {None: answers(BEFORE)}),
         write_run(tmp_path / "tuned", {None: answers(AFTER)}),
@@ -39,7 +40,7 @@ def test_the_figures_of_two_runs(tmp_path):
     assert [(flip.id, flip.gained) for flip in item.flips[:3]] == [("q0", False), ("q1", False), ("q30", True)]
 
 
-def test_a_loss_says_how_many_points_are_lost(tmp_path):
+def test_a_loss_says_how_many_points_are_lost(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / "a", {None: answers(AFTER)}),
         write_run(tmp_path / "b", {None: answers(BEFORE)}),
@@ -49,7 +50,7 @@ def test_a_loss_says_how_many_points_are_lost(tmp_path):
     assert item.sentence.startswith(f"b is worse by 16.7 points [{-item.high:.1f}, {-item.low:.1f}], p = 0.013")
 
 
-def test_what_is_undecided_is_called_so(tmp_path):
+def test_what_is_undecided_is_called_so(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name, {None: answers(BEFORE)}) for name in ("a", "b")]
     item = only(compare(runs))
     assert item.verdict == "undecided"
@@ -57,7 +58,7 @@ def test_what_is_undecided_is_called_so(tmp_path):
     assert item.smallest_significant == pytest.approx(10)
 
 
-def test_unscored_samples_are_left_out_and_counted(tmp_path):
+def test_unscored_samples_are_left_out_and_counted(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / "a", {None: answers("++--?+")}),
         write_run(tmp_path / "b", {None: answers("++++++"[:5] + "?")}),
@@ -68,7 +69,7 @@ def test_unscored_samples_are_left_out_and_counted(tmp_path):
     assert "2 unscored" in item.sentence
 
 
-def test_seeds_are_clustered_by_problem(tmp_path):
+def test_seeds_are_clustered_by_problem(tmp_path: Path) -> None:
     draw = random.Random(1)
     chances = [draw.random() for _ in range(40)]
 
@@ -80,14 +81,14 @@ def test_seeds_are_clustered_by_problem(tmp_path):
     assert {flip.seed for flip in item.flips} == {0, 1, 2, 3}
 
 
-def test_different_numbers_of_seeds_use_all_samples(tmp_path):
+def test_different_numbers_of_seeds_use_all_samples(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {0: answers("+-+-"), 1: answers("+-+-")})
     b = write_run(tmp_path / "b", {None: answers("++--")})
     item = only(compare([a, b]))
     assert (item.problems, item.pairs, item.difference) == (4, 4, 0)
 
 
-def test_holm_over_benchmarks_decides(tmp_path):
+def test_holm_over_benchmarks_decides(tmp_path: Path) -> None:
     for name, verdicts in (("a", BEFORE), ("b", AFTER)):
         for benchmark in ("gsm8k", "math-500", "aime24", "aime25"):
             write_run(tmp_path / name, {None: answers(verdicts)}, benchmark=benchmark)
@@ -98,13 +99,13 @@ def test_holm_over_benchmarks_decides(tmp_path):
     assert "adjusted for 4 comparisons" in items[0].sentence
 
 
-def test_several_runs_are_compared_with_the_first(tmp_path):
+def test_several_runs_are_compared_with_the_first(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name, {None: answers(BEFORE)}) for name in ("a", "b", "c")]
     pairs = [(item.before.run, item.after.run) for item in compare(runs).benchmarks]
     assert pairs == [("a", "b"), ("a", "c")]
 
 
-def test_flips_have_stories(tmp_path):
+def test_flips_have_stories(tmp_path: Path) -> None:
     cut = record(0, False, outcome_cause="truncation", finish_reason="length")
     mute = record(1, False, outcome="no_answer", predicted_answer=None)
     tool = record(2, False, num_code_timeouts=2)
@@ -129,7 +130,7 @@ def test_flips_have_stories(tmp_path):
         ("data", {}, {"expected_answer": "other"}),
     ],
 )
-def test_what_must_agree_and_does_not_is_named_and_refused(tmp_path, kind, facts, more):
+def test_what_must_agree_and_does_not_is_named_and_refused(tmp_path: Path, kind: str, facts, more) -> None:
     runs = [
         write_run(tmp_path / "a", {None: answers(BEFORE)}),
         write_run(tmp_path / "b", {None: answers(AFTER, **more)}, facts=facts),
@@ -141,7 +142,7 @@ def test_what_must_agree_and_does_not_is_named_and_refused(tmp_path, kind, facts
     assert [difference.kind for difference in item.differs if difference.kind in ("data", "prompt", "grader")]
 
 
-def test_different_rows_are_compared_where_both_have_them(tmp_path):
+def test_different_rows_are_compared_where_both_have_them(tmp_path: Path) -> None:
     rows = answers(BEFORE)
     runs = [write_run(tmp_path / "a", {None: rows[:50]}), write_run(tmp_path / "b", {None: rows[10:]})]
     item = only(compare(runs))
@@ -150,14 +151,14 @@ def test_different_rows_are_compared_where_both_have_them(tmp_path):
     assert item.only_after == tuple(f"q{i}" for i in range(50, 60))
 
 
-def test_no_row_in_common(tmp_path):
+def test_no_row_in_common(tmp_path: Path) -> None:
     rows = answers(BEFORE)
     runs = [write_run(tmp_path / "a", {None: rows[:5]}), write_run(tmp_path / "b", {None: rows[5:]})]
     with pytest.raises(DataError, match="fewer than two problems in common"):
         compare(runs)
 
 
-def test_different_benchmarks(tmp_path):
+def test_different_benchmarks(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {None: answers(BEFORE)})
     b = write_run(tmp_path / "b", {None: answers(BEFORE)}, benchmark="math-500")
     with pytest.raises(DataError, match=r"nothing to compare.*gsm8k: b has no results of it.*math-500: a has no"):
@@ -168,7 +169,7 @@ def test_different_benchmarks(tmp_path):
     assert comparison.left_out == {"math-500": "a has no results of it."}
 
 
-def test_an_empty_folder(tmp_path):
+def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     run = write_run(tmp_path / "a", {None: answers(BEFORE)})
     with pytest.raises(DataError, match="empty has no results"):
@@ -179,7 +180,7 @@ def test_an_empty_folder(tmp_path):
         compare([run])
 
 
-def test_a_run_that_is_half_written_or_being_written(tmp_path):
+def test_a_run_that_is_half_written_or_being_written(tmp_path: Path) -> None:
     """Its finished benchmarks are compared; the rest is named with the rows that are there."""
     runs = [write_run(tmp_path / name, {None: answers(BEFORE)}) for name in ("a", "b")]
     write_run(runs[0], {None: answers(BEFORE)}, benchmark="math-500")
@@ -192,7 +193,7 @@ def test_a_run_that_is_half_written_or_being_written(tmp_path):
     assert "math-500 is not finished: 4 rows so far" in comparison.left_out["math-500"]
 
 
-def test_a_corrupted_line_is_counted_and_never_fatal(tmp_path):
+def test_a_corrupted_line_is_counted_and_never_fatal(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name, {None: answers(BEFORE)}) for name in ("a", "b")]
     path = runs[1] / "eval-results/gsm8k/output.jsonl"
     lines = path.read_text().splitlines(keepends=True)
@@ -206,7 +207,7 @@ def test_a_corrupted_line_is_counted_and_never_fatal(tmp_path):
     assert comparison.notes == ("b: gsm8k: 3 lines cannot be read and are left out.",)
 
 
-def test_lines_without_an_id_keep_their_places_behind_a_corrupted_one(tmp_path):
+def test_lines_without_an_id_keep_their_places_behind_a_corrupted_one(tmp_path: Path) -> None:
     rows = [{k: v for k, v in row.items() if k != "id"} for row in answers("+-+-+-")]
     runs = [write_run(tmp_path / name, {None: rows}) for name in ("a", "b")]
     path = runs[1] / "eval-results/gsm8k/output.jsonl"
@@ -215,7 +216,7 @@ def test_lines_without_an_id_keep_their_places_behind_a_corrupted_one(tmp_path):
     assert (item.problems, item.gained, item.lost, item.only_before) == (5, 0, 0, ("line 2",))
 
 
-def test_a_file_that_has_lost_rows_since(tmp_path):
+def test_a_file_that_has_lost_rows_since(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name, {None: answers(BEFORE)}) for name in ("a", "b")]
     path = runs[1] / "eval-results/gsm8k/output.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:50]))
@@ -224,7 +225,7 @@ def test_a_file_that_has_lost_rows_since(tmp_path):
     assert comparison.notes == ("b: gsm8k: 10 rows of finished files are missing.",)
 
 
-def test_a_folder_from_a_newer_version(tmp_path):
+def test_a_folder_from_a_newer_version(tmp_path: Path) -> None:
     newer = {"newskills": "99.1.0", "unheard_of": {"x": 1}}
     rows = answers(AFTER, outcome="half_right", more={"new": [1]})
     runs = [
@@ -257,7 +258,7 @@ def lm_eval_samples(folder, verdicts):
     return folder
 
 
-def test_results_of_another_tool_compare_with_the_same_figures(tmp_path):
+def test_results_of_another_tool_compare_with_the_same_figures(tmp_path: Path) -> None:
     own, imported = [], []
     for name, verdicts in (("a", BEFORE), ("b", AFTER)):
         own.append(write_run(tmp_path / "own" / name, {None: answers(verdicts)}))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
@@ -22,7 +23,7 @@ def steps(explanation):
     }
 
 
-def test_points_are_given_to_rows_grader_and_truncation(tmp_path):
+def test_points_are_given_to_rows_grader_and_truncation(tmp_path: Path) -> None:
     """Rows 0-3 of 20 only in one run; a grader that was wrong about two answers; two answers cut off."""
     before = answers("++++" + "+" * 8 + "-" * 8)
     for i in (4, 5):
@@ -48,7 +49,7 @@ def test_points_are_given_to_rows_grader_and_truncation(tmp_path):
     assert (whole.problems, whole.after) == (15, pytest.approx(80))
 
 
-def test_the_prompt_is_shown_as_a_diff(tmp_path):
+def test_the_prompt_is_shown_as_a_diff(tmp_path: Path) -> None:
     first, second = load_prompt("generic/math"), "[user]\nJust say the number.\n\n\n{problem}"
     a = write_run(tmp_path / "a", {None: answers("+-")}, facts={"prompt_hash": first.hash})
     b = write_run(tmp_path / "b", {None: answers("++")}, facts={"prompt_text": second})
@@ -58,7 +59,7 @@ def test_the_prompt_is_shown_as_a_diff(tmp_path):
     assert max(map(len, as_text(found).splitlines())) <= 80
 
 
-def test_settings_that_differ_are_named_with_both_values(tmp_path):
+def test_settings_that_differ_are_named_with_both_values(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {0: answers("+-")}, settings={"inference.temperature": 0.7})
     b = write_run(tmp_path / "b", {0: answers("+-"), 1: answers("++")}, settings={"inference.top_p": 0.9})
     texts = [f"{d.kind}: {d}" for d in only(explain(a, b)).differs]
@@ -86,7 +87,7 @@ def test_engine_and_chat_template_come_from_the_run_file(tmp_path):
     assert len(only(explain(tmp_path / "a", tmp_path / "b")).differs) == 1
 
 
-def test_a_grader_that_is_not_here_or_runs_code_is_said(tmp_path):
+def test_a_grader_that_is_not_here_or_runs_code_is_said(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {None: answers("+-", grader="mine@1")}, facts={"grader": "mine@1 {}"})
     b = write_run(tmp_path / "b", {None: answers("+-", grader="mine@2")}, facts={"grader": "mine@2 {}"})
     for folder in (a, b):
@@ -95,7 +96,7 @@ def test_a_grader_that_is_not_here_or_runs_code_is_said(tmp_path):
     assert any("no grader of this installation" in text for text in only(explain(a, b)).unknown)
 
 
-def test_nothing_in_common_and_nothing_there(tmp_path):
+def test_nothing_in_common_and_nothing_there(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {None: answers("+-")})
     b = write_run(tmp_path / "b", {None: answers("+-")}, benchmark="math-500")
     (tmp_path / "empty").mkdir()
@@ -105,7 +106,7 @@ def test_nothing_in_common_and_nothing_there(tmp_path):
         explain(a, tmp_path / "empty")
 
 
-def test_the_command(tmp_path):
+def test_the_command(tmp_path: Path) -> None:
     write_run(tmp_path / "a", {None: answers("+-+-")})
     write_run(tmp_path / "b", {None: answers("++--", more="x")})
     path = tmp_path / "b/eval-results/gsm8k/output.jsonl"

@@ -36,7 +36,7 @@ class Tags(HTMLParser):
     st.text()
     | st.sampled_from(["</pre><script>alert(1)</script>", '"><img src=x onerror=y>', "</title><svg/onload=1>"])
 )
-def test_no_text_is_markup(text):
+def test_no_text_is_markup(text) -> None:
     chart = estimates([Estimate(text, 1, 0, 2)], text)
     blocks = [Heading(text), Paragraph(text), Preformatted(text), Table([[text], [text]]), Figure(chart, text)]
     tags = Tags()
@@ -48,7 +48,7 @@ def test_no_text_is_markup(text):
     assert "\x1b" not in as_markdown(text, blocks)
 
 
-def test_markdown_says_the_same():
+def test_markdown_says_the_same() -> None:
     text = as_markdown(
         "A *title*", [Table([["a|b", "c"], ["1", "2"]]), Preformatted("x ``` y"), Figure("<svg/>", "Two.")]
     )
@@ -58,7 +58,7 @@ def test_markdown_says_the_same():
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.floats(-1e6, 1e6, allow_subnormal=False)), min_size=1, max_size=20)
 )
-def test_plots_are_well_formed_whatever_the_values(points):
+def test_plots_are_well_formed_whatever_the_values(points) -> None:
     values = [value for _, value in points]
     for plot in (
         lines([Series("one", [(float(x), y) for x, y in points]), Series("none", [])], "step", "value"),
