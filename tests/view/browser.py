@@ -173,7 +173,7 @@ class Browser:
         raise AssertionError(f"the page never got there: {script}\n{self.text()[:2000]}\n{self.messages[-5:]}")
 
     def text(self) -> str:
-        return str(self.run("document.body.innerText"))
+        return str(self.run("document.body ? document.body.innerText : ''"))
 
     def press(self, key: str) -> None:
         text = "\r" if key == "Enter" else key if len(key) == 1 else ""

@@ -53,7 +53,8 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> Sent:
     if "_prompt" in row or isinstance(row.get("rendered_prompt"), str):
         text = row.get("_prompt", row.get("rendered_prompt"))
         return Sent([{"role": "user", "content": text}], True, "The record holds the prompt.")
-    unit = _unit(folders, run, file)
+    settings = table(state_of(folders, file).get("settings"))
+    unit = _unit(folders, run, file) or _named(settings)
     if unit is None:
         return Sent([], False, "The run left no settings from which the prompt could be rendered again.")
     try:
@@ -62,7 +63,7 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> Sent:
         messages = [msgspec.to_builtins(message) for message in known.prompt.messages(row)]
     except (NewskillsError, msgspec.MsgspecError, TypeError, ValueError) as error:
         return Sent([], False, f"The prompt cannot be rendered again: {error}")
-    recorded = str(table(state_of(folders, file).get("settings")).get("prompt") or "")
+    recorded = str(settings.get("prompt") or "")
     name = f"{known.prompt.name} {known.prompt.hash}"
     if recorded in ("", name):
         return Sent(messages, bool(recorded), f"Rendered again with prompt {name}.")
@@ -87,6 +88,16 @@ def _unit(folders: Folders, run: Run, file: OutputFile) -> Row | None:
         if Path(str(config.get("output_file", ""))).parts[-2:] == wanted:
             return config
     return None
+
+
+def _named(settings: Row) -> Row | None:
+    """What the record of a file says of its prompt, where its run has left no run.json, as jobs on clusters do.
+
+    The prompt's hash tells whether that is all there is to know.
+    """
+    name = str(settings.get("prompt") or "").rpartition(" ")[0]
+    form = settings.get("prompt_format", "ns")
+    return {"prompt_config": name if form == "ns" else None, "prompt_format": form} if name else None
 
 
 def _prompt(folders: Folders, config: Row) -> _Known:
