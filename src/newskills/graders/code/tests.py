@@ -14,7 +14,7 @@ from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged
 from newskills.graders.code.evalplus import program_of
 from newskills.graders.code.harness import Time, run_program
-from newskills.graders.code.programs import CHAINS, ProgramRun, make_task
+from newskills.graders.code.programs import CHAINS, ProgramRun, make_task, run_task
 from newskills.graders.code.units import UnitTask, count_tests, imported, run_unit
 
 _WALL = 6

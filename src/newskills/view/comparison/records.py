@@ -24,7 +24,7 @@ from newskills.benchmarks import get_benchmark
 from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.grade import grade_rows
-from newskills.run.judging.recorded import fields_of, graded_problems, text_verdict
+from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
 from newskills.run.records.completeness import expected_rows
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import RunState, load_state
@@ -280,7 +280,7 @@ def _graded(
     if how is None:
         yield from rows
     else:
-        yield from (row for (row,) in graded_problems(([row] for row in rows), how))
+        yield from (row for (row,) in grade_problems(([row] for row in rows), how))
 
 
 def _add(records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, scores: Counter[str]) -> None:
