@@ -20,9 +20,15 @@ from newskills.base.errors import (
     ServerError,
 )
 from newskills.base.http.connection import HttpResponse
-from newskills.models.errors import Endpoint, ModelNotFoundError, context_numbers, error_from, is_context_limit
+from newskills.models.errors import (
+    EndpointIdentity,
+    ModelNotFoundError,
+    context_numbers,
+    error_from,
+    is_context_limit,
+)
 
-ENDPOINT = Endpoint("http://h/v1", "m", "sk-secret-key", "MY_KEY")
+ENDPOINT = EndpointIdentity("http://h/v1", "m", "sk-secret-key", "MY_KEY")
 
 
 def answer(status: int, body: Any, **headers: str) -> HttpResponse:
@@ -169,7 +175,7 @@ def test_an_auth_error_names_the_variable_and_hides_the_key() -> None:
     error = error_from(answer(401, {"error": {"message": "Incorrect key: sk-secret-key"}}), ENDPOINT)
     assert "MY_KEY" in str(error)
     assert "sk-secret-key" not in str(error)
-    keyless = error_from(answer(401, b""), Endpoint("http://h", "m", None, "OPENAI_API_KEY"))
+    keyless = error_from(answer(401, b""), EndpointIdentity("http://h", "m", None, "OPENAI_API_KEY"))
     assert "export OPENAI_API_KEY" in str(keyless)
 
 

@@ -214,14 +214,14 @@ def _means(weights: dict[float, float], total: int, draw: random.Random) -> list
 
 def _drawn_sum(shares: Sequence[tuple[float, float]], total: int, draw: random.Random) -> float:
     """The sum of `total` draws; `shares`: value, and its share of what the values before it leave."""
-    found = 0.0
+    drawn_sum = 0.0
     for value, share in shares:
         count = binomial(draw, total, share)
-        found += value * count
+        drawn_sum += value * count
         total -= count
         if not total:
             break
-    return found
+    return drawn_sum
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -19,7 +19,7 @@ from newskills.base.errors import ConfigError, ServerError, TransportError
 from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
 from newskills.models.decode import count, decode_body, tool_call
-from newskills.models.errors import Endpoint, error_for, refusal_of
+from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
 
 URL = "https://api.anthropic.com/v1"
@@ -57,7 +57,7 @@ _answers = msgspec.json.Decoder(AnthropicResponse)
 class AnthropicModel(HttpModel):
     """Chat only. `complete` raises the HttpError family, and ConfigError for what the API has no word for."""
 
-    def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]) -> None:
+    def __init__(self, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str]) -> None:
         headers = (("x-api-key", endpoint.key or ""), ("anthropic-version", VERSION))
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
         self._bodies = BodyCache(DYNAMIC)
@@ -98,7 +98,7 @@ class AnthropicModel(HttpModel):
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> AnthropicModel:
     """Raises AuthError without `ANTHROPIC_API_KEY`."""
     key, source = require_key(config, environ, "ANTHROPIC_API_KEY")
-    endpoint = Endpoint(base_url_of(config, URL), require_model(config), key, source)
+    endpoint = EndpointIdentity(base_url_of(config, URL), require_model(config), key, source)
     return AnthropicModel(endpoint, concurrency=concurrency, environ=environ)
 
 
@@ -264,7 +264,7 @@ def _arguments(text: str) -> Any:
     return value if isinstance(value, dict) else {"arguments": value}
 
 
-def _event(data: bytes, endpoint: Endpoint) -> Row:
+def _event(data: bytes, endpoint: EndpointIdentity) -> Row:
     try:
         return msgspec.json.decode(data, type=Row)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -273,7 +273,7 @@ def _event(data: bytes, endpoint: Endpoint) -> Row:
         ) from error
 
 
-def _merge_event(answer: AnthropicResponse, event: Row, endpoint: Endpoint) -> bool:
+def _merge_event(answer: AnthropicResponse, event: Row, endpoint: EndpointIdentity) -> bool:
     """Adds an event to `answer`; True for the last one."""
     kind = event.get("type")
     if kind == "error":

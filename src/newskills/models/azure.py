@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from newskills.base.errors import ConfigError
 from newskills.models.config import ServerConfig
-from newskills.models.errors import Endpoint
+from newskills.models.errors import EndpointIdentity
 from newskills.models.openai import OpenAIModel
 from newskills.models.wire import require_key, require_model
 
@@ -35,7 +35,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
         query = f"?api-version={API_VERSION}"
     return OpenAIModel(
         "azureopenai",
-        Endpoint(url, model, key, source),
+        EndpointIdentity(url, model, key, source),
         concurrency=concurrency,
         environ=environ,
         headers=(("api-key", key),),

@@ -32,7 +32,7 @@ class ModelNotFoundError(ModelError):
     """The endpoint does not serve that model, or not at that path."""
 
 
-class Endpoint:
+class EndpointIdentity:
     """Who was asked: for the sentences of errors. Has no `repr` of its own, so that no key is ever printed."""
 
     def __init__(self, address: str, model: str, key: str | None, key_source: str) -> None:
@@ -102,37 +102,39 @@ _FILTER_WORDS = re.compile(r"content management policy|ContentPolicyViolationErr
 _NO_MODEL_CODES = frozenset({"model_not_found", "deploymentnotfound", "not_found_error"})
 
 
-def error_from(response: HttpResponse, endpoint: Endpoint) -> ModelError:
+def error_from(response: HttpResponse, endpoint: EndpointIdentity) -> ModelError:
     """The error that `response` (any status but 2xx, or a 200 that holds an error) stands for."""
     refusal = read_refusal(response.body)
     return error_for(response.status, refusal, endpoint, retry_after(response, refusal))
 
 
-def error_for(status: int, refusal: Refusal, endpoint: Endpoint, wait: float | None = None) -> ModelError:
+def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: float | None = None) -> ModelError:
     """As `error_from`, where status and refusal came by another way (inside a stream, from a library)."""
     detail = endpoint.scrub(refusal.message)[:DETAIL]
-    said = f"{endpoint.address} says ({status}): {detail}"
+    sentence = f"{endpoint.address} says ({status}): {detail}"
     code = refusal.code.lower()
     if status in (401, 402, 403) or code == "insufficient_quota" or "API_KEY_INVALID" in str(refusal.details):
-        return _auth_error(status, code, said, endpoint)
+        return _auth_error(status, code, sentence, endpoint)
     if status == 429:
-        return RateLimitError(said, status=status, retry_after=wait)
+        return RateLimitError(sentence, status=status, retry_after=wait)
     if status in (400, 422, 500) and (code in _FILTER_CODES or _FILTER_WORDS.search(detail)):
-        return ContentFilterError(said, status=status)
+        return ContentFilterError(sentence, status=status)
     if status in (400, 413, 422, 500) and (code == "context_length_exceeded" or is_context_limit(detail)):
-        return _context_error(status, said, detail)
+        return _context_error(status, sentence, detail)
     if status in (404, 405) or code in _NO_MODEL_CODES:
         return ModelNotFoundError(
-            f"{endpoint.address} has no model '{endpoint.model}' ({status}): {detail}", status=status, said=said
+            f"{endpoint.address} has no model '{endpoint.model}' ({status}): {detail}",
+            status=status,
+            said=sentence,
         )
     if status == 400 and _HARMONY.search(detail):
-        return ServerError(said, status=status, retry_after=wait)
+        return ServerError(sentence, status=status, retry_after=wait)
     if status in (408, 409, 425) or (status >= 500 and status != 501):
-        return ServerError(said, status=status, retry_after=wait)
-    return BadRequestError(said, status=status)
+        return ServerError(sentence, status=status, retry_after=wait)
+    return BadRequestError(sentence, status=status)
 
 
-def redirect_error(error: RedirectError, endpoint: Endpoint) -> ModelNotFoundError:
+def redirect_error(error: RedirectError, endpoint: EndpointIdentity) -> ModelNotFoundError:
     """What a redirect of a model's endpoint means: the API is elsewhere."""
     return ModelNotFoundError(
         f"{endpoint.address} does not serve the API: it redirects ({error.status}) to {error.target}, and redirects "
@@ -149,15 +151,15 @@ def is_context_limit(text: str) -> bool:
 
 def context_numbers(text: str) -> ContextNumbers:
     """The first value of each number that `text` tells; see the tests for the servers' sentences."""
-    found: dict[str, int] = {}
+    numbers_by_name: dict[str, int] = {}
     for pattern in _CONTEXT_NUMBERS:
         if match := pattern.search(text[:DETAIL]):
             for name, value in match.groupdict().items():
-                found.setdefault(name, int(value))
-    total, prompt = found.pop("total", None), found.get("prompt")
-    if "requested" not in found and total is not None and prompt is not None:
-        found["requested"] = total - prompt
-    return ContextNumbers(**found)
+                numbers_by_name.setdefault(name, int(value))
+    total, prompt = numbers_by_name.pop("total", None), numbers_by_name.get("prompt")
+    if "requested" not in numbers_by_name and total is not None and prompt is not None:
+        numbers_by_name["requested"] = total - prompt
+    return ContextNumbers(**numbers_by_name)
 
 
 def read_refusal(body: bytes) -> Refusal:
@@ -202,14 +204,14 @@ def retry_after(response: HttpResponse, refusal: Refusal) -> float | None:
     return None
 
 
-def _auth_error(status: int, code: str, said: str, endpoint: Endpoint) -> AuthError:
-    detail = said.partition(": ")[2]
+def _auth_error(status: int, code: str, sentence: str, endpoint: EndpointIdentity) -> AuthError:
+    detail = sentence.partition(": ")[2]
     if status == 402 or code == "insufficient_quota":
         return AuthError(
             f"{endpoint.address} wants to be paid first ({status}): {detail}",
             hint=f"Look at the account of the key from {endpoint.key_source}." if endpoint.key else "",
             status=status,
-            said=said,
+            said=sentence,
         )
     if endpoint.key is None:
         where = f", and none was found in {endpoint.key_source}" if endpoint.key_source else ""
@@ -219,20 +221,20 @@ def _auth_error(status: int, code: str, said: str, endpoint: Endpoint) -> AuthEr
             hint=f"Set it: export {name}=…"
             + ("" if endpoint.key_source else f", and name the variable: ++server.api_key_env_var={name}"),
             status=status,
-            said=said,
+            said=sentence,
         )
     return AuthError(
         f"{endpoint.address} refuses the key from {endpoint.key_source} ({status}): {detail}",
         hint=f"Check {endpoint.key_source}.",
         status=status,
-        said=said,
+        said=sentence,
     )
 
 
-def _context_error(status: int, said: str, detail: str) -> ContextLimitError:
+def _context_error(status: int, sentence: str, detail: str) -> ContextLimitError:
     numbers = context_numbers(detail)
     return ContextLimitError(
-        said, status=status, limit=numbers.limit, prompt_tokens=numbers.prompt, requested=numbers.requested
+        sentence, status=status, limit=numbers.limit, prompt_tokens=numbers.prompt, requested=numbers.requested
     )
 
 

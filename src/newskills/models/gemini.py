@@ -21,7 +21,7 @@ from newskills.base.errors import ConfigError, ContentFilterError, ServerError, 
 from newskills.base.records import Inference, Logprobs, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
 from newskills.models.decode import count, decode_body, tool_call
-from newskills.models.errors import Endpoint, error_for, refusal_of
+from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
 
 URL = "https://generativelanguage.googleapis.com/v1beta"
@@ -52,7 +52,7 @@ _answers = msgspec.json.Decoder(GeminiResponse)
 class GeminiModel(HttpModel):
     """Chat only. `complete` raises the HttpError family, and ConfigError for what the API has no word for."""
 
-    def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]) -> None:
+    def __init__(self, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str]) -> None:
         headers = (("x-goog-api-key", endpoint.key or ""),)
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
         self._path = f"/models/{quote(endpoint.model.removeprefix('models/'), safe='')}"
@@ -91,7 +91,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     url = base_url_of(config, URL, v1=False)
     if "/" not in url.split("://", 1)[1]:
         url += "/v1beta"
-    endpoint = Endpoint(url, require_model(config), key, source)
+    endpoint = EndpointIdentity(url, require_model(config), key, source)
     return GeminiModel(endpoint, concurrency=concurrency, environ=environ)
 
 
@@ -170,7 +170,7 @@ def contents(messages: list[Message]) -> list[Row]:
     return joined
 
 
-def reply_of(answer: GeminiResponse, endpoint: Endpoint) -> Reply:
+def reply_of(answer: GeminiResponse, endpoint: EndpointIdentity) -> Reply:
     """`raw_message` keeps the parts, since their signatures must be sent back beside tool results.
 
     Raises ServerError for an answer without candidates or parts, ContentFilterError for a blocked prompt.

@@ -18,7 +18,7 @@ from newskills.base.errors import ConfigError, ModelError, RequestTimeoutError, 
 from newskills.base.records import Inference, Reply, Request, Row
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.decode import earliest_stop
-from newskills.models.errors import Endpoint, Refusal, error_for
+from newskills.models.errors import EndpointIdentity, Refusal, error_for
 from newskills.models.openai_chat import Completion, reply_of
 from newskills.models.wire import require_key, require_model
 
@@ -26,7 +26,7 @@ from newskills.models.wire import require_key, require_model
 class LiteLLMModel:
     """Chat only. Settings that differ from the defaults are passed on; LiteLLM refuses what a provider lacks."""
 
-    def __init__(self, library: Any, endpoint: Endpoint, base_url: str | None) -> None:
+    def __init__(self, library: Any, endpoint: EndpointIdentity, base_url: str | None) -> None:
         self.name = endpoint.model
         self._library, self._endpoint, self._base_url = library, endpoint, base_url
 
@@ -106,4 +106,4 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     litellm.drop_params = False
     litellm.telemetry = False
     model = require_model(config)
-    return LiteLLMModel(litellm, Endpoint(config.base_url or model, model, key, source), config.base_url)
+    return LiteLLMModel(litellm, EndpointIdentity(config.base_url or model, model, key, source), config.base_url)

@@ -17,7 +17,7 @@ from newskills.base.records import Inference, Reply, Request, Row
 from newskills.models import openai_chat, openai_responses, parameters
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.decode import earliest_stop
-from newskills.models.errors import Endpoint, ModelNotFoundError, error_from, read_refusal, redirect_error
+from newskills.models.errors import EndpointIdentity, ModelNotFoundError, error_from, read_refusal, redirect_error
 from newskills.models.wire import PROBE_TIMEOUT, BodyCache, HttpModel, base_url_of, require_key, require_model
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -36,7 +36,7 @@ class OpenAIModel(HttpModel):
     def __init__(
         self,
         server_type: str,
-        endpoint: Endpoint,
+        endpoint: EndpointIdentity,
         *,
         concurrency: int,
         environ: Mapping[str, str],
@@ -135,7 +135,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     key, source = key_of(config, environ)
     if config.api_key is not None or config.api_key_env_var:
         key, source = require_key(config, environ)
-    endpoint = Endpoint(base_url_of(config, v1=dialect.v1), require_model(config), key, source)
+    endpoint = EndpointIdentity(base_url_of(config, v1=dialect.v1), require_model(config), key, source)
     return OpenAIModel(config.server_type, endpoint, concurrency=concurrency, environ=environ)
 
 
@@ -150,5 +150,5 @@ def make_hosted(config: ServerConfig, *, concurrency: int, environ: Mapping[str,
     variable = "NVIDIA_API_KEY" if nvidia else "OPENAI_API_KEY"
     needed = nvidia or host == "api.openai.com" or config.api_key is not None or config.api_key_env_var
     key, source = require_key(config, environ, variable) if needed else key_of(config, environ, variable)
-    endpoint = Endpoint(url, require_model(config, environ.get("NEMO_SKILLS_OPENAI_MODEL")), key, source)
+    endpoint = EndpointIdentity(url, require_model(config, environ.get("NEMO_SKILLS_OPENAI_MODEL")), key, source)
     return OpenAIModel("openai", endpoint, concurrency=concurrency, environ=environ)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
 from newskills.models.decode import decode_body, logprobs_of, usage_of, with_prompt
-from newskills.models.errors import Endpoint, error_for, refusal_of
+from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.parameters import Dialect
 
 BROKEN_FINISHES = frozenset({"error", "abort", "cancelled"})
@@ -81,7 +81,7 @@ def wire_messages(
     return rows
 
 
-def read(body: bytes, endpoint: Endpoint) -> Reply:
+def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
     """Raises ServerError for a body without a usable choice, and what an error inside a 200 stands for."""
     return reply_of(decode_body(body, _completions, Completion, endpoint.address), endpoint)
 
@@ -91,7 +91,7 @@ def model_names(body: bytes, address: str) -> list[str]:
     return [str(row.get("id", "")) for row in decode_body(body, _listings, ModelListing, address).data]
 
 
-def reply_of(completion: Completion, endpoint: Endpoint) -> Reply:
+def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
     """A server's answer as a Reply.
 
     Raises ServerError (no choice, a broken one), or the ModelError that it holds.
@@ -121,7 +121,7 @@ def reply_of(completion: Completion, endpoint: Endpoint) -> Reply:
     return reply
 
 
-async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply:
+async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) -> Reply:
     """Puts the pieces together. Raises TransportError for a stream that ends early, and errors sent inside it."""
     whole = Completion()
     message: Row = {"role": "assistant"}
@@ -142,7 +142,7 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply
     return reply_of(whole, endpoint)
 
 
-def _chat_reply(choice: ChatChoice, message: Row, endpoint: Endpoint) -> Reply:
+def _chat_reply(choice: ChatChoice, message: Row, endpoint: EndpointIdentity) -> Reply:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     calls, refusal = message.get("tool_calls") or None, message.get("refusal")
     content = message.get("content")
@@ -162,7 +162,7 @@ def _chat_reply(choice: ChatChoice, message: Row, endpoint: Endpoint) -> Reply:
     )
 
 
-def _text_reply(choice: ChatChoice, endpoint: Endpoint) -> Reply:
+def _text_reply(choice: ChatChoice, endpoint: EndpointIdentity) -> Reply:
     if choice.text is None and choice.finish_reason != "length":
         raise ServerError(
             f"{endpoint.address} answered with a choice that has neither text nor message.", status=200
@@ -185,7 +185,7 @@ def _parts(content: list[Any]) -> tuple[str | None, str | None]:
     return ("".join(texts) if texts else None), ("".join(thoughts) or None)
 
 
-def _chunk(data: bytes, endpoint: Endpoint) -> Row:
+def _chunk(data: bytes, endpoint: EndpointIdentity) -> Row:
     try:
         value = msgspec.json.decode(data, type=Row)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

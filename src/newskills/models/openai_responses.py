@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
 from newskills.models.decode import decode_body, logprobs_of, tool_call, usage_of
-from newskills.models.errors import Endpoint, error_for, refusal_of
+from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 
 FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -74,12 +74,12 @@ def input_items(messages: list[Message], *, developer: bool = False, echoes: boo
     return items
 
 
-def read(body: bytes, endpoint: Endpoint) -> Reply:
+def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
     """Raises ServerError for a body without output, and what a failed response stands for."""
     return _reply(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)
 
 
-async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply:
+async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) -> Reply:
     """The last event holds the whole response. Raises TransportError for a stream that ends without it."""
     last: ResponsesReply | None = None
     async for data in events:
@@ -95,7 +95,7 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply
     return _reply(last, endpoint)
 
 
-def _reply(response: ResponsesReply, endpoint: Endpoint) -> Reply:
+def _reply(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
     if response.error or response.status in ("failed", "cancelled"):
         raise error_for(500, refusal_of({"error": response.error or f"status {response.status}"}), endpoint)
     if not response.output and response.status != "incomplete":

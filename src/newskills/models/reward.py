@@ -18,7 +18,7 @@ from newskills.base.errors import BadRequestError, ServerError
 from newskills.base.records import Reply, Request, Row
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.decode import decode_body, usage_of
-from newskills.models.errors import Endpoint
+from newskills.models.errors import EndpointIdentity
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
 
 PATHS = {"vllm_classify": "/classify", "vllm_score": "/score", "vllm_pooling": "/pooling"}
@@ -34,7 +34,7 @@ class RewardModel(HttpModel):
     """
 
     def __init__(
-        self, server_type: str, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]
+        self, server_type: str, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str]
     ) -> None:
         headers = (("Authorization", f"Bearer {endpoint.key}"),) if endpoint.key else ()
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
@@ -81,5 +81,5 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     address = base_url_of(config, v1=False)
     if urlsplit(address).path == "/v1":
         address = address.removesuffix("/v1")  # these paths lie beside /v1
-    endpoint = Endpoint(address, require_model(config), key, source)
+    endpoint = EndpointIdentity(address, require_model(config), key, source)
     return RewardModel(config.server_type, endpoint, concurrency=concurrency, environ=environ)

@@ -30,7 +30,7 @@ from newskills.base.errors import (
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Message, Reply, Request, Row
 from newskills.models.config import DEFAULT_PORT, ServerConfig, key_of
-from newskills.models.errors import Endpoint, Refusal, error_for
+from newskills.models.errors import EndpointIdentity, Refusal, error_for
 from newskills.models.tunnel import PortForward
 
 S = TypeVar("S", bound=Struct)
@@ -114,7 +114,7 @@ class RivaModel:
     options: type[Speech] = Speech
     stub = ("", "")
 
-    def __init__(self, endpoint: Endpoint, *, kind: str, secure: bool, proxied: bool) -> None:
+    def __init__(self, endpoint: EndpointIdentity, *, kind: str, secure: bool, proxied: bool) -> None:
         self.name = endpoint.model
         self._endpoint, self._kind, self._secure, self._proxied = endpoint, kind, secure, proxied
         self._tunnel: PortForward | None = None
@@ -320,7 +320,7 @@ def _made(kind: type[R], config: ServerConfig, environ: Mapping[str, str]) -> R:
     if ":" not in address.rpartition("]")[2]:
         address = f"{address}:{443 if secure else PORT}"
     key, source = key_of(config, environ, *(("NVIDIA_API_KEY",) if secure else ()))
-    endpoint = Endpoint(address, config.model or config.server_type, key, source)
+    endpoint = EndpointIdentity(address, config.model or config.server_type, key, source)
     proxied = proxy_for(f"http{'s' if secure else ''}://{address}", environ) is not None
     return kind(endpoint, kind=config.server_type, secure=secure, proxied=proxied)
 

@@ -23,7 +23,7 @@ from newskills.base.http.proxy import Proxy, proxy_for
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
 from newskills.models.config import ServerConfig, key_of
-from newskills.models.errors import Endpoint, error_from
+from newskills.models.errors import EndpointIdentity, error_from
 from newskills.models.parameters import DIALECTS
 from newskills.models.wire import base_url_of, encode, require_model
 
@@ -111,7 +111,7 @@ class ServerTokenizer:
         key, source = key_of(config, environ)
         self.name = require_model(config)
         self._llamacpp = config.server_type == "llamacpp"
-        self._endpoint = Endpoint(url, self.name, key, source)
+        self._endpoint = EndpointIdentity(url, self.name, key, source)
         self._scheme, self._host, self._port, self._prefix = split_url(url)
         self._proxy = proxy_for(url, environ)
         self._idle: list[http.client.HTTPConnection] = []

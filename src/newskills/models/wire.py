@@ -16,7 +16,7 @@ from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Request, Row
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT, ServerConfig, key_of
 from newskills.models.decode import page_error
-from newskills.models.errors import Endpoint, error_from, redirect_error
+from newskills.models.errors import EndpointIdentity, error_from, redirect_error
 from newskills.models.tunnel import PortForward
 
 CONNECTIONS_FOR_PROBES = 2
@@ -28,7 +28,9 @@ _encoder = msgspec.json.Encoder()
 class HttpModel:
     """A model behind HTTP. Subclasses add the shape of requests and replies."""
 
-    def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str], headers: HeaderList):
+    def __init__(
+        self, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str], headers: HeaderList
+    ):
         self.name = endpoint.model
         self.endpoint = endpoint
         self._tunnel: PortForward | None = None

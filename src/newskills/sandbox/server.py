@@ -24,7 +24,7 @@ import msgspec
 from newskills.base.errors import ExecutionRefusedError, SandboxError
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import (
-    Request,
+    HttpRequest,
     Response,
     error_response,
     json_response,
@@ -82,7 +82,7 @@ class SandboxServer:
     async def close(self) -> None:
         await self._once.drop()
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: HttpRequest) -> Response:
         if request.path == "/health":
             return wrong_method(request, "GET") or json_response(self._health())
         if (refused := self._stranger(request)) is not None:
@@ -97,7 +97,7 @@ class SandboxServer:
             return wrong_method(request, "GET") or json_response(self._metrics())
         return not_found(request)
 
-    def _stranger(self, request: Request) -> Response | None:
+    def _stranger(self, request: HttpRequest) -> Response | None:
         header = request.headers.get("authorization", "")
         if self._token and not hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode()):
             return error_response(
@@ -108,7 +108,7 @@ class SandboxServer:
             return error_response(403, "A web page may not use the sandbox.")
         return None
 
-    async def _execute(self, request: Request) -> Response:
+    async def _execute(self, request: HttpRequest) -> Response:
         session_id, request_id = (request.headers.get(name.lower()) for name in (SESSION_HEADER, REQUEST_HEADER))
         self._in_flight += 1
         try:
@@ -135,7 +135,7 @@ class SandboxServer:
         self._statuses[result.status] += 1
         return result
 
-    async def _delete(self, request: Request) -> Response:
+    async def _delete(self, request: HttpRequest) -> Response:
         try:
             session_id = check_name(unquote(request.path.removeprefix(f"{SESSIONS}/")), "The session id")
             await self._once.drop(f" {session_id}")  # a cell whose client left might open the session again

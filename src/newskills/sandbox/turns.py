@@ -166,12 +166,12 @@ class Turns:
         least = min((step for step, line in self._stopped.items() if line), default=len(STEPS))
         if any(self._new.values()):
             least = 0
-        found = [
+        running = [
             (turn.used + now - turn.runs_since, turn)
             for turn in self._running
             if turn.stop is not None and now - turn.runs_since >= SLICE
         ]
-        ran, turn = max(found, key=lambda pair: pair[0], default=(0.0, None))
+        ran, turn = max(running, key=lambda pair: pair[0], default=(0.0, None))
         return turn if _step(ran) > least else None
 
 

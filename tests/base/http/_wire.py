@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from newskills.base.http.messages import (
-    Request,
+    HttpRequest,
     Response,
     json_response,
 )
@@ -20,7 +20,7 @@ from newskills.base.http.server import Handler, Server, ServerLimits, serve
 SHORT = ServerLimits(receive=0.3, idle=0.3, linger=0.2, head=4000, body=100_000)
 
 
-async def echo(request: Request) -> Response:
+async def echo(request: HttpRequest) -> Response:
     """What the server understood."""
     return json_response(
         {

@@ -17,7 +17,7 @@ from tests.base.http._wire import SHORT, post, said, served, wired
 from newskills.base.errors import ServerStartError
 from newskills.base.http.client import HttpClient
 from newskills.base.http.messages import (
-    Request,
+    HttpRequest,
     Response,
     error_response,
     not_found,
@@ -61,7 +61,7 @@ def test_ten_thousand_requests_over_one_connection() -> None:
 
 
 def test_pipelined_requests_are_answered_in_order_whatever_they_take() -> None:
-    async def slow_first(request: Request) -> Response:
+    async def slow_first(request: HttpRequest) -> Response:
         await asyncio.sleep(0.05 if request.path == "/0" else 0)
         return Response(body=request.path.encode())
 
@@ -280,7 +280,7 @@ def test_whether_a_connection_is_kept(data: bytes, closing: bool) -> None:
 
 
 def test_an_exception_is_a_500_without_a_trace() -> None:
-    async def broken(request: Request) -> Response:
+    async def broken(request: HttpRequest) -> Response:
         if request.path == "/own":
             raise ServerStartError("No place left.")
         raise KeyError("secret-free")
@@ -298,11 +298,11 @@ def test_an_exception_is_a_500_without_a_trace() -> None:
 
 
 def test_helpers() -> None:
-    request = Request("PATCH", "/x", "", {}, b"")
+    request = HttpRequest("PATCH", "/x", "", {}, b"")
     refused = wrong_method(request, "GET", "POST")
     assert refused is not None
     assert (refused.status, refused.headers) == (405, (("Allow", "GET, POST"),))
-    assert wrong_method(Request("HEAD", "/x", "", {}, b""), "GET") is None
-    assert wrong_method(Request("HEAD", "/x", "", {}, b""), "POST") is not None
+    assert wrong_method(HttpRequest("HEAD", "/x", "", {}, b""), "GET") is None
+    assert wrong_method(HttpRequest("HEAD", "/x", "", {}, b""), "POST") is not None
     assert msgspec.json.decode(not_found(request).body) == {"error": "There is nothing at /x."}
     assert msgspec.json.decode(error_response(400, "a\ud800b").body) == {"error": "a?b"}

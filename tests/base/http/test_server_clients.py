@@ -14,7 +14,7 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError, ServerStartError
 from newskills.base.http.client import HttpClient
 from newskills.base.http.messages import (
-    Request,
+    HttpRequest,
     Response,
 )
 from newskills.base.http.server import ServerLimits, serve
@@ -26,7 +26,7 @@ class Work:
     def __init__(self) -> None:
         self.begun, self.cancelled = asyncio.Event(), asyncio.Event()
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: HttpRequest) -> Response:
         self.begun.set()
         try:
             await asyncio.sleep(600)
@@ -100,7 +100,7 @@ def test_a_request_that_drips_is_timed_out() -> None:
 
 
 def test_work_may_take_longer_than_a_request_may_take_to_arrive() -> None:
-    async def slow(request: Request) -> Response:
+    async def slow(request: HttpRequest) -> Response:
         await asyncio.sleep(0.8)
         return Response()
 
@@ -123,7 +123,7 @@ def test_an_idle_connection_is_closed_without_a_word() -> None:
 
 
 def test_a_client_that_takes_no_answers_is_cut_off() -> None:
-    async def large(request: Request) -> Response:
+    async def large(request: HttpRequest) -> Response:
         return Response(body=b"x" * 8_000_000)
 
     async def play() -> None:
@@ -141,7 +141,7 @@ def test_a_client_that_takes_no_answers_is_cut_off() -> None:
 
 
 def test_a_slow_client_gets_the_whole_of_a_large_last_answer() -> None:
-    async def large(request: Request) -> Response:
+    async def large(request: HttpRequest) -> Response:
         return Response(body=b"x" * 8_000_000)
 
     async def play() -> int:
@@ -172,7 +172,7 @@ def test_too_many_connections_are_told_so() -> None:
 def test_a_stop_waits_for_requests_in_work_and_takes_no_more() -> None:
     gate = asyncio.Event()
 
-    async def gated(request: Request) -> Response:
+    async def gated(request: HttpRequest) -> Response:
         await gate.wait()
         return Response(body=b"done")
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import hmac
 
-from newskills.base.http.messages import Request, Response, error_response
+from newskills.base.http.messages import HttpRequest, Response, error_response
 
 BROWSER_HEADERS = ("origin", "sec-fetch-site")
 
 
-def refused(request: Request, token: str, what: str) -> Response | None:
+def refused(request: HttpRequest, token: str, what: str) -> Response | None:
     """401 without the token (where one is set), 403 for a page in a browser, None for clients. `what`: the server."""
-    given = request.headers.get("authorization", "")
-    if token and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+    header = request.headers.get("authorization", "")
+    if token and not hmac.compare_digest(header.encode(), f"Bearer {token}".encode()):
         sentence = "This server wants a token: Authorization: Bearer …"
         return error_response(401, sentence, (("WWW-Authenticate", "Bearer"),))
     if any(name in request.headers for name in BROWSER_HEADERS):

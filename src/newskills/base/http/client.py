@@ -248,10 +248,10 @@ class HttpClient:
         if lookup is None or lookup.done():
             lookup = self._lookup = asyncio.create_task(_resolve(host, port))
         await asyncio.wait([lookup])
-        found = lookup.result()
-        if isinstance(found, OSError):
-            raise found
-        return found
+        addresses = lookup.result()
+        if isinstance(addresses, OSError):
+            raise addresses
+        return addresses
 
     async def _connect_through(self, proxy: Proxy, connection: Connection, tls: ssl.SSLContext) -> None:
         loop = asyncio.get_running_loop()
@@ -287,8 +287,8 @@ class HttpClient:
 
     def _head(self, method: str, path: str, headers: HeaderList) -> bytes:
         key = (method, path, headers)
-        if (known := self._heads.get(key)) is not None:
-            return known
+        if (cached_head := self._heads.get(key)) is not None:
+            return cached_head
         if len(self._heads) >= 256:
             self._heads.clear()
         head = self._heads[key] = self._build_head(method, path, headers)
@@ -360,10 +360,10 @@ def split_url(url: str) -> tuple[str, str, int, str]:
 
 async def _resolve(host: str, port: int) -> list[tuple[str, int]] | OSError:
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         return error
-    return [(str(address[0]), int(address[1])) for *_, address in found]
+    return [(str(address[0]), int(address[1])) for *_, address in addresses]
 
 
 def _authority(host: str, port: int, scheme: str = "") -> str:

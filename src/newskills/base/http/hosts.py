@@ -8,10 +8,10 @@ import socket
 from collections.abc import Awaitable, Callable
 
 from newskills.base.errors import ConfigError
-from newskills.base.http.messages import Request, Response, error_response
+from newskills.base.http.messages import HttpRequest, Response, error_response
 
 LOCAL = "localhost"
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[HttpRequest], Awaitable[Response]]
 
 
 def own_names_only(handler: Handler, host: str) -> Handler:
@@ -22,7 +22,7 @@ def own_names_only(handler: Handler, host: str) -> Handler:
     if not is_loopback(host):
         return handler
 
-    async def answer(request: Request) -> Response:
+    async def answer(request: HttpRequest) -> Response:
         name = request.headers.get("host", "")
         if is_own_name(name, host):
             return await handler(request)
@@ -39,10 +39,10 @@ def is_loopback(host: str) -> bool:
     if host in ("", LOCAL):
         return bool(host)
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
         raise ConfigError(f"'{host}' is no address of this machine ({error}).") from error
-    return all(ipaddress.ip_address(str(one[4][0])).is_loopback for one in found)
+    return all(ipaddress.ip_address(str(address[4][0])).is_loopback for address in addresses)
 
 
 def is_own_name(header: str, host: str) -> bool:

@@ -14,7 +14,7 @@ from msgspec import Struct
 JSON = "application/json"
 
 
-class Request(Struct, frozen=True):
+class HttpRequest(Struct, frozen=True):
     """One whole request. `path` and `query` as sent (not decoded); names of headers in lower case, values as
     latin-1, several of one name joined by a comma."""
 
@@ -45,11 +45,11 @@ def error_response(status: int, sentence: str, headers: Sequence[tuple[str, str]
     return Response(status, body, headers=headers)
 
 
-def not_found(request: Request) -> Response:
+def not_found(request: HttpRequest) -> Response:
     return error_response(404, f"There is nothing at {request.path[:200]}.")
 
 
-def wrong_method(request: Request, *allowed: str) -> Response | None:
+def wrong_method(request: HttpRequest, *allowed: str) -> Response | None:
     """The answer 405 unless the method is one of `allowed`; where GET is, HEAD is too."""
     if request.method in allowed or (request.method == "HEAD" and "GET" in allowed):
         return None

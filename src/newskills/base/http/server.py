@@ -21,10 +21,10 @@ from msgspec import Struct
 
 from newskills.base.aio import guarded
 from newskills.base.errors import ConfigError, ServerStartError
-from newskills.base.http.messages import Request, Response, encode_response, error_response
+from newskills.base.http.messages import HttpRequest, Response, encode_response, error_response
 from newskills.base.records import Failure
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[HttpRequest], Awaitable[Response]]
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 HEADER_OVERHEAD = 32
@@ -99,7 +99,7 @@ class Server:
 
     def _sweep(self) -> None:
         now = self._loop.time()
-        for connection in [one for one in self.connections if one.deadline < now]:
+        for connection in [candidate for candidate in self.connections if candidate.deadline < now]:
             connection.expire()
         self._timer = self._loop.call_later(self._interval, self._sweep)
 
@@ -120,7 +120,7 @@ async def serve(
 class _Turn(Struct):
     """A request that waits for its answer, or an `answer` that waits for those before it."""
 
-    request: Request | None
+    request: HttpRequest | None
     answer: Response | None
     last: bool
 
@@ -242,7 +242,7 @@ class _Connection(asyncio.Protocol):
         if "://" in path[:8]:  # the absolute form that proxies get
             path = "/" + path.split("://", 1)[1].partition("/")[2]
         method = self._parser.get_method().decode("latin-1")
-        self._add(_Turn(Request(method, path, query, self._headers, bytes(self._body)), None, self._deaf))
+        self._add(_Turn(HttpRequest(method, path, query, self._headers, bytes(self._body)), None, self._deaf))
 
     # From the server
 
@@ -295,10 +295,10 @@ class _Connection(asyncio.Protocol):
         """Whether this was the last answer of the connection."""
         answer = turn.answer
         if turn.request is not None:
-            found = await guarded(self._server.handler(turn.request))
-            if isinstance(found, Failure):
-                found = error_response(500, f"The server failed on this request: {found.message}")
-            answer = found
+            response = await guarded(self._server.handler(turn.request))
+            if isinstance(response, Failure):
+                response = error_response(500, f"The server failed on this request: {response.message}")
+            answer = response
         assert answer is not None
         last = turn.last or (self._server.closing and not self._turns)
         bodiless = turn.request is not None and turn.request.method == "HEAD"
@@ -347,10 +347,10 @@ def _bind(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise ConfigError(f"{port} is no port; it must be from 0 to 65535.", hint="0 takes a free one.")
     try:
-        found = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)  # noqa: S104 - "" = all
+        addresses = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)  # noqa: S104 - "" = all
     except (socket.gaierror, UnicodeError) as error:
         raise ConfigError(f"'{host}' is no address of this machine ({error}).") from error
-    family, kind, protocol, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
+    family, kind, protocol, _, address = min(addresses, key=lambda address_info: address_info[0] != socket.AF_INET)
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -10,14 +10,14 @@ import argparse
 import asyncio
 import sys
 
-from newskills.base.http.messages import Request, Response, json_response, not_found
+from newskills.base.http.messages import HttpRequest, Response, json_response, not_found
 from newskills.base.http.server import serve
 
 TEXT = "This is a rehearsal. The answer is \\boxed{42}. Judgement: Yes"
 USAGE = {"prompt_tokens": 8, "completion_tokens": 8, "total_tokens": 16}
 
 
-async def answer(request: Request) -> Response:
+async def answer(request: HttpRequest) -> Response:
     """What the OpenAI protocol asks for, as far as rehearsals need it."""
     if request.path.endswith("/chat/completions"):
         choice = {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}

@@ -107,7 +107,7 @@ OptionsT = TypeVar("OptionsT", bound=TrainingOptions)
 
 def with_reward_services(options: type[OptionsT]) -> type[OptionsT]:
     """A class of the same name that has the fields of `RewardServices`, too: structs have one parent only."""
-    given = [
+    fields_of_services = [
         (
             entry.name,
             entry.type,
@@ -117,11 +117,15 @@ def with_reward_services(options: type[OptionsT]) -> type[OptionsT]:
     ]
     name, module = options.__name__, options.__module__
     namespace = {"__doc__": options.__doc__}
-    made = defstruct(name, given, bases=(options,), module=module, namespace=namespace, frozen=True, kw_only=True)
+    made = defstruct(
+        name, fields_of_services, bases=(options,), module=module, namespace=namespace, frozen=True, kw_only=True
+    )
     return cast("type[OptionsT]", made)
 
 
 def reward_services(options: TrainingOptions) -> RewardServices:
     """What `options` say of them; nothing where their class has none of these fields."""
-    given = {name: getattr(options, name) for name in RewardServices.__struct_fields__ if hasattr(options, name)}
-    return RewardServices(**given)
+    services = {
+        name: getattr(options, name) for name in RewardServices.__struct_fields__ if hasattr(options, name)
+    }
+    return RewardServices(**services)

@@ -18,7 +18,7 @@ import uuid
 from newskills.base.errors import ConfigError, NewskillsError, StorageError
 from newskills.base.http.access import refused
 from newskills.base.http.messages import (
-    Request,
+    HttpRequest,
     Response,
     error_response,
     json_response,
@@ -40,7 +40,7 @@ class EvaluationServer:
     def __init__(self, jobs: EvaluationJobs, *, token: str = "") -> None:
         self._jobs, self._token = jobs, token
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: HttpRequest) -> Response:
         if request.path == "/health":
             return wrong_method(request, "GET") or json_response({"status": "ok"})
         if (stranger := refused(request, self._token, "evaluation server")) is not None:
@@ -60,7 +60,7 @@ class EvaluationServer:
             return wrong_method(request, "GET") or self._status(job)
         return wrong_method(request, "GET", "DELETE") or await self._one(job, request.method)
 
-    async def _begin(self, request: Request, *, wait: bool) -> Response:
+    async def _begin(self, request: HttpRequest, *, wait: bool) -> Response:
         try:
             wanted = read_request(request.body)
         except ConfigError as error:

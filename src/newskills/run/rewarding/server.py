@@ -25,7 +25,14 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.base.http.access import refused
 from newskills.base.http.hosts import own_names_only
-from newskills.base.http.messages import Request, Response, error_response, json_response, not_found, wrong_method
+from newskills.base.http.messages import (
+    HttpRequest,
+    Response,
+    error_response,
+    json_response,
+    not_found,
+    wrong_method,
+)
 from newskills.base.http.server import Server, ServerLimits, serve
 from newskills.base.records import Row
 from newskills.run.engine.threads import ready_for_threads
@@ -71,13 +78,13 @@ class RewardServer:
         self.tally = RewardTally(outcomes=Counter(), unscored=Counter())
         self.last_reason = ""
         self._rewarder, self._grader, self._listening = rewarder, grader, listening
-        self._routes: dict[str, Callable[[Request], Awaitable[Response]]] = {
+        self._routes: dict[str, Callable[[HttpRequest], Awaitable[Response]]] = {
             "/v1/rewards": self._ours,
             "/get_reward": self._openrlhf,
             "/slime": self._slime,
         }
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: HttpRequest) -> Response:
         if request.path == "/health":
             return wrong_method(request, "GET") or json_response({"status": "ok", "grader": self._grader})
         if (stranger := refused(request, self._listening.token, "reward server")) is not None:
@@ -95,15 +102,15 @@ class RewardServer:
         except DataError as error:
             return error_response(400, str(error))
 
-    async def _ours(self, request: Request) -> Response:
+    async def _ours(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_items(request.body))
         return judged if isinstance(judged, Response) else json_response(items_answer(self._grader, judged))
 
-    async def _openrlhf(self, request: Request) -> Response:
+    async def _openrlhf(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_openrlhf(request.body))
         return judged if isinstance(judged, Response) else _lost(judged) or json_response(openrlhf_answer(judged))
 
-    async def _slime(self, request: Request) -> Response:
+    async def _slime(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_slime(request.body))
         return judged if isinstance(judged, Response) else _lost(judged) or json_response(judged[0].reward)
 

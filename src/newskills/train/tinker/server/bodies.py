@@ -6,13 +6,13 @@ from __future__ import annotations
 import io
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.http.messages import Request
+from newskills.base.http.messages import HttpRequest
 
 LARGEST = 256 << 20
 """Bytes of an unpacked body."""
 
 
-def body_of(request: Request) -> bytes:
+def body_of(request: HttpRequest) -> bytes:
     """Raises ConfigError for a packing that is not known here, DataError for a body that is damaged or too large."""
     packing = request.headers.get("content-encoding", "identity").strip().lower()
     if packing == "identity":

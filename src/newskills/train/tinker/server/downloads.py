@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qs, quote, unquote
 
 from newskills.base.errors import DataError
-from newskills.base.http.messages import Request, Response, error_response
+from newskills.base.http.messages import HttpRequest, Response, error_response
 from newskills.base.records import Row
 from newskills.train.tinker.server.checkpoints import ABOUT, Address, Checkpoints, parse
 
@@ -26,7 +26,7 @@ class SignedDownloads:
     def __init__(self, saved: Checkpoints) -> None:
         self._saved, self._secret = saved, secrets.token_bytes(32)
 
-    def urls(self, request: Request, address: Address) -> Row:
+    def urls(self, request: HttpRequest, address: Address) -> Row:
         """An address for each file. Raises UnknownNameError."""
         folder = self._saved.find(str(address))
         until = int(time.time()) + SECONDS
@@ -39,7 +39,7 @@ class SignedDownloads:
                 urls[file.name] = f"http://{host}{PREFIX}{quote(path)}?{signed}"
         return {"urls": urls, "expires": datetime.fromtimestamp(until, UTC)}
 
-    def file(self, request: Request) -> Response:
+    def file(self, request: HttpRequest) -> Response:
         """The file of a signed address. Raises DataError, UnknownNameError."""
         path = unquote(request.path.removeprefix(PREFIX))
         query = parse_qs(request.query)

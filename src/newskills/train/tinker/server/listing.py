@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import parse_qs, unquote
 
 from newskills.base.errors import DataError
-from newskills.base.http.messages import Request, Response, json_response, not_found, wrong_method
+from newskills.base.http.messages import HttpRequest, Response, json_response, not_found, wrong_method
 from newskills.base.records import Row
 from newskills.train.tinker.server.checkpoints import KINDS, Address, Checkpoints
 from newskills.train.tinker.server.engine import BaseModel
@@ -21,7 +21,7 @@ class StorageListing:
     def __init__(self, bases: Iterable[BaseModel], saved: Checkpoints) -> None:
         self._bases, self._saved = list({base.name: base for base in bases}.values()), saved
 
-    def answer(self, request: Request, parts: Sequence[str]) -> Response:
+    def answer(self, request: HttpRequest, parts: Sequence[str]) -> Response:
         """`parts`: the words of the path. Raises UnknownNameError, DataError."""
         match [unquote(part) for part in parts]:
             case ["get_server_capabilities"]:
@@ -59,7 +59,7 @@ class StorageListing:
             for base in self._bases
         ]
 
-    def _page(self, request: Request, what: str, names: Sequence[str]) -> Row:
+    def _page(self, request: HttpRequest, what: str, names: Sequence[str]) -> Row:
         query = parse_qs(request.query)
         try:
             limit, offset = (

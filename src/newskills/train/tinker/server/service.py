@@ -22,7 +22,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError, NewskillsError, StorageError, UnknownNameError
 from newskills.base.http.access import BROWSER_HEADERS
 from newskills.base.http.messages import (
-    Request,
+    HttpRequest,
     Response,
     error_response,
     json_response,
@@ -112,7 +112,7 @@ class TinkerService:
             "weights_info": self._weights_info,
         }
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: HttpRequest) -> Response:
         path = request.path.removeprefix(API)
         if path == "healthz":
             return wrong_method(request, "GET") or json_response({"status": "ok"})
@@ -132,7 +132,7 @@ class TinkerService:
         except NewskillsError as error:
             return error_response(400, str(error))
 
-    async def _route(self, request: Request, path: str) -> Response:
+    async def _route(self, request: HttpRequest, path: str) -> Response:
         if path == "retrieve_future":
             return wrong_method(request, "POST") or await self._retrieve(request)
         if path in ("forward_backward", "forward"):
@@ -155,7 +155,7 @@ class TinkerService:
             case parts:
                 return self._listing.answer(request, parts)
 
-    def _stranger(self, request: Request) -> Response | None:
+    def _stranger(self, request: HttpRequest) -> Response | None:
         key = request.headers.get("x-api-key", "")
         if self._token and not hmac.compare_digest(key.encode(), self._token.encode()):
             return error_response(401, "This service wants its key: set TINKER_API_KEY.")
@@ -199,7 +199,7 @@ class TinkerService:
         self._engine.drop(model_id)
         return {}
 
-    async def _retrieve(self, request: Request) -> Response:
+    async def _retrieve(self, request: HttpRequest) -> Response:
         message = wire.read_json(body_of(request), wire.FutureRequest)
         try:
             answer = await self._queue.wait(message.request_id, WAIT)
