@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 import pytest
 from tests.graders.plain import plain_grader
 
+from newskills.base.records import Row
 from newskills.graders.longfact import f1_at
 from newskills.metrics import make_metric
 
 
-def record(*verdicts, text="An answer.", **more):
-    claims = [{"claim": f"c{n}", "verdict": verdict, "searches": []} for n, verdict in enumerate(verdicts)]
+def record(*verdicts: str | None, text: str = "An answer.", **more: Any) -> Row:
+    claims: list[Row] = [
+        {"claim": f"c{n}", "verdict": verdict, "searches": []} for n, verdict in enumerate(verdicts)
+    ]
     return {"generation": text, "claims": claims, **more}
 
 
@@ -28,7 +33,7 @@ def record(*verdicts, text="An answer.", **more):
         ({"generation": "x", "claims": ["c", {"verdict": []}]}, "unscored", "judge", None),
     ],
 )
-def test_outcomes(row, outcome: str, cause: str | None, value) -> None:
+def test_outcomes(row: Row, outcome: str, cause: str | None, value: float | None) -> None:
     score = plain_grader("longfact", {}).grade(row)
     assert (score.outcome, score.cause, score.value) == (outcome, cause, value)
 

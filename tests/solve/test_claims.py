@@ -19,7 +19,7 @@ from newskills.solve.judges.claims import next_step, split_claims
         ("", None),
     ],
 )
-def test_claims_of_a_list(text, claims) -> None:
+def test_claims_of_a_list(text: str, claims: list[str] | None) -> None:
     assert split_claims(text) == claims
 
 
@@ -39,12 +39,12 @@ def test_claims_of_a_list(text, claims) -> None:
         ("", (None, "")),
     ],
 )
-def test_the_next_step(text: str, step) -> None:
+def test_the_next_step(text: str, step: tuple[str | None, str]) -> None:
     assert next_step(text) == step
 
 
 @given(st.text(), st.text("search:verdict \n*- "))
-def test_any_text_is_read(text, marked) -> None:
+def test_any_text_is_read(text: str, marked: str) -> None:
     for said in (text, marked, f"{marked}{text}"):
         verdict, query = next_step(said)
         assert verdict in (None, "supported", "not_supported", "irrelevant")
