@@ -8,8 +8,9 @@ import pytest
 import scipy.stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import NormalIndPower, TTestPower
 
-from newskills.base import paired, stats
+from newskills.base import paired, power, stats
 
 
 @pytest.mark.parametrize(("lost", "gained"), [(0, 0), (3, 9), (40, 61), (250, 251), (260, 300), (9000, 9400)])
@@ -63,3 +64,11 @@ def test_binomial_draws_are_those_of_the_distribution():
             scipy.stats.chisquare(drawn[kept], expected[kept] * drawn[kept].sum() / expected[kept].sum()).pvalue
             > 1e-4
         )
+
+
+def test_the_problems_needed_are_those_of_statsmodels():
+    for variance, difference in ((0.3, 0.02), (0.24, 0.05)):
+        peer = TTestPower().solve_power(difference / variance**0.5, power=0.8, alpha=0.05)
+        assert power.problems_needed(variance, difference) == pytest.approx(peer, abs=3)
+        peer = NormalIndPower().solve_power(difference / variance**0.5, power=0.8, alpha=0.05)
+        assert power.problems_needed(2 * variance, difference) == pytest.approx(peer, abs=2)

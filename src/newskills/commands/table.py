@@ -26,6 +26,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "evaluate": "evaluate with a config and a profile of env.toml, as NeMo Evaluator's launcher does",
         "nemo_evaluator": "tasks of NVIDIA's NeMo Evaluator as jobs, with their servers",
         "robust_eval": "evaluate a model with many wordings of the prompts",
+        "plan_eval": "problems and samples that it takes to see a difference, and their cost",
         "grade": "verdicts for any JSONL file of answers",
         "critpt": "functions for the service of CritPt, and its verdict",
         "swe_bench": "patches for the harness of SWE-bench, and its verdicts",

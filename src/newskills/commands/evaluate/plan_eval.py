@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns plan_eval`: how many problems and samples it takes to see a difference, and what that costs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.pipelines.options import AtLeastOne, doc
+
+if TYPE_CHECKING:
+    from newskills.view.comparison.planning import EvalPlan
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    runs: Annotated[
+        list[str],
+        doc(
+            "folder of results to plan from, or two that differ about as much as the models that will be compared",
+            {"positional": True},
+        ),
+    ] = []
+    delta: Annotated[float, Meta(gt=0, lt=100, description="difference to be seen, in points")]
+    benchmarks: Annotated[str | None, doc("only these, comma separated (default: all)")] = None
+    power: Annotated[float, Meta(gt=0, lt=1, description="share of comparisons that shall see it")] = 0.8
+    paired: Annotated[bool, doc("both models answer the same problems; --no_paired: each has its own")] = True
+    seeds: Annotated[str, doc("samples of each problem to plan for, comma separated")] = "1,2,4,8,16"
+    accuracy: Annotated[
+        Annotated[float, Meta(gt=0, lt=100)] | None, doc("without a run: percent that is right, about")
+    ] = None
+    problems: Annotated[AtLeastOne | None, doc("without a run: how many problems there are")] = None
+    prices: Annotated[
+        str | None, doc("price of a million tokens read and written, READ,WRITTEN (default: what past runs cost)")
+    ] = None
+    json: Annotated[bool, doc("print everything as JSON")] = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    from newskills.view.comparison.plan_shown import as_text
+
+    plans = result(parsed)
+    if parsed.options.json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(plans), indent=2).decode() + "\n")
+    else:
+        sys.stdout.write("\n".join(map(as_text, plans)))
+    return 0
+
+
+def result(parsed: Parsed[Options]) -> list[EvalPlan]:
+    """For Python: a plan for each benchmark."""
+    from newskills.view.comparison.planning import PlanOptions, plan_from_accuracy, plan_from_runs
+
+    options = parsed.options
+    how = PlanOptions(
+        delta=options.delta,
+        power=options.power,
+        paired=options.paired,
+        seeds=_seeds(options.seeds),
+        prices=_prices(options.prices),
+    )
+    if bool(options.runs) == (options.accuracy is not None):
+        raise ConfigError(
+            "A plan needs either folders of results or --accuracy.",
+            hint="For instance: ns plan_eval results --delta 2",
+        )
+    if options.accuracy is not None:
+        return [plan_from_accuracy(options.accuracy, options.problems, how)]
+    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
+    return plan_from_runs([Path(name) for name in options.runs], wanted, how)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        seeds = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        seeds = ()
+    if not seeds or min(seeds) < 1:
+        raise ConfigError(f"--seeds {text}: whole numbers from 1 are expected, comma separated, such as 1,4,16.")
+    return seeds
+
+
+def _prices(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        read, written = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise ConfigError(f"--prices {text}: two numbers are expected, such as 0.15,0.60.") from error
+    return read, written
+
+
+COMMAND = Command(
+    name="plan_eval",
+    summary="Plan an evaluation: how many problems, and samples of each, it takes to see a difference between two "
+    "models, and what that costs in tokens, time and money, judged by runs that there are. A probe of 20 problems "
+    "with several seeds will do.",
+    options=Options,
+    run=run,
+    result=result,
+    examples=(
+        "ns plan_eval results/base --delta 2",
+        "ns plan_eval results/base results/tuned --delta 1 --prices 0.15,0.60",
+        "ns plan_eval --accuracy 60 --problems 1319 --delta 2",
+    ),
+)

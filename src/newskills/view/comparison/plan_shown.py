@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of evaluations as text of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from newskills.base.terminal import printable
+from newskills.view.comparison.planning import EvalPlan, PlanRow
+from newskills.view.comparison.shown import columns, counted_points, wrapped
+
+
+def as_text(plan: EvalPlan) -> str:
+    return printable("\n".join(_lines(plan))) + "\n"
+
+
+def _lines(plan: EvalPlan) -> Iterator[str]:
+    how = "on the same problems" if plan.paired else "on different problems"
+    yield from wrapped(
+        f"{plan.benchmark}: to see a difference of {counted_points(plan.delta)} between two models {how} "
+        f"(p < 0.05 in {100 * plan.power:.0f} % of such comparisons), for each model:",
+        "",
+    )
+    yield ""
+    head = ("samples", "problems", "answers", "tokens", "time", "cost", "all show")
+    yield from columns([head, *map(_row, plan.rows)])
+    yield ""
+    if plan.size is not None:
+        yield from wrapped(
+            f"The benchmark has {plan.size:,} problems; * = more than that. all show: the difference in points that "
+            "all of them would show.",
+            "",
+        )
+    yield from wrapped(f"Based on {plan.basis}.", "")
+    if plan.cost.output_tokens is None:
+        yield from wrapped(
+            "What it costs is not known: give a run, for instance a probe of 20 problems: ns eval … ++max_samples=20",
+            "",
+        )
+    elif plan.cost.money is None:
+        yield from wrapped("The price is not known: give --prices READ,WRITTEN for a million tokens.", "")
+
+
+def _row(row: PlanRow) -> tuple[str, ...]:
+    return (
+        str(row.samples),
+        f"{row.problems:,}" + ("*" if row.available is False else ""),
+        f"{row.problems * row.samples:,}",
+        _short(row.tokens),
+        "—" if row.seconds is None else _time(row.seconds),
+        "—" if row.money is None else f"{row.money:,.2f}",
+        "—" if row.detectable is None else f"{row.detectable:.1f}",
+    )
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return "—"
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.1f}{unit}"
+    return f"{value:.0f}"
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

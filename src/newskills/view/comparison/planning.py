@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What it takes to see a difference: problems, samples, tokens, time and money, from runs that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.power import (
+    DifferenceVariance,
+    assumed,
+    detectable_difference,
+    measured,
+    problems_needed,
+)
+from newskills.view.comparison.records import BenchmarkRecords, SampleScore, read_run
+
+
+class PlanOptions(Struct, frozen=True, kw_only=True):
+    """delta: points to be seen. prices: of a million tokens read, and written; None: what past runs cost."""
+
+    delta: float
+    power: float = 0.8
+    paired: bool = True
+    seeds: tuple[int, ...] = (1, 2, 4, 8, 16)
+    prices: tuple[float, float] | None = None
+
+
+class UnitCost(Struct, frozen=True, kw_only=True):
+    """Of one sample; None where past runs do not tell. `seconds`: of the run's time at its concurrency."""
+
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    seconds: float | None = None
+    money: float | None = None
+
+
+class PlanRow(Struct, frozen=True, kw_only=True):
+    """With `samples` of each problem: how many problems are needed, and what one model's evaluation takes.
+
+    available   whether the benchmark has that many, None where its size is not known
+    detectable  points that all its problems would show
+    """
+
+    samples: int
+    problems: int
+    available: bool | None
+    detectable: float | None
+    tokens: float | None
+    seconds: float | None
+    money: float | None
+
+
+class EvalPlan(Struct, frozen=True, kw_only=True):
+    """For one benchmark. `basis`: what the variance was taken from, in a sentence."""
+
+    benchmark: str
+    delta: float
+    power: float
+    paired: bool
+    size: int | None
+    basis: str
+    cost: UnitCost
+    rows: tuple[PlanRow, ...]
+
+
+def plan_from_runs(runs: Sequence[Path], wanted: Sequence[str], options: PlanOptions) -> list[EvalPlan]:
+    """From one run, or from two that differ about as much as those that will be compared.
+
+    Raises DataError where the runs have nothing in common or nothing scored, ConfigError for other numbers of them.
+    """
+    if len(runs) > 2:
+        raise ConfigError("A plan is made from one run, or from two.")
+    records = [read_run(path, str(path), wanted) for path in runs]
+    common = [name for name in records[0].benchmarks if all(name in run.benchmarks for run in records)]
+    plans = [
+        plan
+        for name in common
+        if (plan := _planned([run.benchmarks[name] for run in records], options)) is not None
+    ]
+    if not plans:
+        reasons = " ".join(why for run in records for why in run.left_out.values())
+        raise DataError(f"There is nothing to plan from: no benchmark has two scored problems. {reasons}".rstrip())
+    return plans
+
+
+def plan_from_accuracy(accuracy: float, size: int | None, options: PlanOptions) -> EvalPlan:
+    """`accuracy` in percent; `size`: problems that there are, if that is known."""
+    variance = assumed(accuracy / 100, options.delta / 100, None, paired=options.paired)
+    basis = f"an accuracy of {accuracy:g} %; half of the variance is taken to be chance from sample to sample"
+    return _plan("any benchmark", variance, basis, size, UnitCost(), options)
+
+
+def _planned(sides: Sequence[BenchmarkRecords], options: PlanOptions) -> EvalPlan | None:
+    first = sides[0]
+    scores = [
+        {identity: own for identity, all_ in side.samples.items() if (own := _scores(all_))} for side in sides
+    ]
+    ids = [identity for identity in scores[0] if identity in scores[-1]]
+    if len(ids) < 2:
+        return None
+    before = [scores[0][identity] for identity in ids]
+    single = max(len(side.files) for side in sides) == 1
+    if len(sides) == 2:
+        after = [scores[1][identity] for identity in ids]
+        variance = measured(before, after, paired=options.paired)
+        basis = f"the variance of two runs over {len(ids):,} problems"
+        if single:
+            basis += "; with one sample of each, they do not tell what more samples are worth"
+    else:
+        accuracy = sum(sum(own) / len(own) for own in before) / len(before)
+        within = None if single else measured(before, before, paired=False).within / 2
+        variance = assumed(min(max(accuracy, 0.0), 1.0), options.delta / 100, within, paired=options.paired)
+        basis = f"one run over {len(ids):,} problems, {100 * accuracy:.1f} % right"
+        if single:
+            basis += "; half of the variance is taken to be chance from sample to sample"
+    return _plan(first.benchmark, variance, basis, _size(first), unit_cost(sides, options.prices), options)
+
+
+def _size(records: BenchmarkRecords) -> int:
+    """Problems of the benchmark: a probe answers a few of them."""
+    data = records.facts.get("data")
+    rows = data.get("rows") if isinstance(data, dict) else None
+    return max(rows if isinstance(rows, int) else 0, len(records.samples))
+
+
+def _scores(samples: Sequence[SampleScore | None]) -> list[float]:
+    return [sample.score for sample in samples if sample is not None and sample.score is not None]
+
+
+def unit_cost(sides: Sequence[BenchmarkRecords], prices: tuple[float, float] | None) -> UnitCost:
+    """On average over the files whose exit records tell."""
+    states = [state for side in sides for state in side.states if state is not None and state.rows]
+    rows = sum(state.rows for state in states)
+    if not rows:
+        return UnitCost()
+    read = _sum([state.input_tokens for state in states])
+    written = _sum([state.output_tokens for state in states])
+    money = _sum([state.cost for state in states])
+    if prices is not None and read is not None and written is not None:
+        money = (prices[0] * read + prices[1] * written) / 1e6
+    ends = [state.ended - state.started for state in states if state.ended is not None and state.started]
+    return UnitCost(
+        input_tokens=None if read is None else read / rows,
+        output_tokens=None if written is None else written / rows,
+        seconds=sum(ends) / rows if len(ends) == len(states) else None,
+        money=None if money is None else money / rows,
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _plan(
+    benchmark: str,
+    variance: DifferenceVariance,
+    basis: str,
+    size: int | None,
+    cost: UnitCost,
+    options: PlanOptions,
+) -> EvalPlan:
+    rows = []
+    for samples in options.seeds:
+        of_problem = variance.of(samples)
+        problems = problems_needed(of_problem, options.delta / 100, options.power)
+        total = problems * samples
+        known = (cost.input_tokens, cost.output_tokens)
+        rows.append(
+            PlanRow(
+                samples=samples,
+                problems=problems,
+                available=None if size is None else problems <= size,
+                detectable=None if size is None else 100 * detectable_difference(of_problem, size, options.power),
+                tokens=None if None in known else total * sum(value or 0.0 for value in known),
+                seconds=None if cost.seconds is None else total * cost.seconds,
+                money=None if cost.money is None else total * cost.money,
+            )
+        )
+    return EvalPlan(
+        benchmark=benchmark,
+        delta=options.delta,
+        power=options.power,
+        paired=options.paired,
+        size=size,
+        basis=basis,
+        cost=cost,
+        rows=tuple(rows),
+    )

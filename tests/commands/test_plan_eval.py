@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import random
+
+import pytest
+from tests.commands.running import ns
+from tests.view.comparison.runs import record, write_run
+
+import newskills
+from newskills.base.errors import ConfigError, DataError
+
+
+@pytest.fixture
+def runs(tmp_path):
+    draw = random.Random(5)
+    chances = [draw.random() for _ in range(20)]
+    for name, gain in (("base", 0.0), ("tuned", 0.1)):
+        rows = {s: [record(i, draw.random() < p + gain) for i, p in enumerate(chances)] for s in range(4)}
+        run = write_run(tmp_path / name, rows, facts={"data": {"sha256": "d" * 64, "rows": 1319}})
+        for path in run.rglob("*.run.json"):
+            state = json.loads(path.read_text())
+            state |= {"input_tokens": 2000, "output_tokens": 8000, "cost": 0.02, "started": 100.0, "ended": 160.0}
+            path.write_text(json.dumps(state))
+    return tmp_path
+
+
+def test_a_plan_from_a_probe_of_twenty_problems(runs):
+    shown = ns("ns plan_eval base --delta 2", cwd=runs)
+    assert shown.returncode == 0, shown.stderr
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert "The benchmark has 1,319 problems" in shown.stdout
+    (plan,) = json.loads(ns("ns plan_eval base --delta 2 --seeds 1,8 --json", cwd=runs).stdout)
+    one, eight = plan["rows"]
+    assert (one["samples"], eight["samples"]) == (1, 8)
+    assert one["problems"] > eight["problems"] > one["problems"] / 8
+    assert one["tokens"] == pytest.approx(one["problems"] * 500)
+    assert one["seconds"] == pytest.approx(one["problems"] * 3)
+    assert one["money"] == pytest.approx(one["problems"] * 0.001)
+    assert one["available"] == (one["problems"] <= 1319)
+
+
+def test_two_runs_prices_and_unpaired(runs):
+    folders = [str(runs / name) for name in ("base", "tuned")]
+    (paired,) = newskills.plan_eval(runs=folders, delta=3.0, prices="1,2", seeds="4")
+    (apart,) = newskills.plan_eval(runs=folders, delta=3.0, paired=False, seeds="4")
+    assert paired.rows[0].money == pytest.approx(paired.rows[0].problems * 4 * (100 + 2 * 400) / 1e6)
+    assert apart.rows[0].problems > paired.rows[0].problems
+    assert "two runs over 20 problems" in paired.basis
+
+
+def test_without_a_run(runs):
+    shown = ns("ns plan_eval --accuracy 60 --delta 2 --no_paired --seeds 1", cwd=runs)
+    assert "9,419" in shown.stdout
+    assert "give a run, for instance a probe" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"delta": 2.0}, "either folders of results or --accuracy"),
+        ({"delta": 2.0, "accuracy": 60.0, "seeds": "0"}, "whole numbers from 1"),
+        ({"delta": 2.0, "accuracy": 60.0, "prices": "1"}, "two numbers are expected"),
+    ],
+)
+def test_what_makes_no_sense(options, said):
+    with pytest.raises(ConfigError, match=said):
+        newskills.plan_eval(**options)
+
+
+def test_nothing_to_plan_from(runs):
+    (runs / "empty").mkdir()
+    with pytest.raises(DataError, match="has no results"):
+        newskills.plan_eval(runs=[str(runs / "empty")], delta=2.0)
+    write_run(runs / "single", {None: [record(0, True)]})
+    with pytest.raises(DataError, match="nothing to plan from"):
+        newskills.plan_eval(runs=[str(runs / "single")], delta=2.0)
+    single = write_run(runs / "plain", {None: [record(i, i % 2 == 0) for i in range(10)]})
+    (plan,) = newskills.plan_eval(runs=[str(single)], delta=5.0)
+    assert "half of the variance is taken to be chance" in plan.basis
+    assert plan.rows[0].tokens is None
