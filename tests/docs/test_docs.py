@@ -71,7 +71,7 @@ def understand(words: list[str]) -> None:
             resolve_config([Layer("the page", own)])
         else:
             resolve(command.config, [Layer("the page", own)])
-    elif command.any_keys and hasattr(parsed.options, "grader"):
+    elif command.any_keys and getattr(parsed.options, "grader", None):
         settings = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
         make_grader(parsed.options.grader, settings)
 
