@@ -71,6 +71,21 @@ def test_settings_that_differ_are_named_with_both_values(tmp_path):
     ]
 
 
+def test_engine_and_chat_template_come_from_the_run_file(tmp_path):
+    for name, engine, tokenizer in (("a", "vllm", "x/one"), ("b", "sglang", "x/two")):
+        run = write_run(tmp_path / name, {None: answers("+-")})
+        unit = {"name": "gsm8k", "config": {"server": {"server_type": engine}, "tokenizer": tokenizer, "new": 1}}
+        (run / "run.json").write_text(json.dumps({"units": [unit]}))
+    texts = [f"{d.kind}: {d}" for d in only(explain(tmp_path / "a", tmp_path / "b")).differs]
+    assert texts == [
+        "model: a → b",
+        "engine: server type: vllm → sglang",
+        "engine: chat template of: x/one → x/two",
+    ]
+    (tmp_path / "b/run.json").write_text("{broken")
+    assert len(only(explain(tmp_path / "a", tmp_path / "b")).differs) == 1
+
+
 def test_a_grader_that_is_not_here_or_runs_code_is_said(tmp_path):
     a = write_run(tmp_path / "a", {None: answers("+-", grader="mine@1")}, facts={"grader": "mine@1 {}"})
     b = write_run(tmp_path / "b", {None: answers("+-", grader="mine@2")}, facts={"grader": "mine@2 {}"})

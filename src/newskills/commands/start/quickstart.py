@@ -76,6 +76,8 @@ def run(parsed: Parsed[Options]) -> int:
     evaluation = quickstart(spec, say=lambda text: print(text, flush=True))
     if evaluation.message:
         sys.stderr.write(f"{evaluation.message}\n")
+    else:
+        _write_page(spec.output_dir)
     return evaluation.exit_code
 
 
@@ -101,10 +103,14 @@ def _lesson(options: Options) -> int:
     except KeyboardInterrupt:
         print("stopped; what is finished is kept, and the same command goes on from there", flush=True)
         return STOPPED
-    page, _ = write_report([spec.output_dir], spec.output_dir / REPORT, "Quickstart", ReportOptions())
-    print(f"page      {page}")
+    _write_page(spec.output_dir)
     print(NEXT.format(activate=activation(), out=spec.output_dir))
     return 0
+
+
+def _write_page(folder: Path) -> None:
+    page, _ = write_report([folder], folder / REPORT, "Quickstart", ReportOptions())
+    print(f"page      {page}")
 
 
 def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:
@@ -131,6 +137,7 @@ def _steps(spec: QuickstartSpec) -> Iterator[Step]:
         yield "reads" if path.exists() else "writes", path, f"{rows} problems of it, {part.samples} times each"
     yield "writes", spec.output_dir / RESULTS, "records and metrics"
     yield "writes", spec.output_dir / "eval-logs", "logs"
+    yield "writes", spec.output_dir / f"{REPORT}.html", "a page of the results; and as Markdown"
 
 
 COMMAND = Command(

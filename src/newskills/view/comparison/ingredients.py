@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.records import Row
+from newskills.view.comparison.origin import run_file
 from newskills.view.comparison.records import BenchmarkRecords, Content
 
 Kind = Literal["data", "prompt", "grader", "sampling", "model", "engine", "version"]
@@ -52,6 +53,7 @@ def differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Diffe
     pairs = [
         *_described(first, second),
         ("model", "model", _setting(first, "server.model"), _setting(second, "server.model")),
+        *_served(first, second),
         *_settings(first, second),
         ("sampling", "samples of each problem", str(len(first.files)), str(len(second.files))),
         ("sampling", "seeds", _seeds(first), _seeds(second)),
@@ -77,6 +79,15 @@ def _described(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
         ("grader", "grader", _grader(first), _grader(second)),
         ("grader", "score", first.score, second.score),
         ("grader", "judge", _judge(before), _judge(after)),
+    ]
+
+
+def _served(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
+    before, after = (run_file(side.folder) for side in (first, second))
+    name = first.benchmark
+    return [
+        ("engine", "server type", before.engine(name), after.engine(name)),
+        ("engine", "chat template of", before.tokenizer(name), after.tokenizer(name)),
     ]
 
 

@@ -80,10 +80,8 @@ def _explained(
     unknown: list[str] = []
     steps = _steps(before, after, found, unknown)
     if mixed := [kind for kind in ("prompt", "sampling", "model", "engine") if kind in kinds]:
-        unknown.append(
-            f"What is left is that of {' and '.join(mixed)}"
-            + (" together; only a run that changes one of them alone tells them apart." if len(mixed) > 1 else ".")
-        )
+        alone = " Only a run that changes one of them alone tells them apart." if len(mixed) > 1 else ""
+        unknown.append(f"What is left comes from the {' and the '.join(mixed)}.{alone}")
     return Explanation(
         benchmark=before.benchmark,
         before=names[0],

@@ -15,12 +15,12 @@ from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Number, Row
 from newskills.base.store import read_rows
 from newskills.base.terminal import counted
-from newskills.run.planning.spec import RUN_FILE, load_spec
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
 from newskills.run.reporting.results import BenchmarkResults
 from newskills.run.reporting.summarize import METRICS_FILE
 from newskills.view.comparison import shown
+from newskills.view.comparison.origin import run_file
 from newskills.view.comparison.paired_runs import CompareOptions, compare, run_names
 from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, content_hash, read_run
 from newskills.view.comparison.regrade import grader_spread, score_of
@@ -29,8 +29,6 @@ from newskills.view.documents.charts import Estimate, Series, estimates, histogr
 from newskills.view.documents.document import Block, Figure, Heading, Paragraph, Preformatted, Table
 from newskills.view.documents.trainings import training_blocks
 
-_UP = 4
-"""Folders above the results among which run.json may lie."""
 _DEEP = 3
 """Folders below the given one in which runs are looked for."""
 
@@ -293,24 +291,13 @@ def _settings(runs: Sequence[RunRecords]) -> Iterator[Block]:
                 )
             if text := prompt_text(records.facts):
                 yield Preformatted(text)
-            if command := _command(run.path):
+            if command := run_file(run.path).resume_with:
                 yield Paragraph("Made by:")
                 yield Preformatted(command)
 
 
 def _value(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _command(folder: Path) -> str:
-    """What to type to make it again, as run.json beside or above the results tells."""
-    for place in (folder.resolve(), *folder.resolve().parents[:_UP]):
-        if (place / RUN_FILE).exists():
-            try:
-                return load_spec(place).resume_with
-            except NewskillsError:
-                return ""
-    return ""
 
 
 def _origins(runs: Sequence[RunRecords]) -> Iterator[Block]:
