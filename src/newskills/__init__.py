@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         summarize_results,
         summarize_robustness,
         train_megatron_lm,
+        why,
         wrap_arguments,
     )
     from newskills.base.records import Report
@@ -53,7 +54,9 @@ if TYPE_CHECKING:
     from newskills.run.reporting.summarize import Summary
     from newskills.train.data.card import Card
     from newskills.view.comparison.paired_runs import Comparison
+    from newskills.view.comparison.planning import EvalPlan
     from newskills.view.comparison.regrade import Regraded
+    from newskills.view.comparison.why import Explanation
     from newskills.view.samples import SelectedSample
 
 OBJECTS = {
@@ -63,9 +66,11 @@ OBJECTS = {
     "CommandGroup": "newskills.launch.declarative",
     "Comparison": "newskills.view.comparison.paired_runs",
     "EvalClientScript": "newskills.launch.scripts.unit_clients",
+    "EvalPlan": "newskills.view.comparison.planning",
     "EvalScript": "newskills.launch.scripts.clients",
     "Evaluation": "newskills.run.evaluate",
     "Experiment": "newskills.launch.experiments",
+    "Explanation": "newskills.view.comparison.why",
     "GenerationClientScript": "newskills.launch.scripts.clients",
     "HardwareConfig": "newskills.launch.declarative",
     "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
@@ -90,9 +95,11 @@ __all__ = [
     "CommandGroup",
     "Comparison",
     "EvalClientScript",
+    "EvalPlan",
     "EvalScript",
     "Evaluation",
     "Experiment",
+    "Explanation",
     "GenerationClientScript",
     "HardwareConfig",
     "NemoGymRolloutsScript",
@@ -135,6 +142,7 @@ __all__ = [
     "summarize_results",
     "summarize_robustness",
     "train_megatron_lm",
+    "why",
     "wrap_arguments",
 ]
 

@@ -14,7 +14,9 @@ from newskills.run.reporting.robustness import RobustnessSummary
 from newskills.run.reporting.summarize import Summary
 from newskills.train.data.card import Card
 from newskills.view.comparison.paired_runs import Comparison
+from newskills.view.comparison.planning import EvalPlan
 from newskills.view.comparison.regrade import Regraded
+from newskills.view.comparison.why import Explanation
 from newskills.view.samples import SelectedSample
 
 def average_checkpoints(
@@ -1062,6 +1064,53 @@ def grpo_nemo_rl(
 
     Returns:
         On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def plan_eval(
+    ctx: Arguments | None = None,
+    *,
+    delta: float,
+    runs: str | Sequence[str] = (),
+    benchmarks: str | Sequence[str] | None = None,
+    power: float = 0.8,
+    paired: bool = True,
+    seeds: str = '1,2,4,8,16',
+    accuracy: float | None = None,
+    problems: int | None = None,
+    prices: str | None = None,
+    json: bool = False,
+) -> list[EvalPlan]:
+    """Plan an evaluation: how many problems, and samples of each, it takes to see a difference between two
+    models, and what that costs in tokens, time and money, judged by runs that there are. A probe of 20
+    problems with several seeds will do.
+
+    `ns plan_eval` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        delta: difference to be seen, in points (required)
+        runs: folder of results to plan from, or two that differ about as much as the models that will
+            be compared
+        benchmarks: only these, comma separated (default: all)
+        power: share of comparisons that shall see it (default 0.8)
+        paired: both models answer the same problems; --no_paired: each has its own (default True)
+        seeds: samples of each problem to plan for, comma separated (default '1,2,4,8,16')
+        accuracy: without a run: percent that is right, about
+        problems: without a run: how many problems there are
+        prices: price of a million tokens read and written, READ,WRITTEN (default: what past runs cost)
+        json: print everything as JSON
+
+    Returns:
+        A plan for each benchmark. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2416,6 +2465,40 @@ def train_megatron_lm(
 
     Returns:
         On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def why(
+    ctx: Arguments | None = None,
+    *,
+    before: str,
+    after: str,
+    benchmarks: str | Sequence[str] | None = None,
+    json: bool = False,
+) -> list[Explanation]:
+    """Tell why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both
+    runs, and how many points each is worth where the records can tell: the same problems, the same
+    grader, no answers that were cut off. Nothing is generated and nothing is written.
+
+    `ns why` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        before: folder of results (required)
+        after: another one (required)
+        benchmarks: only these, comma separated (default: all that both have)
+        json: print everything as JSON
+
+    Returns:
+        What differs in each benchmark, and what it is worth. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

@@ -80,6 +80,9 @@ FUNCTIONS = {
     "grade": Function(command="grade"),
     "grpo": Function(command="grpo"),
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
+    "plan_eval": Function(
+        command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
+    ),
     "ppo_verl": Function(command="ppo_verl", submits=True),
     "prepare_data": Function(command="prepare_data", submits=True),
     "prepare_training_data": Function(
@@ -115,6 +118,12 @@ FUNCTIONS = {
         command="summarize_robustness", returns="RobustnessSummary", meaning=ROBUSTNESS
     ),
     "train_megatron_lm": Function(command="train_megatron_lm", submits=True),
+    "why": Function(
+        command="why",
+        returns="list[Explanation]",
+        meaning="What differs in each benchmark, and what it is worth.",
+        always=True,
+    ),
 }
 
 SPELLINGS = {"eval": "evaluate"}

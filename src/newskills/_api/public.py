@@ -35,6 +35,7 @@ PUBLIC = {
             "FatalToolError",
             "TrainingError",
             "RemoteError",
+            "GateError",
             "StorageError",
         ),
     ),

@@ -24,8 +24,10 @@ from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_
 RESULTS = (
     "Card",
     "Comparison",
+    "EvalPlan",
     "Evaluation",
     "Experiment",
+    "Explanation",
     "Regraded",
     "Report",
     "RobustnessSummary",
