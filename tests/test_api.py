@@ -113,7 +113,7 @@ def test_what_a_text_stands_for_may_be_given_instead() -> None:
         options = load(declared.command).options
         fields = leaves(options)
         for name in TEXTS.keys() & {path for path, leaf in fields.items() if not leaf.is_list}:
-            required = {path: "hf" for path, leaf in fields.items() if leaf.required}
+            required = {p: 1 if leaf.type_name == "float" else "hf" for p, leaf in fields.items() if leaf.required}
             made = build(options, {**required, name: values[TEXTS[name]]}, command="x")
             assert getattr(made, name) == texts[TEXTS[name]]
             met.add(name)

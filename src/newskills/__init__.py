@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         summarize_results,
         summarize_robustness,
         train_megatron_lm,
+        why,
         wrap_arguments,
     )
     from newskills.base.records import Report
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from newskills.view.comparison.paired_runs import Comparison
     from newskills.view.comparison.planning import EvalPlan
     from newskills.view.comparison.regrade import Regraded
+    from newskills.view.comparison.why import Explanation
     from newskills.view.samples import SelectedSample
 
 OBJECTS = {
@@ -68,6 +70,7 @@ OBJECTS = {
     "EvalScript": "newskills.launch.scripts.clients",
     "Evaluation": "newskills.run.evaluate",
     "Experiment": "newskills.launch.experiments",
+    "Explanation": "newskills.view.comparison.why",
     "GenerationClientScript": "newskills.launch.scripts.clients",
     "HardwareConfig": "newskills.launch.declarative",
     "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
@@ -96,6 +99,7 @@ __all__ = [
     "EvalScript",
     "Evaluation",
     "Experiment",
+    "Explanation",
     "GenerationClientScript",
     "HardwareConfig",
     "NemoGymRolloutsScript",
@@ -138,6 +142,7 @@ __all__ = [
     "summarize_results",
     "summarize_robustness",
     "train_megatron_lm",
+    "why",
     "wrap_arguments",
 ]
 

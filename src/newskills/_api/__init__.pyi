@@ -16,6 +16,7 @@ from newskills.train.data.card import Card
 from newskills.view.comparison.paired_runs import Comparison
 from newskills.view.comparison.planning import EvalPlan
 from newskills.view.comparison.regrade import Regraded
+from newskills.view.comparison.why import Explanation
 from newskills.view.samples import SelectedSample
 
 def average_checkpoints(
@@ -2464,6 +2465,40 @@ def train_megatron_lm(
 
     Returns:
         On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def why(
+    ctx: Arguments | None = None,
+    *,
+    before: str,
+    after: str,
+    benchmarks: str | Sequence[str] | None = None,
+    json: bool = False,
+) -> list[Explanation]:
+    """Tell why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both
+    runs, and how many points each is worth where the records can tell: the same problems, the same
+    grader, no answers that were cut off. Nothing is generated and nothing is written.
+
+    `ns why` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        before: folder of results (required)
+        after: another one (required)
+        benchmarks: only these, comma separated (default: all that both have)
+        json: print everything as JSON
+
+    Returns:
+        What differs in each benchmark, and what it is worth. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

@@ -118,6 +118,12 @@ FUNCTIONS = {
         command="summarize_robustness", returns="RobustnessSummary", meaning=ROBUSTNESS
     ),
     "train_megatron_lm": Function(command="train_megatron_lm", submits=True),
+    "why": Function(
+        command="why",
+        returns="list[Explanation]",
+        meaning="What differs in each benchmark, and what it is worth.",
+        always=True,
+    ),
 }
 
 SPELLINGS = {"eval": "evaluate"}

@@ -36,6 +36,7 @@ PUBLIC = {
             "FatalToolError",
             "TrainingError",
             "RemoteError",
+            "GateError",
             "StorageError",
         ),
     ),

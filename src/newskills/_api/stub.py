@@ -27,6 +27,7 @@ RESULTS = (
     "EvalPlan",
     "Evaluation",
     "Experiment",
+    "Explanation",
     "Regraded",
     "Report",
     "RobustnessSummary",

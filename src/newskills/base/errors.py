@@ -28,6 +28,7 @@ NewskillsError                 every error a user may see; `str()` is the senten
 │   └── FatalToolError         a tool that cannot be used at all: the sample ends unscored
 ├── TrainingError              training cannot go on (a loss that is not a number, memory)
 ├── RemoteError                a machine behind ssh cannot be reached or used
+├── GateError                  a condition of `--fail_if` holds; exit code 3
 └── StorageError               disk full, not writable
 """
 
@@ -203,6 +204,10 @@ class TrainingError(NewskillsError):
 
 class RemoteError(NewskillsError):
     pass
+
+
+class GateError(NewskillsError):
+    exit_code = 3
 
 
 class StorageError(NewskillsError):

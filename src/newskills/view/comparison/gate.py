@@ -8,17 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, DataError, NewskillsError
+from newskills.base.errors import ConfigError, DataError, GateError
 from newskills.view.comparison.paired_runs import Comparison, check_benchmark
 
 WORSE = "worse"
 _BELOW = re.compile(r"\s*(?P<benchmark>\S+)\s*<\s*(?P<points>[+-]?\d+(?:\.\d+)?)\s*")
-
-
-class GateError(NewskillsError):
-    """A condition of `--fail_if` holds."""
-
-    exit_code = 3
 
 
 class Condition(Struct, frozen=True):
