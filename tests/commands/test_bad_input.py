@@ -82,7 +82,7 @@ def test_a_refused_key_stops_an_evaluation_at_once(here, fake_server):
         cwd=here,
         env={"OPENAI_API_KEY": "wrong-key"},
     )
-    refused(done, "OPENAI_API_KEY", "go on with: ns eval")
+    refused(done, "OPENAI_API_KEY", "resume with: ns eval")
     assert "wrong-key" not in done.stderr + done.stdout
     assert len(server.records) <= 4
     assert not (here / "out/metrics.json").exists()

@@ -109,8 +109,8 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, desk: _SubmissionCon
         names = sorted({output.experiment for output in busy.values()})
         done = "nothing is submitted" if not left.pipeline.jobs else f"{len(left.pipeline.jobs)} are submitted"
         desk.say(
-            f"{gone} of {len(pipeline.jobs)} jobs wait or run already, in {', '.join(names)}: {done}. "
-            f"Look: ns status {names[0]}  Stop: ns cancel {names[0]}"
+            f"{gone} of {len(pipeline.jobs)} jobs already wait or run, in {', '.join(names)}: {done}. Look: "
+            f"ns status {names[0]}  Cancel: ns cancel {names[0]}"
         )
     return left
 
@@ -199,7 +199,7 @@ def _alive_or_missing(name: str, desk: _SubmissionContext, executor: Executor) -
     except UnknownNameError:
         if not desk.options.allow_missing_dependency:
             raise
-        desk.say(f"there is no experiment '{name}': nothing waits for it")
+        desk.say(f"there is no experiment '{name}': jobs do not wait for it")
         return ()
 
 
@@ -213,7 +213,7 @@ def _alive(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str
         known_names = [] if meant else desk.records.names()
         why = "None of its jobs was submitted. " if meant else ""
         raise UnknownNameError(
-            "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency goes without."
+            "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency submits anyway."
         )
     elsewhere = [
         experiment for experiment in experiments if _machine(experiment.cluster) != _machine(desk.cluster)
@@ -222,7 +222,7 @@ def _alive(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str
         raise ConfigError(
             f"'{name}' was submitted to cluster '{elsewhere[0].cluster.name}': jobs of '{desk.cluster.name}' "
             "cannot wait for it.",
-            hint=f"ns status {name} tells when it has ended.",
+            hint=f"ns status {name} shows when it has ended.",
         )
     jobs = {
         job.handle: job.name
@@ -237,8 +237,8 @@ def _alive(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str
         for job in newest.jobs:
             if states.get(job.handle, "").partition(" (")[0] in ("failed", "cancelled", "timeout"):
                 raise ConfigError(
-                    f"Job '{job.name}' of '{name}' has ended as {states[job.handle]}: what runs after it "
-                    f"(dependency_type {desk.cluster.dependency_type}) would never start."
+                    f"Job '{job.name}' of '{name}' has ended as {states[job.handle]}: a job that depends on "
+                    f"it (dependency_type {desk.cluster.dependency_type}) would never start."
                 )
     return tuple(handle for handle, state in states.items() if not has_ended(state))
 

@@ -31,22 +31,26 @@ AtLeastOne = Annotated[int, Meta(ge=1)]
 class RunConfig(Struct, frozen=True, kw_only=True):
     """`key=value` of both recipes."""
 
-    model_name: Annotated[str, Meta(description="name of the model at the service, or a local folder of it")]
+    model_name: Annotated[str, Meta(description="name of the model at the service, or local folder of it")]
     log_dir: Annotated[
-        str, Meta(description="metrics, samples, checkpoints; the same folder goes on where it was")
+        str,
+        Meta(
+            description="folder for metrics, samples and checkpoints; a run in the same folder resumes "
+            "where it stopped"
+        ),
     ]
     lora_rank: Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")] = 64
-    learning_rate: Annotated[float | None, Meta(description="none = from the model")] = None
-    dataset_split: Annotated[str, Meta(description="of the dataset")] = "train"
-    max_samples: Annotated[AtLeastOne | None, Meta(description="only the first so many rows")] = None
-    prompt_config: Annotated[str, Meta(description="prompt that asks the problems")] = "generic/math"
-    seed: Annotated[int, Meta(ge=0, description="of the order of the data and of the samples")] = 42
+    learning_rate: Annotated[float | None, Meta(description="learning rate; none = chosen by model")] = None
+    dataset_split: Annotated[str, Meta(description="split of the dataset")] = "train"
+    max_samples: Annotated[AtLeastOne | None, Meta(description="only the first n rows")] = None
+    prompt_config: Annotated[str, Meta(description="prompt that wraps the problems")] = "generic/math"
+    seed: Annotated[int, Meta(ge=0, description="seed of the data order and of the samples")] = 42
     resume_from: Annotated[
-        str | None, Meta(description="tinker:// path of a state, or the log_dir of another run, to begin with")
+        str | None, Meta(description="tinker:// path of a state, or log_dir of another run, to start from")
     ] = None
     wandb_project: Annotated[str | None, Meta(description="also log to W&B")] = None
-    wandb_name: Annotated[str | None, Meta(description="of the run there")] = None
-    verbose: Annotated[bool, Meta(description="a line about every step")] = False
+    wandb_name: Annotated[str | None, Meta(description="name of the W&B run")] = None
+    verbose: Annotated[bool, Meta(description="print a line for every step")] = False
 
 
 NOT_THE_RUN = ("log_dir", "wandb_project", "wandb_name", "verbose", "resume_from")
@@ -130,8 +134,8 @@ class RunFolder:
             raise DataError(f"{path} cannot be read: {error}.") from error
         if changed := sorted(name for name in {**earlier, **given} if earlier.get(name) != given.get(name)):
             raise ConfigError(
-                f"{self.path} holds a run with other options: {', '.join(changed)}.",
-                hint="Use the same options to go on with it, or another log_dir.",
+                f"{self.path} has a run with other options: {', '.join(changed)}.",
+                hint="Use the same options to resume it, or another log_dir.",
             )
 
 
@@ -167,8 +171,8 @@ def run_batches(
     """
     if steps.first >= steps.total:
         raise DataError(
-            f"The state to begin with has {steps.first} batches behind it; this run has only {steps.total}.",
-            hint="Raise num_epochs, or begin with the tinker:// path of the state.",
+            f"The state to start from has already done {steps.first} batches; this run has only {steps.total}.",
+            hint="Raise num_epochs, or start from the tinker:// path of the state.",
         )
     for batch in range(steps.first, steps.total):
         begun = time.monotonic()
@@ -204,7 +208,7 @@ def begin(client: TinkerClient, folder: RunFolder, resume_from: str | None) -> i
     found = _last(Path(resume_from))
     if found is None or not found.state_path:
         raise DataError(
-            f"resume_from={resume_from}: it is no {SCHEME} path, and no folder whose {CHECKPOINTS} names a state."
+            f"resume_from={resume_from}: expected a {SCHEME} path, or a folder whose {CHECKPOINTS} names a state."
         )
     client.load_state(found.state_path)
     return 0 if found.final else found.batch
@@ -235,7 +239,9 @@ def rate_for(folder: Path) -> float:
     family, width = str(config.get("model_type", "")).lower(), config.get("hidden_size")
     power = next((power for name, power in EXPONENTS.items() if name in family), None)
     if power is None or not isinstance(width, int) or width < 1:
-        raise DataError(f"No learning rate is known for models of the type '{family}'.", hint="Set learning_rate.")
+        raise DataError(
+            f"The default learning rate for models of the type '{family}' is not known.", hint="Set learning_rate."
+        )
     return float(BASE_RATE * LORA_FACTOR * (WIDTH / width) ** power)
 
 
