@@ -183,7 +183,7 @@ def test_control_c_twice_does_not_wait_and_loses_no_finished_reply(here, fake_se
     assert time.monotonic() - began < 30
     assert run.returncode == 130
     assert "Traceback" not in said
-    assert "Go on with: ns generate" in said
+    assert "Resume with: ns generate" in said
     server.script = Script(answer=TABLE)
     asked = len(server.records)
     again = ns(words, cwd=here)

@@ -97,7 +97,7 @@ def test_an_endpoint_that_stays_away_ends_the_run_resumably(
     timer.join()
     assert (result.exit_code, result.units[0].status) == (1, "stopped")
     assert "has not answered for" in result.message
-    assert "Go on with: ns generate X" in result.message
+    assert "Resume with: ns generate X" in result.message
     kept = result.units[0].generated
     assert 0 < kept < 100
     other = fake_server(ECHO)
