@@ -35,7 +35,7 @@ def command_pages() -> dict[str, str]:
     for group in GROUPS.values():
         for name, summary in group.items():
             found[f"commands/{name}.md"] = (
-                f"# ns {shown(name)}\n\n{_sentence(summary)}\n\n```text\n{load(name).help()}```\n"
+                f"# ns {shown(name)}\n\n{_sentence(summary)}\n\n```text\n{load(name).help(full=True)}```\n"
             )
     return found
 

@@ -28,7 +28,7 @@ def test_names_are_folded_and_lazy() -> None:
 def test_unknown_names_suggest() -> None:
     with pytest.raises(UnknownNameError, match="Unknown codec 'jsn'; did you mean 'json'"):
         registry().get("jsn")
-    with pytest.raises(UnknownNameError, match="there are JavaScript, json"):
+    with pytest.raises(UnknownNameError, match="the choices are JavaScript, json"):
         registry().get("zzzzzz")
 
 

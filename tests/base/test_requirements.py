@@ -78,8 +78,8 @@ def test_nothing_is_installed_where_nothing_may_be(folder) -> None:
     ("declaration", "sentence"),
     [
         ("REQUIREMENTS = ['nsnothing']", "which pip cannot install: No matching distribution found for nsnothing"),
-        ("REQUIREMENTS = 'nsloud'", "is to be a list of texts"),
-        ("REQUIREMENTS = [name() for name in ()]", "is to be a list of texts"),
+        ("REQUIREMENTS = 'nsloud'", "must be a list of texts"),
+        ("REQUIREMENTS = [name() for name in ()]", "must be a list of texts"),
         ("REQUIREMENTS = ['--index-url=http://x']", "which is an option of pip"),
     ],
 )

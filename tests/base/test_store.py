@@ -46,7 +46,7 @@ def test_lone_surrogates_of_model_text_are_replaced_not_fatal() -> None:
     ("content", "message"),
     [
         (b'{"a":1}\nnot json\n', "line 2: invalid JSON"),
-        (b'{"a":1}\n\n[1]\n', "line 3: a JSON object is expected"),
+        (b'{"a":1}\n\n[1]\n', "line 3: expected a JSON object"),
         (b'{"a":"\xff"}\n', "line 1: invalid JSON"),
         (b'{"a":1', "line 1: invalid JSON"),
     ],
@@ -172,9 +172,9 @@ def test_limits_of_this_process_are_untouched() -> None:
 def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(StorageError, match=r"/file is in the way: it is no folder; cannot write .*/file/x/out"):
+    with pytest.raises(StorageError, match=r"/file is in the way: it is not a folder; cannot write .*/file/x/out"):
         write_json(tmp_path / "file" / "x" / "out", {})
-    with pytest.raises(StorageError, match="There is a folder of that name"):
+    with pytest.raises(StorageError, match="A folder has that name"):
         write_json(tmp_path / "folder", {})
     gone = storage_error(FileNotFoundError(errno.ENOENT, "x"), tmp_path / "folder" / "a" / "b")
     assert f"The folder below {tmp_path}/folder is gone" in gone.message
@@ -199,7 +199,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         (folder / "deep/file").write_text("whole")
     assert [path.name for path in target.parent.iterdir()] == ["checkpoint"]
     assert [path.name for path in target.iterdir()] == ["deep"]
-    with pytest.raises(StorageError, match="holds files"), atomic_folder(target):
+    with pytest.raises(StorageError, match="contains files"), atomic_folder(target):
         raise AssertionError("no work is done for a place that is taken")
     assert (target / "deep/file").read_text() == "whole"
     assert [path.name for path in target.parent.iterdir()] == ["checkpoint"]

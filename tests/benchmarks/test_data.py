@@ -136,7 +136,7 @@ def test_a_split_may_be_mapped_in_its_own_way(web: Web, tmp_path: Path) -> None:
 
 def test_unknown_split(web: Web, tmp_path: Path) -> None:
     benchmark = bench(web, items={"test": 2, "train": 0})
-    with pytest.raises(DataError, match="no split 'dev'; there are test, train"):
+    with pytest.raises(DataError, match="no split 'dev'; the choices are test, train"):
         prepare(benchmark, data_dir=tmp_path, splits=["dev"], options=QUICK)
     with pytest.raises(DataError, match="no split 'dev'"):
         load_rows(benchmark, "dev", tmp_path)

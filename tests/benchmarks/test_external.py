@@ -90,7 +90,7 @@ def test_judges_with_programs_of_their_own(tmp_path: Path, program: str, kind: s
         (MATH + 'GENERATION_MODULE = "nemo_skills.inference.eval.nothing"', "cannot run here"),
         (MATH + 'JUDGE_PIPELINE_ARGS = {"generation_module": "x.y"}', "x.y in JUDGE_PIPELINE_ARGS"),
         (MATH + 'JUDGE_ARGS = "loose"', "'loose' in JUDGE_ARGS is not of the form"),
-        ("IS_BENCHMARK_GROUP = True", "BENCHMARKS is no mapping"),
+        ("IS_BENCHMARK_GROUP = True", "BENCHMARKS is not a mapping"),
         (
             'IS_BENCHMARK_GROUP = True\nBENCHMARKS = {"gsm8k": {}}\nSCORE_MODULE = "no.such.module"',
             "no.such.module",

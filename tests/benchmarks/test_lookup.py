@@ -86,7 +86,7 @@ def test_a_file_and_an_attribute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     assert get_benchmark("./mine.py").name == "mine"
     assert get_benchmark("mine.py::OTHER").name == "other"
-    with pytest.raises(ConfigError, match="is no benchmark"):
+    with pytest.raises(ConfigError, match="is not a benchmark"):
         get_benchmark("mine.py::WRONG")
     with pytest.raises(ConfigError, match="There is no file"):
         get_benchmark("./none.py")

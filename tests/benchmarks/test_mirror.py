@@ -71,7 +71,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 
 def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         Mirror(tmp_path / "none")
 
 
@@ -170,7 +170,7 @@ def test_damage_is_found_and_mended(web: Web, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_checked(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         check_mirror(tmp_path / "none")
     with pytest.raises(DataError, match="nothing says what they should be"):
         check_mirror(tmp_path)

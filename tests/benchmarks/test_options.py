@@ -87,7 +87,7 @@ def test_values_come_by_words_and_commas() -> None:
         with_options(get_benchmark("mmlu-prox"), {"languages": ["dee"]})
     with pytest.raises(ConfigError, match="--languages needs a value"):
         with_options(get_benchmark("mmlu-prox"), {"languages": []})
-    with pytest.raises(ConfigError, match="is no whole number"):
+    with pytest.raises(ConfigError, match="is not a whole number"):
         with_options(get_benchmark("supergpqa"), {"random_seed": ["x"]})
     with pytest.raises(UnknownNameError, match="did you mean '--languages'"):
         check_options([get_benchmark("mmlu-prox")], {"langages": ["de"]}, ())
@@ -169,7 +169,7 @@ def test_a_tenth_by_hashes(tmp_path: Path) -> None:
     splits = {split.split: split for split in made("mmlu-pro", tmp_path)}
     assert [row["id"] for row in rows_of(splits["10pct_opt_v1"])] == ["mmlu-pro-71"]
     beside(tmp_path, "{broken")
-    with pytest.raises(DataError, match="is no JSON"):
+    with pytest.raises(DataError, match="is not JSON"):
         prepare(
             structs.replace(
                 get_benchmark("mmlu-pro"), sources=(Source(url=f"{HOST}/rows", beside=f"{HOST}/beside"),)
@@ -205,7 +205,7 @@ def test_answers_of_a_baseline(tmp_path: Path) -> None:
     (tmp_path / "few.jsonl").write_text("")
     with pytest.raises(DataError, match="has no answer to"):
         made("m-arena-hard", tmp_path, baseline_file=[str(tmp_path / "few.jsonl")])
-    with pytest.raises(ConfigError, match="is no JSONL"):
+    with pytest.raises(ConfigError, match="is not JSONL"):
         made("m-arena-hard", tmp_path, baseline_file=[str(tmp_path / "gone.jsonl")])
 
 

@@ -49,7 +49,7 @@ def test_json_forms(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "source", "message"),
     [
-        ("[1]", {"format": "object"}, "an object is expected, not list"),
+        ("[1]", {"format": "object"}, "expected an object, not list"),
         ("a: [", {"format": "yaml"}, "invalid YAML"),
         ("5", {"format": "json"}, "a list of objects is expected, not int"),
         ("[{", {"format": "json"}, "invalid JSON"),

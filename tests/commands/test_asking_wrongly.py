@@ -46,7 +46,7 @@ def test_no_rows_are_no_unknown_benchmark(results: Path) -> None:
     ):
         done = ns(line, cwd=results)
         assert done.returncode == 2
-        assert "There is no row" in done.stderr
+        assert "there are no rows to score" in done.stderr
         assert "Unknown" not in done.stderr
     misspelt = ns("ns summarize_results out --benchmarks gsm8l", cwd=results)
     assert "did you mean 'gsm8k'" in misspelt.stderr
@@ -71,5 +71,5 @@ def test_after_an_unknown_model_the_same_command_is_not_advised(
     line = "ns generate --input_file=alone.jsonl --server_type=vllm --model=fake --output_dir=new"
     done = ns(f"{line} --server_address={server.url} ++prompt_config=generic/math", cwd=results)
     assert done.returncode != 0
-    assert "Go on with" not in done.stderr
-    assert "Type the command again with a model that this server has." in done.stderr
+    assert "Resume with" not in done.stderr
+    assert "Run the command again with a model that this server has." in done.stderr

@@ -84,7 +84,7 @@ def test_a_refused_key_stops_an_evaluation_at_once(here, fake_server: FakeServer
         cwd=here,
         env={"OPENAI_API_KEY": "wrong-key"},
     )
-    refused(done, "OPENAI_API_KEY", "go on with: ns eval")
+    refused(done, "OPENAI_API_KEY", "resume with: ns eval")
     assert "wrong-key" not in done.stderr + done.stdout
     assert len(server.records) <= 4
     assert not (here / "out/metrics.json").exists()
@@ -187,7 +187,7 @@ def test_control_c_twice_does_not_wait_and_loses_no_finished_reply(here, fake_se
     assert time.monotonic() - began < 30
     assert run.returncode == 130
     assert "Traceback" not in said
-    assert "Go on with: ns generate" in said
+    assert "Resume with: ns generate" in said
     server.script = Script(answer=TABLE)
     asked = len(server.records)
     again = ns(words, cwd=here)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -16,6 +17,7 @@ def test_the_overview_names_every_command(tmp_path: Path) -> None:
     done = ns("ns --help", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout == overview()
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
     for name in command_names():
         assert f"\n  {shown(name)} " in done.stdout
 
@@ -34,7 +36,28 @@ def test_every_command_explains_itself(name, tmp_path: Path) -> None:
         done = ns(f"ns {spelling} --help", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout == load(name).help()
-    assert all(len(line) <= 120 for line in done.stdout.splitlines() if not line.startswith("  ns "))
+    pages = done.stdout + load(name).help(full=True)
+    assert [line for line in pages.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("word", ["--help=all", "--help-all", "--help_all"])
+def test_the_full_page_has_three_spellings(word, tmp_path):
+    assert ns(f"ns eval {word} --help", cwd=tmp_path).stdout == load("eval").help(full=True)
+
+
+@pytest.mark.parametrize("name", [name for name in command_names() if load(name).essentials])
+def test_a_short_page_shows_what_exists_and_how_to_see_the_rest(name):
+    command = load(name)
+    short, full = command.help(), command.help(full=True)
+    rows = [
+        re.sub(r"^(--|\+\+)", "", line.split()[0]) for line in full.splitlines() if re.match("  (--|\\+\\+)", line)
+    ]
+    for word in command.essentials:
+        assert word.removeprefix("++") in rows
+        assert re.search(rf"^  {re.escape(word if word.startswith('+') else '--' + word)}\b", short, re.MULTILINE)
+    assert short.splitlines()[-1].endswith(f"ns {name} --help=all")
+    assert "--help=all" not in full
+    assert len(short.splitlines()) < 100 < len(full.splitlines())
 
 
 def test_nothing_heavy_is_imported_for_the_front_page() -> None:
@@ -49,7 +72,7 @@ def test_nothing_heavy_is_imported_for_the_front_page() -> None:
 @pytest.mark.parametrize("name", ["generate", "eval"])
 def test_a_help_page_loads_no_engine(name: str) -> None:
     show = "print(sorted(sys.modules), file=sys.stderr)"
-    code = f"import sys; from newskills.cli import main; main(['{name}', '--help']); {show}"
+    code = f"import sys; from newskills.cli import main; main(['{name}', '--help=all']); {show}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "++code_execution" in done.stdout
     for heavy in ("asyncio", "jinja2", "yaml", "rich", "newskills.run.engine.loop", "newskills.solve.chat"):

@@ -234,7 +234,7 @@ def test_variables_of_the_sandbox(tmp_path: Path, model: FakeServer) -> None:
     assert re.search(r"\+\+sandbox\.network\s+true\s+--sandbox_env_overrides", done.stdout), done.stdout
     unknown = ns(f"{start} FOO=1", cwd=tmp_path)
     assert unknown.returncode == 2
-    assert "sees no variables" in unknown.stderr
+    assert "does not see your environment" in unknown.stderr
 
 
 @pytest.mark.local_model

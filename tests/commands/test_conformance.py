@@ -252,13 +252,13 @@ def test_start_server(here, engines) -> None:
             "--output_dir=/workspace/results",
             "Where is /models/my-vlm served?",
         ),
-        ("ns generate ++prompt_config=math ++temperature=0.7", "Which kind of server? Give --server_type."),
-        ("ns eval --benchmarks=gsm8k:4 --model=/models/llama", "Which kind of server? Give --server_type."),
+        ("ns generate ++prompt_config=math ++temperature=0.7", "No server type is given. Give --server_type."),
+        ("ns eval --benchmarks=gsm8k:4 --model=/models/llama", "No server type is given. Give --server_type."),
         ("ns generate --num_chunks=100 --num_random_seeds=10 --output_dir=/results", "Give --server_type."),
-        (filled(after_ns(OLDEST, "eval")), "'nemo' no longer exists. newskills neither serves nor converts"),
+        (filled(after_ns(OLDEST, "eval")), "'nemo' no longer exists. newskills cannot serve or convert"),
         (
             filled(after_ns(OLD_SOLUTIONS, "generate")),
-            "'nemo' no longer exists. newskills neither serves nor converts",
+            "'nemo' no longer exists. newskills cannot serve or convert",
         ),
     ],
 )

@@ -79,7 +79,7 @@ def test_work_begun_with_other_settings_is_not_gone_on_with(here, fake_server: F
     [
         ({"problem": "a"}, "similar_items"),
         ({"similar_items": ["b"]}, "'problem' is missing"),
-        ({"problem": "a", "similar_items": "b"}, "no list of texts"),
+        ({"problem": "a", "similar_items": "b"}, "not a list of texts"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(

@@ -70,7 +70,7 @@ def test_a_batch_is_sent_once(tmp_path: Path, service, monkeypatch: pytest.Monke
     done = ns(words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "accuracy 10.0 % (" in done.stdout
-    assert "3 lost by the service" in done.stdout
+    assert "3 unscored by the service" in done.stdout
     ((path, key, body),) = server.asked
     assert (path, key, set(body)) == ("/api/v2/critpt/evaluate", "secret", {"submissions", "batch_metadata"})
     assert body["submissions"][0] == {
@@ -92,9 +92,9 @@ def test_a_batch_is_sent_once(tmp_path: Path, service, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (graded()[:69], "There are 69 problems; the service takes all 70 at once"),
-        (graded()[:69] + graded()[:1], "or there twice"),
-        (graded(error="500"), "what was lost must not be sent as wrong"),
+        (graded()[:69], "There are 69 problems; the service accepts only all 70 at once"),
+        (graded()[:69] + graded()[:1], "or appears twice"),
+        (graded(error="500"), "a lost answer must not be sent as a wrong one"),
         ([{"problem_id": "x"}], "the field generated_code is missing"),
         (graded(), "ARTIFICIAL_ANALYSIS_API_KEY is not set"),
     ],

@@ -57,4 +57,4 @@ def test_jobs_are_submitted_for_what_is_missing_only(place: Place, fake_server: 
     assert again.returncode == 0, again.stderr
     assert len(server.records) == 20 + 3
     assert [len(rows_of(folder / f"output-rs{seed}.jsonl")) for seed in range(2)] == [10, 10]
-    assert "nothing is left to do" in place.ns(line).stderr
+    assert "nothing to do" in place.ns(line).stderr

@@ -92,7 +92,7 @@ def test_jobs_in_containers_install_it_there(place, podman, fake_server: FakeSer
     words = f"{line(place, '/work', '/work/task.py')} --cluster=box --server_address={server.url} --expname=box"
     done = place.ns(words)
     assert done.returncode == 0, done.stderr + place.logs("box")
-    assert "the first prompt is left to the jobs" in done.stderr
+    assert "the first prompt is not shown here, only in the jobs" in done.stderr
     assert "installing nsloud==1.0" in place.logs("box")
     assert is_loud(place)
 

@@ -81,7 +81,7 @@ def on_cluster(folder, job_dir, *, name="there"):
 
 def test_a_job_folder_is_looked_at_and_not_made(tmp_path: Path) -> None:
     state, text = on_cluster(tmp_path, tmp_path / "jobs/of/mine")["job_dir"]
-    assert (state, "the first submission makes it" in text) == ("note", True)
+    assert (state, "the first submission creates it" in text) == ("note", True)
     assert not (tmp_path / "jobs").exists()
     (tmp_path / "jobs").mkdir()
     assert on_cluster(tmp_path, tmp_path / "jobs")["job_dir"] == ("ok", str(tmp_path / "jobs"))
@@ -107,7 +107,7 @@ def test_configs_that_nobody_has_tried_are_not_called_ok(tmp_path: Path) -> None
     (tmp_path / "cluster_configs").mkdir()
     (tmp_path / "cluster_configs/mine.yaml").write_text("executor: none\n")
     state, text = lines(ns("ns doctor", cwd=tmp_path))["clusters"]
-    assert (state, text) == ("note", "mine; not looked at: ns doctor --cluster=mine")
+    assert (state, text) == ("note", "mine; not tested: ns doctor --cluster=mine")
     assert "slurm" not in lines(ns("ns doctor", cwd=Path(__file__).parents[2]))["clusters"][1]
 
 

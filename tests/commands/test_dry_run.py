@@ -88,7 +88,7 @@ LINES = {
     ),
     "convert": ("ns convert --input_model=a --output_model=b --convert_from=hf --convert_to=gguf", "gguf"),
     "merge_lora": ("ns merge_lora --base_model=a --adapter=b --output_model=c", "the LoRA pairs"),
-    "average_checkpoints": ("ns average_checkpoints --checkpoints a b --output_model=c", "the mean of 2"),
+    "average_checkpoints": ("ns average_checkpoints --checkpoints a b --output_model=c", "average of 2"),
     "run_cmd": ("ns run_cmd touch made", "touch made"),
     "merge_chunks": ("ns merge_chunks all.jsonl in.jsonl in.jsonl", "20 rows"),
     "cancel": ("ns cancel long", "nothing is cancelled"),

@@ -81,7 +81,7 @@ def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(here, fake_se
     soft = "--benchmarks ./sums.py ++server.max_retries=0 ++server.enable_soft_fail=true"
     done = ns(line(server, soft), cwd=here)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "10.0 % of the samples were lost" in done.stderr
+    assert "10.0 % of the samples are unscored" in done.stderr
     assert "lost: provider" in done.stdout
     metrics = json.loads((here / "out/metrics.json").read_text())["own-sums"]["pass@1"]
     assert set(metrics) == {"num_entries", "avg_tokens", "gen_seconds", "unscored"}

@@ -65,7 +65,7 @@ def states(place: Evaluations, invocation: str) -> list[str]:
 
 def test_run_shows_the_logs_and_ends_as_the_jobs_do(place) -> None:
     dry = evaluate(place, "--run", "far", "--dry-run")
-    assert f"{IMAGE}: is imported on a compute node" in re.sub(r"\s+", " ", dry)
+    assert f"{IMAGE}: will be imported on a compute node" in re.sub(r"\s+", " ", dry)
     assert "#SBATCH --partition=batch" in dry
     assert not (place.folder / "remote").exists()
     processes, over = seen_processes()

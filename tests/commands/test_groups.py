@@ -64,14 +64,14 @@ def test_a_group_is_evaluated_and_scored(here, fake_server: FakeServerFactory) -
     assert set(json.loads((here / "out/metrics.json").read_text())) == {"both", "both.SUMS", "both.MORE"}
     assert "43.75%" in done.stdout
     later = ns("ns summarize_results out", cwd=here)
-    assert "both has a score of its own" in later.stderr
+    assert "both has its own score" in later.stderr
     assert "both" not in json.loads((here / "out/metrics.json").read_text())
     (here / "other.py").write_text(GROUP.replace('name="both"', 'name="other"').replace("./sums.py", "./other.py"))
     again = ns("ns summarize_results --group ./other.py,./sums.py out", cwd=here)
     assert again.returncode == 0, again.stderr
     assert json.loads((here / "out/metrics.json").read_text())["both"]["score"] == score
     wrong = ns("ns summarize_results out --group gsm8k", cwd=here)
-    assert "gsm8k is no group" in wrong.stderr
+    assert "gsm8k is not a group" in wrong.stderr
 
 
 def test_as_many_samples_as_are_asked_for(here, fake_server: FakeServerFactory) -> None:

@@ -87,7 +87,7 @@ def test_a_judge_has_a_job_of_its_own_with_its_server_beside_it(place, fake_serv
     assert metrics["pass@1[avg-of-2]"]["judge_correct"] == 100.0
     assert (place.folder / "out/eval-results/judged-sums/benchmark.json").is_file()
     again = place.ns(evaluation(model.url, line), arguments, kwargs)
-    assert "nothing is left to do" in again.stderr
+    assert "nothing to do" in again.stderr
 
 
 def test_done_decides_what_is_judged(place, fake_server: FakeServerFactory) -> None:

@@ -76,7 +76,7 @@ def test_a_judge_that_fails_leaves_samples_unscored_and_is_asked_again(
     words = line(model.url, judge.url)
     done = ns(words, cwd=here)
     assert done.returncode == 1
-    assert "20.0 % of the samples were lost" in done.stderr
+    assert "20.0 % of the samples are unscored" in done.stderr
     assert "asks again where the judge gave no reply" in done.stderr
     assert "judge_correct" not in metrics_of(here)["pass@1"]
     records = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
@@ -140,24 +140,27 @@ def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "judged-sums: answers are judged by a model, and none is named. Give --judge_model and"),
-        ("--judge_model=x", "none is named"),
+        ("", "judged-sums: a model judges the answers, but no judge is named. Give --judge_model and"),
+        ("--judge_model=x", "no judge is named"),
         (
             "--judge_type=comet --judge_model=None",
             "judged-sums is not judged by comet: it has no translations",
         ),
         ("--judge_type=nvembed", "judged-sums is not judged by nvembed: it has no choices"),
-        ("--judge_step_fn=nemo_skills.pipeline.judges.other::create", "there are those of comet and nvembed"),
-        ("--judge_step_fn=./sums.py", "Name it: FILE.py::FUNCTION"),
+        ("--judge_step_fn=nemo_skills.pipeline.judges.other::create", "only comet and nvembed exist here"),
+        ("--judge_step_fn=./sums.py", "Write FILE.py::FUNCTION"),
         ("--judge_step_fn=./sums.py::rowz", "did you mean 'rows'"),
         ("--judge_step_fn=./sums.py::rows --judge_model=x", "leave out --judge_model"),
-        ("--judge_step_fn=./sums.py::make_tasks", "is no judge: it has to take one argument, a list of records"),
+        (
+            "--judge_step_fn=./sums.py::make_tasks",
+            "is not a judge function: it must take one argument, a list of records",
+        ),
         ("--judge_generation_module=./sums.py --judge_type=llm", "leave out the other options"),
         ("--judge_generation_module=./gone.py --judge_model=x --judge_server_type=vllm", "There is no file"),
-        ("--judge_type=arena", "benchmarks that are judged like this say so themselves"),
+        ("--judge_type=arena", "only benchmarks that ask for it"),
         ("--judge_type=arenas", "did you mean 'arena'"),
         ("--judge_pipeline_kwargs='{\"modell\": 1}'", "did you mean 'model'"),
-        ("--judge_pipeline_kwargs={", "--judge_pipeline_kwargs: a JSON object is expected"),
+        ("--judge_pipeline_kwargs={", "--judge_pipeline_kwargs: expected a JSON object"),
         ("--judge_model=x --judge_server_type=vlm", "vlm"),
         ("--judge_model=x --judge_server_type=openai", "OPENAI_API_KEY"),
         ("--judge_model=x --judge_server_type=vllm --extra_judge_args=--x", "--x"),

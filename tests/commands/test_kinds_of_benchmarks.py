@@ -115,7 +115,7 @@ def test_likelihoods(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     line = f"ns eval --server_type=vllm --model=fake --server_address={server.url} --benchmarks=./own.py"
     failed = ns(f"{line} --data_dir=data --output_dir=other", cwd=tmp_path)
     assert failed.returncode != 0
-    assert "gives no log-probabilities of the prompt" in failed.stderr
+    assert "returns no log-probabilities of the prompt" in failed.stderr
     assert not (tmp_path / "other/metrics.json").exists()
 
 

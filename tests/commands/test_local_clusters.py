@@ -51,7 +51,7 @@ def test_an_unknown_experiment_to_run_after_is_an_error(folder, command, cluster
     done = ns(line, cwd=folder)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Unknown experiment to run after 'nosuch'" in done.stderr
-    assert "left to what nosuch" not in done.stderr
+    assert "assuming that nosuch" not in done.stderr
     assert not list(folder.glob(f"jobs/{command}*"))
 
 

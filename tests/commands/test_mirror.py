@@ -68,7 +68,7 @@ def test_build_check_use(here) -> None:
         ("ns mirror build gsm8k", "Which benchmarks, and into which folder?"),
         ("ns mirror build gsmk8 there", "did you mean 'gsm8k'"),
         ("ns mirror check", "Which folder?"),
-        ("ns mirror check none", "is no folder"),
+        ("ns mirror check none", "is not a folder"),
         ("ns mirror check a b", "takes one folder"),
     ],
 )

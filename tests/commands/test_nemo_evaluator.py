@@ -89,8 +89,8 @@ def test_servers_have_groups_of_their_own(here, options: str, groups) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "Where is the model?"),
-        ("--server_gpus=1", "needs its type"),
+        ("", "No server is given."),
+        ("--server_gpus=1", "give its server type"),
         ("--server_base_url=http://h ++evaluation.tasks.0.pre_cmd=ls", "pre_cmd"),
         ("--server_base_url=http://h ++evaluation.taks=3", "taks"),
         ("--server_base_url=http://h --nemo_evaluator_config=none.yaml", "none.yaml"),

@@ -168,7 +168,7 @@ def test_a_rehearsal_reads_the_repository(checkout, server) -> None:
         ("--input_file=/nemo_run/code/inputs/new.jsonl", "Commit it: git add -f inputs/new.jsonl"),
         ("--generation_module=/nemo_run/code/tasks/shout.py", "did you mean 'tasks/shouts.py'"),
         ("++prompt_config=/nemo_run/code/prompts/none.yaml", "did you mean"),
-        ("--output_dir=/nemo_run/code/out", "jobs read the packaged code and do not write there"),
+        ("--output_dir=/nemo_run/code/out", "jobs cannot write there"),
     ],
 )
 @pytest.mark.parametrize("kind", ["slurm", "local"])

@@ -30,7 +30,7 @@ def test_a_table_is_shown_for_those_that_ran(tmp_path: Path, fake_server: FakeSe
     assert done.returncode == 1
     assert "own-sums" in done.stdout
     assert "100.00%" in done.stdout
-    assert "not in the table, since it is not finished: more-sums" in done.stdout
+    assert "not in the table, because it is not finished: more-sums" in done.stdout
     assert set(json.loads((tmp_path / "out/metrics.json").read_text())) == {"own-sums"}
     assert "more-sums-rs0: 1 of 10 rows got no answer" in done.stderr
 

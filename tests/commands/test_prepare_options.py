@@ -50,7 +50,7 @@ def test_splits_of_a_dry_run(here) -> None:
     assert [f"{split}.jsonl" in done.stdout for split in ("test", "train", "all")] == [True, True, False]
     done = ns("ns prepare_data gsm8k --split=tst --data_dir data --dry_run", cwd=here)
     assert done.returncode != 0
-    assert "gsm8k has no split 'tst'; there are test, train." in done.stderr
+    assert "gsm8k has no split 'tst'; the choices are test, train." in done.stderr
 
 
 @pytest.mark.parametrize(

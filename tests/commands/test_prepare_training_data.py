@@ -156,7 +156,7 @@ def test_dry_run_checks_and_shows_a_row(here) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "Where to? Give ++output_path=FILE.jsonl"),
+        ("", "No output file is given. Give ++output_path=FILE.jsonl"),
         ("++output_path=o.jsonl ++filters.remove_len_outlier_problems=false", "--decontaminate=BENCHMARK"),
         (
             f"++output_path=o.jsonl {OFF}",
@@ -171,7 +171,7 @@ def test_dry_run_checks_and_shows_a_row(here) -> None:
         ("++output_path=o.jsonl ++filters.trim_solution=true", "did you mean '++filters.trim_solutions'"),
         ("--config-name=maths", "one of the choices"),
         ("--dataset=numinamath ++output_path=o.jsonl", "Unknown training set 'numinamath'; did you mean"),
-        (f"--dataset=messages ++output_path=o.jsonl {OFF}", "Give them: ++input_files=FILE"),
+        (f"--dataset=messages ++output_path=o.jsonl {OFF}", "Give input files: ++input_files=FILE"),
         (f"--dataset=deepscaler --split=amc ++output_path=o.jsonl {OFF}", "deepscaler has no split 'amc'"),
         (f"--dataset=numinamath-cot ++output_path=o.jsonl {OFF}", "Offline, and AI-MO/NuminaMath-CoT"),
         ("++output_path=o.jsonl ++chat_format=llama", "--config-name=stem_sft"),
@@ -187,7 +187,7 @@ def test_what_is_refused(here, line: str, message: str) -> None:
 def test_rows_without_a_verdict_are_told_of(here) -> None:
     write(here / "raw.jsonl", [*ROWS, {"problem": "p", "generation": "g"}])
     done = typed(f"prepare_training_data ++input_files=raw.jsonl ++output_path=o.jsonl {OFF}", here)
-    assert "note: 1 rows have no verdict and were left out; ++add_unlabeled=true takes them" in done.stderr
+    assert "note: 1 rows have no verdict and were left out; ++add_unlabeled=true keeps them" in done.stderr
 
 
 def test_from_python(here, monkeypatch: pytest.MonkeyPatch) -> None:

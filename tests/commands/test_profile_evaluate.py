@@ -184,7 +184,7 @@ def test_ids_work_wherever_jobs_are_looked_after(finished) -> None:
     invocation, short = found[1], found[1][:5]
     assert "success" in project.ns(f"ns status {short}").stdout
     assert "symbolic_correct" in project.ns(f"ns logs {short}.0").stdout
-    assert "nothing runs or waits" in project.ns(f"ns cancel {short}").stdout
+    assert "no job is running or waiting" in project.ns(f"ns cancel {short}").stdout
     info = project.ns(f"ns info {short}").stdout
     assert "own-sums_pass@1_symbolic_correct  100" in info
     assert invocation in project.ns("ns info").stdout
@@ -194,7 +194,7 @@ def test_ids_work_wherever_jobs_are_looked_after(finished) -> None:
     whole = json.loads(next((project.folder / "ex").rglob("processed_results.json")).read_text())
     assert "own-sums_pass@1_symbolic_correct" in json.dumps(whole)
     again = project.ns(f"ns resume {short}")
-    assert (again.returncode, "have ended well" in again.stderr) == (2, True)
+    assert (again.returncode, "have succeeded" in again.stderr) == (2, True)
     unknown = project.ns("ns status 0123456789abcdef")
     assert (unknown.returncode, "Unknown experiment" in unknown.stderr) == (2, True)
 
@@ -324,7 +324,7 @@ def test_a_dry_run_shows_everything_and_does_nothing(project, inside) -> None:
     assert "arc_challenge" not in out
     assert "#SBATCH --time=00:30:00" in out
     assert "vllm serve" in out
-    assert "images: which of them are imported already is not known" in out
+    assert "images: cannot tell which of them are already imported" in out
 
 
 def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project, inside) -> None:

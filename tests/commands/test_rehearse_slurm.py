@@ -45,7 +45,7 @@ def queued(place: Place) -> list[str]:
         ("--num_nodes=77 --num_gpus=8", "77 nodes are too many: the default partition has 4 with 8 GPUs"),
         (
             '--sbatch_kwargs=\'{"time":"2-00"}\'',
-            "the time limit 2-00 is longer than the default partition allows, 4:00:00",
+            "the time limit 2-00 is longer than the limit of the default partition, 4:00:00",
         ),
         ('--sbatch_kwargs=\'{"constraint":"blue"}\'', "Slurm says: Invalid feature specification"),
         ("--sbatch_kwargs='{\"no-such-option\":1}'", "unrecognized option"),
@@ -59,7 +59,7 @@ def test_what_slurm_would_refuse(place, options: str, sentence: str) -> None:
 def test_limits_of_the_config_are_those_of_the_partition(place) -> None:
     place.config("long", "executor: slurm\npartition: interactive\ntimeouts: {interactive: '01:00:00'}")
     code, [wrong] = findings(place, "ns rehearse run_cmd --cluster=long --expname=mine true")
-    assert "the time limit 01:00:00 is longer than partition 'interactive' allows, 30:00" in wrong
+    assert "the time limit 01:00:00 is longer than the limit of partition 'interactive', 30:00" in wrong
     assert code == 1
 
 

@@ -89,14 +89,14 @@ def test_what_the_instrument_lost_has_no_score(here, fake_server: FakeServerFact
     server = fake_server(Script(answer=ANSWERS, faults=(fault,)))
     done = ns(line(server, "++server.enable_soft_fail=true"), cwd=here)
     assert done.returncode == 1
-    assert "own-sums-angles: 10.0 % of the samples were lost" in done.stderr
+    assert "own-sums-angles: 10.0 % of the samples are unscored" in done.stderr
     assert "scores are withheld" in done.stdout
     found = json.loads((here / "out/summarize_robustness/metrics.json").read_text())["own-sums"]
     assert found["withheld"] is True
     assert found["all_prompts"]["avg"] is found["prompts"]["angles"]["max"] is found["prompt_sensitivity"] is None
     refused = ns("ns summarize_robustness out", cwd=here)
     assert refused.returncode == 1
-    assert "own-sums: with some prompt more than 1 %" in refused.stderr
+    assert "own-sums: with some prompt, more than 1 %" in refused.stderr
     taken = ns("ns summarize_robustness out --accept_lost=20", cwd=here)
     assert taken.returncode == 0
     accepted = json.loads((here / "out/summarize_robustness/metrics.json").read_text())["own-sums"]
@@ -106,11 +106,11 @@ def test_what_the_instrument_lost_has_no_score(here, fake_server: FakeServerFact
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("++prompt_config=generic/math", "the prompts are those of --prompt_set_config"),
+        ("++prompt_config=generic/math", "the prompts come from --prompt_set_config"),
         ("--prompt_set_config=robustness/prompt_set_config", "own-sums"),
         ("--prompt_set_config=./nothing.yaml", "no file nothing.yaml"),
-        ("--prompt_set_config=./twice.yaml", "two prompts are called plain"),
-        ("++eval_type=exact", "extract_regex has no meaning for own-sums"),
+        ("--prompt_set_config=./twice.yaml", "two prompts have the name plain"),
+        ("++eval_type=exact", "extract_regex cannot be used for own-sums"),
     ],
 )
 def test_what_cannot_work_is_refused_before_any_request(
@@ -162,7 +162,7 @@ def test_one_pipeline_for_all_prompts(
     assert "pass@1" not in done.stdout
     assert len(server.records) == 40
     again = place.ns(words)
-    assert "nothing is left to do" in again.stderr
+    assert "nothing to do" in again.stderr
     monkeypatch.chdir(tmp_path)
     for name, value in place.env.items():
         monkeypatch.setenv(name, value)
@@ -204,5 +204,5 @@ def test_on_slurm(tmp_path: Path) -> None:
         assert found["all_prompts"]["avg"] == pytest.approx(90)
         assert found["all_prompts"]["num_runs"] == 4
         again = place.ns(words)
-        assert "nothing is left to do" in again.stderr
+        assert "nothing to do" in again.stderr
         assert len(server.records) == 40

@@ -90,7 +90,7 @@ def test_a_server_from_its_line_to_its_end(tmp_path: Path, number: int) -> None:
     with serving("--port=0", "++sandbox.limits.memory_mb=512", cwd=tmp_path) as served:
         health = served.get("/health")
         assert served.line == (
-            f"Sandbox at {served.url} (rung {health['rung']}, run {health['run_id']}); Ctrl-C stops it.\n"
+            f"Sandbox at {served.url} (isolation level {health['rung']}, run {health['run_id']}); Ctrl-C stops it.\n"
         )
         assert served.execute("x = 41")["new_session_created"] is True
         result = served.execute("x + 1")
@@ -158,12 +158,16 @@ def test_a_taken_port_is_told(tmp_path: Path) -> None:
     [
         ("ns sandbox", {}, "ACTION is missing"),
         ("ns sandbox sevre", {}, "did you mean 'serve'"),
-        ("ns sandbox serve --port=70000 --sandbox=none", {}, "70000 is no port"),
-        ("ns sandbox serve --host=no.such.host.invalid --sandbox=none", {}, "is no address of this machine"),
+        ("ns sandbox serve --port=70000 --sandbox=none", {}, "70000 is not a port"),
+        ("ns sandbox serve --host=no.such.host.invalid --sandbox=none", {}, "is not an address of this machine"),
         ("ns sandbox serve ++sandbox.host=x", {}, "Give --host and --port here"),
         ("ns sandbox serve --memory_mb=1", {}, "memory_mb"),
         ("ns sandbox serve --network", {"NEMO_SKILLS_SANDBOX_BLOCK_NETWORK": "1"}, "BLOCK_NETWORK is set"),
-        ("ns sandbox serve", {"NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT": "soon"}, "SESSION_TIMEOUT must be a number"),
+        (
+            "ns sandbox serve",
+            {"NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT": "soon"},
+            "SESSION_TIMEOUT: expected a number",
+        ),
         ("ns sandbox serve", {"NEMO_SKILLS_SANDBOX_PORT": "a"}, "NEMO_SKILLS_SANDBOX_PORT must be a port"),
         ("ns sandbox serve --python=/no/python --sandbox=none --port=0", {}, "/no/python"),
     ],
@@ -195,7 +199,7 @@ def test_the_doctor(tmp_path: Path) -> None:
     for probe in probes:
         assert probe.name in done.stdout
     assert done.stdout.splitlines()[-1].startswith(
-        f"Rung {rung}:" if rung != "none" else "Code cannot be isolated"
+        f"Isolation level {rung}:" if rung != "none" else "Code cannot be isolated"
     )
 
 

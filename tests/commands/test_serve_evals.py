@@ -105,9 +105,9 @@ REFUSED = {
     "an unknown key of the defaults": ({**GOOD, "defaults": {"seed": 1}}, "seed"),
     "a benchmark without a name": (order(ROUTER, {}), "name"),
     "a name with a colon": (order(ROUTER, "aime25:8"), "n_samples_per_eval_prompt"),
-    "a name that is a path": (order(ROUTER, "../../etc"), "no name of a benchmark"),
-    "a name that is a file of code": (order(ROUTER, "setup.py"), "no name of a benchmark"),
-    "a name with a comma": (order(ROUTER, "aime25,gsm8k"), "no name of a benchmark"),
+    "a name that is a path": (order(ROUTER, "../../etc"), "not the name of a benchmark"),
+    "a name that is a file of code": (order(ROUTER, "setup.py"), "not the name of a benchmark"),
+    "a name with a comma": (order(ROUTER, "aime25,gsm8k"), "not the name of a benchmark"),
     "a benchmark twice": (order(ROUTER, "aime25", "aime25"), "twice"),
     "fewer than no samples": (order(ROUTER, {"name": "aime25", "n_samples_per_eval_prompt": -1}), "n_samples"),
     "a temperature in words": (order(ROUTER, {"name": "aime25", "temperature": "hot"}), "temperature"),
@@ -322,7 +322,7 @@ def test_a_server_that_is_stopped_saves_what_runs_and_says_so(
         assert served.stop() == 0
         status, answer = waiting.result(60)
     assert status == 503
-    assert "goes on from there" in answer["error"]
+    assert "resumes from there" in answer["error"]
     done = len(model.records)
     assert 0 < done < 10
     with serving(tmp_path) as served:

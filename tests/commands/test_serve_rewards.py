@@ -121,9 +121,9 @@ def test_what_cannot_be_graded_is_null_or_503(served) -> None:
             "items[0] has no `generation`; its keys are expected",
         ),
         ("/v1/rewards", {"items": [{"generation": None}]}, "items[0] has no `generation`"),
-        ("/v1/rewards", {"items": [{"row": 3, "generation": "4"}]}, "`row` is no object"),
+        ("/v1/rewards", {"items": [{"row": 3, "generation": "4"}]}, "`row` is not an object"),
         ("/get_reward", {"query": ["a"], "prompts": ["a", "b"], "labels": ["c"]}, "1 queries, 2 prompts"),
-        ("/get_reward", {"query": ["a"], "prompts": ["b"], "labels": ["c"]}, "does not hold its prompt"),
+        ("/get_reward", {"query": ["a"], "prompts": ["b"], "labels": ["c"]}, "does not contain its prompt"),
         ("/get_reward", {"query": ["a"]}, "prompts"),
         ("/slime", {"prompt": "a"}, "response"),
     ],
@@ -171,7 +171,7 @@ def test_a_reward_function_of_verl(served) -> None:
     found = [compute_score("gsm8k", text, "4", extra, url=served.url) for text in TEXTS]
     assert [one["score"] for one in found] == WORTH
     assert [one["acc"] for one in found] == [1.0, 0.0, 0.0, 0.0]
-    with pytest.raises(GraderError, match=r"verl cannot leave it out\. data: "):
+    with pytest.raises(GraderError, match=r"verl cannot skip it\. data: "):
         compute_score("gsm8k", "4", None, url=served.url)
     assert compute_score("gsm8k", "4", None, url=served.url, unscored=-2.0) == {
         "score": -2.0,
@@ -201,7 +201,7 @@ def test_only_with_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert served.call("/health")[0] == 200
         for path in ("/v1/rewards", "/v1/stats"):
             assert served.call(path, {"items": ITEMS}, Authorization="Bearer let me out")[0] == 401
-        with RewardClient(served.url) as client, pytest.raises(AuthError, match="wants a token"):
+        with RewardClient(served.url) as client, pytest.raises(AuthError, match="needs a token"):
             client.rewards(ITEMS)
         monkeypatch.setenv("NEWSKILLS_REWARDS_TOKEN", "let me in")
         with RewardClient(served.url) as client:
@@ -265,7 +265,7 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
                 time.sleep(0.01)
             below = served.below()
             served.process.send_signal(signal.SIGTERM)
-            while "again: at once" not in served.said:
+            while "again: stop now" not in served.said:
                 time.sleep(0.01)
             began = time.monotonic()
             assert served.stop() == 0
@@ -403,9 +403,9 @@ def test_code_is_rewarded_as_it_is_evaluated(tmp_path: Path, fake_server: FakeSe
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "Give --benchmark or --grader"),
+        ([], "Give either --benchmark or --grader"),
         (["--grader=maths"], "did you mean 'math'"),
-        (["--grader=math", "--benchmark=gsm8k"], "one of them"),
+        (["--grader=math", "--benchmark=gsm8k"], "either --benchmark or --grader"),
         (["--benchmark=hle"], "judged by a model"),
         (["--grader=math", "++reward.overlong.max_tokens=64"], "longer than"),
         (["--grader=math", "++reward.formt.box=1"], "did you mean '..reward.format.box'"),

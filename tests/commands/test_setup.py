@@ -55,9 +55,9 @@ def test_answers_that_cannot_be_are_asked_again(tmp_path: Path) -> None:
     answers += ["vllm", "vllm=/vllm.sqsh", "data", "/data:/d", "/elsewhere", "/d/hf", "A_TOKEN=x", ""]
     done = ns("ns setup --no_test", cwd=tmp_path, stdin="\n".join(answers) + "\n")
     assert done.returncode == 0, done.stdout + done.stderr
-    for said in ("did you mean 'slurm'", "no file name", "absolute path", "no time limit", "NAME=IMAGE"):
+    for said in ("did you mean 'slurm'", "not a file name", "absolute path", "not a time limit", "NAME=IMAGE"):
         assert said in done.stdout
-    assert "lies below no mount" in done.stdout
+    assert "is not below a mount" in done.stdout
     assert "looks like a secret" in done.stdout
     assert yaml.safe_load(written(tmp_path / "cluster_configs").read_text()) == {
         "executor": "slurm",
@@ -109,13 +109,13 @@ def test_the_folder_of_the_environment(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("--executor=slurm --job_dir=jobs", "absolute path"),
-        ("--executor=none --account=x", "--account has no meaning for executor none"),
-        ("--executor=slurm --job_dir=/j --ssh_user=x", "no meaning for executor slurm without --ssh_host"),
+        ("--executor=none --account=x", "--account cannot be used with executor none"),
+        ("--executor=slurm --job_dir=/j --ssh_user=x", "cannot be used with executor slurm without --ssh_host"),
         ("--executor=local --mounts a:b", "absolute path"),
         ("--executor=local --mounts ${NOWHERE}:/b", "NOWHERE is not set"),
-        ("--executor=none --name=a/b", "no file name"),
+        ("--executor=none --name=a/b", "not a file name"),
         ("--executor=none --env_vars HF_TOKEN=hf_1", "looks like a secret"),
-        ("--executor=slurm --job_dir=/j --time_limit=never", "no time limit"),
+        ("--executor=slurm --job_dir=/j --time_limit=never", "not a time limit"),
         ("--executor=docker", "not one of the choices"),
     ],
 )
@@ -136,7 +136,7 @@ def test_another_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     for more, stdin in (("--non_interactive", ""), ("", "no\n"), ("", "\n"), ("", "")):
         done = ns(f"{line} {more}", cwd=tmp_path, stdin=stdin)
         assert done.returncode == 2
-        assert "left as it is" in done.stderr
+        assert "was not changed" in done.stderr
         assert "account: old" in path.read_text()
     assert ns(line, cwd=tmp_path, stdin="yes\n").returncode == 0
     assert "old" not in path.read_text()

@@ -117,13 +117,13 @@ def test_data_of_a_laptop_goes_to_the_cluster(far, login) -> None:
         assert copy.stat().st_uid != os.getuid()
         assert rows_of(copy) == rows_of(far.folder / "data/own-sums/test.jsonl")
         assert (out / "metrics.json").is_file()
-        assert "nothing is left to do" in far.ns(line).stderr
+        assert "nothing to do" in far.ns(line).stderr
 
 
 def test_what_is_too_large_is_not_copied_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "vast").mkdir()
     (tmp_path / "vast/test.jsonl").write_text("x" * 2000)
     monkeypatch.setattr(shipments, "LARGEST", 1000)
-    with pytest.raises(ConfigError, match="too large to be copied unasked") as refused:
+    with pytest.raises(ConfigError, match="too large to copy automatically") as refused:
         shipments.shipment(str(tmp_path / "vast"), ClusterConfig(name="big"), contained=True)
     assert "ns prepare_data vast --cluster=big --data_dir=" in str(refused.value)

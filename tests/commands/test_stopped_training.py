@@ -86,7 +86,7 @@ def test_a_stop_between_checkpoints_loses_nothing(place, kind, number) -> None:
         said = send(process, number)
     at = whole_up_to_its_checkpoint(place / "out")
     assert at >= 3
-    assert f"stopped after step {at}; the same command goes on from there" in said
+    assert f"stopped after step {at}; run the same command to resume from there" in said
 
 
 def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place) -> None:
@@ -145,5 +145,5 @@ def test_the_quickstart_stops_with_a_checkpoint_and_goes_on(local_model: Path, t
             said = send(process, number)
         done = whole_up_to_its_checkpoint(folder)
         assert done >= wanted
-        assert f"SFT: stopped after step {done}; the same command goes on from there." in said
+        assert f"SFT: stopped after step {done}; run the same command to resume from there." in said
     assert not (tmp_path / "out/models/sft").exists()

@@ -152,7 +152,7 @@ def test_tools_that_are_not_the_same_are_no_resume(here, model) -> None:
         ("++tool_modules=[pyton]", "did you mean 'python'"),
         ("++tool_modules=[python]", "--with_sandbox"),
         ("++tool_modules=[python] ++code_execution=true ++code_tags=qwen", "choose one of them"),
-        ("++tool_modules=[python] ++solver=sc_tir ++code_tags=qwen", "a solver of their own"),
+        ("++tool_modules=[python] ++solver=sc_tir ++code_tags=qwen", "a separate solver"),
         (
             "++tool_modules=[exa] ++inference.endpoint_type=text ++inference.tokens_to_generate=9",
             "chat or responses",

@@ -95,7 +95,7 @@ def test_a_stopped_training_goes_on(place) -> None:
         os.kill(process.pid, signal.SIGUSR1)
         said, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "the same command goes on" in said
+    assert "run the same command to resume" in said
     at = list(read_rows(place / "out/checkpoints.jsonl"))[-1]["step"]
     assert [row["step"] for row in read_rows(place / "out/metrics.jsonl")] == list(range(1, at + 1))
     assert not (place / "out/final_hf_model").exists()
@@ -174,7 +174,7 @@ def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place) -
     assert before.keys() == after.keys()
     split = launched("split", ACCELERATE_USE_FSDP="true", FSDP_VERSION="2")
     assert split.returncode != 0
-    assert "told to split the weights over the processes (FSDP, ACCELERATE_USE_FSDP=true)" in split.stderr
+    assert "set to split the weights over the processes (FSDP, ACCELERATE_USE_FSDP=true)" in split.stderr
     assert not list((place / "split").glob("checkpoint-*"))
 
 
@@ -221,7 +221,7 @@ def test_a_run_ends_before_its_time_is_over(place) -> None:
     assert done.returncode == 130, done.stderr
     at = list(read_rows(place / "out/checkpoints.jsonl"))[-1]["step"]
     assert [row["step"] for row in read_rows(place / "out/metrics.jsonl")] == list(range(1, at + 1))
-    assert "no dd:hh:mm:ss" in ns(place, *words, "++checkpoint_must_save_by=5").stderr
+    assert "expected dd:hh:mm:ss" in ns(place, *words, "++checkpoint_must_save_by=5").stderr
 
 
 def test_problems_with_wrong_answers_are_left_out(place) -> None:
@@ -239,7 +239,7 @@ def test_problems_with_wrong_answers_are_left_out(place) -> None:
     ("words", "said"),
     [
         (["sft", "--model=model", "--training_data=problems.jsonl"], "its keys are expected_answer, question"),
-        (["sft", "--model=model", "--training_data=empty.jsonl"], "empty.jsonl has no rows to learn from"),
+        (["sft", "--model=model", "--training_data=empty.jsonl"], "empty.jsonl has no rows to train on"),
         (["sft", "--model=model", "--training_data=problems.jsonl", "--dry_run"], "its keys are expected_answer"),
         (["sft", "--model=model", "--training_data=hollow.jsonl"], "row 2: `output` is empty"),
         (["sft", "--model=models/mine/none", "--training_data=chats.jsonl"], "There is no folder"),
@@ -251,7 +251,7 @@ def test_problems_with_wrong_answers_are_left_out(place) -> None:
                 "--eval_data=empty.jsonl",
                 "++max_tokens=2",
             ],
-            "measure on",
+            "evaluate on",
         ),
         (
             ["sft", "--model=model", "--training_data=texts.jsonl", "++trainer.trl.packing=true"],
@@ -272,7 +272,7 @@ def test_problems_with_wrong_answers_are_left_out(place) -> None:
             ["grpo", "--model=model", "--training_data=problems.jsonl", "++reward.correct=nan"],
             "++reward.correct=nan: expected a finite number, got nan",
         ),
-        (["grpo", "--model=model"], "name one of them"),
+        (["grpo", "--model=model"], "give one of them"),
         (["grpo", "--model=model", "--training_data=problems.jsonl", "++eval_type=maths"], "math"),
         (["grpo", "--model=model", "--training_data=chats.jsonl"], "question"),
     ],
@@ -369,7 +369,9 @@ def test_a_model_on_the_hub(place, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["sft", "--model=someone/tiny", "--training_data=texts.jsonl", "--output_dir=out", "++steps=1", *FAST]
     done = ns(place, *words)
     assert done.returncode == 2
-    assert "someone/tiny is no folder here, and could not be had from the Hugging Face hub" in done.stderr
+    assert (
+        "someone/tiny is not a folder here, and could not be downloaded from the Hugging Face hub" in done.stderr
+    )
     revision = "0123456789abcdef0123456789abcdef01234567"
     cached = place / "hub/models--someone--tiny"
     shutil.copytree(place / "model", cached / "snapshots" / revision)

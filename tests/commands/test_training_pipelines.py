@@ -165,7 +165,7 @@ def test_the_learning_rate_falls_over_the_steps_that_are_known(disk, capfd: pyte
 
     notice.cache_clear()
     assert schedule() is None
-    assert "the learning rate stays as it is" in capfd.readouterr().err
+    assert "the learning rate stays constant" in capfd.readouterr().err
     assert schedule("++sft.max_num_steps=70") == {"T_max": 70, "eta_min": 1e-6}
     write(disk / "pairs.jsonl", PAIRS[:1] * 100)
     assert schedule("++sft.max_num_epochs=2", "++policy.train_global_batch_size=8")["T_max"] == 24
@@ -345,33 +345,33 @@ def test_a_mean_as_a_job(disk) -> None:
         (SFT, ["--average_steps=5"], "at least two steps"),
         (SFT, ["--remove_checkpoints_after_average"], "needs --average_steps"),
         (SFT, ["--conversion_step=first"], "last or the number of a step"),
-        (SFT, ["--profile_step_range=0:5"], "write A:B"),
+        (SFT, ["--profile_step_range=0:5"], "expected A:B"),
         (SFT, ["--model=./nowhere"], "no such folder"),
         (SFT, ["--data_format=plain"], "messages or input_output"),
         (SFT, ["--backend=fspd"], "fspd"),
         (SFT, ["--n_servers=2"], "n_servers"),
-        (SFT.replace("--training_data=/disk/pairs.jsonl ", ""), [], "What to learn from?"),
-        (GRPO, ["--server_model=/j"], "Where is the judge?"),
-        (GRPO, ["--server_gpus=1"], "needs --server_type"),
+        (SFT.replace("--training_data=/disk/pairs.jsonl ", ""), [], "No training data is given."),
+        (GRPO, ["--server_model=/j"], "No judge server is given."),
+        (GRPO, ["--server_gpus=1"], "give --server_type"),
         (GRPO, ["--prompt_config=generic/maht"], "maht"),
         (PPO.replace("plain", "talks"), [], "its keys are messages"),
         (MEGATRON, ["--entrypoint=evil.sh"], "pretrain_gpt.py"),
         (MEGATRON, ["++a.b=1"], "not nested"),
         (FP8, [], "--dtype=fp8 needs --calib_dataset"),
-        (FP8.replace("fp8", "bf16"), [], "serves Hugging Face folders as they are"),
-        (TO_MEGATRON, ["--model_type=qwen"], "Llama models only"),
+        (FP8.replace("fp8", "bf16"), [], "serves Hugging Face folders directly"),
+        (TO_MEGATRON, ["--model_type=qwen"], "only Llama models"),
         (TO_MEGATRON, ["--model_type=llama"], "--hf_model_name is missing"),
-        (TO_MEGATRON, ["--model_type=llama", "--dtype=fp8"], "form of TensorRT-LLM"),
+        (TO_MEGATRON, ["--model_type=llama", "--dtype=fp8"], "only for TensorRT-LLM"),
         (CONVERT.replace("dcp", "nemo"), [], "export the model"),
         (CONVERT.replace("dcp", "megatron").replace("=hf", "=trtllm"), [], "Nothing converts megatron to trtllm"),
-        (CONVERT.replace("step_5", "last"), [], "the folder of one step"),
+        (CONVERT.replace("step_5", "last"), [], "the folder of one NeMo-RL step"),
         (CONVERT, ["--model_type=deepseek_v3"], "DeepSeek v3"),
         (CONVERT.replace("dcp", "hf"), [], "nothing to convert"),
         ("average_checkpoints --checkpoints /disk/a --output_model=/disk/m", [], "at least two"),
         (
             "average_checkpoints --checkpoints /disk/a /disk/b --output_model=/disk/a --remove /disk/a",
             [],
-            "where the mean",
+            "the average is written there",
         ),
     ],
 )
@@ -488,7 +488,7 @@ def test_rows_that_have_both_forms(disk, capsys: pytest.CaptureFixture[str]) -> 
     pipeline = plan_of(disk, SFT)
     assert config_of(pipeline)["data"]["train"]["dataset_name"] == "openai_format"
     assert config_of(pipeline)["policy"]["tokenizer"]["chat_template"] == "default"
-    assert "messages count" in capsys.readouterr().err
+    assert "messages is used" in capsys.readouterr().err
 
 
 def test_a_mean_never_takes_the_place_of_another_model(disk) -> None:
@@ -503,5 +503,5 @@ def test_both_places_say_the_same_of_nemo_checkpoints(tmp_path: Path) -> None:
     for line in (convert, "ns eval --benchmarks=gsm8k --model=m --server_type=nemo --output_dir=out"):
         done = ns(line, cwd=tmp_path)
         assert done.returncode == 2
-        assert "newskills neither serves nor converts .nemo checkpoints" in done.stderr
+        assert "newskills cannot serve or convert .nemo checkpoints" in done.stderr
         assert "ns convert" not in done.stderr

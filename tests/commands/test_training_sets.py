@@ -74,7 +74,7 @@ def test_a_set_that_has_changed_its_fields(tmp_path: Path) -> None:
         done = ns("ns prepare_data --dataset=math-hard", cwd=tmp_path, env=env)
     assert done.returncode == 2
     assert (
-        "row 1: this is no row of math-hard (KeyError: 'solution'); it has the fields answer, question."
+        "row 1: this is not a row of math-hard (KeyError: 'solution'); its fields are answer, question."
         in done.stderr
     )
     assert not (tmp_path / "data/math-hard/train.jsonl").exists()

@@ -46,7 +46,7 @@ def test_all_that_were_asked_for_are_counted(here: Path) -> None:
         done = ns("ns prepare_data math-hard ./one.py ./two.py ./one.py --data_dir=data", cwd=here, env=env)
     assert done.returncode == 2
     assert "2 of 3 prepared in data" in done.stdout
-    assert "note: asked for more than once, and prepared once: one" in done.stderr
+    assert "note: named more than once, prepared once: one" in done.stderr
     assert "error: math-hard: " in done.stderr
 
 

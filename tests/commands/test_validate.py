@@ -59,12 +59,12 @@ JUDGED = asked(number, "judged", grader="", judge=Judge())
 """
 GOOD = ("GOOD", "OPTIONS", "MISPRINT", "JUDGED")
 WRONG = {
-    "ALWAYS_A": "'Answer: A' is right in 100 of 100 rows, chance is 25%",
-    "FEW": "test: 100 rows in place of 101",
-    "UNCLEAR": "gold: not right: unclear-test-7 (no_answer: ",
+    "ALWAYS_A": "'Answer: A' is correct in 100 of 100 rows, chance is 25%",
+    "FEW": "test: 100 rows, expected 101",
+    "UNCLEAR": "gold: not correct: unclear-test-7 (no_answer: ",
     "NO_PROMPT": "test: 100 of 100 rows have no prompt: Record no-prompt-test-0 has no field 'question'",
-    "GULLIBLE": "shuffled: 100 of 100 are right, 8 could be by chance",
-    "PICKY": "mutated: not right: picky-test-",
+    "GULLIBLE": "shuffled: 100 of 100 are correct, 8 could be by chance",
+    "PICKY": "mutated: not correct: picky-test-",
 }
 
 
@@ -78,7 +78,7 @@ def test_good_ones_pass_and_what_is_known_of_them_is_told(here) -> None:
     names = " ".join(f"./own.py::{name}" for name in GOOD)
     done = ns(f"ns validate {names} --json found.json", cwd=here)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 of 4 benchmarks are as they should be" in done.stdout
+    assert "4 of 4 benchmarks pass" in done.stdout
     assert "note: judged: a judge decides: only rows and prompts are checked" in done.stderr
     found = {one["benchmark"]: one for one in json.loads((here / "found.json").read_text())}
     assert found["good"]["shares"]["gold"] == {"right": 100, "of": 100, "unscored": 0, "limit": None}
@@ -94,16 +94,16 @@ def test_good_ones_pass_and_what_is_known_of_them_is_told(here) -> None:
 def test_each_fault_is_found(here) -> None:
     done = ns(f"ns validate {' '.join(f'./own.py::{name}' for name in WRONG)}", cwd=here)
     assert done.returncode == 1
-    assert "0 of 6 benchmarks are as they should be" in done.stdout
+    assert "0 of 6 benchmarks pass" in done.stdout
     for name, problem in WRONG.items():
         assert f"error: {name.lower().replace('_', '-')}: {problem}" in done.stderr
 
 
 def test_words_that_make_no_sense(here) -> None:
     for line, said in {
-        "ns validate": "Which benchmarks?",
+        "ns validate": "No benchmark is named.",
         "ns validate gsm8kk": "gsm8k",
-        "ns validate gsm8k --category=science": "--category chooses among all benchmarks",
+        "ns validate gsm8k --category=science": "--category selects among all benchmarks",
         "ns validate all --category=scienc": "science",
         "ns validate all --max_samples=-2": "max_samples",
     }.items():
@@ -126,7 +126,7 @@ IN_PART = {
     "charxiv": "Cannot read",
     "hallusionbench": "Cannot read",
     "pope": "Cannot read",
-    "puzzlevqa": "200 rows in place of 2000",
+    "puzzlevqa": "200 rows, expected 2000",
 }
 """Benchmarks whose images a mirror may lack."""
 

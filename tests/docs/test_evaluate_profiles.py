@@ -48,4 +48,4 @@ def test_the_page_can_be_typed_as_it_stands(tmp_path: Path, fake_server: FakeSer
     assert "/lustre/me/checkpoint" in cluster
     for line in re.findall(r"^\| `(ns \w+ 3f9c0a[^`]*)`", PAGE, re.MULTILINE):
         done = ns(line.replace("3f9c0a", latest[1][:8]).replace(".1", ".0"), cwd=tmp_path, env=env)
-        assert done.returncode == 0 or "have ended well" in done.stderr, (line, done.stderr)
+        assert done.returncode == 0 or "have succeeded" in done.stderr, (line, done.stderr)

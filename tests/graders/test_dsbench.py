@@ -119,7 +119,7 @@ def test_workbooks_as_text() -> None:
         "Workbook: p.xlsx\n\nSheet: Prices\nItem\tPrice\na pear\t2.5\tTRUE\n2029-12-31\t2029-01-02 03:00:00\t7\n\n"
         "Sheet: Empty\n"
     )
-    with pytest.raises(ValueError, match=r"p\.xlsx is no workbook"):
+    with pytest.raises(ValueError, match=r"p\.xlsx is not a workbook"):
         workbook_text("p.xlsx", b"no workbook")
 
 

@@ -222,7 +222,7 @@ def test_a_plain_function_is_a_grader(tmp_path: Any) -> None:
         plain_grader(f"{tmp_path}/g.py::careless", {}).grade({})
 
 
-@pytest.mark.parametrize(("name", "says"), [("Broken", "RuntimeError: no licence"), ("Empty", "is no grader")])
+@pytest.mark.parametrize(("name", "says"), [("Broken", "RuntimeError: no licence"), ("Empty", "is not a grader")])
 def test_a_class_that_cannot_be_made_is_told(tmp_path: Any, name: str, says: str) -> None:
     (tmp_path / "g.py").write_text(CUSTOM)
     with pytest.raises(ConfigError, match=says):

@@ -184,12 +184,12 @@ def test_references_have_the_meaning_of_omegaconf(tmp_path: Path, text: str, val
         ("${run.env.host}", "write host into the profile of env.toml"),
         ("${run.wandb.project}", "write project into the section [wandb] of env.toml"),
         ("${oc.env:NOPE}", "the variable NOPE is not set; export it, or write ${oc.env:NOPE,VALUE}"),
-        ("${art:model,path}", "refers to run.model, which names no artifact"),
+        ("${art:model,path}", "refers to run.model, which is not an artifact"),
         ("${now:%Y}", "there is no resolver 'now'"),
-        ("${execution.x}", "in a circle"),
-        ("x ${deployment}", "is a section, and cannot be part of a text"),
+        ("${execution.x}", "form a circle"),
+        ("x ${deployment}", "is a section, so it cannot be part of a text"),
         ("${a", "is not closed"),
-        ("${.....x}", "leads out of the configuration"),
+        ("${.....x}", "points outside the configuration"),
         ("???", "it has no value yet"),
     ],
 )
@@ -216,11 +216,11 @@ def test_all_that_is_missing_is_told_at_once_with_the_sections_to_add(tmp_path: 
         "execution.hostname: the key 'hostname' is missing",
         "execution.ntasks_per_node: the key 'ntasks_per_node' is missing",
         "execution.gres: the key 'gres' is missing",
-        "execution.num_nodes: expected 'int', got 'str'",
-        "deployment.type: 'vlm' is no kind of deployment; did you mean 'vllm'",
+        "execution.num_nodes: expected a whole number, got ",
+        "deployment.type: 'vlm' is not a kind of deployment; did you mean 'vllm'",
         "evaluation.task: evaluation has no such key; did you mean 'tasks'?",
         "evaluation.tasks.0.dataset: evaluation.tasks.0 has no such key",
-        "evaluation.tasks.1: a task has a name",
+        "evaluation.tasks.1: a task needs a name",
         "target.api_endpoint.url: the variable NOPE is not set",
         "exprt: there is no such section; did you mean 'export'",
     ):
@@ -285,8 +285,8 @@ def test_overrides_come_after_the_profile_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("profile", "what"),
     [
-        ("cluster", r"execution\.type: profile \[cluster\] is a Slurm cluster, and the config wants to run here"),
-        ("bare", r"profile \[bare\] has executor docker, and no container_image is named"),
+        ("cluster", r"execution\.type: profile \[cluster\] is a Slurm cluster, but the config says to run here"),
+        ("bare", r"profile \[bare\] has executor docker, but no container_image"),
     ],
 )
 def test_profile_and_config_must_speak_of_one_place(tmp_path: Path, profile: str, what: str) -> None:
@@ -329,12 +329,15 @@ def test_defaults_are_composed_from_the_folder_of_the_config_too(tmp_path: Path)
 @pytest.mark.parametrize(
     ("defaults", "what"),
     [
-        ([{"deployment": "vlm"}], "the defaults name 'deployment: vlm', which no folder has; did you mean 'vllm'"),
-        (["config"], "lead back to itself"),
+        (
+            [{"deployment": "vlm"}],
+            "the defaults name 'deployment: vlm', which is in none of the folders; did you mean 'vllm'",
+        ),
+        (["config"], "include it again"),
         ([{"deployment": "${x}"}], "before any"),
         ([{"a": 1}], "cannot read the item"),
         ([["a"]], "cannot read the item"),
-        ("vllm", "defaults is a list"),
+        ("vllm", "defaults: expected a list"),
     ],
 )
 def test_defaults_that_cannot_be_composed_are_told(tmp_path: Path, defaults, what: str) -> None:

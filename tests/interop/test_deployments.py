@@ -158,7 +158,7 @@ def test_several_nodes_and_instances(place) -> None:
     assert server.all_nodes
     assert server.env == {"PROC_ID": Ref("server-0", "rank"), "MASTER_IP": Ref("server-0", "node")}
     assert "#SBATCH hetjob" in texts(made)["job.sh"]
-    with pytest.raises(ConfigError, match="cannot be shared"):
+    with pytest.raises(ConfigError, match="cannot be split evenly"):
         planned(place, execution={"num_nodes": 3, "num_instances": 2}, deployment=plain)
 
 
@@ -200,7 +200,7 @@ def test_secrets_travel_by_name_and_texts_in_scripts(place) -> None:
     with pytest.raises(ConfigError, match="MY_TOKEN of this machine, which is not set"):
         planned(place, deployment={"type": "generic", "command": "serve", "env_vars": variables, **SERVED})
     place.environ["MY_TOKEN"] = KEY
-    with pytest.raises(ConfigError, match="HF_TOKEN has one value here and another one elsewhere"):
+    with pytest.raises(ConfigError, match="HF_TOKEN has one value here and another value elsewhere"):
         planned(
             place,
             deployment={"type": "generic", "command": "serve", "env_vars": variables, **SERVED},

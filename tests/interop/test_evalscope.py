@@ -118,13 +118,15 @@ def test_requests_that_failed_are_unscored_and_told_of(outputs: Path, tmp_path: 
 
 
 def test_another_score(outputs: Path) -> None:
-    with pytest.raises(DataError, match="no score 'exact' of a sample; there are Rouge-L-R, Rouge-L-P, length"):
+    with pytest.raises(
+        DataError, match="no score 'exact' in the samples; the choices are Rouge-L-R, Rouge-L-P, length"
+    ):
         read(ImportSource(path=outputs, score="exact"))
     folder = outputs / "20261123_085124/reviews"
     for file in folder.rglob("my_mmlu*"):
         file.unlink()
     assert [row.get("is_correct") for row in only(folder, score="Rouge-L-P").seeds[None][:2]] == [0.25, 0.25]
-    assert only(folder, score="length").seeds[None][0]["outcome"] == "unscored", "no share"
+    assert only(folder, score="length").seeds[None][0]["outcome"] == "unscored", "not a share"
 
 
 @pytest.mark.parametrize(
@@ -157,5 +159,5 @@ def test_several_runs_and_foreign_rows_are_refused(outputs: Path, tmp_path: Path
         read(ImportSource(path=outputs))
     assert read(ImportSource(path=outputs / "20261124_000000/reviews/other"))
     write(tmp_path / "old/reviews/m/gsm8k.jsonl", [{"index": 0, "choices": []}])
-    with pytest.raises(DataError, match=r"no review of EvalScope 1\.0 or later"):
+    with pytest.raises(DataError, match=r"not a review of EvalScope 1\.0 or later"):
         read(ImportSource(path=tmp_path / "old"))

@@ -111,8 +111,10 @@ def test_the_newest_of_a_folder_counts_and_several_runs_are_an_error(tmp_path: P
 
 def test_bundles_without_samples_are_refused(tmp_path: Path) -> None:
     path = bundle(tmp_path, "gsm8k", [])
-    with pytest.raises(DataError, match="has scores and no samples"):
+    with pytest.raises(DataError, match="has scores but no samples"):
         read(ImportSource(path=path))
     write(tmp_path / "results.jsonl", [{"problem_idx": 0}])
-    with pytest.raises(DataError, match="row 1 is no sample of nemo-evaluator: it has no reward, model_response"):
+    with pytest.raises(
+        DataError, match="row 1 is not a sample of nemo-evaluator: it has no reward, model_response"
+    ):
         read(ImportSource(path=path))

@@ -61,7 +61,7 @@ def test_a_torn_last_line_is_left_out_and_told_of(tmp_path: Path) -> None:
     file.write_text(file.read_text()[:-20])
     one = only(tmp_path / "gsm8k")
     assert len(one.seeds[None]) == 5
-    assert "cut off" in one.notes[0]
+    assert "incomplete" in one.notes[0]
 
 
 def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_samples_that_lm_eval_itself_writes(tmp_path: Path, fake_server: FakeSer
 def test_another_metric_of_lm_eval(lm_folder) -> None:
     file = lm_folder / f"my__model/samples_boolq_{STAMP}.jsonl"
     assert [row["is_correct"] for row in only(file, score="acc_norm").seeds[None]] == [True] * 4
-    with pytest.raises(DataError, match="no metric 'bleu' of a sample; there are acc, acc_norm"):
+    with pytest.raises(DataError, match="no metric 'bleu' in the samples; the choices are acc, acc_norm"):
         only(file, score="bleu")
 
 
@@ -254,7 +254,7 @@ def test_equal_samples_count_once_and_different_ones_are_refused(tmp_path: Path)
     rows = [lm_sample(n, "none", True) for n in (0, 1, 1)]
     file = write(tmp_path / f"samples_x_{STAMP}.jsonl", rows)
     one = only(file)
-    assert (len(one.seeds[None]), one.notes) == (2, ["x: 1 records are there twice; each counts once."])
+    assert (len(one.seeds[None]), one.notes) == (2, ["x: 1 records appear twice; each counts once."])
     write(file, [*rows, lm_sample(1, "none", False)])
     with pytest.raises(DataError, match="two different records of sample '1'"):
         only(file)
@@ -284,7 +284,7 @@ def test_lines_that_are_no_rows(tmp_path: Path, line) -> None:
 
 def test_nothing_known_is_said_to_be_so(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(DataError, match="of no known form"):
+    with pytest.raises(DataError, match="no known format"):
         read(ImportSource(path=tmp_path))
     with pytest.raises(DataError, match="There is no"):
         read(ImportSource(path=tmp_path / "none"))
@@ -299,14 +299,14 @@ def test_results_are_never_written_over(tmp_path: Path) -> None:
     one = ImportedBenchmark(benchmark="../../x/y", seeds={None: records()})
     folder = write_imported(one, tmp_path / "ours")
     assert folder.parent == tmp_path / "ours/eval-results"
-    with pytest.raises(DataError, match="has results already"):
+    with pytest.raises(DataError, match="already has results"):
         write_imported(one, tmp_path / "ours")
 
 
 def test_one_benchmark_may_be_called_otherwise(tmp_path: Path) -> None:
     one = ImportedBenchmark(benchmark="a", seeds={None: records()})
     assert renamed([one], "b")[0].benchmark == "b"
-    with pytest.raises(DataError, match="2 are there: a, a"):
+    with pytest.raises(DataError, match="there are 2: a, a"):
         renamed([one, one], "b")
 
 

@@ -79,7 +79,7 @@ def test_there_and_back(ours, tmp_path: Path) -> None:
     assert [row["outcome"] for row in rows] == ["correct"] * 4 + ["wrong", "unscored"]
     assert rows[5]["outcome_cause"] == "grader"
     assert rows[0]["reasoning_content"] == "Let me see."
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="already exists"):
         export(ours, tmp_path / "logs")
 
 
@@ -156,7 +156,7 @@ def test_another_scorer_of_inspect(tmp_path: Path) -> None:
     path = inspect_log(tmp_path)
     assert {row["outcome"] for row in only(path, score="judge").seeds[1]} == {"correct"}
     assert only(path, score="match.f1").seeds[1][5]["is_correct"] == 0.5
-    with pytest.raises(DataError, match="no scorer 'exact' has judged a sample; there are judge, match"):
+    with pytest.raises(DataError, match="no scorer 'exact' in the samples; the choices are judge, match"):
         only(path, score="exact")
 
 
@@ -175,7 +175,7 @@ def test_an_unfinished_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
         for name in ("samples/0_epoch_1.json", "samples/1_epoch_1.json", "samples/0_epoch_2.json"):
             part.writestr(name, full.read(name))
     one = only(tmp_path / "part.eval")
-    assert "status is 'started'" in one.notes[0]
+    assert "with status 'started'" in one.notes[0]
     assert [row["outcome"] for row in one.seeds[1]] == ["correct"] + ["unscored"] * 5
 
 
@@ -194,7 +194,7 @@ def damaged(path: Path, how: str) -> None:
 def test_broken_archives_are_refused(tmp_path: Path, how: str) -> None:
     path = inspect_log(tmp_path)
     damaged(path, how)
-    with pytest.raises(DataError, match="is broken, or no log"):
+    with pytest.raises(DataError, match="is broken, or not a log"):
         only(path)
 
 

@@ -213,7 +213,7 @@ def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, e
     [
         ({"tunnel": "local"}, "no tunnel"),
         ({"remote_job_dir": ""}, "lacks remote_job_dir"),
-        ({"executor": "local"}, "executor slurm only"),
+        ({"executor": "local"}, "only for executor slurm"),
     ],
 )
 def test_why_nothing_is_imported_is_said(place, sshd, change, why: str) -> None:

@@ -98,7 +98,7 @@ def test_unknown_names_are_answered_with_known_ones(tmp_path: Path, monkeypatch:
     with pytest.raises(UnknownNameError, match=f"'my-slurm'.*{tmp_path}.*ns setup"):
         load_cluster("my-slrum", str(tmp_path), {})
     file(tmp_path, "far")
-    with pytest.raises(UnknownNameError, match=r"did you mean 'my-slurm'.*found there: far, my-slurm\."):
+    with pytest.raises(UnknownNameError, match=r"did you mean 'my-slurm'.*clusters there: far, my-slurm\."):
         load_cluster("my-slrum", str(tmp_path), {})
     with pytest.raises(DataError, match=r"absent\.yaml"):
         load_cluster("./absent.yaml", None, {})
@@ -117,7 +117,7 @@ def test_unknown_names_are_answered_with_known_ones(tmp_path: Path, monkeypatch:
         ),
         ("executor: slurm\nskip_hf_home_check: 3\n", "must be true or false"),
         ("executor: slurm\nssh_tunnel: {user: me}\n", "ssh_tunnel.*host"),
-        ("executor: slurm\nexecutor: none\n", "line 2: the key 'executor' stands there twice"),
+        ("executor: slurm\nexecutor: none\n", "line 2: the key 'executor' appears twice"),
         ("executor: [\n", "not valid YAML"),
         ("- a\n", "`key: value`".replace("`", ".")),
         ("account: a\n", "'executor' is missing"),
@@ -125,9 +125,9 @@ def test_unknown_names_are_answered_with_known_ones(tmp_path: Path, monkeypatch:
         ("executor: slurm\njob_dir: jobs\n", "job_dir must be an absolute path"),
         ("executor: slurm\njob_dir: /a/${NOWHERE}\n", "NOWHERE is not set"),
         ("executor: none\nmounts: ['/a:b']\n", "destination of the mount '/a:b' must be an absolute path"),
-        ("executor: none\nenv_vars: ['A B=1']\n", "'A B' is no name of a variable"),
-        ("executor: none\nenv_vars: ['MY_API_KEY=sk-1']\n", "MY_API_KEY stands in the file"),
-        ("executor: none\ntimeouts: {batch: soon}\n", "'soon' is no time limit"),
+        ("executor: none\nenv_vars: ['A B=1']\n", "'A B' is not the name of a variable"),
+        ("executor: none\nenv_vars: ['MY_API_KEY=sk-1']\n", "MY_API_KEY is written in the file"),
+        ("executor: none\ntimeouts: {batch: soon}\n", "'soon' is not a time limit"),
         ("executor: none\ndependency_type: afterall\n", "dependency_type"),
         ("executor: none\nengine: lxc\n", "engine"),
         ("executor: slurrm\njob_dir: /x\n", "executor 'slurrm'; did you mean 'slurm'"),
@@ -203,7 +203,7 @@ def test_images() -> None:
     bare = ClusterConfig(executor="slurm", name="bare")
     assert [image_of(bare, name) for name in ("vllm", "sandbox", "generic")] == [None, None, None]
     assert image_of(bare, "reg/other:2") == "reg/other:2"
-    with pytest.raises(UnknownNameError, match=r"'vlm'; did you mean 'vllm'.*(?s:.*)'bare' names no containers"):
+    with pytest.raises(UnknownNameError, match=r"'vlm'; did you mean 'vllm'.*(?s:.*)'bare' has no containers"):
         image_of(bare, "vlm")
     assert image_of(ClusterConfig(executor="none", containers={"vllm": "x"}), "vllm") is None
     assert python_of(cluster, "reg/vllm:1") == "python3"
@@ -220,5 +220,5 @@ def test_times(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "00:00:00", "1:2:3:4", "-1", "1d", "01:00:00\n", "1-", "1--2"])
 def test_no_times(text: str) -> None:
-    with pytest.raises(ConfigError, match="no time limit"):
+    with pytest.raises(ConfigError, match="not a time limit"):
         seconds_of(text)

@@ -91,7 +91,7 @@ def test_dependencies_are_jobs_experiments_or_handles() -> None:
     assert made.jobs[1].depends_on == ("first",)
     assert made.jobs[1].run_after == ("before-all", "other-exp", "earlier", "123")
     assert plan(first, {"name": "b", "group": group(), "dependencies": first}).jobs[1].depends_on == ("first",)
-    with pytest.raises(ConfigError, match="is no job"):
+    with pytest.raises(ConfigError, match="is not a job"):
         plan({"name": "a", "group": group(), "dependencies": [3.5]})
 
 
@@ -125,7 +125,7 @@ def test_dependencies_come_first() -> None:
         ({"name": "j", "group": CommandGroup([])}, "has no commands"),
         ({"name": "j", "group": group(), "groups": [group()]}, "both 'group' and 'groups'"),
         ({"name": "j", "group": group(), "dependecies": []}, "'dependecies'; did you mean 'dependencies'"),
-        ({"name": "j", "group": group(echo(), echo())}, "Two commands of job 'j' are called 'main'"),
+        ({"name": "j", "group": group(echo(), echo())}, "Two commands of job 'j' have the name 'main'"),
         ({"name": "j", "group": group(Command("echo", name="x"))}, "of type str, not a script object"),
         (
             {"name": "j", "groups": [group(log_dir="/a"), group(echo(name="b"), log_dir="/b")]},
@@ -147,7 +147,7 @@ def test_jobs_that_make_no_sense(job, sentence: str) -> None:
 
 
 def test_jobs_of_one_name() -> None:
-    with pytest.raises(ConfigError, match="Two jobs are called 'a'"):
+    with pytest.raises(ConfigError, match="Two jobs have the name 'a'"):
         plan({"name": "a", "group": group()}, {"name": "a", "group": group()})
 
 

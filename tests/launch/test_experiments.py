@@ -62,12 +62,12 @@ def test_finds_the_latest_by_name_and_others_by_id(records) -> None:
     ("what", "error", "sentence"),
     [
         ("evol", UnknownNameError, "did you mean 'eval'"),
-        ("zzz", UnknownNameError, "there are eval, eval-big, sft. ns experiments lists them"),
+        ("zzz", UnknownNameError, "the choices are eval, eval-big, sft. ns experiments lists them"),
         ("ev", ConfigError, "Several experiments begin with 'ev': eval, eval-big"),
-        ("eval/2026", ConfigError, "Several experiments are called eval/2026"),
+        ("eval/2026", ConfigError, "Several experiments have the name eval/2026"),
         ("eval/1999", UnknownNameError, "eval/1999"),
-        ("../../etc", ConfigError, "no name of an experiment"),
-        ("", ConfigError, "no name of an experiment"),
+        ("../../etc", ConfigError, "not the name of an experiment"),
+        ("", ConfigError, "not the name of an experiment"),
     ],
 )
 def test_says_what_there_is_instead(records, what: str, error, sentence: str) -> None:

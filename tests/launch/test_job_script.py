@@ -163,10 +163,10 @@ def test_an_old_bash_and_another_shell_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        (Command(name="a b", script=Script(argv=("true",))), "name that can be a file's"),
+        (Command(name="a b", script=Script(argv=("true",))), "name that a file can have"),
         (Command(name="a", script=Script(argv=())), "nothing to run"),
         (Command(name="a", script=Script(argv=("x\0y",))), "NUL"),
-        (Command(name="a", script=Script(argv=("x",), env={"A-B": "1"})), "no name of a variable"),
+        (Command(name="a", script=Script(argv=("x",), env={"A-B": "1"})), "not the name of a variable"),
         (Command(name="a", script=Script(argv=("x", Ref("a", "port")))), "has no port"),
         (Command(name="a", script=Script(argv=("x", Ref("a", "meeting")))), "has no port"),
         (Command(name="job", script=Script(argv=("x",))), "job.sh, which is taken"),

@@ -100,7 +100,7 @@ def test_a_missing_image_is_pulled(tmp_path: Path, registry: str, capfd: pytest.
             "is not on this machine, and podman cannot pull it",
         ),
         ({"containers": {"test": "dockerfile:/nowhere/Dockerfile"}}, "There is no file /nowhere/Dockerfile"),
-        ({"containers": {"test": "/images/vllm.sqsh"}}, "squashfs images are for Slurm"),
+        ({"containers": {"test": "/images/vllm.sqsh"}}, "squashfs images are only for Slurm"),
         ({"mounts": ["/nowhere:/data"]}, "there is no /nowhere"),
         (
             {"engine": "docker", "environ": {"PATH": "/nowhere"}},

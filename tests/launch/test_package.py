@@ -243,7 +243,7 @@ def test_further_repositories(repo, tmp_path: Path) -> None:
     assert Path(made.path, "lib", "lib.py").is_file()
     with pytest.raises(ConfigError, match="hide the folder bin"):
         packed(tmp_path / "jobs", repo, repositories={"bin": other})
-    with pytest.raises(ConfigError, match="no git repository"):
+    with pytest.raises(ConfigError, match="not a git repository"):
         packed(tmp_path / "jobs", repo, repositories={"lib": tmp_path})
 
 

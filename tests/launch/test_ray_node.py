@@ -106,7 +106,7 @@ def test_nodes_that_do_not_come_are_not_awaited_for_ever(node) -> None:
     port = free_port()
     head = node(0, port, patience=0.5)
     _, errors = head.communicate(timeout=60)
-    assert (head.returncode, "not all nodes came in time" in errors) == (1, True)
+    assert (head.returncode, "not all nodes joined in time" in errors) == (1, True)
     worker = node(1, port, patience=0.5)
     _, errors = worker.communicate(timeout=60)
     assert (worker.returncode, f"no way to 127.0.0.1:{port}" in errors) == (1, True)

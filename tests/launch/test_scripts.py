@@ -111,7 +111,7 @@ def test_servers_without_a_health_route_and_unknown_ones() -> None:
     assert made.env["PYTHONPATH"]
     with pytest.raises(UnknownNameError, match="'vlm'"):
         ServerScript("vlm", "/m").build(context("s"))
-    with pytest.raises(ConfigError, match="somebody else's service"):
+    with pytest.raises(ConfigError, match="a hosted service"):
         ServerScript("openai", "gpt").build(context("s"))
 
 

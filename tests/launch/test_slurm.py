@@ -312,9 +312,9 @@ def test_a_step_ends_with_the_code_of_the_task_that_ended_it(
 
 def test_unknown_jobs_are_not_waited_for(tmp_path: Path) -> None:
     executor = slurm(tmp_path)
-    with pytest.raises(ConfigError, match="knows no job 88888888"):
+    with pytest.raises(ConfigError, match="does not know job 88888888"):
         executor.submit(job("j", bash("main", "true")), after=["88888888"])
-    with pytest.raises(ConfigError, match="no id of a Slurm job"):
+    with pytest.raises(ConfigError, match="not the id of a Slurm job"):
         executor.submit(job("j", bash("main", "true")), after=["1; touch x"])
     assert executor.state(["88888888"]) == {"88888888": "unknown"}
 

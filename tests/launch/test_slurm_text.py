@@ -169,7 +169,7 @@ def test_sbatch_kwargs_override_add_flag_and_take_away() -> None:
     assert not [line for line in lines if "mail" in line or line == "--time=04:00:00"]
     assert "--requeue" not in options(alone(sbatch_kwargs={"no_requeue": True}))[0]
     for name in ("array", "output", "dependency", "--wrap"):
-        with pytest.raises(ConfigError, match="relies on"):
+        with pytest.raises(ConfigError, match="sets itself"):
             options(alone(sbatch_kwargs={name: "x"}))
 
 

@@ -42,11 +42,17 @@ class Told(LocalMachine):
             "1 GPUs per node are too many: nodes of partition 'cpu' have none",
         ),
         ({"partition": "cpu", "time": "UNLIMITED"}, ""),
-        ({"time": "unlimited"}, "the time limit unlimited is longer than the default partition allows, 4:00:00"),
+        (
+            {"time": "unlimited"},
+            "the time limit unlimited is longer than the limit of the default partition, 4:00:00",
+        ),
         ({"partition": "gpu,cpu", "time": "3-00", "nodes": "10"}, ""),
         ({"partition": "gpu,cup"}, "partition 'cup' does not exist; there are cpu, gpu, old"),
         ({"partition": "old", "gpus-per-node": "4", "time": "9-00"}, ""),
-        ({"partition": "gpu", "time": "4:00:01"}, "the time limit 4:00:01 is longer than partition 'gpu' allows"),
+        (
+            {"partition": "gpu", "time": "4:00:01"},
+            "the time limit 4:00:01 is longer than the limit of partition 'gpu'",
+        ),
         ({"partition": "gpu", "time": "soon"}, ""),
     ],
 )

@@ -93,7 +93,7 @@ def test_files_need_no_import_and_what_is_no_image_is_refused(scene: Scene) -> N
     assert scene.run(*files) == {file: file for file in files}
     assert scene.enroot.calls() == []
     assert not (scene.jobs / "containers").exists()
-    with pytest.raises(ConfigError, match="no reference of a container image"):
+    with pytest.raises(ConfigError, match="not a container image reference"):
         scene.run("registry/image:tag; rm -rf /")
 
 
@@ -123,7 +123,7 @@ def test_what_an_older_program_left_half_done_is_not_taken(scene: Scene) -> None
     for torn in (squashfs()[:8999], bytes(9000), b""):
         path.write_bytes(torn)
         (plan,) = plan_squash([IMAGE], scene.place, scene.shell, ask=False)
-        assert (plan.action, "no whole image" in plan.why) == ("import", True)
+        assert (plan.action, "not a complete image" in plan.why) == ("import", True)
     assert scene.run()[IMAGE] == str(path)
     assert scene.whole(str(path))
 

@@ -88,7 +88,7 @@ def test_secrets_do_not_stay(remote) -> None:
 def test_what_cannot_be_said(remote) -> None:
     with pytest.raises(ConfigError, match="NUL"):
         remote.run(["echo", "a\0b"])
-    with pytest.raises(ConfigError, match="no name of a variable"):
+    with pytest.raises(ConfigError, match="not the name of a variable"):
         remote.run(["true"], secrets={"A B": "x"})
     assert remote.run(["echo", "still there"]).out == "still there\n"
 
@@ -262,7 +262,7 @@ def test_another_shell(sshd) -> None:
         ({"IdentityFile": "{folder}/stranger"}, r"refused the login: Permission denied \(publickey\)"),
         ({"UserKnownHostsFile": "/dev/null"}, r"host key of broken is not known yet\. Run `ssh broken` once"),
         ({"UserKnownHostsFile": "{folder}/changed"}, r"host key of broken is not the one that is known"),
-        ({"HostName": "no-such-host.invalid"}, r"There is no host broken"),
+        ({"HostName": "no-such-host.invalid"}, r"The host broken"),
         ({"Port": "1"}, r"broken refuses connections"),
         ({"NoSuchOption": "1"}, r"ssh config is wrong: Bad configuration option: nosuchoption"),
     ],
@@ -295,7 +295,7 @@ def test_a_host_that_does_not_answer(sshd, tmp_path: Path) -> None:
 
 def test_missing_programs(sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RemoteError, match="no `ssh` on this machine"):
+    with pytest.raises(RemoteError, match="`ssh` is not installed on this machine"):
         sshd.remote().run(["true"])
 
 
@@ -318,7 +318,7 @@ def test_small_files_go_in_one_trip(shell, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["", "-oProxyCommand=touch x", "a b"])
 def test_hosts_that_are_none(host: str) -> None:
-    with pytest.raises(ConfigError, match="no host"):
+    with pytest.raises(ConfigError, match="not a host name"):
         RemoteMachine(SshTunnel(host=host), {})
 
 

@@ -65,27 +65,27 @@ def test_all_problems_are_told_together() -> None:
     with pytest.raises(ConfigError) as error:
         check(Pipeline(name="exp", jobs=jobs), BARE, {})
     lines = str(error.value).splitlines()
-    assert lines[0] == "3 things are wrong; nothing was submitted:"
+    assert lines[0] == "3 errors; nothing was submitted:"
     assert len(lines) == 4
     assert all(line.startswith("- ") and line.endswith(".") for line in lines[1:])
-    with pytest.raises(ConfigError, match=r"\AA job is called 'a b'"):
+    with pytest.raises(ConfigError, match=r"\AA job has the name 'a b'"):
         check(Pipeline(name="exp", jobs=(job("a b"),)), BARE, {})
 
 
 def test_names_that_collide() -> None:
-    only("Two jobs are called 'a'", job("a"), job("a"))
-    only("3 commands of job 'a' are called 'x'", job("a", command("x"), command("x"), command("x")))
+    only("Two jobs have the name 'a'", job("a"), job("a"))
+    only("3 commands of job 'a' have the name 'x'", job("a", command("x"), command("x"), command("x")))
     groups = tuple(CommandGroup(name="g", commands=(command(name),)) for name in "xy")
-    only("Two groups of job 'a' are called 'g'", Job(name="a", groups=groups))
-    only("as the job's own script", job("a", command("job")))
+    only("Two groups of job 'a' have the name 'g'", Job(name="a", groups=groups))
+    only("the name of the job's own script", job("a", command("job")))
     only("2 jobs would write the same log, /l/main.log", job("a", log_dir="/l"), job("b", log_dir="/l"))
     assert found(job("a", log_dir="/l/a"), job("b", log_dir="/l/b"), job("c")) == []
 
 
 @pytest.mark.parametrize("name", ["", "..", ".x", "-x", "a/b", "a b", "a\n", "a'b", "$(x)", "é", "x" * 101])
 def test_names_that_are_no_file_names(name) -> None:
-    only("A job is called", job(name))
-    only("A command of job 'a' is called", job("a", command(name)))
+    only("A job has the name", job(name))
+    only("A command of job 'a' has the name", job("a", command(name)))
     only("The pipeline is called", job(), name=name)
 
 
@@ -120,7 +120,7 @@ def test_names_of_variables() -> None:
 
 def test_dependencies() -> None:
     only(
-        "depends on 'bb', which is no job of the pipeline; did you mean 'b'",
+        "depends on 'bb', which is not a job of the pipeline; did you mean 'b'",
         job("a", depends_on=("bb",)),
         job("b"),
     )
@@ -133,13 +133,13 @@ def test_references() -> None:
     server = command("server", role="server", port=0)
     only("refers to 'serve'; did you mean 'server'", job("a", server, command("main", Ref("serve"))))
     only(
-        "refers to 'server', which runs in job 'a': references reach one job only",
+        "refers to 'server', which runs in job 'a': references work only within one job",
         job("a", server, command()),
         job("b", command("main", Ref("server"))),
     )
     dumb = command("server", role="server")
     for attribute in ("address", "host", "port"):
-        only(f"asks for the {attribute} of 'server'", job("a", dumb, command("main", Ref("server", attribute))))
+        only(f"refers to the {attribute} of 'server'", job("a", dumb, command("main", Ref("server", attribute))))
     assert found(job("a", dumb, command("main", Ref("server", "node")))) == []
     only("rank of 'server'", job("a", server, command("main", env={"R": Ref("server", "rank")})))
     first = command("first", Ref("second"), role="server", port=0)
@@ -157,19 +157,19 @@ def test_a_job_has_a_client() -> None:
 @pytest.mark.parametrize(
     ("hardware", "sentence"),
     [
-        ({"num_nodes": 0}, "asks for 0 nodes; 1 is the least"),
-        ({"num_gpus": -1}, "asks for -1 GPUs; 0 is the least"),
+        ({"num_nodes": 0}, "asks for 0 nodes; the minimum is 1"),
+        ({"num_gpus": -1}, "asks for -1 GPUs; the minimum is 0"),
         ({"num_tasks": 0}, "asks for 0 tasks"),
-        ({"time_limit": "soon"}, "time_limit: 'soon' is no time limit"),
-        ({"time_min": "1h"}, "time_min: '1h' is no time limit"),
+        ({"time_limit": "soon"}, "time_limit: 'soon' is not a time limit"),
+        ({"time_min": "1h"}, "time_min: '1h' is not a time limit"),
         (
             {"time_min": "02:00:00", "time_limit": "1:00:00"},
             "time_min 02:00:00 is more than the time limit 1:00:00",
         ),
         ({"time_min": "05:00:00", "partition": "batch"}, "more than the time limit 04:00:00"),
-        ({"partition": "a b"}, "partition 'a b' is no name"),
-        ({"account": ""}, "account '' is no name"),
-        ({"sbatch_kwargs": {"a b": 1}}, "'a b', which is no option"),
+        ({"partition": "a b"}, "partition 'a b' is not a name"),
+        ({"account": ""}, "account '' is not a name"),
+        ({"sbatch_kwargs": {"a b": 1}}, "'a b', which is not an option"),
         ({"sbatch_kwargs": {"comment": "x\n#SBATCH --uid=0"}}, "sbatch_kwargs.comment has a line break"),
         ({"sbatch_kwargs": {"gres": ["x"]}}, "sbatch_kwargs.gres must be text"),
     ],
@@ -190,12 +190,12 @@ def test_ports() -> None:
     groups = (CommandGroup(name="x", commands=(a, command())), CommandGroup(name="y", commands=(b,)))
     assert found(Job(name="j", groups=groups)) == []
     only("both want port 5000", Job(name="j", groups=groups), cluster=NONE)
-    only("70000 is no port", job("j", command(port=70000)))
+    only("70000 is not a port", job("j", command(port=70000)))
 
 
 def test_scripts() -> None:
     only("nothing to run", job("j", command("main", "")))
-    only("'A B' is no name of a variable", job("j", command(env={"A B": "1"})))
+    only("'A B' is not the name of a variable", job("j", command(env={"A B": "1"})))
     only("NUL", job("j", command("main", "a\0b")))
     only("0 tasks per node", job("j", command(tasks_per_node=0)))
     only("needs MY_KEY, which is not set", job("j", command(secrets=("MY_KEY",))))
@@ -215,7 +215,7 @@ def test_no_secret_stands_in_a_plan() -> None:
         job("j", command("main", "x=longenough", secrets=("MINE",))),
         environ={"MINE": "longenough"},
     )
-    only("carries the value of A_TOKEN", job("j", command(env={"A_TOKEN": "abc"})))
+    only("contains the value of A_TOKEN", job("j", command(env={"A_TOKEN": "abc"})))
 
 
 def test_missing_variables() -> None:
@@ -234,8 +234,8 @@ def test_paths_are_compared_by_components() -> None:
     inside = command(container="vllm", paths=("/data", "/data/x", "/nemo_run/code/y"))
     assert found(job("j", inside), cluster=BOXES) == []
     for path in ("/data2", "/data/../x", "/", "/host/data"):
-        only(f"{path} lies below no mount", job("j", command(container="vllm", paths=(path,))), cluster=BOXES)
-        only(f"{path} lies below no mount", job("j", command(container="vllm"), outputs=(path,)), cluster=BOXES)
+        only(f"{path} is not below a mount", job("j", command(container="vllm", paths=(path,))), cluster=BOXES)
+        only(f"{path} is not below a mount", job("j", command(container="vllm"), outputs=(path,)), cluster=BOXES)
         assert found(job("j", command(paths=(path,)), outputs=(path,)), cluster=BOXES) == []
         assert found(job("j", command(container="vllm", paths=(path,))), cluster=NONE) == []
     only("must be absolute", job("j", command(container="vllm", paths=("data/x",))), cluster=BOXES)
@@ -248,7 +248,7 @@ def test_own_mounts_stand_instead_of_the_clusters() -> None:
     own = command(container="vllm", mounts=("/a:/b",), paths=("/b/x",))
     assert found(job("j", own), cluster=BOXES) == []
     only(
-        "/data lies below no mount",
+        "/data is not below a mount",
         job("j", command(container="vllm", mounts=(), paths=("/data",))),
         cluster=BOXES,
     )
@@ -259,11 +259,11 @@ def test_own_mounts_stand_instead_of_the_clusters() -> None:
 def test_hf_home() -> None:
     in_box = job("j", command(container="vllm"))
     without = msgspec.structs.replace(BOXES, env_vars=[])
-    only("HF_HOME is not among env_vars", in_box, cluster=without)
+    only("HF_HOME is not in env_vars", in_box, cluster=without)
     assert found(in_box, cluster=without, skip_hf_home_check=True) == []
     skipping = msgspec.structs.replace(without, skip_hf_home_check=True)
     assert found(in_box, cluster=skipping) == []
-    only("HF_HOME is not among", in_box, cluster=skipping, skip_hf_home_check=False)
+    only("HF_HOME is not in", in_box, cluster=skipping, skip_hf_home_check=False)
     assert found(job(), cluster=without) == [], "no container, no need"
     elsewhere = msgspec.structs.replace(BOXES, env_vars=["HF_HOME"])
-    only("HF_HOME=/hf2 lies below no mount", in_box, cluster=elsewhere, environ={"HF_HOME": "/hf2"})
+    only("HF_HOME=/hf2 is not below a mount", in_box, cluster=elsewhere, environ={"HF_HOME": "/hf2"})

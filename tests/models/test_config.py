@@ -140,7 +140,7 @@ def test_a_key_is_optional_elsewhere() -> None:
 def test_the_models_name_may_come_from_the_environment() -> None:
     environ = {"NEMO_SKILLS_OPENAI_MODEL": "from-env", "OPENAI_API_KEY": "k"}
     assert make_model(ServerConfig(), concurrency=1, environ=environ).name == "from-env"
-    with pytest.raises(ConfigError, match="No model is named"):
+    with pytest.raises(ConfigError, match="No model is given"):
         make_model(ServerConfig(server_type="vllm"), concurrency=1, environ=environ)
 
 

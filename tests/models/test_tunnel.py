@@ -91,7 +91,7 @@ def test_a_refusal_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_host_that_would_be_an_option(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no SSH host"):
+    with pytest.raises(ConfigError, match="not an SSH host"):
         PortForward("-oProxyCommand=touch x", None, "h", 1)
 
 

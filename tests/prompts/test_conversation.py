@@ -79,13 +79,13 @@ def test_images_and_sound_of_messages_are_put_in(tmp_path: Path) -> None:
         ({"id": 3}, "Record 3 has no field 'messages'"),
         ({"id": 3, "messages": []}, "at least one message of record 3"),
         ({"messages": "hello"}, "must be a list"),
-        ({"messages": [1]}, "message 1: Expected `object`"),
-        ({"messages": [{"content": "a"}]}, "missing required field `role`"),
-        ({"messages": [{"role": "human", "content": "a"}]}, "the role 'human' is none of"),
+        ({"messages": [1]}, "message 1: expected an object, got 1"),
+        ({"messages": [{"content": "a"}]}, "missing required field 'role'"),
+        ({"messages": [{"role": "human", "content": "a"}]}, "the role 'human' is not one of"),
         ({"messages": [{"role": "user", "content": 5}]}, "content"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "a text part without `text`"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "an image part needs"),
-        ({"messages": [{"role": "user", "audio": {"file": "x"}}]}, "audio is given as"),
+        ({"messages": [{"role": "user", "audio": {"file": "x"}}]}, "expected audio as"),
     ],
 )
 def test_unfit_messages_are_refused(row, said: str) -> None:

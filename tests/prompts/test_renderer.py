@@ -64,7 +64,7 @@ def test_a_user_message_alone_is_a_prompt() -> None:
 
 
 def test_no_prompt_at_all_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"No prompt is named\. Set \+\+prompt_config"):
+    with pytest.raises(ConfigError, match=r"No prompt is given\. For example, set \+\+prompt_config"):
         load_prompt(None)
 
 
@@ -100,7 +100,7 @@ def test_text_without_a_template_goes_on_from_the_user_text() -> None:
 def test_text_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(picture())
     image = load_prompt({"user": "u", "image_field": "i"}, PromptOverrides(data_dir=str(tmp_path)))
-    with pytest.raises(ConfigError, match="images or sound"):
+    with pytest.raises(ConfigError, match="images or audio"):
         image.text({"i": "a.png"}, Words())
     chat = load_prompt(None, PromptOverrides(prompt_format="openai"))
     turns = [
@@ -163,9 +163,9 @@ def test_the_number_of_examples() -> None:
         "P|{x}+0|S|"
     )
     assert rendered(PromptOverrides(examples_type="mine", few_shot_examples={"num_few_shots": 0}), {"q": ""}) == ""
-    with pytest.raises(ConfigError, match="has 3 examples; num_few_shots=4 asks for more"):
+    with pytest.raises(ConfigError, match="has 3 examples, but num_few_shots=4"):
         rendered(PromptOverrides(examples_type="mine", few_shot_examples={"num_few_shots": 4}), {"q": ""})
-    with pytest.raises(ConfigError, match="no few-shot set is named"):
+    with pytest.raises(ConfigError, match="no few-shot set is given"):
         rendered(PromptOverrides(few_shot_examples={"num_few_shots": 4}), {"q": ""})
 
 
@@ -175,7 +175,7 @@ def test_single_keys_of_the_section_can_be_replaced() -> None:
 
 
 def test_examples_without_a_place_or_a_form_are_refused() -> None:
-    with pytest.raises(ConfigError, match="does not say how an example is shown"):
+    with pytest.raises(ConfigError, match="does not define how an example is shown"):
         load_prompt("generic/default", PromptOverrides(examples_type="gsm8k_text_detailed"))
     section = {"template": "{problem}", "examples_type": "gsm8k_text_detailed"}
     with pytest.raises(ConfigError, match="has no place for few-shot examples"):

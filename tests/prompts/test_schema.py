@@ -23,17 +23,17 @@ def write(tmp_path, text):
             "unknown key `few_shot_examples.exampels_type`; did you mean",
         ),
         ("system: x", "the key `user` is missing"),
-        ("user: [1]", "Expected `str`, got `array` - at `$.user`"),
-        ("user: x\nimage_position: left", "Invalid enum value 'left'"),
-        ("user: x\nuser: y", "line 2: the key `user` is given twice"),
+        ("user: [1]", "user: expected text, got a list"),
+        ("user: x\nimage_position: left", "invalid enum value 'left'"),
+        ("user: x\nuser: y", "line 2: the key `user` appears twice"),
         ("user: x\nfew_shot_examples: {retrieval_field: a}", "belong together"),
         (
             "user: x\nfew_shot_examples: {retrieval_field: a, retrieval_file: b, examples_type: c}",
             "exclude each other",
         ),
         ("user: 'x", "is not valid YAML"),
-        ("- user", "a prompt is a mapping"),
-        ("", "a prompt is a mapping"),
+        ("- user", "expected a mapping"),
+        ("", "expected a mapping"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, said: str) -> None:
@@ -64,7 +64,8 @@ def test_naming_a_set_takes_the_place_of_retrieval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"), [({"num_shots": 1}, "unknown key"), ({"num_few_shots": "two"}, "Expected `int")]
+    ("overrides", "said"),
+    [({"num_shots": 1}, "unknown key"), ({"num_few_shots": "two"}, "num_few_shots: expected a whole number")],
 )
 def test_overrides_are_checked(overrides, said: str) -> None:
     with pytest.raises(ConfigError, match=said):

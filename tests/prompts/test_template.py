@@ -52,7 +52,7 @@ def test_a_missing_field_is_named() -> None:
     [
         ("ab\n  {", 2, 3, "a single '{'"),
         ("x}", 1, 2, "a single '}'"),
-        ("\\boxed{}", 1, 7, "single braces behind \\boxed"),
+        ("\\boxed{}", 1, 7, "single braces after \\boxed"),
         ("a\nb \\boxed{answer}", 2, 9, "write \\boxed{{answer}}"),
         ("{a {b}}", 1, 1, "a single '{'"),
         ("{}", 1, 1, "not a field name"),

@@ -72,7 +72,7 @@ def test_what_is_measured_is_not_learnt_from(place, words, said: str, dry: bool)
     done = ns(place, *words, *(["--dry_run"] if dry else []))
     assert done.returncode == 2
     assert f"overlap: {said}" in done.stderr
-    assert "are learnt from and measured by" in done.stderr
+    assert "are in the training data and in the evaluation" in done.stderr
     assert "--allow_overlap" in done.stderr
     assert not (place / "out/metrics.jsonl").exists()
     told = ns(place, *words, "--dry_run", "--allow_overlap")

@@ -63,7 +63,7 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
         LessonStage("sft", tmp_path, tuned, within=30),
     ]
     text = report(stages, spec)
-    assert "| model | right | answer anywhere in the reply | cut off at 64 tokens |" in text
+    assert "| model | correct | answer anywhere in the reply | cut off at 64 tokens |" in text
     assert "| base | 0.0 % | 25.0 % | 7.5 % | 40 |" in text
     assert "| sft | 76.9 % | 76.9 % | 0.0 % | 39 |" in text
     assert "| base → sft | +76.9 (" in text

@@ -42,7 +42,7 @@ def test_a_text_endpoint_without_a_tokenizer(tmp_path: Path, fake_server: FakeSe
     assert server.records == []
     result, said = run_and_listen(make_unit(tmp_path, server.base_url, **settings))
     assert result.exit_code == 0
-    assert said.count("gets the bare text of each prompt") == 1
+    assert said.count("gets each prompt without a chat template") == 1
     assert {record.body["prompt"] for record in server.records} == {f"What is {i} + 1?" for i in range(3)}
 
 

@@ -45,7 +45,7 @@ def test_one_refused_row_is_that_row_alone(
     path = tmp_path / "out" / "output.jsonl" if soft_fail else unit.paths.failed
     (lost,) = [row for row in records(path) if row.get("outcome") == "unscored"]
     assert (lost["outcome_cause"], lost["error"]) == ("provider", "BadRequestError")
-    assert "Other requests are answered" in lost["detailed_error"]
+    assert "Other requests get answers" in lost["detailed_error"]
     assert "key" not in lost["detailed_error"]
     if not soft_fail:
         assert "(provider 1)" in result.message

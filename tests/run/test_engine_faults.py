@@ -97,7 +97,7 @@ def test_an_endpoint_that_stays_away_ends_the_run_resumably(
     timer.join()
     assert (result.exit_code, result.units[0].status) == (1, "stopped")
     assert "has not answered for" in result.message
-    assert "Go on with: ns generate X" in result.message
+    assert "Resume with: ns generate X" in result.message
     kept = result.units[0].generated
     assert 0 < kept < 100
     other = fake_server(ECHO)
@@ -118,7 +118,7 @@ def test_an_address_that_never_answered_is_given_up_soon_unless_a_scheduler_runs
     result = execute(spec, console=Console(file=io.StringIO()), environ={variable: "1"} if variable else {})
     assert result.exit_code == (0 if variable else 1)
     if not variable:
-        assert "Nothing was ever answered there: is the address right?" in result.message
+        assert "Nothing ever answered there: is the address correct?" in result.message
         assert "++endpoint_patience=1800" in result.message
 
 
@@ -154,7 +154,7 @@ def test_finished_replies_wait_for_space_on_a_full_disk(tmp_path: Path, fake_ser
         assert (result.exit_code, len(server.records)) == (0, 400)
         assert len(records(unit.merged)) == 400
     assert said.getvalue().count("No space is left") == 1
-    assert "There is space on the disk again" in said.getvalue()
+    assert "The disk has space again" in said.getvalue()
 
 
 class Said(io.StringIO):

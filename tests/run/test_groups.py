@@ -56,13 +56,13 @@ def test_the_groups_own_score_has_an_interval() -> None:
 def test_a_group_that_lacks_members_has_no_score() -> None:
     made, notes = group_reports([report("g.a", 60.0), report("g.other", 1.0)], lookup(GROUP))
     assert made == []
-    assert notes == ["g has no score yet: there are no results of g.b."]
+    assert notes == ["g has no score yet: there are no results for g.b."]
 
 
 def test_a_score_that_is_not_known_here_is_not_replaced_by_a_mean() -> None:
     made, notes = group_reports([report("g.a", 60.0), report("g.b", 1.0)], lookup(), {"g"})
     assert made == []
-    assert "has a score of its own" in notes[0]
+    assert "has its own score" in notes[0]
 
 
 def test_the_plain_mean_without_a_score() -> None:

@@ -185,7 +185,7 @@ def test_one_signal_finishes_what_is_in_flight(
     _, said = process.communicate(timeout=30)
     assert process.returncode == 128 + number
     assert "may finish" in said
-    assert "The same command goes on from here" in said
+    assert "Run the same command to resume from here" in said
     sent = len(server.records)
     assert len(records(found.units[0].paths.log)) == sent
     assert sent < 100

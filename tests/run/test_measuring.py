@@ -89,5 +89,5 @@ def test_programs_of_answers_are_run_and_rows_are_sampled_together(tmp_path: Pat
 def test_a_sandbox_that_is_not_there_is_told_before_training(tmp_path: Path) -> None:
     with pytest.raises(SandboxError):
         measured(tmp_path, Programmer(), **{"sandbox.host": "127.0.0.1", "sandbox.port": 1})
-    with pytest.raises(ConfigError, match="at least one program"):
+    with pytest.raises(ConfigError, match="expected 1 or more"):
         with_programs("qwen", 0, 10)

@@ -192,7 +192,7 @@ def test_settings_come_from_the_command_line() -> None:
     config = resolve(RewardConfig, [Layer("command line", words)]).value
     assert (config.wrong, config.format.box, config.overlong.max_tokens, config.judges) == (-0.5, 0.1, 512, True)
     for key, value, said in (
-        ("format.pattern", "(", "no regular expression"),
+        ("format.pattern", "(", "not a regular expression"),
         ("overlong.max_tokens", "64", "longer than"),
         ("judge.weight", "2", "weight"),
         ("length.unit", "words", "unit"),

@@ -68,7 +68,7 @@ def test_positions_begin_at_the_chunk(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"\n \n", "is empty"),
         (b'{"a":1}\n{"a":\n', "line 2: invalid JSON"),
-        (b'{"a":1}\n[1]\n', "line 2: a JSON object is expected"),
+        (b'{"a":1}\n[1]\n', "line 2: expected a JSON object"),
         (b'{"a":"\xff"}\n', "line 1: invalid JSON"),
     ],
 )

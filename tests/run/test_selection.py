@@ -128,7 +128,7 @@ def test_very_many_solutions_in_one_prompt_are_remarked_on(tmp_path: Path, fake_
 def test_several_greedy_answers_are_refused(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server()
     write_input(tmp_path, 1)
-    with pytest.raises(ConfigError, match="at temperature 0 all of them are the same"):
+    with pytest.raises(ConfigError, match="at temperature 0 they are all the same"):
         run(unit(tmp_path, server.base_url, inference={}))
     with pytest.raises(ConfigError, match="at temperature 0"):
         run(unit(tmp_path, server.base_url, None, inference={}, solver="majority"))
@@ -137,7 +137,7 @@ def test_several_greedy_answers_are_refused(tmp_path: Path, fake_server: FakeSer
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"solver": "majority"}, "choose one of them"),
+        ({"solver": "majority"}, "use only one of them"),
         ({"solver": "llm_judge"}, "does not write"),
         ({"code_execution": True, "code_tags": "qwen", "max_concurrent_requests": 200}, "1600 sessions"),
     ],

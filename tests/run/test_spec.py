@@ -67,7 +67,7 @@ def test_the_command_line_is_not_kept_and_passwords_are_masked(
     assert (result.exit_code, "sk-secret" in result.message) == (1, True)
     state = unit.paths.state.read_text()
     assert "http://***@h/x" in state
-    for text in ("sk-secret", "pw-1", "Go on with"):
+    for text in ("sk-secret", "pw-1", "Resume with"):
         assert text not in state
     assert "pw-1" not in result.message + said
     named = make_unit(tmp_path, "http://joe:p@w@host/v1")
@@ -104,7 +104,7 @@ def test_any_run_can_be_taken_up_from_its_folder(
     ] * 2
     assert "6 rows, 3 kept, 3 generated, 0 failed" in log
     assert log.count("ends with exit code") == 2
-    assert "Go on with" not in log
+    assert "Resume with" not in log
     assert "What is" not in log
     text = (tmp_path / "out" / "run.json").read_text()
     (tmp_path / "out" / "run.json").write_text(text.replace(server.base_url, "http://127.0.0.1:9/v1"))

@@ -297,9 +297,9 @@ def test_the_metric_of_an_unknown_benchmark_is_read_off_its_records(tmp_path: Pa
         {"symbolic_correct"},
         {"accuracy"},
     ]
-    assert "unheard-of is no known benchmark; its records fit the metric 'math'" in summary.notes[0]
+    assert "unheard-of is not a known benchmark; its records match the metric 'math'" in summary.notes[0]
     write(tmp_path / "tmp", [{"id": "x", "generation": "y"}])
-    with pytest.raises(DataError, match="no field that says what is correct"):
+    with pytest.raises(DataError, match="no field that says which answers are correct"):
         summarize(tmp_path, known, OPTIONS)
 
 

@@ -165,10 +165,10 @@ def test_the_command(tmp_path: Path) -> None:
     line = "ns swe_bench grade out.jsonl --output_file=graded.jsonl --data_dir=data --workers=2 --timeout=60"
     absent = ns(line, cwd=tmp_path)
     assert absent.returncode
-    assert "swebench, which is not installed" in absent.stderr
+    assert "swebench, which runs the tests, is not installed" in absent.stderr
     without = ns(line, cwd=tmp_path, env=harness(tmp_path / "lib", engine=False))
     assert without.returncode
-    assert "no engine answers here: OSError: no engine" in without.stderr
+    assert "no container engine answers here: OSError: no engine" in without.stderr
     for again in (False, True):
         done = ns(line, cwd=tmp_path, env=harness(tmp_path / "lib", engine=True))
         assert done.returncode == 0, done.stderr

@@ -203,7 +203,7 @@ def test_what_is_no_sandbox(health: bytes) -> None:
         async with loopback(always(response(health))) as server, to(server) as sandbox:
             await sandbox.start()
 
-    with pytest.raises(SandboxError, match="is no sandbox that is ready"):
+    with pytest.raises(SandboxError, match="is not a ready sandbox"):
         run(play())
 
 
@@ -298,7 +298,7 @@ def test_another_server_on_the_port_is_noticed() -> None:
 
     said = run(play())
     assert "is not the one that answered before" in said
-    assert "another took its port" in said
+    assert "another program took its port" in said
 
 
 def test_a_cell_that_waits_for_its_turn_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

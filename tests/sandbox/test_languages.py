@@ -212,7 +212,7 @@ def test_sql_without_a_database_is_refused_and_a_broken_one_is_no_fault_of_the_q
     assert of(results, "raised") == [*["ExecutionRefusedError"] * 8, "SandboxError"]
     assert results[1]["text"] == "There is no database 'missing.sqlite' in the data folder."
     assert results[8]["text"] == "sql could not begin: DatabaseError: file is not a database"
-    with pytest.raises(ExecutionRefusedError, match="give the sandbox one as data_dir"):
+    with pytest.raises(ExecutionRefusedError, match="set the sandbox's data_dir"):
         request("sql", database="a")
 
 
@@ -308,7 +308,7 @@ def test_a_named_lean_is_taken_and_a_missing_one_explained(
     for place in (program, program.parents[1]):
         (result,) = run(code("lean4", "x"), lean=str(place))
         assert (result["status"], "toolchain" in result["stdout"]) == ("completed", True)
-    with pytest.raises(ConfigError, match="no Lean program, toolchain"):
+    with pytest.raises(ConfigError, match="not a Lean program, toolchain"):
         toolchain_folders(SandboxConfig(lean=str(tmp_path)))
     monkeypatch.setenv("ELAN_HOME", str(tmp_path / "nowhere"))
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -20,5 +20,5 @@ def test_in_a_container_they_are_among_the_users_that_it_maps() -> None:
 
 
 def test_a_container_with_one_user_has_none_to_give() -> None:
-    with pytest.raises(SandboxError, match="maps one user only"):
+    with pytest.raises(SandboxError, match="maps only one user"):
         session_users("0 1001 1\n")

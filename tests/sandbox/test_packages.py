@@ -86,7 +86,7 @@ def test_what_is_not_there_is_named_with_the_line_that_installs_it(python: str) 
         examined(python=python, packages=("alpha",), preload=("gamma", "beta_two", "json"))
     with pytest.raises(SandboxError, match="does not start: No such file"):
         examined(python="/nowhere/python")
-    with pytest.raises(SandboxError, match="/bin/true is no Python interpreter"):
+    with pytest.raises(SandboxError, match="/bin/true is not a working Python interpreter"):
         examined(python="/bin/true")
 
 

@@ -150,14 +150,14 @@ def test_metrics_count() -> None:
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"", "no valid JSON"),
-        (b"{", "no valid JSON"),
-        (b"\xff\xfe", "no valid JSON"),
-        (b'{"generated_code": "\\ud800"}', "no valid JSON"),
-        (b'{"generated_code": "\xed\xa0\x80"}', "no valid JSON"),
-        (b'{"generated_code": "x", "timeout": NaN}', "no valid JSON"),
-        (b'{"generated_code": "x", "timeout": 1e999}', "no valid JSON"),
-        (b"[" * 200_000, "no valid JSON"),
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b"\xff\xfe", "not valid JSON"),
+        (b'{"generated_code": "\\ud800"}', "not valid JSON"),
+        (b'{"generated_code": "\xed\xa0\x80"}', "not valid JSON"),
+        (b'{"generated_code": "x", "timeout": NaN}', "not valid JSON"),
+        (b'{"generated_code": "x", "timeout": 1e999}', "not valid JSON"),
+        (b"[" * 200_000, "not valid JSON"),
         (b"[]", "must be a JSON object, not a list."),
         (b'"x = 1"', "must be a JSON object, not text."),
         (b"null", "must be a JSON object, not nothing."),
@@ -296,7 +296,7 @@ def test_web_pages_may_not_use_it() -> None:
     status, found = answer_to(
         b'{"generated_code": "x = 1", "language": "python"}', (("Origin", "http://evil.example"),)
     )
-    assert (status, found) == (403, {"error": "A web page may not use the sandbox."})
+    assert (status, found) == (403, {"error": "Web pages may not use the sandbox."})
 
 
 def test_a_repeated_request_runs_once() -> None:
@@ -316,7 +316,7 @@ def test_a_repeated_request_runs_once() -> None:
     assert answers[8][1]["process_status"] == "error"
     assert answers[9] == (
         400,
-        {"error": "This request id was used for another request; take a new one for each."},
+        {"error": "This request id was used for another request; use a new id for each request."},
     )
     assert len(begun) == 4
 
@@ -369,7 +369,7 @@ def test_a_client_with_a_request_id_may_come_back_for_a_moment(monkeypatch: pyte
 
     back, gone = run(play())
     assert (back[0], back[1]["stdout"]) == (200, "7\n")
-    assert gone == (503, {"error": "The execution was cancelled since its client had left."})
+    assert gone == (503, {"error": "The execution was cancelled because its client had left."})
 
 
 def test_deleting_a_session_stops_the_cell_that_its_client_left() -> None:

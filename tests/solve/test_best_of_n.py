@@ -95,7 +95,7 @@ def test_nobody_with_a_score_leaves_the_first() -> None:
 
 
 def test_a_reward_needs_its_model() -> None:
-    with pytest.raises(ConfigError, match="no model that scores"):
+    with pytest.raises(ConfigError, match="No model is given that scores"):
         solved(None, Script(), [POOR], scorer="reward")
     with pytest.raises(ConfigError, match="needs a group"):
         solver("best_of_n", parts(), regex=r"Score: \d")

@@ -132,7 +132,7 @@ def test_modules_of_the_reference_system_go_by_their_names(here, server, module:
 
 def test_what_does_not_fit_is_said(here, server) -> None:
     two = generate(here, server.url, "--generation_module=nemo_skills.inference.generate --generation_type=prover")
-    assert "two ways to generate" in two.stderr
+    assert "exclude each other" in two.stderr
     unknown = generate(here, server.url, "--generation_module=nemo_skills.inference.eval.bfcl")
     assert unknown.returncode == 2
     assert "ns eval --benchmarks=bfcl_v3" in unknown.stderr

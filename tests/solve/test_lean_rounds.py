@@ -149,7 +149,7 @@ def test_how_statements_end(
 
 
 def test_a_judge_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no model 'other'; there are main"):
+    with pytest.raises(ConfigError, match=r"no model 'other'; the choices are main"):
         solve(tmp_path, "autoformalize", PROBLEM, [block(STATEMENT)], judge=True, judge_role="other")
 
 

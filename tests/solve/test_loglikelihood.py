@@ -114,7 +114,7 @@ def test_a_single_continuation(fake_server: FakeServerFactory) -> None:
     assert "acc_norm" not in numbers
 
 
-@pytest.mark.parametrize(("echo", "why"), [("ignored", "gives no log-prob"), ("refused", "Only no echo")])
+@pytest.mark.parametrize(("echo", "why"), [("ignored", "returns no log-prob"), ("refused", "Only no echo")])
 def test_a_server_that_cannot(fake_server: FakeServerFactory, echo: Any, why: str) -> None:
     with pytest.raises(BadRequestError, match=why):
         solve(fake_server(Script(echo=echo)), CAT)

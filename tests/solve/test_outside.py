@@ -18,5 +18,5 @@ from newskills.solve.parts import SolverParts
     ["swe-bench", "swe-bench-multilingual", "swe-bench-pro", "swe-rebench", "swe-lancer", "terminal-bench"],
 )
 def test_work_of_agents_is_refused_with_what_it_needs(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"an agent .* in a container per task"):
+    with pytest.raises(ConfigError, match=r"an agent .* with a container per task"):
         make_solver(get_benchmark(name).solver, cast("SolverParts", None), {})

@@ -100,5 +100,5 @@ def test_without_log_probabilities_nothing_is_weighed() -> None:
 
 
 def test_more_votes_than_answers_are_refused() -> None:
-    with pytest.raises(ConfigError, match="early_stop_votes 9 is above samples 8"):
+    with pytest.raises(ConfigError, match="early_stop_votes 9 must not be larger than samples 8"):
         solver("majority", samples=8, early_stop_votes=9)

@@ -55,45 +55,45 @@ def average_checkpoints(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
 ) -> None:
-    """Average the weights of checkpoints of one run, tensor by tensor, here or as a job of a cluster. The
-    originals stay, unless they are to be removed after it.
+    """Average the weights of checkpoints of one run, tensor by tensor, here or as a cluster job. The
+    checkpoints are kept unless you ask to remove them afterwards.
 
     `ns average_checkpoints` as a function.
 
     Args:
         ctx: nothing: this function has no `++` keys
-        checkpoints: Hugging Face folders of the same model (several words); with `steps` the folder
-            they lie in (required)
-        output_model: folder to write; must not be there yet (required)
+        checkpoints: Hugging Face folders of the same model (several words); with `steps`: the folder
+            that contains them (required)
+        output_model: folder to write; must not exist yet (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        steps: the folders step_N of `checkpoints` with these numbers, comma separated
-        remove: folders that are removed once the mean is there, and only then
-        remove_checkpoints_after_average: remove the checkpoints themselves in that way
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        steps: step numbers N of the folders step_N in `checkpoints`, comma separated
+        remove: folders to remove after the average is written
+        remove_checkpoints_after_average: remove the averaged checkpoints after the average is written
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Returns:
@@ -165,21 +165,23 @@ def compute_metrics(
     accept_lost: float = 1.0,
     dry_run: bool = False,
 ) -> Union[list[Report], Any]:
-    """Metrics of single graded output files, without a results folder. Ungraded files: ns grade first.
+    """Compute the metrics of graded output files, without a results folder. If the files are not graded:
+    run ns grade first.
 
     `ns compute_metrics` as a function.
 
     Args:
         ctx: nothing: this function has no `++` keys
-        prediction_jsonl_files: graded output files of one benchmark; several = its seeds (required)
-        benchmark: name of the benchmark (decides the metrics) (required)
+        prediction_jsonl_files: graded output files of one benchmark; several files = several seeds
+            (required)
+        benchmark: name of the benchmark (decides which metrics are computed) (required)
         max_samples: only the first n problems; -1 = all (default -1)
-        metric_type: other metrics class (name or module::Class)
-        metrics_kwargs: JSON of arguments for it
-        save_metrics_path: write metrics.json there (default: print only)
-        accept_lost: percent of samples that the instrument may lose before the command fails (default
-            1.0)
-        dry_run: check everything and show what would be done; do nothing
+        metric_type: another metrics class (name or module::Class)
+        metrics_kwargs: JSON of arguments for the metrics class
+        save_metrics_path: folder to write metrics.json to (default: print only)
+        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
+            graders) before the command fails (default 1.0)
+        dry_run: check everything and show what would be done; run nothing
 
     Returns:
         One report for each table. None with `dry_run=True`.
@@ -241,58 +243,58 @@ def convert(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
 ) -> Experiment | None:
-    """Convert a model. Llama models between a Hugging Face folder (float16, tokenizer and chat template
-    included) and a GGUF file that the embedded server runs: here. Checkpoints of NeMo-RL to Hugging
-    Face, Hugging Face to Megatron-LM, and to an fp8 engine of TensorRT-LLM: by their own programs, in
-    their containers.
+    """Convert a model. On this machine: Llama models between a Hugging Face folder (float16, with
+    tokenizer and chat template) and a GGUF file that the embedded server runs. In the containers of
+    their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face to Megatron-LM, and Hugging
+    Face to an fp8 engine of TensorRT-LLM.
 
     `ns convert` as a function.
 
     Args:
         ctx: nothing: this function has no `++` keys
-        input_model: Hugging Face folder, checkpoint (step_N of NeMo-RL), .gguf file, or smollm2
-            (required)
-        output_model: folder (file: gguf) to write (required)
-        convert_from: form of the input; dcp, megatron: checkpoints of NeMo-RL (required)
-        convert_to: form of the output; gguf: matrices in F16 (required)
+        input_model: Hugging Face folder, NeMo-RL checkpoint (step_N), .gguf file, or smollm2 (required)
+        output_model: folder to write (gguf: file) (required)
+        convert_from: format of the input; dcp, megatron: NeMo-RL checkpoints (required)
+        convert_to: format of the output; gguf: matrices in F16 (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        arguments: further arguments of the converter, behind --
-        model_type: kind of model, where the converter has to know it
-        num_gpus: GPUs per node; the model is split over them for trtllm and megatron (default 1)
-        num_nodes: parts of the pipeline (trtllm, megatron) (default 1)
-        hf_model_name: the model on the hub, for its tokenizer and configuration
-        dtype: numbers of the output; fp8 for trtllm only (default 'bf16')
-        max_position_embeddings: written into config.json (hf)
-        container: image of the converter
-        calib_dataset: data set for the scales of fp8
-        calib_size: its rows that are used (default 4096)
-        trt_prepare_args: further arguments of the step that calibrates
-        trt_reuse_tmp_engine: keep a calibrated checkpoint that is there (default True)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        arguments: more arguments for the converter, after --
+        model_type: model family, if the converter needs it
+        num_gpus: GPUs per node; trtllm and megatron split the model over them (tensor parallel)
+            (default 1)
+        num_nodes: pipeline parallel size (trtllm, megatron) (default 1)
+        hf_model_name: the same model on the hub, for its tokenizer and configuration
+        dtype: number format of the output; fp8 only for trtllm (default 'bf16')
+        max_position_embeddings: value to write into config.json (hf)
+        container: container image of the converter
+        calib_dataset: data set to calibrate the fp8 scales
+        calib_size: number of its rows to use (default 4096)
+        trt_prepare_args: more arguments for the calibration step
+        trt_reuse_tmp_engine: reuse an existing calibrated checkpoint (default True)
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Returns:
@@ -388,92 +390,96 @@ def evaluate(
     summarize_sbatch_kwargs: str | dict[str, Any] = '',
 ) -> Union[Evaluation, Any]:
     """Evaluate a model on benchmarks: generate, grade while generating, and print tables with intervals.
-    Interrupted runs go on where they were; samples lost to an instrument failure are never counted as
-    wrong.
+    An interrupted run resumes where it stopped. A failed request is unscored, never a wrong answer. In
+    Python: newskills.evaluate. (ns evaluate is another command: it runs NeMo Evaluator configs.)
 
     `ns eval` as a function. `ns evaluate` is another command: `profile_evaluate`.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns eval --help` lists them
-        benchmarks: name[:samples],… ; samples ≥ 1 = seeds at temperature 0.7; none = greedy (required)
+        benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
+            greedy (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        single_node_mode: units of one process: parallel or sequential (default 'parallel')
-        output_dir: folder of the results (default: results/<expname>)
-        data_dir: where prepared data lies
-        split: split to evaluate (default: the benchmark's own)
-        extra_benchmark_map: JSON file name → folder of further benchmarks
-        auto_summarize_results: tables and metrics.json after the run (default True)
-        metric_type: other metrics class (name or module::Class)
-        metrics_kwargs: JSON of arguments for it
-        accept_lost: percent of samples that the instrument may lose before the command fails (default
-            1.0)
-        model: name or path of the model (ns generate: of several, for a --generation_module)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        single_node_mode: run the units of one process in parallel or one after the other (default
+            'parallel')
+        output_dir: folder for the results (default: results/<expname>)
+        data_dir: folder of prepared data
+        split: data split to evaluate (default: the benchmark's own)
+        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        auto_summarize_results: print tables and write metrics.json after the run (default True)
+        metric_type: another metrics class (name or module::Class)
+        metrics_kwargs: JSON of arguments for the metrics class
+        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
+            graders) before the command fails (default 1.0)
+        model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
-        server_address: use a running server, with or without /v1
-        server_gpus: host the model on this many GPUs per node
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
-        server_args: further arguments of the engine, as they are
-        server_entrypoint: other start command of the engine
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
-        server_timeout: seconds a hosted server may take to start (default 1800.0)
-        with_sandbox: a sandbox for the model's code beside the work (or the one that ++sandbox.host
-            names)
-        sandbox_env_overrides: KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)
-        num_jobs: jobs to spread seeds and chunks over; -1 = one for each (default: 1; on slurm -1)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
+        num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
         starting_seed: first seed (default 0)
-        num_chunks: split the input into so many pieces
-        chunk_ids: only these pieces: 1,2,5 or 0..4
-        rerun_done: ignore .done markers and start anew
-        wandb_name: log the metrics under this name (extra newskills[wandb])
+        num_chunks: split the input into this many chunks
+        chunk_ids: only these chunks: 1,2,5 or 0..4
+        rerun_done: ignore .done markers and run again
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
         log_samples: also log 200 records
-        judge_model: name or path of the judge (default: the benchmark's own)
-        judge_server_type: as `server_type`, of the judge
-        judge_server_address: a judge that runs
+        judge_model: name or path of the judge model (default: the benchmark's own)
+        judge_server_type: server type of the judge, as in `server_type`
+        judge_server_address: address of a running judge
         judge_server_gpus: host the judge on this many GPUs per node
-        judge_server_nodes: nodes of its server
-        judge_server_args: further arguments of its engine, as they are
-        judge_server_entrypoint: other start command of its engine
-        judge_server_container: container image of its server (clusters)
+        judge_server_nodes: nodes for the judge's server
+        judge_server_args: more arguments for the judge's engine, passed on unchanged
+        judge_server_entrypoint: another start command for the judge's engine
+        judge_server_container: container image of the judge's server (clusters)
         judge_container: container image of the judge's client (clusters)
-        judge_type: llm: one question per answer; math_judge: none where the texts are equal; comet,
-            nvembed: a trained model that runs with the judge (translations; choices)
-        judge_generation_type: the same, as older documents have it
-        judge_generation_module: a judge of your own: FILE.py or MODULE, with SOLVER or ::MAKER
-        judge_step_fn: a function of your own, FILE.py::NAME: records → a text with a verdict for each
-        extra_judge_args: ++ options of the judge, as one text
+        judge_type: llm: one question per answer; math_judge: the same, but no question where the
+            answers are equal as text; comet, nvembed: a trained model instead of questions
+            (translation; multiple choice); arena: pairwise comparison
+        judge_generation_type: older form of `judge_type`
+        judge_generation_module: your own judge: FILE.py or MODULE, with SOLVER or ::MAKER
+        judge_step_fn: your own function, FILE.py::NAME: takes records, returns a text with a verdict
+            for each
+        extra_judge_args: ++ options for the judge, as one text
         judge_pipeline_kwargs: JSON of options for the judge's jobs: model, server_*, partition,
             num_jobs, …
-        judge_sbatch_kwargs: JSON of sbatch settings of the judge's jobs
-        judge_all: judge the benchmarks that need no judge, too
+        judge_sbatch_kwargs: JSON of sbatch settings for the judge's jobs
+        judge_all: also judge benchmarks that need no judge
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
-        summarize_sbatch_kwargs: JSON of sbatch settings of the summary
+        summarize_sbatch_kwargs: JSON of sbatch settings for the summary job
 
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
 
@@ -571,93 +577,97 @@ async def evaluate_async(
     summarize_sbatch_kwargs: str | dict[str, Any] = '',
 ) -> Union[Evaluation, Any]:
     """Evaluate a model on benchmarks: generate, grade while generating, and print tables with intervals.
-    Interrupted runs go on where they were; samples lost to an instrument failure are never counted as
-    wrong.
+    An interrupted run resumes where it stopped. A failed request is unscored, never a wrong answer. In
+    Python: newskills.evaluate. (ns evaluate is another command: it runs NeMo Evaluator configs.)
 
     `ns eval` as a function. `evaluate`, awaited within a running event loop, on a thread of its own.
     Cancelling it stops the evaluation: what is done is on disk, and the same call goes on from there.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns eval --help` lists them
-        benchmarks: name[:samples],… ; samples ≥ 1 = seeds at temperature 0.7; none = greedy (required)
+        benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
+            greedy (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        single_node_mode: units of one process: parallel or sequential (default 'parallel')
-        output_dir: folder of the results (default: results/<expname>)
-        data_dir: where prepared data lies
-        split: split to evaluate (default: the benchmark's own)
-        extra_benchmark_map: JSON file name → folder of further benchmarks
-        auto_summarize_results: tables and metrics.json after the run (default True)
-        metric_type: other metrics class (name or module::Class)
-        metrics_kwargs: JSON of arguments for it
-        accept_lost: percent of samples that the instrument may lose before the command fails (default
-            1.0)
-        model: name or path of the model (ns generate: of several, for a --generation_module)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        single_node_mode: run the units of one process in parallel or one after the other (default
+            'parallel')
+        output_dir: folder for the results (default: results/<expname>)
+        data_dir: folder of prepared data
+        split: data split to evaluate (default: the benchmark's own)
+        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        auto_summarize_results: print tables and write metrics.json after the run (default True)
+        metric_type: another metrics class (name or module::Class)
+        metrics_kwargs: JSON of arguments for the metrics class
+        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
+            graders) before the command fails (default 1.0)
+        model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
-        server_address: use a running server, with or without /v1
-        server_gpus: host the model on this many GPUs per node
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
-        server_args: further arguments of the engine, as they are
-        server_entrypoint: other start command of the engine
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
-        server_timeout: seconds a hosted server may take to start (default 1800.0)
-        with_sandbox: a sandbox for the model's code beside the work (or the one that ++sandbox.host
-            names)
-        sandbox_env_overrides: KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)
-        num_jobs: jobs to spread seeds and chunks over; -1 = one for each (default: 1; on slurm -1)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
+        num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
         starting_seed: first seed (default 0)
-        num_chunks: split the input into so many pieces
-        chunk_ids: only these pieces: 1,2,5 or 0..4
-        rerun_done: ignore .done markers and start anew
-        wandb_name: log the metrics under this name (extra newskills[wandb])
+        num_chunks: split the input into this many chunks
+        chunk_ids: only these chunks: 1,2,5 or 0..4
+        rerun_done: ignore .done markers and run again
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
         log_samples: also log 200 records
-        judge_model: name or path of the judge (default: the benchmark's own)
-        judge_server_type: as `server_type`, of the judge
-        judge_server_address: a judge that runs
+        judge_model: name or path of the judge model (default: the benchmark's own)
+        judge_server_type: server type of the judge, as in `server_type`
+        judge_server_address: address of a running judge
         judge_server_gpus: host the judge on this many GPUs per node
-        judge_server_nodes: nodes of its server
-        judge_server_args: further arguments of its engine, as they are
-        judge_server_entrypoint: other start command of its engine
-        judge_server_container: container image of its server (clusters)
+        judge_server_nodes: nodes for the judge's server
+        judge_server_args: more arguments for the judge's engine, passed on unchanged
+        judge_server_entrypoint: another start command for the judge's engine
+        judge_server_container: container image of the judge's server (clusters)
         judge_container: container image of the judge's client (clusters)
-        judge_type: llm: one question per answer; math_judge: none where the texts are equal; comet,
-            nvembed: a trained model that runs with the judge (translations; choices)
-        judge_generation_type: the same, as older documents have it
-        judge_generation_module: a judge of your own: FILE.py or MODULE, with SOLVER or ::MAKER
-        judge_step_fn: a function of your own, FILE.py::NAME: records → a text with a verdict for each
-        extra_judge_args: ++ options of the judge, as one text
+        judge_type: llm: one question per answer; math_judge: the same, but no question where the
+            answers are equal as text; comet, nvembed: a trained model instead of questions
+            (translation; multiple choice); arena: pairwise comparison
+        judge_generation_type: older form of `judge_type`
+        judge_generation_module: your own judge: FILE.py or MODULE, with SOLVER or ::MAKER
+        judge_step_fn: your own function, FILE.py::NAME: takes records, returns a text with a verdict
+            for each
+        extra_judge_args: ++ options for the judge, as one text
         judge_pipeline_kwargs: JSON of options for the judge's jobs: model, server_*, partition,
             num_jobs, …
-        judge_sbatch_kwargs: JSON of sbatch settings of the judge's jobs
-        judge_all: judge the benchmarks that need no judge, too
+        judge_sbatch_kwargs: JSON of sbatch settings for the judge's jobs
+        judge_all: also judge benchmarks that need no judge
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
-        summarize_sbatch_kwargs: JSON of sbatch settings of the summary
+        summarize_sbatch_kwargs: JSON of sbatch settings for the summary job
 
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
 
@@ -736,75 +746,76 @@ def generate(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
 ) -> Union[RunResult, Any]:
-    """Run a model over a JSONL file: render the prompt for each row, ask, and write row + answer, in input
-    order. Interrupted runs go on where they were.
+    """Run a model over a JSONL file: fill the prompt for each row, send it, and write each row with its
+    answer, in input order. An interrupted run resumes where it stopped.
 
     `ns generate` as a function.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns generate --help` lists them
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        single_node_mode: units of one process: parallel or sequential (default 'parallel')
-        output_dir: folder of the results (default: results/<expname>)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        single_node_mode: run the units of one process in parallel or one after the other (default
+            'parallel')
+        output_dir: folder for the results (default: results/<expname>)
         input_file: JSONL file of rows
-        input_dir: folder whose output-rs{seed}.jsonl are the inputs, seed by seed
+        input_dir: folder whose output-rs{seed}.jsonl files are the inputs, one per seed
         generation_type: math_judge: ask whether predicted_answer and expected_answer are the same;
-            check_contamination: whether a problem is the same as one of its similar_items;
-            autoformalize: problems into statements of Lean 4; prover: proofs of such, mended by what
-            Lean says; majority, weighted_vote, best_of_n, genselect, gensynthesis: one answer out of
-            several
-        generation_module: a task of your own: module::maker or file.py::maker of a solver (without ::,
-            its SOLVER); or a module of NeMo-Skills by its name, nemo_skills.inference.NAME
-        preprocess_cmd: your shell command before the run
-        postprocess_cmd: your shell command after each finished (and merged) seed
-        model: name or path of the model (ns generate: of several, for a `generation_module`)
+            check_contamination: ask whether a problem is the same as one of its similar_items;
+            autoformalize: translate problems into Lean 4 statements; prover: prove Lean 4 statements,
+            with repair after Lean's errors; majority, weighted_vote, best_of_n, genselect,
+            gensynthesis: combine several samples into one answer
+        generation_module: your own generation task: module::maker or file.py::maker of a solver
+            (without ::, its SOLVER); or a NeMo-Skills module by name, nemo_skills.inference.NAME
+        preprocess_cmd: your shell command to run before the generation
+        postprocess_cmd: your shell command to run after each finished (and merged) seed
+        model: name or path of the model (ns generate with `generation_module`: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
-        server_address: use a running server, with or without /v1
-        server_gpus: host the model on this many GPUs per node
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
-        server_args: further arguments of the engine, as they are
-        server_entrypoint: other start command of the engine
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
-        server_timeout: seconds a hosted server may take to start (default 1800.0)
-        with_sandbox: a sandbox for the model's code beside the work (or the one that ++sandbox.host
-            names)
-        sandbox_env_overrides: KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)
-        num_jobs: jobs to spread seeds and chunks over; -1 = one for each (default: 1; on slurm -1)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
+        num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
         starting_seed: first seed (default 0)
-        num_chunks: split the input into so many pieces
-        chunk_ids: only these pieces: 1,2,5 or 0..4
-        rerun_done: ignore .done markers and start anew
-        num_random_seeds: samples of each row, at temperature 0.7 unless told
+        num_chunks: split the input into this many chunks
+        chunk_ids: only these chunks: 1,2,5 or 0..4
+        rerun_done: ignore .done markers and run again
+        num_random_seeds: samples per row, at temperature 0.7 unless set
         random_seeds: these seeds: 1,2,5 or 0..4
-        wandb_name: log the metrics under this name (extra newskills[wandb])
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
         log_samples: also log 200 records
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
@@ -832,9 +843,9 @@ def grade(
     accept_lost: float = 1.0,
     dry_run: bool = False,
 ) -> None:
-    """Verdicts for any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null
-    = undecided), outcome, grader and why to each row. ++key=value sets the grader's options,
-    ++sandbox.key=value those of the sandbox for graders that run code.
+    """Grade any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null =
+    undecided), outcome, grader and why to each row. ++key=value sets options of the grader,
+    ++sandbox.key=value options of the sandbox for graders that run code.
 
     `ns grade` as a function.
 
@@ -842,10 +853,10 @@ def grade(
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns grade --help` lists them
         grader: name, module::Class or file.py::Class (default 'math')
         input_files: JSONL files; none or - = standard input
-        output_file: JSONL to write (default: standard output)
-        accept_lost: percent of samples that the instrument may lose before the command fails (default
-            1.0)
-        dry_run: check everything and show what would be done; do nothing
+        output_file: JSONL file to write (default: standard output)
+        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
+            graders) before the command fails (default 1.0)
+        dry_run: check everything and show what would be done; run nothing
 
     Returns:
         None.
@@ -879,30 +890,31 @@ def grpo(
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
 ) -> None:
-    """Reinforce a small model on this machine (GRPO, LoRA on a CPU): the grader that measures is the
-    reward. A killed or stopped run goes on with the same command, to the same numbers. Needs
-    newskills[train,local].
+    """Train a small model with reinforcement learning on this machine (GRPO, LoRA on a CPU): the grader
+    that evaluates gives the reward. A killed or stopped run resumes with the same command and reaches
+    the same numbers. Needs newskills[train,local].
 
     `ns grpo` as a function.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns grpo --help` lists them
-        model: Hugging Face folder or name on the hub, .gguf file, or smollm2 (required)
-        output_dir: folder of checkpoints and metrics; the same folder goes on where it was (required)
+        model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
+        output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
+            stopped (required)
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
-        dry_run: check everything and show what would be done; do nothing
-        data_dir: where prepared data lies
-        eval_benchmark: benchmark whose problems are asked on the way (++eval.*), with its prompt and
-            grader
-        eval_split: of that benchmark (default 'test')
-        allow_overlap: learn also from questions that are measured by
-        benchmark: whose prompt, grader and split to learn from
-        split: of the benchmark (default 'train')
-        training_data: JSONL of problems instead, with what prompt and grader need
-        eval_data: JSONL of held-out problems, with prompt and grader of the training (or
+        dry_run: check everything and show what would be done; run nothing
+        data_dir: folder of prepared data
+        eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
+        eval_split: split of that benchmark (default 'test')
+        allow_overlap: allow training on problems that are also evaluated on
+        benchmark: benchmark to train on: its prompt, grader and split
+        split: split of the benchmark (default 'train')
+        training_data: JSONL file of problems instead of a benchmark, with the fields that prompt and
+            grader need
+        eval_data: JSONL file of held-out problems, with the prompt and grader of the training (or
             `eval_benchmark`)
-        wandb_name: log the metrics under this name (extra newskills[wandb])
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
 
@@ -987,9 +999,9 @@ def grpo_nemo_rl(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
 ) -> Experiment | None:
-    """Reinforce a model with NVIDIA's NeMo-RL on a cluster. Rows of {problem, expected_answer} are
-    rewarded by the math grader of evaluations; rows of NeMo Gym by what its YAML names. ++key=value are
-    NeMo-RL's own keys.
+    """Train a model with reinforcement learning (GRPO) in NVIDIA's NeMo-RL on a cluster. Rows of {problem,
+    expected_answer} are rewarded by the math grader of evaluations; rows of NeMo Gym by the
+    environments of their YAML. ++key=value sets NeMo-RL's own keys.
 
     `ns nemo_rl grpo` as a function.
 
@@ -997,67 +1009,70 @@ def grpo_nemo_rl(
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns nemo_rl grpo --help` lists them
         model: model to start from: a Hugging Face folder or name (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        container: image of the trainer, a name of the cluster config or a reference
-        training_data: JSONL to learn from
-        validation_data: JSONL of the same form to validate on
-        output_dir: checkpoints, logs, final_hf_model (default: results/EXPNAME, printed)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        container: container image of the trainer: a name of the cluster config or an image reference
+        training_data: JSONL file to train on
+        validation_data: JSONL file of the same format to validate on
+        output_dir: folder for checkpoints, logs and final_hf_model (default: results/EXPNAME, printed)
         num_nodes: nodes (default 1)
-        num_gpus: GPUs per node (default: all that the cluster's nodes have)
-        backend: how the model is split (default: fsdp; megatron above 20 billion parameters)
-        max_length: tokens of a sequence, prompt and answer (default: what the model can see, at most
+        num_gpus: GPUs per node (default: all GPUs of the cluster's nodes)
+        backend: training backend that splits the model (default: fsdp; megatron above 20 billion
+            parameters)
+        max_length: longest sequence in tokens, prompt and answer (default: the model's context, at most
             4096)
-        ray_template: program that starts Ray around a command, called as newskills.launch.ray_node is
-        data_format: form of the rows, where the file is not there yet (default: its first line tells)
-        config: another YAML of NeMo-RL's to start from
+        ray_template: program that starts Ray around a command, with the arguments of
+            newskills.launch.ray_node
+        data_format: format of the rows, if the file does not exist yet (default: read from its first
+            line)
+        config: another NeMo-RL YAML to start from
         nemo_rl_path: folder of NeMo-RL in the container (default '/opt/nemo-rl')
-        profile_step_range: steps A:B that nsys watches, from 1, without B
-        prompt_config: prompt for rows {problem, expected_answer}: the one that evaluations use (default
+        profile_step_range: steps A:B to profile with nsys, from 1, B excluded
+        prompt_config: prompt for rows {problem, expected_answer}: the same as in evaluations (default
             'generic/math')
-        with_sandbox: a sandbox beside the trainer
-        sandbox_env_overrides: KEY=VALUE of the sandbox's own settings
+        with_sandbox: run a sandbox beside the trainer
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox
         wandb_project: project of the run (default 'nemo-skills')
         wandb_group: group of the run
-        disable_wandb: no Weights & Biases (nor without WANDB_API_KEY)
-        final_hf_path: folder of the model (default: OUTPUT_DIR/final_hf_model)
-        conversion_step: step that becomes the model: last, or a number (default 'last')
-        average_steps: steps whose mean becomes the model, comma separated
-        remove_checkpoints_after_average: remove the checkpoints of these steps once their mean is there
-        run_conversion_only: no training: make the model of the checkpoints
-        max_position_embeddings: written into the model's config.json
+        disable_wandb: do not log to Weights & Biases (also the case without WANDB_API_KEY)
+        final_hf_path: folder for the final model (default: OUTPUT_DIR/final_hf_model)
+        conversion_step: step that becomes the final model: last, or a number (default 'last')
+        average_steps: steps to average into the final model, comma separated
+        remove_checkpoints_after_average: remove the checkpoints of these steps after averaging
+        run_conversion_only: no training: only convert the checkpoints to the final model
+        max_position_embeddings: value to write into the model's config.json
         server_model: name or path of the judge
-        server_address: a judge that runs
-        server_type: engine: vllm, sglang, trtllm, …
+        server_address: address of a running judge
+        server_type: engine of the judge: vllm, sglang, trtllm, …
         server_gpus: GPUs per node of each server
         server_nodes: nodes of each server (default 1)
-        n_servers: servers, independent of each other (default 1)
-        server_args: further arguments of the engine, as they are
-        server_entrypoint: other start command of the engine
+        n_servers: number of independent servers (default 1)
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
         server_container: container image of the servers
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `hf_model` for `model`.
@@ -1184,73 +1199,76 @@ def ppo_verl(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
 ) -> Experiment | None:
-    """Reinforce a model with verl (PPO, GRPO, …) on a cluster. Rows of {problem, expected_answer} are
-    turned into verl's and rewarded by the math grader of evaluations. ++key=value are verl's own keys.
+    """Train a model with reinforcement learning (PPO, GRPO, …) in verl on a cluster. Rows of {problem,
+    expected_answer} are converted to verl's format and rewarded by the math grader of evaluations.
+    ++key=value sets verl's own keys.
 
     `ns verl ppo` as a function.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns verl ppo --help` lists them
         model: model to start from: a Hugging Face folder or name (required)
-        prompt_data: rows in verl's form (parquet, JSONL), or JSONL of {problem, expected_answer}
+        prompt_data: rows in verl's format (Parquet, JSONL), or JSONL of {problem, expected_answer}
             (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        container: image of the trainer, a name of the cluster config or a reference
-        eval_data: the same to validate on
-        output_dir: checkpoints, logs, final_hf_model (default: results/EXPNAME, printed)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        container: container image of the trainer: a name of the cluster config or an image reference
+        eval_data: validation rows, in the same format
+        output_dir: folder for checkpoints, logs and final_hf_model (default: results/EXPNAME, printed)
         num_nodes: nodes (default 1)
-        num_gpus: GPUs per node (default: all that the cluster's nodes have)
-        backend: how the model is split (default: fsdp; megatron above 20 billion parameters)
-        max_length: tokens of a sequence, prompt and answer (default: what the model can see, at most
+        num_gpus: GPUs per node (default: all GPUs of the cluster's nodes)
+        backend: training backend that splits the model (default: fsdp; megatron above 20 billion
+            parameters)
+        max_length: longest sequence in tokens, prompt and answer (default: the model's context, at most
             4096)
-        ray_template: program that starts Ray around a command, called as newskills.launch.ray_node is
-        data_format: verl or plain, where the file is not there yet (default: its first line tells)
-        prompt_config: prompt for rows {problem, expected_answer}: the one that evaluations use (default
+        ray_template: program that starts Ray around a command, with the arguments of
+            newskills.launch.ray_node
+        data_format: verl or plain, if the file does not exist yet (default: read from its first line)
+        prompt_config: prompt for rows {problem, expected_answer}: the same as in evaluations (default
             'generic/math')
-        script_module: module that trains (default 'verl.trainer.main_ppo')
+        script_module: training module (default 'verl.trainer.main_ppo')
         verl_config_dir: folder with another Hydra configuration
-        verl_config_name: its name
-        with_sandbox: a sandbox beside the trainer
-        sandbox_env_overrides: KEY=VALUE of the sandbox's own settings
+        verl_config_name: name of that configuration
+        with_sandbox: run a sandbox beside the trainer
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox
         wandb_project: project of the run (default 'nemo-skills')
         wandb_group: group of the run
-        disable_wandb: no Weights & Biases (nor without WANDB_API_KEY)
-        final_ckpt_path: folder of the model (default: OUTPUT_DIR/final_hf_model)
-        convert_last_ckpt_to_hf: make a Hugging Face folder of the last checkpoint (default True)
+        disable_wandb: do not log to Weights & Biases (also the case without WANDB_API_KEY)
+        final_ckpt_path: folder for the final model (default: OUTPUT_DIR/final_hf_model)
+        convert_last_ckpt_to_hf: convert the last checkpoint to a Hugging Face folder (default True)
         server_model: name or path of the judge
-        server_address: a judge that runs
-        server_type: engine: vllm, sglang, trtllm, …
+        server_address: address of a running judge
+        server_type: engine of the judge: vllm, sglang, trtllm, …
         server_gpus: GPUs per node of each server
         server_nodes: nodes of each server (default 1)
-        n_servers: servers, independent of each other (default 1)
-        server_args: further arguments of the engine, as they are
-        server_entrypoint: other start command of the engine
+        n_servers: number of independent servers (default 1)
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
         server_container: container image of the servers
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `hf_model` for `model`, `training_data` for `prompt_data`,
@@ -1313,8 +1331,8 @@ def prepare_data(
     num_nodes: int = 1,
     **further_options: object,
 ) -> Experiment | None:
-    """Fetch benchmark data, check it, and lay it out as <data_dir>/<name>/<split>.jsonl with a record of
-    where it came from. Needs no other set-up. With `cluster` a job does it there. Benchmarks may have
+    """Download benchmark data, check it, and write it as <data_dir>/<name>/<split>.jsonl with a record of
+    where it came from. Needs no other set-up. With `cluster`, a job does it there. Some benchmarks have
     options of their own: ns prepare_data NAME --help shows them.
 
     `ns prepare_data` as a function.
@@ -1322,42 +1340,42 @@ def prepare_data(
     Args:
         ctx: nothing: this function has no `++` keys
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        benchmarks: names, or groups of them; `all` = every benchmark of the catalog
-        dataset: one name (older spelling), also of a published training set: openmathinstruct-2, …
-        data_dir: where <name>/<split>.jsonl goes (default: NEMO_SKILLS_DATA_DIR, or the user's cache)
-        split: only these splits (default: all there are)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        benchmarks: names or groups of benchmarks; `all` = every benchmark of the catalog
+        dataset: one name (older spelling); also a published training set: openmathinstruct-2, …
+        data_dir: folder for <name>/<split>.jsonl (default: NEMO_SKILLS_DATA_DIR, or the user's cache)
+        split: only these splits (default: all)
         mirror: folder of an offline mirror (default: NEWSKILLS_MIRROR)
         offline: never use the network
-        extra_benchmark_map: JSON file name → folder of further benchmarks
+        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
         parallelism: benchmarks prepared at the same time (default 20)
-        retries: further attempts after a failed download (default 3)
-        skip_data_dir_check: accepted as in the reference system; no set is too large for the user's
-            cache
+        retries: retries after a failed download (default 3)
+        skip_data_dir_check: accepted for compatibility with NeMo-Skills; data sets of any size go to
+            the user's cache
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
         num_gpus: GPUs of the job
         num_nodes: nodes of the job; the first one prepares (default 1)
@@ -1392,10 +1410,10 @@ def prepare_training_data(
     decontaminate_ngram: int = 5,
     decontaminate_share: float = 0.5,
 ) -> Union[Card, Any]:
-    """Build training data: filter generations or a published set, remove duplicates and what benchmarks
-    ask, choose, shuffle, and write SFT, conversation or RL rows with a card that says what each step
-    removed. Keys marked code_sft and math_rl belong to these recipes; shown defaults are those of
-    math_sft.
+    """Build training data: filter generations or a published set, remove duplicates and benchmark problems
+    (decontamination), sample, shuffle, and write SFT, conversation or RL rows with a data card that
+    says what each step removed. Keys marked code_sft and math_rl belong to these recipes; the defaults
+    shown are those of math_sft.
 
     `ns prepare_training_data` as a function.
 
@@ -1404,20 +1422,21 @@ def prepare_training_data(
             them
         config_name: recipe: solutions, conversations, code, or problems for reinforcement learning
             (default 'math_sft')
-        dataset: published set: fetched, or with ++input_files its own files (JSONL, JSON, parquet, also
-            gzipped)
-        benchmark: whose prompt asks the problems, as in an evaluation (needs ++tokenizer; more ++ keys
-            change it)
-        split: split of the published set (default: its first)
-        data_dir: where prepared data lies (default: NEMO_SKILLS_DATA_DIR, or the user's cache)
+        dataset: published training set: downloaded, or read from ++input_files (JSONL, JSON, Parquet,
+            also gzipped)
+        benchmark: benchmark whose prompt wraps the problems, as in its evaluation (needs ++tokenizer;
+            more ++ keys change it)
+        split: split of the published set (default: its first split)
+        data_dir: folder of prepared data (default: NEMO_SKILLS_DATA_DIR, or the user's cache)
         mirror: folder of an offline mirror (default: NEWSKILLS_MIRROR)
         offline: never use the network
-        workers: processes; 0 = one for each CPU. They change nothing else (default 0)
-        dry_run: check everything and show what would be done; do nothing
-        decontaminate: benchmarks (or JSONL files with `problem`) whose problems are removed, by shared
-            words
-        decontaminate_ngram: words in a sequence (default 5)
-        decontaminate_share: share of the shorter text's sequences that must be in both (default 0.5)
+        workers: worker processes; 0 = one per CPU. The result does not depend on it (default 0)
+        dry_run: check everything and show what would be done; run nothing
+        decontaminate: benchmarks (or JSONL files with `problem`) whose problems are removed from the
+            training data, by shared words (n-grams)
+        decontaminate_ngram: words per n-gram (default 5)
+        decontaminate_share: share of the shorter text's n-grams that must be in both texts (default
+            0.5)
 
     Returns:
         The data card: `rows_read`, `steps`, `rows_written`, … None with `dry_run=True`.
@@ -1442,20 +1461,23 @@ def profile_evaluate(
     task: str | Sequence[str] = (),
     force_squash: bool = False,
 ) -> None:
-    """Evaluate with a config of NeMo Evaluator's launcher: compose its defaults, resolve it with a profile
-    of env.toml, show it, and run its tasks here or on that profile's cluster. key.sub=value changes the
-    config.
+    """Run a config of NeMo Evaluator's launcher: merge its defaults, resolve it with a profile of
+    env.toml, show it, and run its tasks on this machine or on the profile's cluster. key.sub=value
+    changes the config. In Python: newskills.profile_evaluate. (To evaluate without such a config, use
+    ns eval; that is newskills.evaluate in Python.)
 
     `ns evaluate` as a function. `ns eval` is another command: `evaluate`.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns evaluate --help` lists them
-        config: config: a path, or a name in evaluate_configs/ or among those of newskills
-        run: profile of env.toml: submit there, show the logs, end as the jobs end
-        batch: profile of env.toml: submit there, and print the invocation
-        dry_run: compile and check everything, show what would be done; do nothing
-        task: only this task: all of that name, or name.1: the second task of the config, called name
-        force_squash: import container images anew
+        config: config: a path, or the name of one in evaluate_configs/ or of one that ships with
+            newskills
+        run: profile of env.toml: submit there, show the logs, and exit with the exit code of the jobs
+        batch: profile of env.toml: submit there, and print the invocation id
+        dry_run: check everything and show what would be done; run nothing
+        task: run only this task: every task of that name; or name.1 = the second task of the config, if
+            its name is `name`
+        force_squash: import the container images again
 
     Returns:
         None.
@@ -1565,22 +1587,24 @@ def retrieve_similar(
     batch_size: int = 32,
     dry_run: bool = False,
 ) -> None:
-    """Find the most similar problems of one data set for each problem of another, by the words that they
-    share (TF-IDF) or, with `model`, by meaning (embeddings). A model then says which are the same: ns
-    generate --generation_type=check_contamination.
+    """For each problem of one data set, find the most similar problems of another, by shared words (TF-
+    IDF) or, with `model`, by meaning (embeddings). A model then decides which are the same: ns generate
+    --generation_type=check_contamination.
 
     `ns retrieve_similar` as a function.
 
     Args:
         ctx: nothing: this function has no `++` keys
-        retrieve_from: JSONL files to look for similar problems in (commas or several words) (required)
-        compare_to: JSONL files whose problems are looked up (required)
-        output_file: JSONL file to write: the problem, similar_items, similarities (required)
-        retrieve_key: field of both that holds the problem (default 'problem')
-        top_k: similar problems of each (default 3)
-        model: sentence-transformers model, name or folder: by meaning; without: by words
-        batch_size: texts that the model reads together (default 32)
-        dry_run: check everything and show what would be done; do nothing
+        retrieve_from: JSONL files to search for similar problems (separated by commas or blanks)
+            (required)
+        compare_to: JSONL files with the problems to look up (required)
+        output_file: JSONL file to write: problem, similar_items, similarities (required)
+        retrieve_key: field that holds the problem, in all files (default 'problem')
+        top_k: similar problems to find for each problem (default 3)
+        model: sentence-transformers model (name or folder), to compare by meaning; without it: by
+            shared words (TF-IDF)
+        batch_size: texts per batch of the model (default 32)
+        dry_run: check everything and show what would be done; run nothing
 
     Returns:
         None.
@@ -1675,95 +1699,99 @@ def robust_eval(
     sandbox_container: str | None = None,
     summarize_sbatch_kwargs: str | dict[str, Any] = '',
 ) -> Union[RobustnessSummary, Any]:
-    """Evaluate a model on benchmarks with many wordings of the prompt, one `ns eval` for each, and print
-    how much the wording changes the scores: mean, spread, sensitivity, consistency. Goes on where it
-    was interrupted.
+    """Evaluate a model on benchmarks with many wordings of the prompt, one `ns eval` per wording, and
+    print how much the wording changes the scores: mean, spread, sensitivity, consistency. An
+    interrupted run resumes where it stopped.
 
     `ns robust_eval` as a function.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns robust_eval --help` lists them
-        benchmarks: name[:samples],… ; samples ≥ 1 = seeds at temperature 0.7; none = greedy (required)
+        benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
+            greedy (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        single_node_mode: units of one process: parallel or sequential (default 'parallel')
-        output_dir: folder of the results (default: results/<expname>)
-        data_dir: where prepared data lies
-        split: split to evaluate (default: the benchmark's own)
-        extra_benchmark_map: JSON file name → folder of further benchmarks
-        auto_summarize_results: tables and metrics.json after the run (default True)
-        metric_type: other metrics class (name or module::Class)
-        metrics_kwargs: JSON of arguments for it
-        accept_lost: percent of samples that the instrument may lose before the command fails (default
-            1.0)
-        prompt_set_config: prompts of each benchmark: a set's name, or YAML of benchmark:
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        single_node_mode: run the units of one process in parallel or one after the other (default
+            'parallel')
+        output_dir: folder for the results (default: results/<expname>)
+        data_dir: folder of prepared data
+        split: data split to evaluate (default: the benchmark's own)
+        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        auto_summarize_results: print tables and write metrics.json after the run (default True)
+        metric_type: another metrics class (name or module::Class)
+        metrics_kwargs: JSON of arguments for the metrics class
+        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
+            graders) before the command fails (default 1.0)
+        prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark:
             [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
-        model: name or path of the model (ns generate: of several, for a --generation_module)
+        model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
-        server_address: use a running server, with or without /v1
-        server_gpus: host the model on this many GPUs per node
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
-        server_args: further arguments of the engine, as they are
-        server_entrypoint: other start command of the engine
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
-        server_timeout: seconds a hosted server may take to start (default 1800.0)
-        with_sandbox: a sandbox for the model's code beside the work (or the one that ++sandbox.host
-            names)
-        sandbox_env_overrides: KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)
-        num_jobs: jobs to spread seeds and chunks over; -1 = one for each (default: 1; on slurm -1)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
+        num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
         starting_seed: first seed (default 0)
-        num_chunks: split the input into so many pieces
-        chunk_ids: only these pieces: 1,2,5 or 0..4
-        rerun_done: ignore .done markers and start anew
-        wandb_name: log the metrics under this name (extra newskills[wandb])
+        num_chunks: split the input into this many chunks
+        chunk_ids: only these chunks: 1,2,5 or 0..4
+        rerun_done: ignore .done markers and run again
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
         log_samples: also log 200 records
-        judge_model: name or path of the judge (default: the benchmark's own)
-        judge_server_type: as `server_type`, of the judge
-        judge_server_address: a judge that runs
+        judge_model: name or path of the judge model (default: the benchmark's own)
+        judge_server_type: server type of the judge, as in `server_type`
+        judge_server_address: address of a running judge
         judge_server_gpus: host the judge on this many GPUs per node
-        judge_server_nodes: nodes of its server
-        judge_server_args: further arguments of its engine, as they are
-        judge_server_entrypoint: other start command of its engine
-        judge_server_container: container image of its server (clusters)
+        judge_server_nodes: nodes for the judge's server
+        judge_server_args: more arguments for the judge's engine, passed on unchanged
+        judge_server_entrypoint: another start command for the judge's engine
+        judge_server_container: container image of the judge's server (clusters)
         judge_container: container image of the judge's client (clusters)
-        judge_type: llm: one question per answer; math_judge: none where the texts are equal; comet,
-            nvembed: a trained model that runs with the judge (translations; choices)
-        judge_generation_type: the same, as older documents have it
-        judge_generation_module: a judge of your own: FILE.py or MODULE, with SOLVER or ::MAKER
-        judge_step_fn: a function of your own, FILE.py::NAME: records → a text with a verdict for each
-        extra_judge_args: ++ options of the judge, as one text
+        judge_type: llm: one question per answer; math_judge: the same, but no question where the
+            answers are equal as text; comet, nvembed: a trained model instead of questions
+            (translation; multiple choice); arena: pairwise comparison
+        judge_generation_type: older form of `judge_type`
+        judge_generation_module: your own judge: FILE.py or MODULE, with SOLVER or ::MAKER
+        judge_step_fn: your own function, FILE.py::NAME: takes records, returns a text with a verdict
+            for each
+        extra_judge_args: ++ options for the judge, as one text
         judge_pipeline_kwargs: JSON of options for the judge's jobs: model, server_*, partition,
             num_jobs, …
-        judge_sbatch_kwargs: JSON of sbatch settings of the judge's jobs
-        judge_all: judge the benchmarks that need no judge, too
+        judge_sbatch_kwargs: JSON of sbatch settings for the judge's jobs
+        judge_all: also judge benchmarks that need no judge
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
-        summarize_sbatch_kwargs: JSON of sbatch settings of the summary
+        summarize_sbatch_kwargs: JSON of sbatch settings for the summary job
 
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
 
@@ -1830,9 +1858,9 @@ def run_cmd(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
 ) -> Experiment | None:
-    """Run a command of your own as a job: here in the foreground, on a cluster in the queue. A model
-    server (`model`, `server_type`, `server_gpus`) and a sandbox (`with_sandbox`) run beside it if asked
-    for; the command finds them in NEMO_SKILLS_SERVER_ADDRESS, NEMO_SKILLS_OPENAI_BASE_URL,
+    """Run your own command as a job: here in the foreground, on a cluster in the queue. If you ask for
+    them, a model server (`model`, `server_type`, `server_gpus`) and a sandbox (`with_sandbox`) run
+    beside it; the command finds them in NEMO_SKILLS_SERVER_ADDRESS, NEMO_SKILLS_OPENAI_BASE_URL,
     NEMO_SKILLS_OPENAI_MODEL, NEMO_SKILLS_SANDBOX_HOST and NEMO_SKILLS_SANDBOX_PORT.
 
     `ns run_cmd` as a function.
@@ -1840,50 +1868,50 @@ def run_cmd(
     Args:
         ctx: the command from `wrap_arguments('my command')`, instead of `command`
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        words: the command behind all options: word by word, or one quoted text for bash
-        command: the command as one text for bash, instead (or --cmd)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        words: the command, after all options: word by word, or one quoted text for bash
+        command: the command as one text for bash (also --cmd)
         container: container to run it in (default 'nemo-skills')
         num_gpus: GPUs per node (default: those of the server)
         num_nodes: nodes; the command runs on each of them (default 1)
         num_tasks: processes of the command per node (default 1)
-        get_random_port: a free port for the server, which is the default
-        model: name or path of the model (ns generate: of several, for a --generation_module)
+        get_random_port: use any free port for the server (the default)
+        model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
-        server_address: use a running server, with or without /v1
-        server_gpus: host the model on this many GPUs per node
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
-        server_args: further arguments of the engine, as they are
-        server_entrypoint: other start command of the engine
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
-        server_timeout: seconds a hosted server may take to start (default 1800.0)
-        with_sandbox: a sandbox for the model's code beside the work (or the one that ++sandbox.host
-            names)
-        sandbox_env_overrides: KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `cmd` for `command`.
@@ -1965,25 +1993,25 @@ def sft(
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
 ) -> None:
-    """Fine-tune a small model on this machine (LoRA on a CPU). A killed or stopped run goes on with the
-    same command, to the same numbers. Needs newskills[train,local].
+    """Fine-tune a small model on this machine (SFT; LoRA on a CPU). A killed or stopped run resumes with
+    the same command and reaches the same numbers. Needs newskills[train,local].
 
     `ns sft` as a function.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns sft --help` lists them
-        model: Hugging Face folder or name on the hub, .gguf file, or smollm2 (required)
-        output_dir: folder of checkpoints and metrics; the same folder goes on where it was (required)
-        training_data: JSONL of {input, output} or {messages} (required)
+        model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
+        output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
+            stopped (required)
+        training_data: JSONL file of {input, output} or {messages} (required)
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
-        dry_run: check everything and show what would be done; do nothing
-        data_dir: where prepared data lies
-        eval_benchmark: benchmark whose problems are asked on the way (++eval.*), with its prompt and
-            grader
-        eval_split: of that benchmark (default 'test')
-        allow_overlap: learn also from questions that are measured by
-        wandb_name: log the metrics under this name (extra newskills[wandb])
+        dry_run: check everything and show what would be done; run nothing
+        data_dir: folder of prepared data
+        eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
+        eval_split: split of that benchmark (default 'test')
+        allow_overlap: allow training on problems that are also evaluated on
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
 
@@ -2057,7 +2085,8 @@ def sft_nemo_rl(
     sandbox_container: str | None = None,
 ) -> Experiment | None:
     """Fine-tune with NVIDIA's NeMo-RL on a cluster: writes its configuration, starts Ray on the nodes,
-    trains, and makes a Hugging Face folder of the last checkpoint. ++key=value are NeMo-RL's own keys.
+    trains, and converts the last checkpoint to a Hugging Face folder. ++key=value sets NeMo-RL's own
+    keys.
 
     `ns nemo_rl sft` as a function.
 
@@ -2065,54 +2094,57 @@ def sft_nemo_rl(
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns nemo_rl sft --help` lists them
         model: model to start from: a Hugging Face folder or name (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        container: image of the trainer, a name of the cluster config or a reference
-        training_data: JSONL to learn from
-        validation_data: JSONL of the same form to validate on
-        output_dir: checkpoints, logs, final_hf_model (default: results/EXPNAME, printed)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        container: container image of the trainer: a name of the cluster config or an image reference
+        training_data: JSONL file to train on
+        validation_data: JSONL file of the same format to validate on
+        output_dir: folder for checkpoints, logs and final_hf_model (default: results/EXPNAME, printed)
         num_nodes: nodes (default 1)
-        num_gpus: GPUs per node (default: all that the cluster's nodes have)
-        backend: how the model is split (default: fsdp; megatron above 20 billion parameters)
-        max_length: tokens of a sequence, prompt and answer (default: what the model can see, at most
+        num_gpus: GPUs per node (default: all GPUs of the cluster's nodes)
+        backend: training backend that splits the model (default: fsdp; megatron above 20 billion
+            parameters)
+        max_length: longest sequence in tokens, prompt and answer (default: the model's context, at most
             4096)
-        ray_template: program that starts Ray around a command, called as newskills.launch.ray_node is
-        data_format: form of the rows, where the file is not there yet (default: its first line tells)
-        config: another YAML of NeMo-RL's to start from
+        ray_template: program that starts Ray around a command, with the arguments of
+            newskills.launch.ray_node
+        data_format: format of the rows, if the file does not exist yet (default: read from its first
+            line)
+        config: another NeMo-RL YAML to start from
         nemo_rl_path: folder of NeMo-RL in the container (default '/opt/nemo-rl')
-        profile_step_range: steps A:B that nsys watches, from 1, without B
+        profile_step_range: steps A:B to profile with nsys, from 1, B excluded
         wandb_project: project of the run (default 'nemo-skills')
         wandb_group: group of the run
-        disable_wandb: no Weights & Biases (nor without WANDB_API_KEY)
-        final_hf_path: folder of the model (default: OUTPUT_DIR/final_hf_model)
-        conversion_step: step that becomes the model: last, or a number (default 'last')
-        average_steps: steps whose mean becomes the model, comma separated
-        remove_checkpoints_after_average: remove the checkpoints of these steps once their mean is there
-        run_conversion_only: no training: make the model of the checkpoints
-        max_position_embeddings: written into the model's config.json
+        disable_wandb: do not log to Weights & Biases (also the case without WANDB_API_KEY)
+        final_hf_path: folder for the final model (default: OUTPUT_DIR/final_hf_model)
+        conversion_step: step that becomes the final model: last, or a number (default 'last')
+        average_steps: steps to average into the final model, comma separated
+        remove_checkpoints_after_average: remove the checkpoints of these steps after averaging
+        run_conversion_only: no training: only convert the checkpoints to the final model
+        max_position_embeddings: value to write into the model's config.json
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `hf_model` for `model`.
@@ -2180,7 +2212,7 @@ def start_server(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
 ) -> None:
-    """Serve a model in the foreground: its address is printed once it answers, then its log; Ctrl-C stops
+    """Serve a model in the foreground: prints its address once it answers, then its log; Ctrl-C stops
     everything that was started.
 
     `ns start_server` as a function.
@@ -2188,53 +2220,53 @@ def start_server(
     Args:
         ctx: nothing: this function has no `++` keys
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        port: port to serve on; 0 = a free one (default 0)
-        get_random_port: a free port, which is the default
-        host: interface to bind (llamacpp: this machine only; engines for GPUs: all)
-        create_tunnel: reach the server of a cluster at a port of this machine, through ssh
-        server_tunnel_port: that port (default 5000)
-        sandbox_tunnel_port: the same for the sandbox (default 6000)
-        launch_chat_interface: also a page to chat with the model in the browser, at
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        port: port to serve on; 0 = any free port (default 0)
+        get_random_port: use any free port (the default)
+        host: network interface to listen on (default: llamacpp: this machine only; GPU engines: all)
+        create_tunnel: open an ssh tunnel from this machine to the server on the cluster
+        server_tunnel_port: local port of the tunnel to the server (default 5000)
+        sandbox_tunnel_port: local port of the tunnel to the sandbox (default 6000)
+        launch_chat_interface: also serve a page to chat with the model in the browser, at
             http://127.0.0.1:7860
-        extra_chat_args: settings of that page: ++port, ++host, ++system_message, ++temperature,
+        extra_chat_args: settings of the chat page: ++port, ++host, ++system_message, ++temperature,
             ++top_p, ++tokens_to_generate
-        model: name or path of the model (ns generate: of several, for a --generation_module)
+        model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
-        server_address: use a running server, with or without /v1
-        server_gpus: host the model on this many GPUs per node
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
-        server_args: further arguments of the engine, as they are
-        server_entrypoint: other start command of the engine
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
-        server_timeout: seconds a hosted server may take to start (default 1800.0)
-        with_sandbox: a sandbox for the model's code beside the work (or the one that ++sandbox.host
-            names)
-        sandbox_env_overrides: KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
@@ -2275,35 +2307,36 @@ def summarize_results(
     mount_paths: str | Sequence[str] | None = None,
     remote_tar_dir: str | None = None,
 ) -> Union[Summary, Any]:
-    """Print the tables of a results folder and write metrics.json: pass@k, averages, majority, intervals.
-    Reads results of earlier runs and of the reference system; generates nothing. With a `cluster` that
-    is reached by ssh, the records are fetched, and metrics.json is written there.
+    """Print the tables of a results folder and write metrics.json: pass@k, averages, majority@k,
+    intervals. Reads results of earlier runs and of NeMo-Skills; generates nothing. If `cluster` is
+    reached by ssh, the records are copied here, and metrics.json is written on the cluster.
 
     `ns summarize_results` as a function.
 
     Args:
         ctx: nothing: this function has no `++` keys
-        results_dir: folder of an evaluation, of one benchmark, or of several (required)
-        benchmarks: only these, comma separated (default: all found)
+        results_dir: folder of an evaluation, of one benchmark, or of several evaluations (required)
+        benchmarks: only these benchmarks, comma separated (default: all in the folder)
         max_samples: only the first n problems; -1 = all (default -1)
-        max_seq_len: longer generations (tokens) count as wrong
-        metric_type: other metrics class (name or module::Class)
-        metrics_kwargs: JSON of arguments for it
-        save_metrics_path: where metrics.json goes, on this machine (default: RESULTS_DIR/metrics.json)
-        accept_lost: percent of samples that the instrument may lose before the command fails (default
-            1.0)
+        max_seq_len: generations with more tokens than this count as wrong
+        metric_type: another metrics class (name or module::Class)
+        metrics_kwargs: JSON of arguments for the metrics class
+        save_metrics_path: file for the metrics, on this machine (default: RESULTS_DIR/metrics.json)
+        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
+            graders) before the command fails (default 1.0)
         verbose: print the tables (default True)
-        group: files or folders of groups of your own whose scores are wanted, comma separated; others
-            are known by name
-        debug: also say which files were read, and which metric was used
-        dry_run: check everything and show what would be done; do nothing
-        wandb_name: log the metrics under this name (extra newskills[wandb])
+        group: files or folders of your own benchmark groups to score, comma separated; groups of
+            newskills are known by name
+        debug: also show which files were read, and which metric was used
+        dry_run: check everything and show what would be done; run nothing
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        remote_tar_dir: accepted as in the reference system; records come by rsync, without an archive
+        remote_tar_dir: accepted for compatibility with NeMo-Skills; records are copied by rsync,
+            without an archive
 
     Returns:
         `reports`, `notes`, and `path`, where metrics.json is. None with `dry_run=True`.
@@ -2333,26 +2366,28 @@ def summarize_robustness(
     data_dir: str | None = None,
     remote_tar_dir: str | None = None,
 ) -> Union[RobustnessSummary, Any]:
-    """Print how much the prompts of ns robust_eval change the scores, over all prompts and for each: min,
-    max, mean, standard deviation, sensitivity, consistency, missing answers. Generates nothing.
+    """Print how much the prompts of ns robust_eval change the scores, over all prompts and for each
+    prompt: min, max, mean, standard deviation, sensitivity, consistency, missing answers. Generates
+    nothing.
 
     `ns summarize_robustness` as a function.
 
     Args:
         ctx: nothing: this function has no `++` keys
-        results_dir: folder that ns robust_eval has written (required)
-        save_metrics_path: where the numbers go, on this machine (default:
+        results_dir: results folder of ns robust_eval (required)
+        save_metrics_path: file for the numbers, on this machine (default:
             RESULTS_DIR/summarize_robustness/metrics.json)
-        accept_lost: percent of samples that the instrument may lose before the command fails (default
-            1.0)
+        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
+            graders) before the command fails (default 1.0)
         verbose: print the tables (default True)
-        debug: also say which files were read
-        dry_run: check everything and show what would be done; do nothing
+        debug: also show which files were read
+        dry_run: check everything and show what would be done; run nothing
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        data_dir: accepted as in the reference system; no data is read
-        remote_tar_dir: accepted as in the reference system; records come by rsync, without an archive
+        data_dir: accepted for compatibility with NeMo-Skills; no data is read
+        remote_tar_dir: accepted for compatibility with NeMo-Skills; records are copied by rsync,
+            without an archive
 
     Returns:
         The spread of the scores over the prompts, for each benchmark. None with `dry_run=True`.
@@ -2412,55 +2447,55 @@ def train_megatron_lm(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
 ) -> Experiment | None:
-    """Train with Megatron-LM on a cluster, one process for each GPU. Its own arguments follow behind --,
-    or as ++keys: ++lr=1e-5 is --lr=1e-5, ++bf16=true is --bf16.
+    """Train with Megatron-LM on a cluster, one process per GPU. Give its own arguments after --, or as
+    ++keys: ++lr=1e-5 is --lr=1e-5, ++bf16=true is --bf16.
 
     `ns megatron_lm train` as a function.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns megatron_lm train --help` lists them
-        megatron_model: checkpoint of Megatron-LM's to start from (required)
+        megatron_model: Megatron-LM checkpoint to start from (required)
         tokenizer_model: Hugging Face folder or name with the tokenizer (required)
-        per_split_data_path: JSON that names the data of each split (--per-split-data-args-path)
+        per_split_data_path: JSON file that names the data of each split (--per-split-data-args-path)
             (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder of the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; do nothing
-        container: image of the trainer, a name of the cluster config or a reference
-        arguments: further arguments of Megatron-LM, behind --
-        output_dir: checkpoints, logs, final_hf_model (default: results/EXPNAME, printed)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        container: container image of the trainer: a name of the cluster config or an image reference
+        arguments: more arguments for Megatron-LM, after --
+        output_dir: folder for checkpoints, logs and final_hf_model (default: results/EXPNAME, printed)
         num_nodes: nodes (default 1)
-        num_gpus: GPUs per node (default: all that the cluster's nodes have)
+        num_gpus: GPUs per node (default: all GPUs of the cluster's nodes)
         entrypoint: pretrain_gpt.py, pretrain_mamba.py, or a path (default 'pretrain_gpt.py')
-        init_cmd: shell text before it, on each node
+        init_cmd: shell text to run before it, on each node
         megatron_path: folder of Megatron-LM in the container (default: MEGATRON_PATH or /opt/Megatron-
             LM)
         wandb_project: project of the run (default 'nemo-skills')
         wandb_group: group of the run
-        disable_wandb: no Weights & Biases (nor without WANDB_API_KEY)
+        disable_wandb: do not log to Weights & Biases (also the case without WANDB_API_KEY)
         cluster: cluster config; none or local = this machine
         config_dir: folder of cluster configs
         mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: the scripts of the jobs, too
+        show_scripts: with `dry_run`: also show the scripts of the jobs
         partition: Slurm partition
         account: Slurm account
         qos: Slurm quality of service
         time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of further sbatch settings
-        exclusive: whole nodes
-        check_mounted_paths: verify mount sources before submitting
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
         run_after: experiments that must finish first, comma separated
-        allow_uncommitted: go with the last commit where files of the repository have changed since
-        allow_missing_dependency: do not insist that the experiments of `run_after` are known
-        dependent_jobs: copies that continue after the time limit (default 0)
-        reuse_code: copy the same code only once, which is always so (default True)
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
         reuse_code_exp: reuse the code package of that experiment
         main_container: container image of the client
-        heterogeneous: the client on nodes of its own, apart from the server's
-        installation_command: command run once per node first
-        skip_hf_home_check: do not insist on HF_HOME
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts of the sandbox alone, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
         sandbox_container: container image of the sandbox
 
     Returns:

@@ -229,7 +229,7 @@ def suggest(name: str, known_names: Iterable[str]) -> str:
         return "; did you mean " + " or ".join(f"'{folded[c]}'" for c in close) + "?"
     if not names:
         return "."
-    return f"; there are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}."
+    return f"; the choices are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}."
 
 
 def boundary(error: BaseException) -> Failure:
@@ -281,10 +281,10 @@ def storage_error(error: OSError, path: object) -> StorageError:
     if number in (errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EISDIR):
         blocking = next((p for p in (place, *place.parents) if p.is_symlink() or p.exists()), place)
         if blocking.is_dir():
-            why = "There is a folder of that name" if blocking == place else _why_not_in(blocking)
+            why = "A folder has that name" if blocking == place else _why_not_in(blocking)
         else:
-            why = f"{blocking} is in the way: it is no folder"
-        return StorageError(f"{why}; cannot write {path}.", hint="Move it away, or choose another place.")
+            why = f"{blocking} is in the way: it is not a folder"
+        return StorageError(f"{why}; cannot write {path}.", hint="Move it away, or use another path.")
     what = {
         errno.ENOSPC: "No space is left on the disk",
         errno.EDQUOT: "The disk quota is used up",
@@ -292,5 +292,5 @@ def storage_error(error: OSError, path: object) -> StorageError:
         errno.EROFS: "The file system is read-only",
     }.get(number, error.strerror or str(error))
     full = number in FULL
-    hint = f"Finished work is safe; {'free some space' if full else 'mend that'}, then run again."
+    hint = f"Finished work is safe; {'free some space' if full else 'fix that'}, then run again."
     return StorageError(f"{what}: cannot write {path}.", hint=hint, full=full)

@@ -168,7 +168,7 @@ def _unique(jobs: Sequence[Job]) -> dict[str, Job]:
     by_name: dict[str, Job] = {}
     for job in jobs:
         if job.name in by_name:
-            raise ConfigError(f"Two jobs are called '{job.name}'.")
+            raise ConfigError(f"Two jobs have the name '{job.name}'.")
         by_name[job.name] = job
     return by_name
 
@@ -178,7 +178,7 @@ def _check_refs(job: Job) -> None:
     names = [command.name for command in commands]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f"Job '{job.name}' has two commands called '{name}'.")
+            raise ConfigError(f"Job '{job.name}' has two commands with the name '{name}'.")
     for command in commands:
         for word in (*command.script.argv, *command.script.env.values()):
             if isinstance(word, Ref) and word.component not in names:

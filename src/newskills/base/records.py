@@ -73,10 +73,12 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     repetition_penalty: Annotated[float, Meta(gt=0, description="1 = none")] = 1.0
     top_logprobs: Annotated[int | None, Meta(description="log-probabilities of the n likeliest tokens")] = None
-    timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one request, at most")] = 14400.0
-    reasoning_effort: Annotated[str | None, Meta(description="low, medium, high or what the model knows")] = None
+    timeout: Annotated[float, Meta(gt=0, description="timeout of one request in seconds")] = 14400.0
+    reasoning_effort: Annotated[
+        str | None, Meta(description="low, medium, high or another level of the model")
+    ] = None
     stream: Annotated[bool, Meta(description="ask the server to stream (keeps idle proxies open)")] = False
-    extra_body: Annotated[Row, Meta(description="further keys of the request body, sent as they are")] = {}
+    extra_body: Annotated[Row, Meta(description="more keys for the request body, sent unchanged")] = {}
 
 
 class Request(Struct, kw_only=True):

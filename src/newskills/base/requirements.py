@@ -106,10 +106,10 @@ def _texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
         isinstance(text, str) and text.strip() for text in literal
     ):
         raise ConfigError(
-            f'{where}: {DECLARATION} is to be a list of texts, as in {DECLARATION} = ["rapidfuzz>=3"].'
+            f'{where}: {DECLARATION} must be a list of texts, for example {DECLARATION} = ["rapidfuzz>=3"].'
         )
     if wrong := [text for text in literal if text.lstrip().startswith("-")]:
-        raise ConfigError(f"{where}: {DECLARATION} has '{wrong[0]}', which is an option of pip and no package.")
+        raise ConfigError(f"{where}: {DECLARATION} has '{wrong[0]}', which is an option of pip, not a package.")
     return tuple(text.strip() for text in literal)
 
 
@@ -160,7 +160,7 @@ def _missing(wanted: tuple[str, ...], where: str) -> list[str]:
         raise ConfigError(
             f"{where} declares {', '.join(wanted)}, which means {name} {version}; newskills itself runs with "
             f"{name} {metadata.version(name)}, and one process cannot have both.",
-            hint="Allow that version, or ask what needs the other one in a process of its own.",
+            hint="Allow that version, or run what needs the other version in a separate process.",
         )
     return [_pinned(distribution) for distribution in distributions]
 
@@ -195,13 +195,13 @@ def _pip(words: list[str], what: str, where: str) -> bytes:
     lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
     if any("No module named pip" in line for line in lines):
         raise ConfigError(
-            f"{where} declares {what}, and this environment has no pip to install it with.",
-            hint=f"Install it yourself: uv pip install --python {sys.executable} {' '.join(map(repr, words[-1:]))}, or "
-            f"give the environment pip: {sys.executable} -m ensurepip",
+            f"{where} declares {what}, but this environment has no pip to install it with.",
+            hint=f"Install it yourself: uv pip install --python {sys.executable} "
+            f"{' '.join(map(repr, words[-1:]))}, or install pip: {sys.executable} -m ensurepip",
         )
     reasons = [line for line in lines if line.startswith("ERROR:")] or lines or [f"exit code {done.returncode}"]
     raise ConfigError(
         f"{where} declares {what}, which pip cannot install: {reasons[-1].removeprefix('ERROR: ')[:300].rstrip('.')}.",
-        hint="Where there is no network, install it before: in the image or environment of the jobs, or with "
+        hint="Without a network, install it beforehand: in the image or environment of the jobs, or with "
         "--installation_command.",
     )

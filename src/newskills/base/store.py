@@ -25,6 +25,7 @@ import msgspec
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
 from newskills.base.records import Row
 from newskills.base.replacing import replacement, sync_folder
+from newskills.base.type_errors import type_fault
 
 DIGEST_SIZE = 16
 _decoder = msgspec.json.Decoder(Row)
@@ -55,7 +56,8 @@ def decode_row(line: bytes, path: Path, number: int) -> Row:
     try:
         return _decoder.decode(line)
     except msgspec.ValidationError as error:
-        raise DataError(f"{path}, line {number}: a JSON object is expected, {error}.") from error
+        fault = type_fault(error).replace("an object", "a JSON object")
+        raise DataError(f"{path}, line {number}: {fault}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}, line {number}: invalid JSON ({error}).") from error
 
@@ -69,7 +71,7 @@ def open_for_reading(path: Path) -> IO[bytes]:
         hint = f"That folder has: {', '.join(sorted(near))}." if near else ""
         raise DataError(f"There is no file {path}.", hint=hint) from error
     except IsADirectoryError as error:
-        raise DataError(f"{path} is a folder; a JSON-lines file is expected.") from error
+        raise DataError(f"{path} is a folder; expected a JSONL file.") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
 
@@ -209,7 +211,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """
     if path.is_dir() and any(path.iterdir()):
         raise StorageError(
-            f"{path} holds files, which are not overwritten.", hint="Name another folder, or move that one away."
+            f"{path} contains files, which are not overwritten.",
+            hint="Give another folder, or move that one away.",
         )
     temporary = path.with_name(f".{path.name}.tmp")
     try:

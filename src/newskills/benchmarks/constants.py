@@ -93,7 +93,7 @@ def load_group(folder: Path, name: str, constants: Constants) -> Group:
     file = folder / "__init__.py"
     named = constants.get("BENCHMARKS")
     if not isinstance(named, Mapping) or not named:
-        raise ConfigError(f"{file} is a group, but its BENCHMARKS is no mapping of member → what differs.")
+        raise ConfigError(f"{file} is a group, but its BENCHMARKS is not a mapping of member → what differs.")
     members, keys = {}, {}
     for member, changes in named.items():
         place = folder / str(member).removeprefix(f"{name}.").removeprefix(f"{folder.resolve().name}.")

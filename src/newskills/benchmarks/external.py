@@ -65,7 +65,7 @@ def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
     """
     file = folder / "__init__.py"
     if not file.is_file():
-        raise ConfigError(f"{folder} is no benchmark: there is no file {file}.")
+        raise ConfigError(f"{folder} is not a benchmark: there is no file {file}.")
     module = load_module(str(file), "benchmark")
     constants = {key: value for key, value in vars(module).items() if key.isupper()}
     name = name or folder.resolve().name

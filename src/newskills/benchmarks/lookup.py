@@ -185,7 +185,7 @@ def _member_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchm
 def _as_benchmark(candidate: object, where: str) -> Benchmark | Group:
     if not isinstance(candidate, Benchmark | Group):
         raise ConfigError(
-            f"{where} is no benchmark: a newskills.base.benchmark.Benchmark (or Group) is expected, "
+            f"{where} is not a benchmark: expected a newskills.base.benchmark.Benchmark (or Group), "
             f"{'named BENCHMARK' if candidate is None else f'not {type(candidate).__name__}'}."
         )
     return replace(candidate, home=where.partition(":")[0]) if isinstance(candidate, Group) else candidate

@@ -139,7 +139,7 @@ def first_rows() -> Option:
 def one(name: str, values: tuple[str, ...]) -> str:
     """The value of an option that takes a single one. Raises ConfigError."""
     if len(values) != 1:
-        raise ConfigError(f"{name}: one value is expected, not {len(values)}.")
+        raise ConfigError(f"{name}: expected one value, not {len(values)}.")
     return values[0]
 
 
@@ -147,7 +147,7 @@ def number(name: str, values: tuple[str, ...]) -> int:
     """Raises ConfigError."""
     text = one(name, values)
     if not text.isdecimal():
-        raise ConfigError(f"{name}: {text!r} is no whole number.")
+        raise ConfigError(f"{name}: {text!r} is not a whole number.")
     return int(text)
 
 

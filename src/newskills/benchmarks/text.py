@@ -63,7 +63,7 @@ def choices(question: str, options: Sequence[str] | Mapping[str, str]) -> Row:
     if isinstance(options, str) or not 2 <= len(texts) <= len(ascii_uppercase):
         raise ValueError(f"2 to {len(ascii_uppercase)} options are expected, not {options!r}")
     if unfit := [text for text in texts if text is None or isinstance(text, list | tuple | dict)]:
-        raise ValueError(f"an option is no text: {unfit[0]!r}")
+        raise ValueError(f"an option is not text: {unfit[0]!r}")
     lettered = dict(zip(ascii_uppercase, texts, strict=False))
     listing = "\n".join(f"{letter}) {option}" for letter, option in lettered.items())
     return {"problem": question.strip("\n") + "\n\n" + listing, "options": listing, **lettered}

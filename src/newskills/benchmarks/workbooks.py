@@ -26,7 +26,7 @@ def workbook_text(name: str, data: bytes) -> str:
         book = load_workbook(io.BytesIO(data))
         sheets = [(title, book.get_sheet_by_name(title).to_python()) for title in book.sheet_names]
     except CalamineError as error:
-        raise ValueError(f"{name} is no workbook: {error}") from error
+        raise ValueError(f"{name} is not a workbook: {error}") from error
     parts = [
         f"Sheet: {title}\n" + "\n".join("\t".join(map(_cell, row)).rstrip() for row in rows)
         for title, rows in sheets

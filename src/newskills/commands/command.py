@@ -40,8 +40,9 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     `prepare` makes the pipeline for a cluster, without submitting it (None: nothing is left to do).
     `config` names the struct of the `++` keys (None: it takes none, or with `any_keys` some that are checked
     later); `result` does the work for the Python API and returns what the call is worth, where that is more than
-    success. `more_help` gives what the help says beyond the options, for the positional words that stand with
-    `--help`; a command that has it takes options that only it can judge (`Parsed.more`).
+    success. `essentials` are the options and `++` keys that `--help` shows where all of them are too many (empty:
+    all). `more_help` gives what the help says beyond the options, for the positional words that stand with `--help`;
+    a command that has it takes options that only it can judge (`Parsed.more`).
     """
 
     name: str
@@ -53,6 +54,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     config: type[Struct] | None = None
     aliases: Mapping[str, str] = {}
     examples: Sequence[str] = ()
+    essentials: Sequence[str] = ()
     any_keys: bool = False
     more_help: Callable[[Mapping[str, list[str]]], str] | str | None = None
 
@@ -60,7 +62,10 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
         parsed = self.parsed(argv)
         if parsed.help:
-            sys.stdout.write(self.help() + (resolve(self.more_help)(parsed.more) if self.more_help else ""))
+            sys.stdout.write(
+                self.help(full=parsed.help == "all")
+                + (resolve(self.more_help)(parsed.more) if self.more_help else "")
+            )
             return 0
         self.check(parsed)
         return resolve(self.run)(parsed)
@@ -87,9 +92,14 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
             key = next(iter(parsed.overrides))
             raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")
 
-    def help(self) -> str:
+    def help(self, *, full: bool = False) -> str:
         from newskills.commands.table import shown
 
         return command_help(
-            shown(self.name), self.summary, self.options, config=self.config, examples=self.examples
+            shown(self.name),
+            self.summary,
+            self.options,
+            config=self.config,
+            examples=self.examples,
+            only=() if full else self.essentials,
         )

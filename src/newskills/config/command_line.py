@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,16 +20,20 @@ from newskills.config.values import Text, convert, is_sequence
 
 S = TypeVar("S", bound=Struct)
 _OVERRIDE = re.compile(r"\+{0,2}[A-Za-z_][\w.\-/@]*=", re.ASCII)
+FULL_HELP = ("--help=all", "--help-all", "--help_all")
 _HYDRA_FLAGS = ("config_path", "config_name", "config_dir", "cfg", "info", "multirun", "hydra_help")
 
 
 class Parsed(Struct, Generic[S]):
-    """`given` names the options that the user set; `overrides` keeps the last value of each key, as text."""
+    """`given` names the options that the user set; `overrides` keeps the last value of each key, as text.
+
+    `help`: the page that is asked for; empty: none.
+    """
 
     options: S
     overrides: dict[str, Text]
     given: frozenset[str]
-    help: bool = False
+    help: Literal["", "short", "all"] = ""
     explain: bool = False
     more: dict[str, list[str]] = {}
 
@@ -54,7 +58,7 @@ def parse(
     reader.read(list(argv))
     if reader.help:
         words = {name: list(map(str, reader.values.get(name, []))) for name in reader.positionals if open_ended}
-        return Parsed(_blank(cls), reader.overrides, frozenset(), help=True, more=words)
+        return Parsed(_blank(cls), reader.overrides, frozenset(), help=reader.help, more=words)
     options = build(cls, reader.values, command=command)
     return Parsed(options, reader.overrides, frozenset(reader.values), explain=reader.explain, more=reader.more)
 
@@ -95,14 +99,17 @@ class _OptionReader:
         self.values: dict[str, Any] = {}
         self.overrides: dict[str, Text] = {}
         self.more: dict[str, list[str]] = {}
-        self.help = self.explain = self.open_ended = False
+        self.help: Literal["", "short", "all"] = ""
+        self.explain = self.open_ended = False
         self.positionals = [name for name, leaf in leaves_by_name.items() if leaf.extra.get("positional")]
 
     def read(self, words: list[str]) -> None:
         while words:
             word = words.pop(0)
             if word in ("--help", "-h"):
-                self.help = True
+                self.help = self.help or "short"
+            elif word in FULL_HELP:
+                self.help = "all"
             elif word == "--explain":
                 self.explain = True
             elif word == "--":

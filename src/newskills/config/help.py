@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -13,6 +13,8 @@ from newskills.config.layers import render
 
 OWN, LAST = "options", "placement"
 """Title of a command's own options, which come first; begin of the title of those that come last."""
+WIDTH, COLUMN = 80, 30
+"""Columns of a page, and where the meaning of an option begins."""
 
 
 def command_help(
@@ -22,27 +24,50 @@ def command_help(
     *,
     config: type[Struct] | None = None,
     examples: Sequence[str] = (),
-    width: int = 100,
+    only: Collection[str] = (),
 ) -> str:
-    """Plain text, the same on every machine (docs are made of it). What is required comes first."""
+    """Plain text, the same on every machine (docs are made of it). What is required comes first.
+
+    `only`: names of options, and of keys behind `++`, to show; the page then says how to see all. Empty: all.
+    """
     leaves_shown = sorted(leaves(options).values(), key=lambda leaf: not leaf.required)
+    keys = list(leaves(config).values()) if config is not None else []
     words = " ".join(
         f"{leaf.path.upper()}{'…' if leaf.is_list else ''}"
         for leaf in leaves_shown
         if leaf.extra.get("positional")
     )
-    parts = [f"usage: ns {command} {words} [options]{' [++key=value …]' if config else ''}".replace("  ", " ")]
-    parts += ["", *textwrap.wrap(summary, width)]
-    for title, group in by_group(leaves_shown):
-        parts += ["", f"{title}:", *_rows([(_flag(leaf), leaf) for leaf in group], width)]
-    general = [("  --help, -h", "show this page"), ("  --explain", "show where each value comes from, and stop")]
-    parts += ["", "general:", *(f"{flag:<34}{text}" for flag, text in general)]
-    if config is not None:
+    usage = f"usage: ns {command} {words} [options]{' [++key=value …]' if config else ''}".replace("  ", " ")
+    parts = [usage, "", *textwrap.wrap(summary, WIDTH)]
+    for title, group in by_group([leaf for leaf in leaves_shown if not only or leaf.path in only]):
+        parts += ["", f"{title}:", *_rows([(_flag(leaf), leaf.description, leaf) for leaf in group])]
+    parts += ["", "general:", *_rows(_general(all_shown=not only))]
+    if shown := [leaf for leaf in keys if not only or f"++{leaf.path}" in only]:
         parts += ["", "++ keys (sub-keys with a dot; lists [a,b]; dictionaries {a:1}):"]
-        parts += _rows([(f"  ++{leaf.path}", leaf) for leaf in leaves(config).values()], width)
+        parts += _rows([(f"  ++{leaf.path}", leaf.description, leaf) for leaf in shown])
     if examples:
-        parts += ["", "examples:", *(f"  {line}" for line in examples)]
+        parts += ["", "examples:", *(part for line in examples for part in _example(line))]
+    if only:
+        parts += [
+            "",
+            f"All {len(leaves_shown)} options{f' and {len(keys)} ++ keys' if keys else ''}: ns {command} --help=all",
+        ]
     return "\n".join(parts) + "\n"
+
+
+def _general(*, all_shown: bool) -> list[tuple[str, str, None]]:
+    rows: list[tuple[str, str, None]] = [("  --help, -h", "show this page", None)]
+    if not all_shown:
+        rows.append(("  --help=all", "show all options and ++ keys", None))
+    return [*rows, ("  --explain", "show where each value comes from, and stop", None)]
+
+
+def _example(line: str) -> list[str]:
+    """`line` as a shell takes it, in lines of a page's width where its words allow that."""
+    lines = textwrap.wrap(
+        line, WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    return [f"  {part} \\" for part in lines[:-1]] + [f"  {lines[-1]}"]
 
 
 def by_group(all_leaves: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
@@ -60,30 +85,29 @@ def _flag(leaf: Leaf) -> str:
     return f"  {short}--{leaf.path}{'' if leaf.is_bool else ' ' + leaf.type_name.replace(' | null', '')}"
 
 
-def _rows(rows: Iterable[tuple[str, Leaf]], width: int) -> list[str]:
+def _rows(rows: Iterable[tuple[str, str, Leaf | None]]) -> list[str]:
     lines: list[str] = []
-    for flag, leaf in rows:
-        text = leaf.description
-        if leaf.required:
+    for flag, text, leaf in rows:
+        if leaf is not None and leaf.required:
             text += " (required)"
-        elif leaf.default not in (None, "", [], (), {}):
+        elif leaf is not None and leaf.default not in (None, "", [], (), {}):
             text += f" (default {render(leaf.default)})"
-        wrapped = textwrap.wrap(text, width - 34) or [""]
-        if len(flag) > 32:
-            lines += _choices(flag, width)
-            lines += [" " * 34 + line for line in wrapped]
+        wrapped = textwrap.wrap(text, WIDTH - COLUMN) or [""]
+        if len(flag) > COLUMN - 2:
+            lines += _choices(flag)
+            lines += [" " * COLUMN + line for line in wrapped]
         else:
-            lines.append(f"{flag:<34}{wrapped[0]}")
-            lines += [" " * 34 + line for line in wrapped[1:]]
+            lines.append(f"{flag:<{COLUMN}}{wrapped[0]}")
+            lines += [" " * COLUMN + line for line in wrapped[1:]]
     return lines
 
 
-def _choices(flag: str, width: int) -> list[str]:
-    """`flag` in lines of at most `width`, broken behind a `|` between its choices."""
+def _choices(flag: str) -> list[str]:
+    """`flag` in lines of a page's width, broken behind a `|` between its choices."""
     first, *more = flag.split("|")
     lines = [first]
     for choice in more:
-        if len(lines[-1]) + 1 + len(choice) < width:
+        if len(lines[-1]) + 1 + len(choice) < WIDTH:
             lines[-1] += f"|{choice}"
         else:
             lines[-1] += "|"

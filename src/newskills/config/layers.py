@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.type_errors import type_fault
 from newskills.config.fields import Leaf, branches, leaves
 from newskills.config.values import Text, check_finite, convert, parse_value
 
@@ -61,7 +62,7 @@ def resolve(
     try:
         return Resolved(msgspec.convert(tree, cls, strict=True), origin)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"The options do not fit together: {error}.") from error
+        raise ConfigError(f"These settings do not work together: {type_fault(error, tree)}.") from error
 
 
 def explain(resolved: Resolved[Any]) -> list[tuple[str, str, str]]:

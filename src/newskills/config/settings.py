@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from newskills.base.errors import ConfigError, suggest
+from newskills.base.type_errors import type_fault
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -21,4 +22,4 @@ def read_config(kind: type[S], config: dict[str, Any], where: str) -> S:
     try:
         return msgspec.convert(config, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {error}.") from error
+        raise ConfigError(f"{where}: {type_fault(error, config)}.") from error

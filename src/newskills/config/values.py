@@ -11,11 +11,11 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from newskills.base.errors import ConfigError, suggest
+from newskills.base.type_errors import type_fault
 from newskills.config.fields import Leaf, alternatives
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
 _WORDS = {"null": None, "none": None, "~": None, "true": True, "false": False}
-_PLACE = re.compile(r" - at `\$.*`\Z")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -26,7 +26,7 @@ class Text(str):
 
 
 def convert(value: Any, leaf: Leaf, shown: str) -> Any:
-    """`value` as the type of `leaf`. Raises ConfigError naming `shown` (what the user typed) and the type."""
+    """`value` as the type of `leaf`. Raises ConfigError naming `shown` (what the user typed) and what is expected."""
     if isinstance(value, Text):
         value = _interpret(value, leaf)
     try:
@@ -36,8 +36,7 @@ def convert(value: Any, leaf: Leaf, shown: str) -> Any:
     except msgspec.ValidationError as error:
         if (choices := _choices(leaf)) and isinstance(value, str):
             raise ConfigError(f"{shown}: this is not one of the choices{suggest(value, choices)}") from error
-        reason = _PLACE.sub("", str(error)).replace("`", "'")
-        raise ConfigError(f"{shown}: {_lower_first(reason)} (type {leaf.type_name}).") from error
+        raise ConfigError(f"{shown}: {type_fault(error, value)}.") from error
 
 
 def is_sequence(value: Any) -> bool:
@@ -169,7 +168,3 @@ def scalar(text: str) -> Any:
     if any(ch.isdigit() for ch in text) and _NUMBER.match(text):
         return float(text) if any(ch in text for ch in ".eE") else int(text)
     return text
-
-
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]

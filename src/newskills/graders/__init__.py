@@ -119,7 +119,7 @@ def make_grader(name: str, config: Row) -> Grader | ExecutingGrader:
     if isinstance(made, Failure):
         raise ConfigError(f"Grader '{name}' cannot be made: {made.message}")
     if not isinstance(made, Grader | ExecutingGrader):
-        raise ConfigError(f"Grader '{name}' is no grader: it needs `name`, `version` and `grade(record)`.")
+        raise ConfigError(f"Grader '{name}' is not a grader: it needs `name`, `version` and `grade(record)`.")
     return made
 
 

@@ -219,7 +219,7 @@ def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
         try:
             matches = list(re.finditer(pattern, text, re.MULTILINE))
         except re.error as error:
-            raise ConfigError(f"extract_regex '{pattern}' is no regular expression: {error}.") from error
+            raise ConfigError(f"extract_regex '{pattern}' is not a regular expression: {error}.") from error
         if matches:
             groups = [g for g in matches[-1].groups() if g]
             return (groups[0] if groups else matches[-1].group()), "regex"

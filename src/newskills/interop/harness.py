@@ -174,7 +174,7 @@ def evaluations() -> list[Row]:
     for name, entry in entries_by_name.items():
         task = name.replace(".", "-")
         if task in made or task in ALIASES:
-            raise ConfigError(f"Two tasks would be called {task}.")
+            raise ConfigError(f"Two tasks would have the name {task}.")
         made[task] = _evaluation(task, entry, {"task": name})
     for task, params in ALIASES.items():
         made[task] = _evaluation(task, entries_by_name[params["task"].partition(".evaluation")[0]], params)

@@ -65,7 +65,7 @@ def _log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
     stamp = re.sub(r"[:.+]", "-", created)[:19]
     path = output_dir / f"{stamp}_{result.benchmark.replace('_', '-')}_{header['eval']['task_id']}.eval"
     if path.exists():
-        raise DataError(f"{path} is there already.", hint="Give another --output_dir, or remove it.")
+        raise DataError(f"{path} already exists.", hint="Give another --output_dir, or remove it.")
     write_log(path, header, samples, _summary)
     return path
 

@@ -39,12 +39,12 @@ def read_log(path: Path) -> tuple[Row, list[Row]]:
             members = {info.filename: info for info in archive.infolist()}
             name = HEADER if HEADER in members else START
             if name not in members:
-                raise DataError(f"{path} is no log of Inspect: it has no {HEADER}.")
+                raise DataError(f"{path} is not a log of Inspect: it has no {HEADER}.")
             header = _object(_decoded(_member(file, archive, members[name], path), path), path)
             names = [n for n in members if n.startswith(SAMPLES) and n.endswith(".json")]
             samples = [_object(_decoded(_member(file, archive, members[n], path), path), path) for n in names]
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, struct.error) as error:
-        raise DataError(f"{path} is broken, or no log of Inspect: {error}.") from error
+        raise DataError(f"{path} is broken, or not a log of Inspect: {error}.") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
     return header, samples
@@ -82,7 +82,7 @@ def _unpacked(file: IO[bytes], info: zipfile.ZipInfo, path: Path) -> bytes:
     except ImportError as error:
         raise ConfigError(
             f"{path} is packed with zstd, which cannot be read here.",
-            hint="Type: pip install 'newskills[inspect]'",
+            hint="Run: pip install 'newskills[inspect]'",
         ) from error
     file.seek(info.header_offset)
     name, extra = _LOCAL.unpack(file.read(_LOCAL.size))
@@ -99,7 +99,7 @@ def _unpacked(file: IO[bytes], info: zipfile.ZipInfo, path: Path) -> bytes:
 
 
 def _too_large(path: Path, info: zipfile.ZipInfo) -> DataError:
-    return DataError(f"{path}: {info.filename} unpacks to more than {LARGEST >> 30} GB, which no sample has.")
+    return DataError(f"{path}: {info.filename} unpacks to more than {LARGEST >> 30} GB, too much for a sample.")
 
 
 def _read(path: Path) -> Any:
@@ -113,12 +113,12 @@ def _decoded(data: bytes, path: Path) -> Any:
     try:
         return loads(data)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no log of Inspect: invalid JSON ({error}).") from error
+        raise DataError(f"{path} is not a log of Inspect: invalid JSON ({error}).") from error
 
 
 def _object(value: Any, path: Path) -> Row:
     if not isinstance(value, dict):
-        raise DataError(f"{path} is no log of Inspect: an object is expected, not {str(value)[:40]}.")
+        raise DataError(f"{path} is not a log of Inspect: expected an object, not {str(value)[:40]}.")
     return value
 
 

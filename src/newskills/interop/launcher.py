@@ -45,7 +45,7 @@ def check_tasks(compiled: CompiledConfig, program: str | None) -> None:
         _, dot, rest = foreign[0].partition(".")
         hint = "Tasks of NeMo Evaluator need its launcher: pip install nemo-evaluator-launcher"
         if dot and rest in own_names():
-            hint = f"newskills has a benchmark '{rest}' of its own: write '- name: {rest}'. {hint}"
+            hint = f"newskills has its own benchmark '{rest}': write '- name: {rest}'. {hint}"
         raise UnknownNameError("task", foreign[0], own_names(), hint=hint)
 
 
@@ -69,8 +69,8 @@ def check_parser(program: str) -> None:
     if "deserialize ATN" in message:
         raise NewskillsError(
             f"{program} cannot read configurations: {message}.",
-            hint=f"Hydra needs antlr4 4.9, with which newskills[math] works, too. Run: {python} -m pip install "
-            "antlr4-python3-runtime==4.9.3",
+            hint=f"Hydra needs antlr4 4.9, which newskills[math] also works with. Run: {python} -m pip "
+            "install antlr4-python3-runtime==4.9.3",
         )
 
 
@@ -113,10 +113,10 @@ def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Calla
                 launcher_config = invocation[1]
     if process.returncode:
         raise NewskillsError(
-            f"{PROGRAM} ended with exit code {process.returncode}.", hint=f"It was given {config}."
+            f"{PROGRAM} ended with exit code {process.returncode}.", hint=f"Its config was {config}."
         )
     if not launcher_config:
-        raise NewskillsError(f"{PROGRAM} named no invocation.", hint=f"It was given {config}.")
+        raise NewskillsError(f"{PROGRAM} printed no invocation id.", hint=f"Its config was {config}.")
     return launcher_config
 
 

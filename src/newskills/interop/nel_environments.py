@@ -40,9 +40,9 @@ class EnvironmentProblems:
 
         benchmark = get_benchmark(name)
         if benchmark.solver != "chat" or benchmark.judge is not None:
-            kind = "is judged by a model" if benchmark.judge is not None else "takes several requests a problem"
+            kind = "is judged by a model" if benchmark.judge is not None else "needs several requests per problem"
             raise ConfigError(
-                f"{name} {kind}, which nel's environments do not do.", hint=f"ns eval --benchmarks={name}"
+                f"{name} {kind}, which nel's environments do not support.", hint=f"ns eval --benchmarks={name}"
             )
         self.found: Rows = find_rows(benchmark, None, FetchOptions())
         self.rows: list[Row] = list(read_rows(self.found.files[benchmark.split]))[:most]
@@ -52,10 +52,10 @@ class EnvironmentProblems:
         """Of row `at`. Raises ConfigError for a prompt that is more than texts."""
         solver, row = self.found.prompts.solver, self.rows[at]
         if solver is None:
-            raise ConfigError(f"the prompts of {self.found.benchmark.name} cannot be made here")
+            raise ConfigError(f"the prompts of {self.found.benchmark.name} cannot be created here")
         messages = solver.request(Sample(id=str(row.get("id")), row=row)).messages or []
         if not messages or not all(isinstance(message.content, str) for message in messages):
-            raise ConfigError(f"the prompts of {self.found.benchmark.name} are more than texts")
+            raise ConfigError(f"the prompts of {self.found.benchmark.name} are more than text")
         return [{"role": message.role, "content": str(message.content)} for message in messages]
 
     def score(self, at: int, answer: str) -> tuple[float | None, Row]:

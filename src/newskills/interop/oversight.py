@@ -125,7 +125,7 @@ def resume(
         raise ConfigError(f"{', '.join(running)} has not ended yet.", hint=f"First: ns cancel {running[0]}")
     left = [status for status in looked if status.state != "success"]
     if not left:
-        raise ConfigError(f"All jobs of {entries[0].invocation_id} have ended well.")
+        raise ConfigError(f"All jobs of {entries[0].invocation_id} have succeeded.")
     first = experiment_of(left[0].entry, environ)
     names = {str((status.entry.own or {})["job"]) for status in left}
     pipeline = _left(_pipeline(first, environ), names)
@@ -200,7 +200,7 @@ def foreign(entry: InvocationJob) -> ConfigError:
     """For a job that NeMo Evaluator's launcher looks after."""
     return ConfigError(
         f"{entry.job_id} was submitted by nemo-evaluator-launcher ({entry.executor}).",
-        hint=f"Ask it: nemo-evaluator-launcher status {entry.job_id}",
+        hint=f"For its state: nemo-evaluator-launcher status {entry.job_id}",
     )
 
 
@@ -293,5 +293,5 @@ def _check_secrets(pipeline: Pipeline, environ: Mapping[str, str]) -> None:
     wanted = {name for job in pipeline.jobs for command in job.commands() for name in command.script.secrets}
     if missing := sorted(name for name in wanted if not environ.get(name)):
         raise ConfigError(
-            f"The first run had {', '.join(missing)}, not set here now.", hint="Export it, and try again."
+            f"The first run had {', '.join(missing)}, which is not set here now.", hint="Export it, and try again."
         )

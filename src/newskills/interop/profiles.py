@@ -26,6 +26,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, suggest
 from newskills.base.records import Row
+from newskills.base.type_errors import type_fault
 from newskills.interop.config import Profile, WandbSection
 
 NAME = "env.toml"
@@ -62,7 +63,7 @@ def find_env_file(cwd: Path, environ: Mapping[str, str]) -> Path | None:
         if named := environ.get(variable):
             path = Path(named).expanduser()
             if not path.is_file():
-                raise DataError(f"{variable} names {path}, and there is no such file.")
+                raise DataError(f"{variable} names {path}, but there is no such file.")
             return path
     for folder in (cwd, *cwd.parents):
         if (folder / NAME).is_file():
@@ -81,10 +82,10 @@ def read_env_file(path: Path | None) -> EnvFile:
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is no TOML: {error}.") from error
+        raise DataError(f"{path} is not TOML: {error}.") from error
     for name, section in content.items():
         if not isinstance(section, dict):
-            raise ConfigError(f"{path}: '{name}' stands outside any section; write it below [PROFILE].")
+            raise ConfigError(f"{path}: '{name}' is outside any section; write it below [PROFILE].")
     profiles = {name: section for name, section in content.items() if name not in RESERVED}
     wandb = content.get("wandb", {})
     return EnvFile(
@@ -113,7 +114,7 @@ def merged_profile(file: EnvFile, name: str) -> Row:
         chain.append(wanted)
         parent = file.profiles[wanted].get("extends")
         if parent is not None and not isinstance(parent, str):
-            raise ConfigError(f"{file.path}: extends of [{wanted}] names one profile, as text.")
+            raise ConfigError(f"{file.path}: extends in [{wanted}]: expected the name of one profile, as text.")
         wanted = parent
     settings: Row = {}
     for profile_name in reversed(chain):
@@ -144,9 +145,9 @@ def profile_of(name: str, settings: Row) -> Profile:
         try:
             values[key] = msgspec.convert(_as_texts(key, value), fields[key].type, strict=False)
         except msgspec.ValidationError as error:
-            wrong.append(f"{key} = {value!r}: {str(error).replace('`', chr(39))}")
+            wrong.append(f"{key}: {type_fault(error, value)}")
     if wrong:
-        raise ConfigError(f"Profile [{name}] has values that do not fit: {'; '.join(wrong)}.")
+        raise ConfigError(f"Profile [{name}] has wrong values: {'; '.join(wrong)}.")
     return Profile(name=name, settings=settings, **values)
 
 
@@ -174,11 +175,13 @@ def _as_texts(key: str, value: Any) -> Any:
 def _unknown(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | UnknownNameError:
     if file.path is None:
         return ConfigError(
-            f"Profile '{wanted}' is wanted, but no {NAME} was found here or above.",
+            f"Profile '{wanted}' is needed, but there is no {NAME} in this folder or above.",
             hint=f'Write one, with [{wanted}], executor = "slurm", host = …, or name it in {VARIABLES[0]}.',
         )
     if wanted in RESERVED:
-        return ConfigError(f"[{wanted}] of {file.path} is no profile; its profiles: {', '.join(file.profiles)}.")
+        return ConfigError(
+            f"[{wanted}] of {file.path} is not a profile; its profiles: {', '.join(file.profiles)}."
+        )
     if chain:
         return ConfigError(f"{file.path}: [{chain[-1]}] extends '{wanted}'{suggest(wanted, file.profiles)}")
     return UnknownNameError("profile", wanted, file.profiles, hint=f"They are the sections of {file.path}.")
@@ -194,5 +197,5 @@ def _manifests(section: Row, path: Path) -> Path | None:
 def _text(section: Row, key: str, path: Path, name: str = "wandb") -> str | None:
     value = section.get(key)
     if value is not None and not isinstance(value, str):
-        raise ConfigError(f"{path}: {key} in [{name}] is a text.")
+        raise ConfigError(f"{path}: {key} in [{name}]: expected text.")
     return value

@@ -35,9 +35,9 @@ def why_not_squash(compiled: CompiledConfig) -> str:
     if compiled.mode == "local":
         return "images are not imported for a run on this machine; --run or --batch imports them"
     if profile is None or profile.executor != "slurm" or execution.type != "slurm":
-        return "images are imported for executor slurm only"
+        return "images are imported only for executor slurm"
     if profile.tunnel != "ssh":
-        return f'images are imported over ssh, and profile [{profile.name}] has no tunnel = "ssh"'
+        return f'images are imported over ssh, but profile [{profile.name}] has no tunnel = "ssh"'
     missing = [key for key in ("host", "remote_job_dir") if not getattr(profile, key)]
     if missing:
         return f"images are not imported: profile [{profile.name}] lacks {' and '.join(missing)}"

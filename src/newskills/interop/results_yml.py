@@ -51,7 +51,7 @@ def task_results(folder: Path) -> Row:
         scored |= any(metric not in NOT_SCORES for mode in scores_by_mode.values() for metric in mode["scores"])
         results["groups" if group else "tasks"][name] = {"metrics": scores_by_mode}
     if not scored:
-        raise DataError(f"{folder} has no score: {', '.join(metrics) or 'nothing'} was evaluated without any.")
+        raise DataError(f"{folder} has no score: {', '.join(metrics) or 'nothing'} was evaluated without scores.")
     return results
 
 
@@ -127,7 +127,7 @@ def _metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[st
             extended = _decoded(place / EXTENDED_FILE, dict[str, _MetricsFile])
             numbers |= {name: value.numbers for name, value in extended.items()}
     if not metrics:
-        raise DataError(f"{folder} has no {METRICS_FILE}, and {folder / RESULTS} has none either.")
+        raise DataError(f"{folder} has no {METRICS_FILE}, and neither has {folder / RESULTS}.")
     return metrics, numbers
 
 
@@ -139,7 +139,7 @@ def _decoded(path: Path, type_: Any) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=type_)
     except (OSError, msgspec.DecodeError) as error:
-        raise DataError(f"{path} is no file of metrics: {error}.") from error
+        raise DataError(f"{path} is not a file of metrics: {error}.") from error
 
 
 def _mode(values: Mapping[str, object], numbers: Mapping[str, Number]) -> Row:

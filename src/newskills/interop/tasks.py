@@ -152,7 +152,7 @@ def _settings(task: EvaluationTask, params: Params, repeats: int) -> list[str]:
     tokens = params.max_new_tokens or (2048 if text else None)
     limit = params.limit_samples
     if limit is not None and limit < 1:
-        raise ConfigError(f"Task {task.name}: limit_samples is a number of problems, {limit} is none.")
+        raise ConfigError(f"Task {task.name}: limit_samples: expected a number of problems, got {limit}.")
     values = {
         "inference.endpoint_type": "text" if text else None,
         "inference.tokens_to_generate": tokens,
@@ -193,14 +193,14 @@ def _notes(task: EvaluationTask) -> list[str]:
     notes = []
     if task.few_shot:
         notes.append(
-            f"{task.name}: newskills asks {task.benchmark} without the {task.few_shot} examples that the name "
-            "speaks of; do not compare the two numbers"
+            f"{task.name}: newskills runs {task.benchmark} without the {task.few_shot} examples in the task's "
+            "name; do not compare the two numbers"
         )
     unused = [key for key, value in task.params.extra.items() if key not in USED_EXTRA and value is not None]
     if unused:
-        notes.append(f"{task.name}: {', '.join(unused)} of params.extra mean nothing to newskills")
+        notes.append(f"{task.name}: newskills ignores {', '.join(unused)} of params.extra")
     if task.params.top_p == 0:
-        notes.append(f"{task.name}: top_p 0 is left out: no server but NeMo's takes it, and temperature decides")
+        notes.append(f"{task.name}: top_p 0 is left out: only NeMo's servers accept it, and temperature decides")
     return notes
 
 

@@ -175,7 +175,7 @@ def _submit(submission: Submission) -> Experiment:
         ]
         if bad:
             raise NewskillsError(
-                f"Not all jobs of {experiment.id} did their work: {', '.join(bad)}.",
+                f"Some jobs of {experiment.id} failed: {', '.join(bad)}.",
                 hint=f"See: ns logs {experiment.id}",
             )
     return experiment
@@ -207,7 +207,7 @@ class _Compiler:
     def job(self, job: Mapping[str, Any]) -> plan.Job:
         name, groups = _job_name(job), _groups(job)
         if name in self.before:
-            raise ConfigError(f"Two jobs are called '{name}'.")
+            raise ConfigError(f"Two jobs have the name '{name}'.")
         listeners = _components(groups, name)
         depends_on, run_after = self.dependencies(job, name)
         folders = dict.fromkeys(group.log_dir for group in groups if group.log_dir is not None)
@@ -247,7 +247,8 @@ class _Compiler:
             index = command.script.het_group_index
             if index not in (None, number):
                 raise ConfigError(
-                    f"Command '{command.name}' of job '{job}' says het_group_index={index}, and is in group {number}."
+                    f"Command '{command.name}' of job '{job}' has het_group_index={index}, but is in group "
+                    f"{number}."
                 )
         hardware = group.hardware or _wanted(group)
         return plan.CommandGroup(
@@ -291,7 +292,9 @@ class _Compiler:
         plain = {name: value for name, value in {**more, **script.env}.items() if name not in hidden}
         for name, value in hidden.items():
             if self.environ.setdefault(name, str(value)) != value:
-                raise ConfigError(f"{name} has one value in the environment of a command, and another elsewhere.")
+                raise ConfigError(
+                    f"{name} has one value in the environment of a command, and another value elsewhere."
+                )
         return msgspec.structs.replace(script, env=plain, secrets=tuple(dict.fromkeys([*script.secrets, *hidden])))
 
 
@@ -304,7 +307,7 @@ def with_ray(script: plan.Script, nodes: int, context: Context) -> plan.Script:
 
 def _workdir(command: Command) -> str | None:
     if command.avoid_nemo_run_code and command.force_nemo_run_code:
-        raise ConfigError(f"Command '{command.name}' can not both avoid and force the packaged code.")
+        raise ConfigError(f"Command '{command.name}' cannot both avoid and force the packaged code.")
     if command.force_nemo_run_code:
         return None
     return command.workdir or ("/" if command.avoid_nemo_run_code else None)
@@ -324,13 +327,13 @@ def _components(groups: Sequence[CommandGroup], job: str) -> dict[int, tuple[str
     for group in groups:
         for command in group.commands:
             if command.name in names:
-                raise ConfigError(f"Two commands of job '{job}' are called '{command.name}'.")
+                raise ConfigError(f"Two commands of job '{job}' have the name '{command.name}'.")
             names.add(command.name)
             _check_script(command.name, command.script)
             other = components.setdefault(command.script.serial, (command.name, command.script.listens))
             if other[0] != command.name and command.script.listens:
                 raise ConfigError(
-                    f"Commands '{other[0]}' and '{command.name}' of job '{job}' run one and the same server script.",
+                    f"Commands '{other[0]}' and '{command.name}' of job '{job}' run the same server script.",
                     hint="Make one script object for each.",
                 )
     return components
@@ -340,7 +343,7 @@ def _check_script(name: str, script: object) -> None:
     if not isinstance(script, JobScript):
         raise ConfigError(
             f"The script of command '{name}' is of type {type(script).__name__}, not a script object.",
-            hint="A command of your own: BaseJobScript(inline='echo hello').",
+            hint="For your own command: BaseJobScript(inline='echo hello').",
         )
 
 
@@ -348,7 +351,7 @@ def _groups(job: Mapping[str, Any]) -> list[CommandGroup]:
     name = _job_name(job)
     for key in job:
         if key not in JOB_KEYS:
-            raise ConfigError(f"Job '{name}' has the key '{key}'{suggest(str(key), JOB_KEYS)}")
+            raise ConfigError(f"Job '{name}' has the unknown key '{key}'{suggest(str(key), JOB_KEYS)}")
     if "group" in job and "groups" in job:
         raise ConfigError(f"Job '{name}' has both 'group' and 'groups'; give one of them.")
     groups = list(job["groups"]) if "groups" in job else [job["group"]] if "group" in job else []
@@ -387,5 +390,5 @@ def _experiment(what: object) -> str:
         return str(what)
     name = getattr(what, "id", None) or getattr(what, "name", None)
     if not isinstance(name, str):
-        raise ConfigError(f"{what!r} is no job, no name of an experiment and no handle of one.")
+        raise ConfigError(f"{what!r} is not a job, the name of an experiment or the handle of one.")
     return name

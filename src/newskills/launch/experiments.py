@@ -147,11 +147,11 @@ class ExperimentRecords:
         """
         name, _, stamp = what.partition("/")
         if not is_file_name(name):
-            raise ConfigError(f"'{what[:120]}' is no name of an experiment.")
+            raise ConfigError(f"'{what[:120]}' is not the name of an experiment.")
         stamps = sorted(self._stamps(name), reverse=True)
         if matching := [candidate for candidate in stamps if candidate.startswith(stamp)]:
             if stamp and len(matching) > 1 and stamp not in matching:
-                raise ConfigError(f"Several experiments are called {what}: {', '.join(matching[:8])}.")
+                raise ConfigError(f"Several experiments have the name {what}: {', '.join(matching[:8])}.")
             if stamp:
                 return self._read(name, stamp if stamp in matching else matching[0])
             read = (self._read(name, candidate) for candidate in matching)
@@ -178,7 +178,8 @@ class ExperimentRecords:
             raise DataError(f"Cannot read {path}: {error.strerror}.") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DataError(
-                f"{path} is no record of an experiment ({error}).", hint=f"rm -r {path.parent} forgets it."
+                f"{path} is not the record of an experiment ({error}).",
+                hint=f"rm -r {path.parent} removes it from the records.",
             ) from error
 
     def _stamps(self, name: str) -> list[str]:

@@ -83,7 +83,7 @@ def extract(commit: GitCommit, target: Path) -> None:
         tar_errors = archive.stderr.read() if archive.stderr else b""
     if tar.returncode != 0 or archive.returncode != 0:
         text = (tar.stderr or tar_errors).decode(errors="replace").strip()
-        raise StorageError(f"Cannot take the committed files out of {commit.root}: {text}")
+        raise StorageError(f"Cannot export the committed files of {commit.root}: {text}")
 
 
 def _git(folder: Path, *words: str) -> bytes:
@@ -92,7 +92,7 @@ def _git(folder: Path, *words: str) -> bytes:
         done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, env=environ, check=False)
     except FileNotFoundError as error:
         raise ConfigError(
-            f"{folder} is in a git repository, and there is no `git` on this machine.",
+            f"{folder} is in a git repository, but `git` is not installed on this machine.",
             hint="Install it, for example: apt install git",
         ) from error
     if done.returncode != 0:

@@ -76,7 +76,9 @@ def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]
     }
     for name, text in job.files.items():
         if name in texts or not is_file_name(name):
-            raise ConfigError(f"Job '{job.name}' cannot have a file '{name}': it is taken, or no file name.")
+            raise ConfigError(
+                f"Job '{job.name}' cannot have a file '{name}': the name is taken, or not a file name."
+            )
         texts[name] = text
     for scene in scenes:
         name = scene.command.name
@@ -84,7 +86,9 @@ def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]
         if scene.command.script.setup:
             new[f"{name}.setup.sh"] = scene.command.script.setup.rstrip("\n") + "\n"
         if clash := sorted(new.keys() & texts.keys()):
-            raise ConfigError(f"Command '{name}' of job '{job.name}' needs the file {clash[0]}, which is taken.")
+            raise ConfigError(
+                f"Command '{name}' of job '{job.name}' needs the file {clash[0]}, whose name is taken."
+            )
         texts |= new
     return texts
 
@@ -93,19 +97,19 @@ def _check(scene: _CommandContext) -> None:
     job, command = scene.job, scene.command
     here = f"Command '{command.name}' of job '{job.name}'"
     if not is_file_name(command.name):
-        raise ConfigError(f"{here} needs a name that can be a file's: letters, digits and '._-+=@'.")
+        raise ConfigError(f"{here} needs a name that a file can have: letters, digits and '._-+=@'.")
     if not command.script.argv:
         raise ConfigError(f"{here} has nothing to run.")
     for name in command.script.env:
         if not is_variable(name):
-            raise ConfigError(f"{here} sets '{name}', which is no name of a variable.")
+            raise ConfigError(f"{here} sets '{name}', which is not the name of a variable.")
     siblings = {other.name: other for other in job.commands()}
     for ref in scene.refs():
         if ref.attribute not in LOCAL and siblings[ref.component].script.port is None:
             raise ConfigError(f"{here} refers to the {ref.attribute} of '{ref.component}', which has no port.")
         if ref.attribute in ("rank", *MEETING) and ref.component != command.name:
             raise ConfigError(
-                f"{here} refers to the {ref.attribute} of '{ref.component}', which is its own affair."
+                f"{here} refers to the {ref.attribute} of '{ref.component}', which other commands cannot use."
             )
 
 

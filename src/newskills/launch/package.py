@@ -167,7 +167,8 @@ def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, sa
     if not allowed:
         raise ConfigError(
             f"Jobs get the last commit ({commit.commit[:12]}), and {what}.",
-            hint="Commit them, or go without: --allow_uncommitted or NEWSKILLS_DISABLE_UNCOMMITTED_CHANGES_CHECK=1.",
+            hint="Commit them, or submit without them: --allow_uncommitted or "
+            "NEWSKILLS_DISABLE_UNCOMMITTED_CHANGES_CHECK=1.",
         )
     say(f"jobs get the last commit ({commit.commit[:12]}): {what}")
 
@@ -217,9 +218,9 @@ def _content(
     for name, path in options.repositories.items():
         root = repository_of(path)
         if root is None:
-            raise ConfigError(f"The repository '{name}' at {path} is no git repository.")
+            raise ConfigError(f"The repository '{name}' at {path} is not a git repository.")
         if name in top:
-            raise ConfigError(f"The repository '{name}' would hide the folder {name} of the one you stand in.")
+            raise ConfigError(f"The repository '{name}' would hide the folder {name} of the current repository.")
         trees.append((name, read_commit(root)))
     held = "" if commit is None or _on("FORCE_INSTALLED_PACKAGE", environ) else _held(commit)
     if held:
@@ -277,7 +278,7 @@ def _publish(content: Content, shell: Shell, folder: str) -> tuple[str, int]:
         copied = shell.put(tree, temporary)
     done = shell.run(["bash", "-c", _PUBLISH, "bash", temporary, path])
     if done.code != 0:
-        raise StorageError(f"Cannot put the package at {path} on {shell.name}.")
+        raise StorageError(f"Cannot write the package to {path} on {shell.name}.")
     return name, copied.bytes
 
 

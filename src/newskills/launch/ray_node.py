@@ -47,11 +47,13 @@ class RayClusterError(Exception):
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ray_node", description="Run a command inside a Ray cluster.")
     parser.add_argument("--nodes", type=int, required=True)
-    parser.add_argument("--rank", type=int, required=True, help="0 runs the command")
-    parser.add_argument("--host", required=True, help="where rank 0 is")
-    parser.add_argument("--port", type=int, required=True, help="where the others find it")
-    parser.add_argument("--patience", type=float, default=600.0, help="seconds until all nodes have joined")
-    parser.add_argument("--resources", default="", help="JSON of what each node has besides CPUs and GPUs")
+    parser.add_argument("--rank", type=int, required=True, help="rank of this node; 0 runs the command")
+    parser.add_argument("--host", required=True, help="host of rank 0")
+    parser.add_argument("--port", type=int, required=True, help="port of the Ray head on rank 0")
+    parser.add_argument(
+        "--patience", type=float, default=600.0, help="seconds to wait until all nodes have joined"
+    )
+    parser.add_argument("--resources", default="", help="JSON of node resources besides CPUs and GPUs")
     parser.add_argument("command", nargs="+")
     return parser.parse_args(argv)
 
@@ -165,7 +167,7 @@ def _accept(listener: socket.socket, until: float) -> socket.socket:
     try:
         return listener.accept()[0]
     except TimeoutError as error:
-        raise RayClusterError("not all nodes came in time") from error
+        raise RayClusterError("not all nodes joined in time") from error
 
 
 def _connect(host: str, port: int, until: float) -> socket.socket:
@@ -174,7 +176,7 @@ def _connect(host: str, port: int, until: float) -> socket.socket:
             connection = socket.create_connection((host, port), timeout=5.0)
         except OSError as error:
             if time.monotonic() > until:
-                raise RayClusterError(f"no way to {host}:{port}: {error}") from error
+                raise RayClusterError(f"cannot reach {host}:{port}: {error}") from error
             time.sleep(0.2)
         else:
             connection.settimeout(None)
@@ -227,7 +229,9 @@ def _await_nodes(address: str, nodes: int, until: float) -> None:
     counting = [sys.executable, "-c", COUNT_NODES, address, str(nodes), f"{patience:.1f}"]
     done = subprocess.run(counting, check=False, stderr=subprocess.PIPE, stdout=sys.stderr, text=True)
     if done.returncode != 0:
-        raise RayClusterError(f"Ray is not ready: {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+        raise RayClusterError(
+            f"Ray is not ready: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}"
+        )
 
 
 def _say(text: str) -> None:

@@ -106,7 +106,7 @@ def _marks(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, st
         some = folders[start : start + _AT_ONCE]
         marks += next(filter(None, (_look(shell, some) for _ in range(_LOOKS))), ())
     if len(marks) != len(folders):
-        raise RemoteError(f"Cannot look at the folders of jobs on {shell.name}.")
+        raise RemoteError(f"Cannot read the folders of jobs on {shell.name}.")
     return marks
 
 

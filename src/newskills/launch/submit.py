@@ -108,8 +108,8 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
         names = sorted({output.experiment for output in busy.values()})
         done = "nothing is submitted" if not left.pipeline.jobs else f"{len(left.pipeline.jobs)} are submitted"
         context.say(
-            f"{gone} of {len(pipeline.jobs)} jobs wait or run already, in {', '.join(names)}: {done}. "
-            f"Look: ns status {names[0]}  Stop: ns cancel {names[0]}"
+            f"{gone} of {len(pipeline.jobs)} jobs already wait or run, in {', '.join(names)}: {done}. Look: "
+            f"ns status {names[0]}  Cancel: ns cancel {names[0]}"
         )
     return left
 
@@ -198,7 +198,7 @@ def _alive_or_missing(name: str, context: _SubmissionContext, executor: Executor
     except UnknownNameError:
         if not context.options.allow_missing_dependency:
             raise
-        context.say(f"there is no experiment '{name}': nothing waits for it")
+        context.say(f"there is no experiment '{name}': jobs do not wait for it")
         return ()
 
 
@@ -212,7 +212,7 @@ def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[
         known_names = [] if meant else context.records.names()
         why = "None of its jobs was submitted. " if meant else ""
         raise UnknownNameError(
-            "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency goes without."
+            "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency submits anyway."
         )
     elsewhere = [
         experiment for experiment in experiments if _machine(experiment.cluster) != _machine(context.cluster)
@@ -221,7 +221,7 @@ def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[
         raise ConfigError(
             f"'{name}' was submitted to cluster '{elsewhere[0].cluster.name}': jobs of '{context.cluster.name}' "
             "cannot wait for it.",
-            hint=f"ns status {name} tells when it has ended.",
+            hint=f"ns status {name} shows when it has ended.",
         )
     jobs = {
         job.handle: job.name
@@ -236,8 +236,8 @@ def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[
         for job in newest.jobs:
             if states.get(job.handle, "").partition(" (")[0] in ("failed", "cancelled", "timeout"):
                 raise ConfigError(
-                    f"Job '{job.name}' of '{name}' has ended as {states[job.handle]}: what runs after it "
-                    f"(dependency_type {context.cluster.dependency_type}) would never start."
+                    f"Job '{job.name}' of '{name}' has ended as {states[job.handle]}: a job that depends on "
+                    f"it (dependency_type {context.cluster.dependency_type}) would never start."
                 )
     return tuple(handle for handle, state in states.items() if not has_ended(state))
 

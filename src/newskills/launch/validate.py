@@ -48,7 +48,7 @@ def check(
         raise ConfigError(problem_list[0])
     if problem_list:
         lines = "".join(f"\n- {problem}" for problem in problem_list)
-        raise ConfigError(f"{len(problem_list)} things are wrong; nothing was submitted:{lines}\n")
+        raise ConfigError(f"{len(problem_list)} errors; nothing was submitted:{lines}\n")
 
 
 def problems(
@@ -95,7 +95,10 @@ def _names(pipeline: Pipeline) -> Problems:
         for command in job.commands():
             yield from _bad_name(f"A command of job '{job.name}'", command.name)
             if command.name in RESERVED:
-                yield f"A command of job '{job.name}' is called '{command.name}', as the job's own script."
+                yield (
+                    f"A command of job '{job.name}' has the name '{command.name}', which is the name of the "
+                    "job's own script."
+                )
         if job.log_dir is not None:
             logs += [(job.log_dir, name) for name in {command.name for command in job.commands()}]
     for (folder, name), times in Counter(logs).items():
@@ -105,13 +108,16 @@ def _names(pipeline: Pipeline) -> Problems:
 
 def _bad_name(what: str, name: str) -> Problems:
     if not is_file_name(name):
-        yield f"{what} is called '{name[:120]}', which is no file name of letters, digits and _.+=@- (100 at most)."
+        yield (
+            f"{what} has the name '{name[:120]}'; expected a file name of letters, digits and _.+=@- (100 "
+            "at most)."
+        )
 
 
 def _twice(what: str, names: list[str]) -> Problems:
     for name, times in Counter(names).items():
         if times > 1:
-            yield f"{'Two' if times == 2 else times} {what} are called '{name}'."
+            yield f"{'Two' if times == 2 else times} {what} have the name '{name}'."
 
 
 def _dependencies(pipeline: Pipeline) -> Problems:
@@ -119,7 +125,10 @@ def _dependencies(pipeline: Pipeline) -> Problems:
     for job in pipeline.jobs:
         for need in job.depends_on:
             if need not in names:
-                yield f"Job '{job.name}' depends on '{need}', which is no job of the pipeline{suggest(need, names)}"
+                yield (
+                    f"Job '{job.name}' depends on '{need}', which is not a job of the "
+                    f"pipeline{suggest(need, names)}"
+                )
         if "" in job.run_after:
             yield f"Job '{job.name}' runs after an experiment without a name."
     if circle := _circle({job.name: {need for need in job.depends_on if need in names} for job in pipeline.jobs}):
@@ -141,9 +150,9 @@ def _job(job: Job, pipeline: Pipeline, where: _ClusterFacts) -> Problems:
         yield f"Job '{job.name}' has no groups of commands."
         return
     if not any(command.role == "client" for command in job.commands()):
-        yield f"Job '{job.name}' has no client: nothing says when its work is done."
+        yield f"Job '{job.name}' has no client, so it would never end."
     if job.copies < 0:
-        yield f"Job '{job.name}' has {job.copies} copies to go on with (0 or more)."
+        yield f"Job '{job.name}' has {job.copies} follow-up jobs; expected 0 or more."
     for name in job.files:
         yield from _bad_name(f"A file of job '{job.name}'", name)
     for group in job.groups:
@@ -168,17 +177,17 @@ def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problem
         (hardware.num_tasks, "tasks", 1),
     ):
         if number < least:
-            yield f"{what} asks for {number} {unit}; {least} is the least."
+            yield f"{what} asks for {number} {unit}; the minimum is {least}."
     if hardware.num_nodes > 1 and cluster.executor in ONE_MACHINE:
-        yield f"{what} asks for {hardware.num_nodes} nodes, and executor {cluster.executor} has one machine."
+        yield f"{what} asks for {hardware.num_nodes} nodes, but executor {cluster.executor} has one machine."
     for name in ("partition", "account", "qos"):
         value = getattr(hardware, name)
         if value is not None and (not value or any(ch.isspace() or not ch.isprintable() for ch in value)):
-            yield f"{what}: {name} '{value}' is no name."
+            yield f"{what}: {name} '{value}' is not a name."
     yield from _times(what, group, cluster)
     for key, value in hardware.sbatch_kwargs.items():
         if not is_variable(key.replace("-", "_")):
-            yield f"{what}: sbatch_kwargs has '{key}', which is no option of sbatch."
+            yield f"{what}: sbatch_kwargs has '{key}', which is not an option of sbatch."
         elif value is not None and not isinstance(value, str | int | float | bool):
             yield f"{what}: sbatch_kwargs.{key} must be text, a number, true or false."
         elif any(not ch.isprintable() for ch in str(value)):
@@ -222,14 +231,14 @@ def _refs(job: Job, pipeline: Pipeline) -> Problems:
             if other is None:
                 homes = {command.name: job.name for job in pipeline.jobs for command in job.commands()}
                 home = homes.get(ref.component)
-                elsewhere = f", which runs in job '{home}': references reach one job only." if home else None
+                elsewhere = f", which runs in job '{home}': references work only within one job." if home else None
                 yield f"{what} refers to '{ref.component}'{elsewhere or suggest(ref.component, commands)}"
             elif ref.attribute == "rank":
                 if other is not command:
-                    yield f"{what} asks for the rank of '{ref.component}'; a command has only its own."
+                    yield f"{what} refers to the rank of '{ref.component}'; a command has only its own rank."
             elif ref.attribute not in ("node", "folder"):
                 if other.script.port is None:
-                    yield f"{what} asks for the {ref.attribute} of '{ref.component}', which listens on no port."
+                    yield f"{what} refers to the {ref.attribute} of '{ref.component}', which has no port."
                 if other is not command:
                     waits[command.name].add(other.name)
     if circle := _circle(waits):
@@ -246,16 +255,16 @@ def _script(what: str, command: Command, where: _ClusterFacts) -> Problems:
     if not script.argv or script.argv[0] == "":
         yield f"{what} has nothing to run."
     if script.port is not None and not 0 <= script.port <= 65535:
-        yield f"{what}: {script.port} is no port."
+        yield f"{what}: {script.port} is not a port number."
     if script.tasks_per_node < 1:
-        yield f"{what} has {script.tasks_per_node} tasks per node; 1 is the least."
+        yield f"{what} has {script.tasks_per_node} tasks per node; the minimum is 1."
     if script.ready is not None and script.ready.patience <= 0:
-        yield f"{what} may take {script.ready.patience} s to start; more than 0 is needed."
+        yield f"{what} has {script.ready.patience} s to start; it must be more than 0."
     for name, value in script.env.items():
         if not is_variable(name):
-            yield f"{what}: '{name}' is no name of a variable."
+            yield f"{what}: '{name}' is not the name of a variable."
         if looks_secret(name) and isinstance(value, str) and value:
-            yield f"{what} carries the value of {name}, which looks like a secret; give its name only."
+            yield f"{what} contains the value of {name}, which looks like a secret; give only its name."
     for name in script.secrets:
         if name not in where.environ and name not in where.variables.secrets:
             yield f"{what} needs {name}, which is not set in this shell."
@@ -265,7 +274,7 @@ def _script(what: str, command: Command, where: _ClusterFacts) -> Problems:
     if any("\0" in text for text in texts):
         yield f"{what} has a NUL character in its arguments."
     for name in _leaks(texts, script.secrets, where):
-        yield f"{what} has the value of {name} in its arguments, where others can read it; give its name only."
+        yield f"{what} has the value of {name} in its arguments, where others can read it; give only its name."
 
 
 def _text(word: str | Ref) -> str:
@@ -290,11 +299,13 @@ def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
     if image is None:
         return
     if where.cluster.executor == "slurm" and image.endswith(".sqsh") and not image.startswith("/"):
-        yield f"{what}: the image {image} must be an absolute path, else Pyxis looks for it in a registry."
+        yield (f"{what}: the image {image} must be an absolute path; otherwise Pyxis looks for it in a registry.")
     if not where.check_paths:
         return
     if command.workdir is not None and not command.workdir.startswith("/"):
-        yield f"{what}: the working folder '{command.workdir}' must be absolute, as it is used in a container."
+        yield (
+            f"{what}: the working folder '{command.workdir}' must be absolute, because it is used in a container."
+        )
     for path in command.paths:
         yield from _path(what, path, mounts)
 
@@ -305,10 +316,10 @@ def _mounts(command: Command, cluster: ClusterConfig) -> Iterable[str]:
 
 def _path(what: str, path: str, mounts: Sequence[Mount]) -> Problems:
     if not path.startswith("/"):
-        yield f"{what}: the path '{path}' must be absolute, as it is used in a container."
+        yield f"{what}: the path '{path}' must be absolute, because it is used in a container."
     elif not inside(path, CODE) and not reachable(path, mounts):
         there = f"the mounts are {', '.join(map(str, mounts))}" if mounts else "there are no mounts"
-        yield f"{what}: {path} lies below no mount, so the container cannot see it ({there})."
+        yield f"{what}: {path} is not below a mount, so the container cannot see it ({there})."
 
 
 def _outputs(job: Job, where: _ClusterFacts) -> Problems:
@@ -340,6 +351,6 @@ def _hf_home(pipeline: Pipeline, where: _ClusterFacts) -> Problems:
     mend = "or give --skip_hf_home_check"
     variables = {**where.variables.secrets, **where.variables.plain}
     if "HF_HOME" not in variables:
-        yield f"HF_HOME is not among env_vars of cluster '{cluster.name}': add HF_HOME=/a/mounted/folder, {mend}."
+        yield f"HF_HOME is not in env_vars of cluster '{cluster.name}': add HF_HOME=/a/mounted/folder, {mend}."
     elif not reachable(variables["HF_HOME"], mounts):
-        yield f"HF_HOME={variables['HF_HOME']} lies below no mount of cluster '{cluster.name}': mount it, {mend}."
+        yield f"HF_HOME={variables['HF_HOME']} is not below a mount of cluster '{cluster.name}': mount it, {mend}."

@@ -54,9 +54,11 @@ MODELS = Registry(
 )
 
 REMOVED = {
-    "nemo": "newskills neither serves nor converts .nemo checkpoints: export the model to a Hugging Face folder with "
-    "the NeMo release that wrote it, then use --server_type=vllm; a Megatron checkpoint is served by "
-    "--server_type=megatron.",
+    "nemo": (
+        "newskills cannot serve or convert .nemo checkpoints: export the model to a Hugging Face folder "
+        "with the NeMo release that wrote it, then use --server_type=vllm; --server_type=megatron serves "
+        "a Megatron checkpoint."
+    ),
 }
 """Server types of earlier versions → what to do instead."""
 
@@ -94,7 +96,7 @@ def _route_through(model: Model, server: str, key_path: str | None) -> None:
 
     if not isinstance(model, Routable):
         raise ConfigError(
-            "server.ssh_server leads to endpoints over HTTP and gRPC only.",
+            "server.ssh_server works only for endpoints over HTTP and gRPC.",
             hint="Leave it out for this server type.",
         )
     model.route_through(server, key_path)

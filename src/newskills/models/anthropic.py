@@ -107,19 +107,23 @@ def check(model: str, inference: Inference) -> None:
     if inference.endpoint_type != "chat":
         raise ConfigError("anthropic has only a chat endpoint.", hint="Set ++inference.endpoint_type=chat.")
     if inference.tokens_to_generate is None:
-        raise ConfigError("anthropic needs a limit of new tokens.", hint="Set ++inference.tokens_to_generate=N.")
+        raise ConfigError("anthropic needs a limit on new tokens.", hint="Set ++inference.tokens_to_generate=N.")
     neutral = Inference()
     for name in ("min_p", "repetition_penalty", "top_logprobs"):
         if getattr(inference, name) != getattr(neutral, name):
-            raise ConfigError(f"anthropic takes no inference.{name}.", hint=f"Leave ++inference.{name} out.")
+            raise ConfigError(
+                f"anthropic does not accept inference.{name}.", hint=f"Leave out ++inference.{name}."
+            )
     thinking = inference.reasoning_effort is not None
     for name in ("temperature", "top_p", "top_k"):
         if getattr(inference, name) != getattr(neutral, name) and (thinking or version(model) >= NO_SAMPLING):
             why = "with thinking" if thinking else f"for {model}"
-            raise ConfigError(f"anthropic takes no inference.{name} {why}.", hint=f"Leave ++inference.{name} out.")
+            raise ConfigError(
+                f"anthropic does not accept inference.{name} {why}.", hint=f"Leave out ++inference.{name}."
+            )
     if thinking and version(model) < ADAPTIVE and inference.reasoning_effort not in BUDGETS:
         raise ConfigError(
-            f"{model} has no reasoning effort '{inference.reasoning_effort}'; there are {', '.join(BUDGETS)}."
+            f"{model} has no reasoning effort '{inference.reasoning_effort}'; choose one of {', '.join(BUDGETS)}."
         )
 
 
@@ -252,7 +256,9 @@ def _tool(function: Row) -> Row:
 def _format(response_format: Row) -> Row:
     schema = response_format.get("json_schema")
     if response_format.get("type") != "json_schema" or not isinstance(schema, dict):
-        raise ConfigError(f"anthropic takes no response format '{response_format.get('type')}', only json_schema.")
+        raise ConfigError(
+            f"anthropic does not accept response format '{response_format.get('type')}', only json_schema."
+        )
     return {"type": "json_schema", "schema": schema.get("schema")}
 
 
@@ -269,7 +275,7 @@ def _event(data: bytes, endpoint: EndpointIdentity) -> Row:
         return msgspec.json.decode(data, type=Row)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ServerError(
-            f"{endpoint.address} sent an event that is no JSON object: {error}.", status=200
+            f"{endpoint.address} sent an event that is not a JSON object: {error}.", status=200
         ) from error
 
 

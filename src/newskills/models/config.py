@@ -27,29 +27,31 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     server_type: Annotated[str, Meta(description="kind of endpoint: openai, vllm, sglang, trtllm, gemini, …")] = (
         "openai"
     )
-    model: Annotated[str | None, Meta(description="name under which the endpoint serves the model")] = None
+    model: Annotated[str | None, Meta(description="model name at the endpoint")] = None
     base_url: Annotated[str | None, Meta(description="address of the API, with or without /v1")] = None
-    host: Annotated[str, Meta(description="host, where base_url is not given")] = DEFAULT_HOST
-    port: Annotated[int, Meta(ge=1, le=65535, description="port, where base_url is not given")] = DEFAULT_PORT
-    api_key: Annotated[str | None, Meta(description="key; better name its variable in api_key_env_var")] = None
-    api_key_env_var: Annotated[str | None, Meta(description="environment variable that holds the key")] = None
-    max_retries: Annotated[int, Meta(ge=0, description="further tries of a request that failed in passing")] = 3
-    use_v1_endpoint: Annotated[bool, Meta(description="put /v1 behind an address that has no path")] = True
-    ssh_server: Annotated[str | None, Meta(description="[user@]host through which the endpoint is reached")] = None
+    host: Annotated[str, Meta(description="host, if base_url is not set")] = DEFAULT_HOST
+    port: Annotated[int, Meta(ge=1, le=65535, description="port, if base_url is not set")] = DEFAULT_PORT
+    api_key: Annotated[
+        str | None, Meta(description="API key; better: put it in a variable and name that in api_key_env_var")
+    ] = None
+    api_key_env_var: Annotated[str | None, Meta(description="environment variable that holds the API key")] = None
+    max_retries: Annotated[int, Meta(ge=0, description="retries of a request after a temporary failure")] = 3
+    use_v1_endpoint: Annotated[bool, Meta(description="add /v1 to an address that has no path")] = True
+    ssh_server: Annotated[str | None, Meta(description="[user@]host to reach the endpoint through, by ssh")] = None
     ssh_key_path: Annotated[str | None, Meta(description="private key for ssh_server")] = None
     enable_soft_fail: Annotated[
         bool, Meta(description="record a failed request as unscored instead of stopping the run")
     ] = False
     context_limit_retry_strategy: Annotated[
-        ContextStrategy | None, Meta(description="what to shorten, once, when the context is exceeded")
+        ContextStrategy | None, Meta(description="what to shorten, once, if the context length is exceeded")
     ] = None
     num_special_tokens_budget: Annotated[
-        int, Meta(ge=0, description="tokens kept free when shortening, for what templates add")
+        int, Meta(ge=0, description="tokens to keep free when shortening, for the chat template")
     ] = 100
     model_class: Annotated[
         str | None, Meta(description="module::Class or file.py::Class, for server_type=custom")
     ] = None
-    tokenizer: Annotated[str | None, Meta(description="tokenizer, where it is not the model's own")] = None
+    tokenizer: Annotated[str | None, Meta(description="tokenizer, if it is not the model's own")] = None
     price_per_million_input_tokens: Annotated[
         Price | None, Meta(description="price of 1,000,000 prompt tokens, for the cost of a run")
     ] = None

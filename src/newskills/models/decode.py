@@ -11,6 +11,7 @@ import msgspec
 
 from newskills.base.errors import ServerError
 from newskills.base.records import Logprobs, Row, Usage
+from newskills.base.type_errors import type_fault
 
 T = TypeVar("T")
 
@@ -25,7 +26,9 @@ def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], ad
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise ServerError(f"The reply of {address} has not the expected shape: {error}.", status=200) from error
+        raise ServerError(
+            f"The reply of {address} does not have the expected fields: {type_fault(error)}.", status=200
+        ) from error
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     if is_page(body):
@@ -33,7 +36,7 @@ def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], ad
     try:
         return msgspec.convert(_mended(json.loads(body.decode("utf-8", "replace"))), kind)
     except (ValueError, RecursionError) as error:
-        raise ServerError(f"The reply of {address} is no valid JSON: {error}.", status=200) from error
+        raise ServerError(f"The reply of {address} is not valid JSON: {error}.", status=200) from error
 
 
 def is_page(body: bytes) -> bool:
@@ -46,7 +49,7 @@ def page_error(address: str) -> ServerError:
     return ServerError(
         f"{address} answered with {PAGE}.",
         status=200,
-        hint="A log-in page, a proxy, or another program answers there: check ++server.base_url.",
+        hint="A login page, a proxy, or another program answers there: check ++server.base_url.",
     )
 
 

@@ -23,8 +23,8 @@ def require_library(library: str, what: str, extra: str) -> None:
     """Raises ConfigError where `library`, which is part of `extra`, is not installed."""
     if find_spec(library) is None:
         raise ConfigError(
-            f"{what} models run in this process, and their library is not installed.",
-            hint=f"Type: pip install '{extra}' (it brings PyTorch)",
+            f"{what} models run in this process, but their library is not installed.",
+            hint=f"Run: pip install '{extra}' (it installs PyTorch)",
         )
 
 
@@ -34,7 +34,7 @@ def loaded(name: str, load: Callable[[], Any], option: str) -> Any:
     if isinstance(encoder, Failure):
         raise ModelNotFoundError(
             f"{name} cannot be loaded: {encoder.message[:300]}",
-            hint=f"Name a folder with the weights ({option}), or fetch them where there is a network.",
+            hint=f"Give a folder with the weights ({option}), or download them on a machine with a network.",
         )
     return encoder
 

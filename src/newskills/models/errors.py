@@ -208,16 +208,16 @@ def _auth_error(status: int, code: str, sentence: str, endpoint: EndpointIdentit
     detail = sentence.partition(": ")[2]
     if status == 402 or code == "insufficient_quota":
         return AuthError(
-            f"{endpoint.address} wants to be paid first ({status}): {detail}",
-            hint=f"Look at the account of the key from {endpoint.key_source}." if endpoint.key else "",
+            f"{endpoint.address} requires payment ({status}): {detail}",
+            hint=f"Check the account of the key from {endpoint.key_source}." if endpoint.key else "",
             status=status,
             said=sentence,
         )
     if endpoint.key is None:
-        where = f", and none was found in {endpoint.key_source}" if endpoint.key_source else ""
+        where = f", and none is set in {endpoint.key_source}" if endpoint.key_source else ""
         name = endpoint.key_source.split(" ")[0] or "MY_KEY"
         return AuthError(
-            f"{endpoint.address} wants a key ({status}){where}. It says: {detail}",
+            f"{endpoint.address} needs an API key ({status}){where}. It says: {detail}",
             hint=f"Set it: export {name}=…"
             + ("" if endpoint.key_source else f", and name the variable: ++server.api_key_env_var={name}"),
             status=status,

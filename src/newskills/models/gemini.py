@@ -102,11 +102,11 @@ def check(inference: Inference) -> None:
     neutral = Inference()
     for name in ("min_p", "repetition_penalty"):
         if getattr(inference, name) != getattr(neutral, name):
-            raise ConfigError(f"gemini takes no inference.{name}.", hint=f"Leave ++inference.{name} out.")
+            raise ConfigError(f"gemini does not accept inference.{name}.", hint=f"Leave out ++inference.{name}.")
     efforts = ("dynamic", *BUDGETS)
     if inference.reasoning_effort is not None and inference.reasoning_effort not in efforts:
         raise ConfigError(
-            f"gemini has no reasoning effort '{inference.reasoning_effort}'; there are {', '.join(efforts)}."
+            f"gemini has no reasoning effort '{inference.reasoning_effort}'; choose one of {', '.join(efforts)}."
         )
 
 

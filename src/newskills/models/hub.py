@@ -37,5 +37,6 @@ def hub_folder(name: str, files: Sequence[str], hint: str) -> Path:
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         cause = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise ConfigError(
-            f"{name} is no folder here, and could not be had from the Hugging Face hub: {cause}.", hint=hint
+            f"{name} is not a folder here, and could not be downloaded from the Hugging Face hub: {cause}.",
+            hint=hint,
         ) from error

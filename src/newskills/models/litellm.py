@@ -33,9 +33,9 @@ class LiteLLMModel:
     def check(self, inference: Inference, *, tools: bool = False) -> None:
         """Raises ConfigError for a setting that cannot be honoured."""
         if inference.endpoint_type != "chat":
-            raise ConfigError("litellm is used for chat only.", hint="Set ++inference.endpoint_type=chat.")
+            raise ConfigError("litellm supports only chat here.", hint="Set ++inference.endpoint_type=chat.")
         if inference.stream:
-            raise ConfigError("litellm is not used for streaming.", hint="Set ++inference.stream=false.")
+            raise ConfigError("litellm does not support streaming here.", hint="Set ++inference.stream=false.")
 
     async def complete(self, request: Request) -> Reply:
         """Raises RequestTimeoutError, TransportError, and ModelError of the kind that the status means."""
@@ -98,7 +98,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
         import litellm
     except ImportError as error:
         raise ConfigError(
-            "server_type=litellm needs the library litellm.", hint="Type: pip install 'newskills[litellm]'"
+            "server_type=litellm needs the library litellm.", hint="Run: pip install 'newskills[litellm]'"
         ) from error
     key, source = key_of(config, environ)
     if config.api_key is not None or config.api_key_env_var:

@@ -106,7 +106,7 @@ def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
         raise ServerError(f"{endpoint.address} answered without any choice.", status=200)
     if choice.finish_reason in BROKEN_FINISHES:
         raise ServerError(
-            f"{endpoint.address} gave up the request (finish_reason {choice.finish_reason}).", status=200
+            f"{endpoint.address} aborted the request (finish_reason {choice.finish_reason}).", status=200
         )
     reply = (
         _text_reply(choice, endpoint) if choice.message is None else _chat_reply(choice, choice.message, endpoint)
@@ -148,7 +148,7 @@ def _chat_reply(choice: ChatChoice, message: Row, endpoint: EndpointIdentity) ->
     content = message.get("content")
     text, thought = _parts(content) if isinstance(content, list) else (content, None)
     if text is not None and not isinstance(text, str):
-        raise ServerError(f"{endpoint.address} answered with a content that is no text.", status=200)
+        raise ServerError(f"{endpoint.address} answered with content that is not text.", status=200)
     has_content = (
         text is not None or reasoning or calls or refusal or choice.finish_reason in ("length", "content_filter")
     )
@@ -190,7 +190,7 @@ def _chunk(data: bytes, endpoint: EndpointIdentity) -> Row:
         value = msgspec.json.decode(data, type=Row)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ServerError(
-            f"{endpoint.address} sent an event that is no JSON object: {error}.", status=200
+            f"{endpoint.address} sent an event that is not a JSON object: {error}.", status=200
         ) from error
     if failure := value.get("error"):
         raise error_for(_status_in(failure), refusal_of(value), endpoint)

@@ -72,7 +72,7 @@ def check(server_type: str, model: str, inference: Inference, *, tools: bool = F
     _refuse(inference.top_logprobs is not None and chat and not dialect.chat_logprobs, server_type, "top_logprobs")
     if tools and not dialect.tools:
         raise ConfigError(
-            f"{server_type} takes no tools.", hint="Use server_type vllm or sglang for tool calling."
+            f"{server_type} does not accept tools.", hint="Use server_type vllm or sglang for tool calling."
         )
     if hosted:
         _check_hosted(server_type, model, inference)
@@ -104,21 +104,21 @@ def _check_endpoint(server_type: str, inference: Inference, tools: bool) -> None
         return
     if inference.tokens_to_generate is None:
         raise ConfigError(
-            "inference.endpoint_type=text needs a limit, since servers stop after 16 tokens by default.",
+            "inference.endpoint_type=text needs a limit, because servers stop after 16 tokens by default.",
             hint="Set ++inference.tokens_to_generate=N.",
         )
     _refuse(inference.reasoning_effort is not None, f"{server_type} with endpoint_type=text", "reasoning_effort")
     if tools:
         raise ConfigError(
-            "inference.endpoint_type=text takes no tools.", hint="Set ++inference.endpoint_type=chat."
+            "inference.endpoint_type=text does not accept tools.", hint="Set ++inference.endpoint_type=chat."
         )
 
 
 def _check_hosted(server_type: str, model: str, inference: Inference) -> None:
     if inference.extra_body:
         raise ConfigError(
-            f"{server_type} takes no inference.extra_body ({', '.join(inference.extra_body)}).",
-            hint="For another endpoint of the same shape that knows these keys, set server_type=generic.",
+            f"{server_type} does not accept inference.extra_body ({', '.join(inference.extra_body)}).",
+            hint="For another OpenAI-compatible endpoint that knows these keys, set server_type=generic.",
         )
     _refuse(inference.stream and inference.top_logprobs is not None, f"{server_type} with stream", "top_logprobs")
     if is_reasoning_model(model):
@@ -126,12 +126,14 @@ def _check_hosted(server_type: str, model: str, inference: Inference) -> None:
         _refuse(inference.top_p != 0.95, f"The reasoning model {model}", "top_p", "0.95")
         _refuse(inference.top_logprobs is not None, f"The reasoning model {model}", "top_logprobs")
     else:
-        _refuse(inference.reasoning_effort is not None, f"{model}, no reasoning model,", "reasoning_effort")
+        _refuse(
+            inference.reasoning_effort is not None, f"{model}, which is not a reasoning model,", "reasoning_effort"
+        )
 
 
 def _refuse(wrong: bool, who: str, field: str, neutral: str = "null") -> None:
     if wrong:
-        raise ConfigError(f"{who} takes no inference.{field}.", hint=f"Set ++inference.{field}={neutral}.")
+        raise ConfigError(f"{who} does not accept inference.{field}.", hint=f"Set ++inference.{field}={neutral}.")
 
 
 def _sampling_keys(inference: Inference) -> Row:

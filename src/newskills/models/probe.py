@@ -21,7 +21,7 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     base = address.rstrip("/")
     url = f"{base if base.endswith('/v1') else base + '/v1'}/models"
     if not url.startswith(("http://", "https://")):
-        raise TransportError(f"{address} is no http(s) address.")
+        raise TransportError(f"{address} is not an http(s) address.")
     key = os.environ.get("OPENAI_API_KEY")
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})  # noqa: S310
     try:
@@ -30,7 +30,7 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     except urllib.error.HTTPError as error:
         raise _refused(url, error.code) from error
     except (OSError, TimeoutError) as error:
-        raise TransportError(f"Nobody answers at {url} ({getattr(error, 'reason', error)}).") from error
+        raise TransportError(f"No server answers at {url} ({getattr(error, 'reason', error)}).") from error
     except msgspec.DecodeError as error:
         raise ServerError(f"{url} does not answer with a list of models.") from error
     models = listing.get("data")

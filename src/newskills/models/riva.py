@@ -29,6 +29,7 @@ from newskills.base.errors import (
 )
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Message, Reply, Request, Row
+from newskills.base.type_errors import type_fault
 from newskills.models.config import DEFAULT_PORT, ServerConfig, key_of
 from newskills.models.errors import EndpointIdentity, Refusal, error_for
 from newskills.models.tunnel import PortForward
@@ -88,7 +89,7 @@ class Recognition(Speech, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def __post_init__(self) -> None:
         if any(pair.count(":") != 1 for pair in self.pairs()):
-            raise ValueError("custom_configuration is of the form key:value,key:value")
+            raise ValueError("custom_configuration: expected key:value,key:value")
 
     def pairs(self) -> list[str]:
         """`key:value` of the custom configuration."""
@@ -134,13 +135,11 @@ class RivaModel:
             "stream",
         )
         if tools or inference.endpoint_type != "chat":
-            raise ConfigError(
-                f"{self._kind} takes neither tools nor texts: it is asked by ++inference.endpoint_type=chat."
-            )
+            raise ConfigError(f"{self._kind} accepts neither tools nor texts: use ++inference.endpoint_type=chat.")
         if wrong := [name for name in names if getattr(inference, name) != getattr(neutral, name)]:
             raise ConfigError(
-                f"{self._kind} does not sample, so ++inference.{wrong[0]} cannot be honoured.",
-                hint="Leave it out; options of the service are set by ++inference.extra_body.",
+                f"{self._kind} does not sample, so ++inference.{wrong[0]} cannot be used.",
+                hint="Leave it out; set options of the service with ++inference.extra_body.",
             )
         try:
             read_options(inference.extra_body, self.options)
@@ -153,7 +152,7 @@ class RivaModel:
         try:
             options: Any = read_options({**request.inference.extra_body, **request.extra_body}, self.options)
         except ValueError as error:
-            raise BadRequestError(f"An option for {self._kind} is wrong: {error}.") from error
+            raise BadRequestError(f"An option for {self._kind} is not valid: {error}.") from error
         reply = await self._ask(request.messages or [], options, request.inference.timeout)
         reply.model, reply.finish_reason = self.name, "stop"
         reply.started, reply.ended = started, time.time()
@@ -224,7 +223,7 @@ class AsrModel(RivaModel):
                 "GetRivaSpeechRecognitionConfig", proto.RivaSpeechRecognitionConfigRequest(), options, timeout
             )
             raise BadRequestError(
-                f"The request has no sound for {self._kind}: name its field as the prompt's audio_field."
+                f"The request has no audio for {self._kind}: name its field as the prompt's audio_field."
             )
         config = proto.RecognitionConfig(
             language_code=options.language_code,
@@ -283,7 +282,7 @@ class TtsModel(RivaModel):
         tts.add_custom_dictionary_to_config(message, options.custom_dictionary)
         answer = await self._call("Synthesize", message, options, timeout)
         if not answer.audio:
-            raise ServerError(f"{self._endpoint.address} sent no sound.")
+            raise ServerError(f"{self._endpoint.address} sent no audio.")
         try:
             data, seconds = _as_wav(answer.audio, options.sample_rate_hz)
         except (wave.Error, EOFError, ZeroDivisionError) as error:
@@ -311,7 +310,7 @@ def _made(kind: type[R], config: ServerConfig, environ: Mapping[str, str]) -> R:
     except ImportError as error:
         raise ConfigError(
             f"server_type={config.server_type} needs the library nvidia-riva-client.",
-            hint="Type: pip install 'newskills[speech]'",
+            hint="Run: pip install 'newskills[speech]'",
         ) from error
     url = config.base_url or f"{config.host}:{PORT if config.port == DEFAULT_PORT else config.port}"
     secure = url.startswith(_SECURE)
@@ -330,8 +329,10 @@ def read_options(values: Row, kind: type[S]) -> S:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        fields_hint = f" (there are {', '.join(kind.__struct_fields__)})" if "unknown field" in str(error) else ""
-        raise ValueError(f"{error}{fields_hint}") from error
+        fields_hint = (
+            f" (the choices are {', '.join(kind.__struct_fields__)})" if "unknown field" in str(error) else ""
+        )
+        raise ValueError(f"{type_fault(error, values)}{fields_hint}") from error
 
 
 def _sound(messages: Sequence[Message]) -> bytes | None:
@@ -342,7 +343,7 @@ def _sound(messages: Sequence[Message]) -> bytes | None:
                 try:
                     return base64.b64decode(part["input_audio"]["data"], validate=True)
                 except (KeyError, TypeError, binascii.Error) as error:
-                    raise BadRequestError("The sound of a request is no base64.") from error
+                    raise BadRequestError("The audio of a request is not base64.") from error
     return None
 
 

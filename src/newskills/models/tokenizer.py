@@ -59,7 +59,7 @@ def make_tokenizer(name: str | None, config: ServerConfig, environ: Mapping[str,
     ):
         return ServerTokenizer(config, environ)
     raise ConfigError(
-        f"{config.server_type} has no tokenizer to ask.",
+        f"{config.server_type} has no tokenizer endpoint.",
         hint="Set ++tokenizer to a folder, a tokenizer.json or a name on the Hugging Face hub.",
     )
 
@@ -73,7 +73,7 @@ class HFTokenizer:
             import tokenizers
         except ImportError as error:
             raise ConfigError(
-                "A tokenizer needs the library tokenizers.", hint="Type: pip install 'newskills[hf]'"
+                "A tokenizer needs the library tokenizers.", hint="Run: pip install 'newskills[hf]'"
             ) from error
         files = _files(name)
         self.name = name
@@ -168,7 +168,7 @@ class ServerTokenizer:
             return msgspec.json.decode(response.body, type=Row)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ServerError(
-                f"{self._endpoint.address}{path} answered with no JSON: {error}.", status=200
+                f"{self._endpoint.address}{path} did not answer with JSON: {error}.", status=200
             ) from error
 
     def _post(self, path: str, body: bytes) -> HttpResponse:
@@ -238,7 +238,7 @@ def _from_hub(name: str) -> dict[str, Path]:
         from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
     except ImportError as error:
         raise ConfigError(
-            f"The tokenizer {name} must come from the hub.", hint="Type: pip install 'newskills[hf]'"
+            f"The tokenizer {name} must come from the hub.", hint="Run: pip install 'newskills[hf]'"
         ) from error
     paths_by_file: dict[str, Path] = {}
     for file in FILES:
@@ -247,7 +247,7 @@ def _from_hub(name: str) -> dict[str, Path]:
         except (EntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
             if file == FILES[0]:
                 raise ConfigError(
-                    f"No tokenizer '{name}' could be had from the Hugging Face hub: {error}.",
+                    f"The tokenizer '{name}' could not be downloaded from the Hugging Face hub: {error}.",
                     hint="Set ++tokenizer to a folder with tokenizer.json.",
                 ) from error
     return paths_by_file

@@ -50,15 +50,16 @@ def make_step(config: ServerConfig, *, concurrency: int, environ: Mapping[str, s
     ]
     if len(needed) != 1:
         raise ConfigError(
-            f"{name} is no judge: it has to take one argument, a list of records, and to return a text for each.",
-            hint="Functions that make tasks for the pipeline of the reference system cannot run here.",
+            f"{name} is not a judge function: it must take one argument, a list of records, and return a text "
+            "for each.",
+            hint="Functions that make tasks for the NeMo-Skills pipeline cannot run here.",
         )
     return BatchModel(name, lambda rows: [str(text) for text in function(rows)], size=max(1, concurrency))
 
 
 def _name(config: ServerConfig) -> str:
     if not config.model:
-        raise ConfigError(f"Which model? server_type={config.server_type} needs server.model.")
+        raise ConfigError(f"server_type={config.server_type} needs a model: give server.model.")
     return config.model
 
 

@@ -29,7 +29,7 @@ class PortForward:
     def __init__(self, server: str, key_path: str | None, host: str, port: int) -> None:
         """Waits up to 30 s for the tunnel. Raises ConfigError without ssh, TransportError where it fails."""
         if server.startswith("-"):
-            raise ConfigError(f"'{server}' is no SSH host.", hint="Write ++server.ssh_server=user@host.")
+            raise ConfigError(f"'{server}' is not an SSH host.", hint="Write ++server.ssh_server=user@host.")
         program = shutil.which("ssh")
         if program is None:
             raise ConfigError("server.ssh_server needs the program ssh, which is not on the PATH.")

@@ -133,7 +133,7 @@ def require_model(config: ServerConfig, name: str | None = None) -> str:
     """The model's name. Raises ConfigError where there is none."""
     if chosen := config.model or name:
         return chosen
-    raise ConfigError("No model is named.", hint="Add --model=NAME (or ++server.model=NAME).")
+    raise ConfigError("No model is given.", hint="Add --model=NAME (or ++server.model=NAME).")
 
 
 def require_key(config: ServerConfig, environ: Mapping[str, str], *variables: str) -> tuple[str, str]:
@@ -144,11 +144,11 @@ def require_key(config: ServerConfig, environ: Mapping[str, str], *variables: st
     if config.api_key is not None:
         raise AuthError(
             "The key given by ++server.api_key is not known to this process: keys are never written to files.",
-            hint="Put it into an environment variable and name that: ++server.api_key_env_var=NAME.",
+            hint="Put it into an environment variable and name the variable: ++server.api_key_env_var=NAME.",
         )
     raise AuthError(
-        f"{config.server_type} needs a key, and {source} is not set.",
-        hint=f"Type: export {source.split(' ')[0]}=…",
+        f"{config.server_type} needs a key, but {source} is not set.",
+        hint=f"Run: export {source.split(' ')[0]}=…",
     )
 
 

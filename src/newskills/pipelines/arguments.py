@@ -24,7 +24,7 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
     """The `++` keys as the last layer. What has no effect any more is dropped with a notice."""
     values = {key: value for key, value in overrides.items() if key not in consumed}
     if template := values.pop(OLD_TEMPLATES, None):
-        notice(f"++prompt_template={template} has no effect: the model's own chat template is used")
+        notice(f"++prompt_template={template} is ignored: the model's own chat template is used")
     return Layer("command line", values)
 
 
@@ -56,7 +56,7 @@ def read_json(text: str, option: str) -> dict[str, object]:
     try:
         return msgspec.json.decode(text, type=dict[str, object])
     except msgspec.MsgspecError as error:
-        raise ConfigError(f"{option}: a JSON object is expected ({error}).") from error
+        raise ConfigError(f"{option}: expected a JSON object ({error}).") from error
 
 
 def default_output(expname: str) -> Path:

@@ -12,7 +12,9 @@ def require_train(*modules: str, instead: str = "") -> None:
     """Raises ConfigError where an extra is missing; `instead`: what works without it."""
     if missing := [module for module in modules if find_spec(module) is None]:
         raise ConfigError(
-            f"This needs {', '.join(missing)}, which this environment lacks.",
-            hint="Run: pip install 'newskills[train,local]' (without a GPU, install torch from its CPU index first). "
-            f"{instead}".strip(),
+            f"This needs {', '.join(missing)}, which this environment does not have.",
+            hint=(
+                "Run: pip install 'newskills[train,local]' (without a GPU, install torch from its CPU index "
+                f"first). {instead}"
+            ).strip(),
         )

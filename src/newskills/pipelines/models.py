@@ -62,12 +62,12 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
     kind = _server_type(_first(options.server_type) or _text(overrides, "server.server_type") or custom)
     address = _first(options.server_address) or _text(overrides, "server.base_url")
     if model is None:
-        raise ConfigError("Which model? Give --model (a name that the server knows, or a path).")
+        raise ConfigError("No model is given. Give --model: a name that the server knows, or a path.")
     values: dict[str, Any] = {"server.server_type": kind, "server.model": model}
     if address is not None:
         if options.server_gpus:
             raise ConfigError(
-                "--server_gpus hosts a model here, --server_address uses one that runs: give one of them."
+                "--server_gpus starts a server, --server_address uses a running one: give only one of them."
             )
         values["server.base_url"] = address
     if address is not None:
@@ -129,10 +129,10 @@ def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
     _check_single(options)
     kind = _server_type(_first(options.server_type))
     if not options.model:
-        raise ConfigError("Which model? Give --model (a name or a path).")
+        raise ConfigError("No model is given. Give --model (a name or a path).")
     gpus = _first(options.server_gpus)
     if gpus is None and elsewhere and kind not in CPU_SERVERS:
-        raise ConfigError("How many GPUs per node? Give --server_gpus (0 = none).")
+        raise ConfigError("Give --server_gpus: the number of GPUs per node (0 = none).")
     return _spec(
         options, kind, options.model[0], (0 if kind in CPU_SERVERS else visible_gpus()) if gpus is None else gpus
     )
@@ -141,15 +141,15 @@ def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
 def _check_single(options: ModelOptions) -> None:
     for name in LISTS:
         if len(getattr(options, name)) > 1:
-            raise ConfigError(f"--{name} has several values; this command uses one model.")
+            raise ConfigError(f"--{name} has several values, but this command uses one model.")
 
 
 def _server_type(kind: str | None) -> str:
     if kind is None:
         raise ConfigError(
-            "Which kind of server? Give --server_type.",
-            hint=f"There are {', '.join(MODELS.names())}. "
-            "On this machine's CPU: --server_type=llamacpp --model=smollm2",
+            "No server type is given. Give --server_type.",
+            hint=f"Choose one of {', '.join(MODELS.names())}. On this machine's CPU: --server_type=llamacpp "
+            "--model=smollm2",
         )
     if (instead := REMOVED.get(fold(kind))) is not None:
         raise ConfigError(f"The server type '{kind}' no longer exists.", hint=instead)
@@ -160,7 +160,9 @@ def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model
     gpus = _first(options.server_gpus)
     if kind in REMOTE or kind not in SERVERS or "server.host" in overrides or "server.port" in overrides:
         if gpus is not None:
-            raise ConfigError(f"--server_gpus: a server of type {kind} at an address is not started here.")
+            raise ConfigError(
+                f"--server_gpus: a server of type {kind} runs at an address; it cannot be started here."
+            )
         return None
     if kind in CPU_SERVERS:
         return _spec(options, kind, model, gpus or 0)
@@ -168,7 +170,7 @@ def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model
         gpus = visible_gpus()
         if not gpus:
             if options.cluster and not _answers(DEFAULT_HOST, DEFAULT_PORT):
-                raise _no_server(kind, model, "No GPU is seen on this machine, and no server runs there")
+                raise _no_server(kind, model, "This machine has no visible GPU, and no server answers")
             notice(f"no --server_address: using http://{DEFAULT_HOST}:{DEFAULT_PORT}/v1")
             return None
         _say_all_gpus(model, gpus)
@@ -182,15 +184,15 @@ def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str,
         return _host(options, overrides, kind, model)
     gpus = visible_gpus() if cluster_of(options).executor in ONE_MACHINE else 0
     if not gpus:
-        raise _no_server(kind, model, "It is for you to say")
+        raise _no_server(kind, model, "No address and no number of GPUs is given")
     _say_all_gpus(model, gpus)
     return _spec(options, kind, model, gpus)
 
 
 def _no_server(kind: str, model: str, why: str) -> ConfigError:
     return ConfigError(
-        f"Where is {model} served? {why}: a server of type {kind} is started with --server_gpus=1 (or more), or runs "
-        "already and has a --server_address.",
+        f"Where is {model} served? {why}: give --server_gpus=1 (or more) to start a server of type {kind}, or "
+        "--server_address for a running one.",
         hint="--server_gpus=0 starts it without GPUs.",
     )
 

@@ -29,13 +29,18 @@ def doc(description: str, extra: dict[str, Any] | None = None) -> Meta:
 
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
-DryRun = Annotated[bool, doc("check everything and show what would be done; do nothing")]
-WandbName = Annotated[str | None, doc("log the metrics under this name (extra newskills[wandb])", REPORT)]
+DryRun = Annotated[bool, doc("check everything and show what would be done; run nothing")]
+WandbName = Annotated[str | None, doc("log the metrics under this run name (extra newskills[wandb])", REPORT)]
 WandbGroup = Annotated[str | None, doc("group of the run", REPORT)]
 WandbProject = Annotated[str, doc("project of the run", REPORT)]
 AcceptLost = Annotated[
     float,
-    Meta(ge=0, le=100, description="percent of samples that the instrument may lose before the command fails"),
+    Meta(
+        ge=0,
+        le=100,
+        description="largest percentage of samples that may be unscored (failed requests, "
+        "judges or graders) before the command fails",
+    ),
 ]
 
 
@@ -53,34 +58,30 @@ class PlacementOptions(ClusterOptions, frozen=True, kw_only=True):
     expname: Annotated[
         str | None, doc("name of the experiment, for --run_after, ns status and ns logs (default: the command)")
     ] = None
-    log_dir: Annotated[str | None, doc("folder of the logs (default: with the results, or the job's folder)")] = (
+    log_dir: Annotated[str | None, doc("folder for the logs (default: with the results, or the job's folder)")] = (
         None
     )
     dry_run: DryRun = False
-    show_scripts: Annotated[bool, doc("with --dry_run: the scripts of the jobs, too", JOB)] = False
+    show_scripts: Annotated[bool, doc("with --dry_run: also show the scripts of the jobs", JOB)] = False
     partition: Annotated[str | None, doc("Slurm partition", JOB)] = None
     account: Annotated[str | None, doc("Slurm account", JOB)] = None
     qos: Annotated[str | None, doc("Slurm quality of service", JOB)] = None
     time_min: Annotated[str | None, doc("Slurm minimum time (D-HH:MM:SS)", JOB)] = None
-    sbatch_kwargs: Annotated[str, doc("JSON of further sbatch settings", JOB)] = ""
-    exclusive: Annotated[bool | None, doc("whole nodes", JOB)] = None
-    check_mounted_paths: Annotated[bool, doc("verify mount sources before submitting", JOB)] = False
+    sbatch_kwargs: Annotated[str, doc("JSON of more sbatch settings", JOB)] = ""
+    exclusive: Annotated[bool | None, doc("use whole nodes", JOB)] = None
+    check_mounted_paths: Annotated[bool, doc("check that mount sources exist before submitting", JOB)] = False
     run_after: Annotated[list[str], doc("experiments that must finish first, comma separated", JOB)] = []
-    allow_uncommitted: Annotated[
-        bool, doc("go with the last commit where files of the repository have changed since", JOB)
-    ] = False
-    allow_missing_dependency: Annotated[
-        bool, doc("do not insist that the experiments of --run_after are known", JOB)
-    ] = False
-    dependent_jobs: Annotated[int, doc("copies that continue after the time limit", JOB)] = 0
-    reuse_code: Annotated[bool, doc("copy the same code only once, which is always so", JOB)] = True
+    allow_uncommitted: Annotated[bool, doc("submit the last commit even if files have changed since", JOB)] = False
+    allow_missing_dependency: Annotated[bool, doc("accept unknown experiments in --run_after", JOB)] = False
+    dependent_jobs: Annotated[int, doc("number of follow-up jobs that resume after the time limit", JOB)] = 0
+    reuse_code: Annotated[bool, doc("copy the same code only once (always the case)", JOB)] = True
     reuse_code_exp: Annotated[str | None, doc("reuse the code package of that experiment", JOB)] = None
     main_container: Annotated[str | None, doc("container image of the client", JOB)] = None
-    heterogeneous: Annotated[bool, doc("the client on nodes of its own, apart from the server's", JOB)] = False
-    installation_command: Annotated[str | None, doc("command run once per node first", JOB)] = None
-    skip_hf_home_check: Annotated[bool | None, doc("do not insist on HF_HOME", JOB)] = None
+    heterogeneous: Annotated[bool, doc("run the client on its own nodes, apart from the server's", JOB)] = False
+    installation_command: Annotated[str | None, doc("command to run first, once per node", JOB)] = None
+    skip_hf_home_check: Annotated[bool | None, doc("do not require HF_HOME", JOB)] = None
     keep_mounts_for_sandbox: Annotated[bool, doc("give the sandbox the mounts of the job", JOB)] = False
-    sandbox_mounts: Annotated[list[str], doc("mounts of the sandbox alone, src:dst[:ro|rw]", JOB)] = []
+    sandbox_mounts: Annotated[list[str], doc("mounts for the sandbox only, src:dst[:ro|rw]", JOB)] = []
     sandbox_container: Annotated[str | None, doc("container image of the sandbox", JOB)] = None
 
 
@@ -88,24 +89,25 @@ class ModelOptions(PlacementOptions, frozen=True, kw_only=True):
     """Which model, and where it is served."""
 
     model: Annotated[
-        list[str], doc("name or path of the model (ns generate: of several, for a --generation_module)", SERVER)
+        list[str],
+        doc("name or path of the model (ns generate with --generation_module: of several models)", SERVER),
     ] = []
     server_type: Annotated[
         list[str],
         doc("openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …", SERVER),
     ] = []
-    server_address: Annotated[list[str], doc("use a running server, with or without /v1", SERVER)] = []
-    server_gpus: Annotated[list[int], doc("host the model on this many GPUs per node", SERVER)] = []
+    server_address: Annotated[list[str], doc("address of a running server, with or without /v1", SERVER)] = []
+    server_gpus: Annotated[list[int], doc("start a server for the model, on this many GPUs per node", SERVER)] = []
     server_nodes: Annotated[list[int], doc("nodes per model", SERVER)] = []
-    server_args: Annotated[list[str], doc("further arguments of the engine, as they are", SERVER)] = []
-    server_entrypoint: Annotated[list[str], doc("other start command of the engine", SERVER)] = []
+    server_args: Annotated[list[str], doc("more arguments for the engine, passed on unchanged", SERVER)] = []
+    server_entrypoint: Annotated[list[str], doc("another start command for the engine", SERVER)] = []
     server_container: Annotated[list[str], doc("container image of the server (clusters)", SERVER)] = []
-    server_timeout: Annotated[float, doc("seconds a hosted server may take to start", SERVER)] = 1800.0
+    server_timeout: Annotated[float, doc("seconds to wait for a started server", SERVER)] = 1800.0
     with_sandbox: Annotated[
-        bool, doc("a sandbox for the model's code beside the work (or the one that ++sandbox.host names)", CODE)
+        bool, doc("run a sandbox for the model's code beside the work (or use the one at ++sandbox.host)", CODE)
     ] = False
     sandbox_env_overrides: Annotated[
-        list[str], doc("KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)", CODE)
+        list[str], doc("KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)", CODE)
     ] = []
 
 
@@ -113,15 +115,15 @@ class WorkOptions(ModelOptions, frozen=True, kw_only=True):
     """What `generate` and `eval` share: repetitions, pieces, tracking."""
 
     num_jobs: Annotated[
-        int | None, doc("jobs to spread seeds and chunks over; -1 = one for each (default: 1; on slurm -1)", SEEDS)
+        int | None, doc("jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)", SEEDS)
     ] = None
     single_node_mode: Annotated[
-        Literal["parallel", "sequential"], doc("units of one process: parallel or sequential")
+        Literal["parallel", "sequential"], doc("run the units of one process in parallel or one after the other")
     ] = "parallel"
     starting_seed: Annotated[int, doc("first seed", SEEDS)] = 0
-    num_chunks: Annotated[AtLeastOne | None, doc("split the input into so many pieces", SEEDS)] = None
-    chunk_ids: Annotated[str | list[int] | None, doc("only these pieces: 1,2,5 or 0..4", SEEDS)] = None
-    rerun_done: Annotated[bool, doc("ignore .done markers and start anew", SEEDS)] = False
+    num_chunks: Annotated[AtLeastOne | None, doc("split the input into this many chunks", SEEDS)] = None
+    chunk_ids: Annotated[str | list[int] | None, doc("only these chunks: 1,2,5 or 0..4", SEEDS)] = None
+    rerun_done: Annotated[bool, doc("ignore .done markers and run again", SEEDS)] = False
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT

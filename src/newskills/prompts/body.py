@@ -40,8 +40,8 @@ class FewShotText:
         self.wanted = config.examples_type is not None or config.retrieval_field is not None
         if self.wanted and not config.template:
             raise ConfigError(
-                f"Prompt {source.name} does not say how an example is shown.",
-                hint="Set ++few_shot_examples.template, or leave the examples out.",
+                f"Prompt {source.name} does not define how an example is shown.",
+                hint="Set ++few_shot_examples.template, or leave out the examples.",
             )
         if config.retrieval_field is not None:
             self._retrieve(config)
@@ -51,8 +51,8 @@ class FewShotText:
             )
         elif config.num_few_shots:
             raise ConfigError(
-                f"Prompt {source.name}: num_few_shots={config.num_few_shots}, but no few-shot set is named.",
-                hint="Name one: ++examples_type=gsm8k_text_detailed for instance.",
+                f"Prompt {source.name}: num_few_shots={config.num_few_shots}, but no few-shot set is given.",
+                hint="Give one, for example ++examples_type=gsm8k_text_detailed.",
             )
         else:
             self.fixed = ""
@@ -98,7 +98,7 @@ class Rendered:
             if shots.wanted:
                 raise ConfigError(
                     f"Prompt {source.name} has no place for few-shot examples.",
-                    hint="Add {examples} to its user text, or leave the examples out.",
+                    hint="Add {examples} to its user text, or leave out the examples.",
                 )
         elif shots.fixed is None:
             self._shots = shots

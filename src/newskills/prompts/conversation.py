@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Message, Row
+from newskills.base.type_errors import type_fault
 from newskills.prompts.media import audio_part, image_url
 from newskills.prompts.template import value_of
 
@@ -72,10 +73,10 @@ def _message(item: object, number: int, row: Row, folder: Path) -> Message:
     try:
         message = msgspec.convert(item, Message)
     except msgspec.ValidationError as error:
-        raise DataError(f"{where}: {error}.") from error
+        raise DataError(f"{where}: {type_fault(error, item)}.") from error
     assert isinstance(item, dict)
     if message.role not in _ROLES:
-        raise DataError(f"{where}: the role '{message.role}' is none of {', '.join(sorted(_ROLES))}.")
+        raise DataError(f"{where}: the role '{message.role}' is not one of {', '.join(sorted(_ROLES))}.")
     if message.reasoning_content is None and isinstance(item.get("reasoning"), str):
         message.reasoning_content = item["reasoning"]
     parts = [audio_part(source, folder) for source in _audio_sources(item, where)]
@@ -103,7 +104,7 @@ def _audio_sources(item: Row, where: str) -> list[str]:
     try:
         return [msgspec.convert(entry["path"], str) for entry in entries]
     except (TypeError, KeyError, msgspec.ValidationError) as error:
-        raise DataError(f"{where}: audio is given as {{path: …}}.") from error
+        raise DataError(f"{where}: expected audio as {{path: …}}.") from error
 
 
 def _record(row: Row) -> str:

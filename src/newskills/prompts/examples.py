@@ -79,14 +79,15 @@ class ExampleSets:
             rows = rows[:USUAL]
         if rows is None:
             raise UnknownNameError(
-                "few-shot set", name, few_shot_names(), hint="Other splits of the benchmark are sets, too."
+                "few-shot set",
+                name,
+                few_shot_names(),
+                hint="Other splits of the benchmark are few-shot sets, too.",
             )
         if count is None:
             return rows
         if count > len(rows):
-            raise ConfigError(
-                f"few-shot set {name} has {len(rows)} examples; num_few_shots={count} asks for more."
-            )
+            raise ConfigError(f"few-shot set {name} has {len(rows)} examples, but num_few_shots={count}.")
         return rows[:count]
 
     def _expanded(self, row: Row) -> Row:

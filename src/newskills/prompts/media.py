@@ -62,7 +62,7 @@ def audio_part(source: str, folder: Path) -> Row:
     data = _read(path)
     kind = _checked(_sound_kind, path, data)
     if len(data) > MAX_SENT:
-        raise MediaError(f"{path} has {len(data):,} bytes of sound; at most {MAX_SENT:,} fit into a request.")
+        raise MediaError(f"{path} has {len(data):,} bytes of audio; at most {MAX_SENT:,} fit into a request.")
     return {"type": "input_audio", "input_audio": {"data": base64.b64encode(data).decode("ascii"), "format": kind}}
 
 
@@ -111,7 +111,7 @@ def _opened_image(path: Path, data: bytes) -> Any:
             raise MediaError(f"{path} is refused: {error}") from error
         except (OSError, SyntaxError, ValueError) as error:
             kinds = ", ".join(_IMAGES)
-            raise MediaError(f"{path} is no image that can be read ({kinds}).") from error
+            raise MediaError(f"{path} is not a readable image ({kinds}).") from error
     if image.width * image.height > MAX_PIXELS:
         raise MediaError(f"{path} is refused: {image.width} × {image.height} pixels are more than {MAX_PIXELS:,}.")
     return image
@@ -128,14 +128,14 @@ def _scale(path: Path, data: bytes) -> tuple[str, bytes]:
         copy.save(file, "PNG" if clear else "JPEG", **({} if clear else {"quality": 95}))
         if file.tell() <= MAX_SENT:
             return ("png" if clear else "jpeg"), file.getvalue()
-    raise MediaError(f"{path} does not fit into a request, not even scaled down.")
+    raise MediaError(f"{path} is too large for a request, even when scaled down.")
 
 
 def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ConfigError("Images are read with Pillow, which is not installed.", hint=_INSTALL) from error
+        raise ConfigError("Reading images needs Pillow, which is not installed.", hint=_INSTALL) from error
     return Image
 
 
@@ -144,7 +144,7 @@ def _sound_kind(path: Path, data: bytes) -> str:
     try:
         import soundfile
     except (ImportError, OSError) as error:
-        raise ConfigError("Sound is read with soundfile, which is not installed.", hint=_INSTALL) from error
+        raise ConfigError("Reading audio needs soundfile, which is not installed.", hint=_INSTALL) from error
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as sound:
             kind = str(sound.format).lower().removesuffix("ex").replace("mpeg", "mp3")
@@ -152,13 +152,13 @@ def _sound_kind(path: Path, data: bytes) -> str:
             while kind != "wav" and (block := len(sound.read(_BLOCK, dtype="float32", always_2d=True))):
                 decoded_frames += block
     except soundfile.LibsndfileError as error:
-        raise MediaError(f"{path} is a broken sound, or none: {error.error_string}") from error
+        raise MediaError(f"{path} is broken audio, or not audio: {error.error_string}") from error
     if kind not in _SOUNDS:
-        raise MediaError(f"{path} is sound of the format {kind}; there are {', '.join(_SOUNDS)}.")
+        raise MediaError(f"{path} is audio of the format {kind}; supported: {', '.join(_SOUNDS)}.")
     if (kind == "wav" and _cut_wave(data)) or (kind == "flac" and decoded_frames < promised):
-        raise MediaError(f"{path} is a broken sound: it ends before the length that it states.")
+        raise MediaError(f"{path} is broken audio: it ends before the length that it states.")
     if not promised:
-        raise MediaError(f"{path} is a broken sound: there is nothing in it.")
+        raise MediaError(f"{path} is broken audio: it is empty.")
     return kind
 
 

@@ -59,7 +59,7 @@ def _resolve(spec: str) -> str:
     if (preferred := folded.get(_PREFERRED + wanted)) is not None:
         return preferred
     if fitting:
-        raise ConfigError(f"Several prompts end in '{spec}': {', '.join(fitting)}.", hint="Write the whole name.")
+        raise ConfigError(f"Several prompts end in '{spec}': {', '.join(fitting)}.", hint="Write the full name.")
     ends = {name.rpartition("/")[2] for name in library()} if "/" not in spec else set()
-    hint = "`ns list prompts` shows all names; a file is given by its path, ending in .yaml."
+    hint = "`ns list prompts` shows all names; for a file, give its path, ending in .yaml."
     raise UnknownNameError("prompt", spec, [*library(), *ends], hint=hint)

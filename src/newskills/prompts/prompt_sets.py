@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold
+from newskills.base.type_errors import type_fault
 from newskills.prompts.names import find_prompt
 from newskills.prompts.schema import read_yaml
 
@@ -63,7 +64,9 @@ def _variant(raw: Any, path: Path) -> Variant:
             [variant.extract_regex] if isinstance(variant.extract_regex, str) else variant.extract_regex or []
         ):
             re.compile(regex)
-    except (msgspec.ValidationError, re.error) as error:
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {raw}: {type_fault(error, raw)}.") from error
+    except re.error as error:
         raise ConfigError(f"{path}: {raw}: {error}.") from error
     find_prompt(variant.prompt_config)
     return variant

@@ -105,7 +105,7 @@ class Prompt:
             raise self._missing(row, error) from error
         if any(type(message.content) is list for message in messages) and _has_media(messages):
             raise ConfigError(
-                f"Prompt {self.name} has images or sound, which a text endpoint cannot take.",
+                f"Prompt {self.name} has images or audio, which a text endpoint cannot accept.",
                 hint="Use ++inference.endpoint_type=chat.",
             )
         if tokenizer is not None:
@@ -144,7 +144,7 @@ def load_prompt(
         spec = {"user": overrides.user_message}
     if spec is None:
         if overrides.prompt_format == "ns":
-            raise ConfigError("No prompt is named.", hint="Set ++prompt_config=generic/math for instance.")
+            raise ConfigError("No prompt is given.", hint="For example, set ++prompt_config=generic/math.")
         _refuse_few_shots(overrides)
         through = Passthrough(system=overrides.system_message, suffix=overrides.prompt_suffix, folder=folder)
         return Prompt("openai", _digest(overrides, ["openai", overrides.system_message]), through, overrides)
@@ -199,8 +199,8 @@ def _template(config: PromptConfig, overrides: PromptOverrides) -> str:
 def _refuse_few_shots(overrides: PromptOverrides) -> None:
     if overrides.examples_type is not None or overrides.few_shot_examples:
         raise ConfigError(
-            "Few-shot examples need a prompt to stand in; with prompt_format=openai there is none.",
-            hint="Name one with ++prompt_config=…, or leave examples_type and few_shot_examples out.",
+            "Few-shot examples need a prompt that contains them; with prompt_format=openai there is none.",
+            hint="Give one with ++prompt_config=…, or leave out examples_type and few_shot_examples.",
         )
 
 

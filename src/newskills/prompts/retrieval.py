@@ -104,12 +104,12 @@ def _load(name: str, size: int, changed: int, field: str) -> tuple[list[Row], BM
     path = Path(name)
     entries = list(itertools.islice(read_rows(path), MAX_ENTRIES + 1))
     if len(entries) > MAX_ENTRIES:
-        raise DataError(f"{path} has more than {MAX_ENTRIES:,} entries; examples are looked up in memory.")
+        raise DataError(f"{path} has more than {MAX_ENTRIES:,} entries; examples are searched in memory.")
     if not entries:
-        raise DataError(f"{path} is empty; there are no examples to look up.")
+        raise DataError(f"{path} is empty; there are no examples to search.")
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry.get(field), str):
-            raise DataError(f"{path}, entry {number}: the field '{field}' is missing or no text.")
+            raise DataError(f"{path}, entry {number}: the field '{field}' is missing or not text.")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return entries, BM25([entry[field] for entry in entries]), digest

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
+from newskills.base.type_errors import type_fault
 from newskills.prompts.template import TextPosition
 
 NO_LIMIT = 1e8
@@ -25,17 +26,15 @@ class FewShotConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     template: Annotated[str, Meta(description="text of one example, with its fields in braces")] = ""
     suffix: Annotated[str, Meta(description="text after the examples")] = ""
     examples_type: Annotated[
-        str | None, Meta(description="name of a few-shot set; may itself be a template of the record")
+        str | None, Meta(description="name of a few-shot set; may be a template with fields of the record")
     ] = None
     num_few_shots: Annotated[int, Meta(ge=0, description="only the first n examples of the set")] | None = None
-    retrieval_field: Annotated[str | None, Meta(description="field by which similar examples are looked up")] = (
-        None
-    )
-    retrieval_file: Annotated[str | None, Meta(description="JSON-lines file of examples to look up in")] = None
-    retrieved_entries: Annotated[int, Meta(ge=1, description="how many of the most similar to consider")] = 10
-    retrieved_few_shots: Annotated[int, Meta(ge=1, description="how many of those to show")] = 5
-    randomize_retrieved_entries: Annotated[bool, Meta(description="shuffle those shown")] = False
-    max_retrieved_chars: Annotated[float, Meta(gt=0, description="leave out longer examples")] = NO_LIMIT
+    retrieval_field: Annotated[str | None, Meta(description="field to search similar examples by")] = None
+    retrieval_file: Annotated[str | None, Meta(description="JSONL file of examples to search")] = None
+    retrieved_entries: Annotated[int, Meta(ge=1, description="number of most similar examples to consider")] = 10
+    retrieved_few_shots: Annotated[int, Meta(ge=1, description="number of those to show")] = 5
+    randomize_retrieved_entries: Annotated[bool, Meta(description="shuffle the examples shown")] = False
+    max_retrieved_chars: Annotated[float, Meta(gt=0, description="leave out examples longer than this")] = NO_LIMIT
     max_retrieved_chars_field: Annotated[str, Meta(description="field whose length counts")] = "reference_solution"
 
     def __post_init__(self) -> None:
@@ -71,7 +70,7 @@ def read_source(name: str, path: Path) -> ConfigSource:
     """A prompt file. Raises ConfigError naming file, line and key."""
     values, places = read_yaml(path)
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: a prompt is a mapping with the key `user`.")
+        raise ConfigError(f"{path}: expected a mapping with the key `user`.")
     return ConfigSource(name=name, config=to_config(values, str(path)), places=places)
 
 
@@ -81,11 +80,11 @@ def to_config(values: Row, where: str) -> PromptConfig:
     if isinstance(few_shots := values.get("few_shot_examples"), dict):
         _check_keys(few_shots, FewShotConfig, where, "few_shot_examples.")
     if "user" not in values:
-        raise ConfigError(f"{where}: the key `user` is missing.", hint="Write user: '{problem}' for instance.")
+        raise ConfigError(f"{where}: the key `user` is missing.", hint="For example, write user: '{problem}'.")
     try:
         return msgspec.convert(values, PromptConfig, strict=True)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {error}.") from error
+        raise ConfigError(f"{where}: {type_fault(error, values)}.") from error
 
 
 def replace_few_shots(config: FewShotConfig, overrides: Row, where: str) -> FewShotConfig:
@@ -100,7 +99,7 @@ def replace_few_shots(config: FewShotConfig, overrides: Row, where: str) -> FewS
     try:
         return msgspec.convert(values, FewShotConfig, strict=True)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {error}.") from error
+        raise ConfigError(f"{where}: {type_fault(error, values)}.") from error
 
 
 def read_yaml(path: Path) -> tuple[Any, dict[str, TextPosition]]:
@@ -138,7 +137,7 @@ def _check_duplicates(node: yaml.Node, path: Path) -> None:
     seen: set[str] = set()
     for key, value in node.value:
         if key.value in seen:
-            raise ConfigError(f"{path}, line {key.start_mark.line + 1}: the key `{key.value}` is given twice.")
+            raise ConfigError(f"{path}, line {key.start_mark.line + 1}: the key `{key.value}` appears twice.")
         seen.add(key.value)
         _check_duplicates(value, path)
 

@@ -112,7 +112,7 @@ class _TemplateParser:
         if (command := _LATEX_COMMAND.search(self.source, 0, start)) is not None:
             # "\boxed{answer}" is LaTeX with forgotten braces; filled in, it would give the answer away.
             literal = f"{command.group()}{{{{{name}}}}}"
-            raise self._error(start, f"single braces behind {command.group()}; write {literal}")
+            raise self._error(start, f"single braces after {command.group()}; write {literal}")
         if _NAME.fullmatch(name) is None:
             raise self._error(
                 start, f"'{{{name}}}' is not a field name (no index, attribute, format or conversion)"

@@ -79,14 +79,14 @@ def check_overlap(
     for name, texts in measured.items():
         questions = Questions(texts)
         overlap = questions.found_in(learnt())
-        say(f"overlap: {len(overlap)} of {len(questions)} questions of {name} are in what is learnt from")
+        say(f"overlap: {len(overlap)} of {len(questions)} questions of {name} are in the training data")
         if overlap and not allowed:
             first = " ".join(overlap[0].split())
             first = first if len(first) <= SHOWN else f"{first[: SHOWN - 1]}…"
             raise DataError(
-                f"{len(overlap)} of {len(questions)} questions of {name} are learnt from and measured by, so that the "
-                f"score would tell what was learnt by heart. The first: {first}",
-                hint="Take another split or other data, leave them out (ns prepare_training_data "
+                f"{len(overlap)} of {len(questions)} questions of {name} are in the training data and in the "
+                f"evaluation, so the score would measure memorisation. The first: {first}",
+                hint="Use another split or other data, remove them (ns prepare_training_data "
                 "--decontaminate=NAME), or add --allow_overlap.",
             )
 

@@ -102,7 +102,7 @@ def lesson(spec: LessonSpec, *, say: PrintLine) -> list[LessonStage]:
     benchmark = get_benchmark(LESSON)
     train, _, data = _data(benchmark, spec, say)
     weights = resolve_weights(spec.model, say=say)
-    say(f"2/5 base: measuring {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
+    say(f"2/5 base: evaluating {spec.model} on this machine's CPU; Ctrl-C stops, the same command resumes")
     stages = [_measure("base", weights, benchmark, spec, say)]
     folder = model_folder(str(weights), spec.output_dir / "models/base", say=say)
     skill = Skill(folder, asking_of(benchmark, data, str(folder)))
@@ -110,7 +110,9 @@ def lesson(spec: LessonSpec, *, say: PrintLine) -> list[LessonStage]:
     with BatchGrader(benchmark.grader, benchmark.grader_config) as verdict:
         pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
         _keep_examples(skill, pairs, spec.output_dir / "data/sft.jsonl")
-        say(f"3/5 SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
+        say(
+            f"3/5 SFT: the grader accepted {len(pairs)} of {half} answers of the solver; the same grader evaluates"
+        )
         tuned = _fine_tuned(skill, folder, pairs, spec, say)
         stages.append(_measure("sft", _served(tuned), benchmark, spec, say))
         say(f"4/5 GRPO: the same grader rewards samples on {len(train) - half} other problems")
@@ -127,9 +129,7 @@ def _data(benchmark: Benchmark, spec: LessonSpec, say: PrintLine) -> tuple[list[
     shared = {row["question"] for row in train} & {row["question"] for row in test}
     if shared:
         raise DataError(f"{len(shared)} questions of {benchmark.name} are in train and in test.")
-    say(
-        f"1/5 data: {len(train)} problems to learn from, {len(test)} held out; {len(shared)} questions are in both"
-    )
+    say(f"1/5 data: {len(train)} training problems, {len(test)} held out; {len(shared)} questions are in both")
     return train, test, prepared.splits[0].path
 
 
@@ -161,7 +161,7 @@ def _measure(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, s
     if evaluation.exit_code > SIGNALLED:
         raise StoppedError(evaluation.message)
     if evaluation.exit_code:
-        raise NewskillsError(f"Measuring {name} did not end well: {evaluation.message}")
+        raise NewskillsError(f"The evaluation of {name} failed: {evaluation.message}")
     records = [row for row in read_rows(out / RESULTS / LESSON / "output.jsonl") if row["outcome"] != "unscored"]
     stage = LessonStage(
         name,
@@ -172,8 +172,8 @@ def _measure(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, s
     )
     right, within, short = stage.shares
     say(
-        f"    {name}: {right} of {len(records)} held-out problems right ({within} with the answer anywhere in the "
-        f"reply); {short} of the replies cut off at {TOKENS} tokens"
+        f"    {name}: {right} of {len(records)} held-out problems correct ({within} with the answer anywhere "
+        f"in the reply); {short} of the replies cut off at {TOKENS} tokens"
     )
     return stage
 
@@ -250,13 +250,14 @@ def _train(name: str, base: Path, config: Struct, spec: LessonSpec, say: PrintLi
                 say(f"    {text}")
             return target
     at = folder.last.step if folder.last else 0
-    raise StoppedError(f"{name.upper()}: stopped after step {at}; the same command goes on from there.")
+    raise StoppedError(f"{name.upper()}: stopped after step {at}; run the same command to resume from there.")
 
 
 def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
     """The paired comparison as text; written to report.md as well."""
     lines = [
-        f"| model | right | answer anywhere in the reply | cut off at {TOKENS} tokens | held-out problems | file |",
+        f"| model | correct | answer anywhere in the reply | cut off at {TOKENS} tokens | held-out problems | "
+        "file |",
         "|---|---|---|---|---|---|",
     ]
     for stage in stages:

@@ -88,7 +88,7 @@ def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> Evaluation:
         raise DataError(
             "No benchmark could be prepared.", hint="See the notes above; ns doctor shows what is missing."
         )
-    say(f"2/3 evaluating {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
+    say(f"2/3 evaluating {spec.model} on this machine's CPU; Ctrl-C stops, the same command resumes")
     hosting = HostedServers(
         spec=ServeSpec(model=spec.model, server_type="llamacpp"),
         log=spec.output_dir / "eval-logs/server.log",
@@ -134,7 +134,7 @@ def _prepare(part: QuickstartBenchmark, spec: QuickstartSpec, say: PrintLine) ->
 
 def _reading(evaluation: Evaluation, parts: list[QuickstartBenchmark], spec: QuickstartSpec) -> str:
     """What the numbers mean, and what to type next."""
-    what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples of each problem)" for part in parts)
+    what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples per problem)" for part in parts)
     if evaluation.exit_code:
         return f"3/3 not finished: {evaluation.message}"
     return READING.format(what=what, out=spec.output_dir, model=spec.model, activate=activation())

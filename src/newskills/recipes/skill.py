@@ -41,12 +41,12 @@ class Skill:
     def prompt_text(self, row: Row) -> str:
         """What the model reads before it answers, as in an evaluation. Raises ConfigError, DataError."""
         if self._asking is None:
-            raise ConfigError("No prompt is named.", hint="Set ++prompt_config=generic/math for instance.")
+            raise ConfigError("No prompt is given.", hint="For example, set ++prompt_config=generic/math.")
         request = self._asking.request(row)
         if _has_media(request):
             raise ConfigError(
-                "The prompt has images or sound, which these trainers cannot learn from.",
-                hint="Take another benchmark, or data of texts.",
+                "The prompt has images or audio, which these trainers cannot train on.",
+                hint="Use another benchmark, or data of texts.",
             )
         return prompt_text(request, self.tokenizer) or ""
 
@@ -122,5 +122,5 @@ def _stops(folder: Path, tokenizer: HFTokenizer) -> list[int]:
         raise DataError(f"{path} cannot be read: {error}.") from error
     stops: list[Any] = end_token if isinstance(end_token, list) else [end_token]
     if not all(isinstance(stop, int) for stop in stops):
-        raise ConfigError(f"{path} names no eos_token_id, so {tokenizer.name} could never end a reply.")
+        raise ConfigError(f"{path} has no eos_token_id, so {tokenizer.name} could never end a reply.")
     return stops

@@ -98,7 +98,7 @@ class _Steps:
         since = f" · {seconds:.0f} s" if seconds >= 1 else ""
         if not self._steps:
             return f"{self._title}: loading the model{since}"
-        words = [self._values] if self._values else [f"step {self._done + 1} has begun"]
+        words = [self._values] if self._values else [f"step {self._done + 1} has started"]
         if since:
             words.append(f"step {self._done + 1} for {seconds:.0f} s")
         bar = ""

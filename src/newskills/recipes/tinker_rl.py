@@ -44,25 +44,29 @@ SAMPLER_SECONDS = 86_400
 class TinkerRlConfig(RunConfig, frozen=True, kw_only=True):
     """`key=value` of `ns tinker rl`."""
 
-    batch_size: Annotated[int, Meta(ge=1, description="problems of a step")] = 64
-    group_size: Annotated[int, Meta(ge=2, description="samples of each problem")] = 16
-    max_tokens: Annotated[int, Meta(ge=1, description="of a sample")] = 4096
+    batch_size: Annotated[int, Meta(ge=1, description="problems per step")] = 64
+    group_size: Annotated[int, Meta(ge=2, description="samples per problem (group size)")] = 16
+    max_tokens: Annotated[int, Meta(ge=1, description="longest sample in tokens")] = 4096
     dataset_name: Annotated[str, Meta(description="published training set, or a JSONL file")] = (
         "lighteval/MATH-Hard"
     )
-    eval_type: Annotated[str, Meta(description="grader that rewards")] = "math"
-    eval_config: Annotated[dict[str, Any], Meta(description="its settings")] = field(default_factory=dict)
-    correct_reward: Annotated[float, Meta(description="of a right answer")] = 1.0
-    incorrect_reward: Annotated[float, Meta(description="of a wrong one, or none")] = -0.5
-    format_bonus: Annotated[float, Meta(description="added where there is a boxed answer")] = 0.1
+    eval_type: Annotated[str, Meta(description="grader that gives the reward")] = "math"
+    eval_config: Annotated[dict[str, Any], Meta(description="settings of the grader")] = field(
+        default_factory=dict
+    )
+    correct_reward: Annotated[float, Meta(description="reward of a correct answer")] = 1.0
+    incorrect_reward: Annotated[float, Meta(description="reward of a wrong answer, or of none")] = -0.5
+    format_bonus: Annotated[float, Meta(description="added to the reward if there is a boxed answer")] = 0.1
     num_epochs: Annotated[int, Meta(ge=1, description="passes over the problems")] = 1
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 100
     eval_every: Annotated[
-        int, Meta(ge=0, description="steps between measurements on held-out problems; 0 = none")
+        int, Meta(ge=0, description="steps between evaluations on held-out problems; 0 = none")
     ] = 0
-    eval_samples: Annotated[int, Meta(ge=1, description="held-out problems, taken from the end of the data")] = 50
-    temperature: Annotated[float, Meta(gt=0, description="of the samples")] = 0.7
-    top_p: Annotated[float, Meta(gt=0, le=1, description="of the samples")] = 0.95
+    eval_samples: Annotated[
+        int, Meta(ge=1, description="number of held-out problems, taken from the end of the data")
+    ] = 50
+    temperature: Annotated[float, Meta(gt=0, description="sampling temperature")] = 0.7
+    top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass")] = 0.95
     save_samples: Annotated[bool, Meta(description="write samples.jsonl")] = True
 
 
@@ -189,8 +193,8 @@ def _problems(config: TinkerRlConfig, rows: Sequence[Row], skill: Skill) -> tupl
     learnt = [row for row in kept[: len(kept) - len(held)] if row["problem"] not in asked]
     if not held or not learnt:
         raise DataError(
-            f"{config.dataset_name} has {len(kept)} problems; eval_samples={config.eval_samples} leaves none to learn "
-            "from."
+            f"{config.dataset_name} has {len(kept)} problems; eval_samples={config.eval_samples} leaves none "
+            "to train on."
         )
     return [skill.problem(row) for row in learnt], [skill.problem(row) for row in held]
 
@@ -242,4 +246,4 @@ def _final(row: Row) -> Row:
 
 def plan_of(config: TinkerRlConfig) -> str:
     """What a run does, in words."""
-    return f"{config.num_epochs} epochs of {config.batch_size} problems × {config.group_size} samples a step"
+    return f"{config.num_epochs} epochs of {config.batch_size} problems × {config.group_size} samples per step"

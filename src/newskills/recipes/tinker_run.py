@@ -34,22 +34,26 @@ AtLeastOne = Annotated[int, Meta(ge=1)]
 class RunConfig(Struct, frozen=True, kw_only=True):
     """`key=value` of both recipes."""
 
-    model_name: Annotated[str, Meta(description="name of the model at the service, or a local folder of it")]
+    model_name: Annotated[str, Meta(description="name of the model at the service, or local folder of it")]
     log_dir: Annotated[
-        str, Meta(description="metrics, samples, checkpoints; the same folder goes on where it was")
+        str,
+        Meta(
+            description="folder for metrics, samples and checkpoints; a run in the same folder resumes "
+            "where it stopped"
+        ),
     ]
     lora_rank: Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")] = 64
-    learning_rate: Annotated[float | None, Meta(description="none = from the model")] = None
-    dataset_split: Annotated[str, Meta(description="of the dataset")] = "train"
-    max_samples: Annotated[AtLeastOne | None, Meta(description="only the first so many rows")] = None
-    prompt_config: Annotated[str, Meta(description="prompt that asks the problems")] = "generic/math"
-    seed: Annotated[int, Meta(ge=0, description="of the order of the data and of the samples")] = 42
+    learning_rate: Annotated[float | None, Meta(description="learning rate; none = chosen by model")] = None
+    dataset_split: Annotated[str, Meta(description="split of the dataset")] = "train"
+    max_samples: Annotated[AtLeastOne | None, Meta(description="only the first n rows")] = None
+    prompt_config: Annotated[str, Meta(description="prompt that wraps the problems")] = "generic/math"
+    seed: Annotated[int, Meta(ge=0, description="seed of the data order and of the samples")] = 42
     resume_from: Annotated[
-        str | None, Meta(description="tinker:// path of a state, or the log_dir of another run, to begin with")
+        str | None, Meta(description="tinker:// path of a state, or log_dir of another run, to start from")
     ] = None
     wandb_project: Annotated[str | None, Meta(description="also log to W&B")] = None
-    wandb_name: Annotated[str | None, Meta(description="of the run there")] = None
-    verbose: Annotated[bool, Meta(description="a line about every step")] = False
+    wandb_name: Annotated[str | None, Meta(description="name of the W&B run")] = None
+    verbose: Annotated[bool, Meta(description="print a line for every step")] = False
 
 
 OWN = ("step", "seconds", "loss", "learning_rate", "tokens")
@@ -198,8 +202,8 @@ class RunFolder(ABC):
             raise DataError(f"{path} cannot be read: {error}.") from error
         if changed := sorted(name for name in {**earlier, **given} if earlier.get(name) != given.get(name)):
             raise ConfigError(
-                f"{self.path} holds a run with other options: {', '.join(changed)}.",
-                hint="Use the same options to go on with it, or another log_dir.",
+                f"{self.path} has a run with other options: {', '.join(changed)}.",
+                hint="Use the same options to resume it, or another log_dir.",
             )
 
 
@@ -234,7 +238,9 @@ def rate_for(folder: Path) -> float:
     family, width = str(config.get("model_type", "")).lower(), config.get("hidden_size")
     power = next((power for name, power in EXPONENTS.items() if name in family), None)
     if power is None or not isinstance(width, int) or width < 1:
-        raise DataError(f"No learning rate is known for models of the type '{family}'.", hint="Set learning_rate.")
+        raise DataError(
+            f"The default learning rate for models of the type '{family}' is not known.", hint="Set learning_rate."
+        )
     return float(BASE_RATE * LORA_FACTOR * (WIDTH / width) ** power)
 
 

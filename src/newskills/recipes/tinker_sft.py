@@ -55,15 +55,16 @@ class TinkerSftConfig(RunConfig, frozen=True, kw_only=True):
     dataset_name: Annotated[
         str | None, Meta(description="published training set, or a JSONL file; none = NuminaMath-CoT or -TIR")
     ] = None
-    batch_size: Annotated[int | None, Meta(description="sequences of a step; none = 32 (cot), 16 (tir)")] = None
+    batch_size: Annotated[int | None, Meta(description="sequences per step; none = 32 (cot), 16 (tir)")] = None
     num_epochs: Annotated[int | None, Meta(description="passes over the data; none = 3 (cot), 2 (tir)")] = None
     max_length: Annotated[
-        int | None, Meta(description="longer sequences are left out; none = 4096 (cot), 8192 (tir) tokens")
+        int | None,
+        Meta(description="longest sequence in tokens; longer ones are left out; none = 4096 (cot), 8192 (tir)"),
     ] = None
     save_every: Annotated[
         int | None, Meta(description="steps between checkpoints; none = 100 (cot), 200 (tir); 0 = only at the end")
     ] = None
-    lr_schedule: Annotated[Schedule, Meta(description="of the learning rate")] = "linear"
+    lr_schedule: Annotated[Schedule, Meta(description="schedule of the learning rate")] = "linear"
 
 
 def whole(config: TinkerSftConfig) -> TinkerSftConfig:
@@ -86,7 +87,7 @@ def whole(config: TinkerSftConfig) -> TinkerSftConfig:
 
 def plan_of(config: TinkerSftConfig) -> str:
     """What a run does, in words."""
-    return f"{config.num_epochs} epochs of {config.batch_size} sequences a step"
+    return f"{config.num_epochs} epochs of {config.batch_size} sequences per step"
 
 
 def fine_tune(
@@ -160,7 +161,7 @@ def _examples(config: TinkerSftConfig, rows: Sequence[Row], skill: Skill, length
     kept = [one for one in found if len(one.tokens) < length]
     if not kept:
         raise DataError(
-            f"{where} leaves nothing to learn: {len(found)} rows, none of at most {length} tokens.",
-            hint="Raise max_length, or name another dataset.",
+            f"{where} has nothing to train on: {len(found)} rows, none of at most {length} tokens.",
+            hint="Raise max_length, or use another dataset.",
         )
     return kept

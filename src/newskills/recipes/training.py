@@ -12,6 +12,7 @@ import msgspec
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.base.records import Message, Row
+from newskills.base.type_errors import type_fault
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import Skill
@@ -36,9 +37,9 @@ def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:
         return path
     if not path.is_file() and path.suffix != ".gguf" and len(path.parts) > 1:
         if is_hub_name(model):
-            return hub_folder(model, MODEL_FILES, "Name a Hugging Face folder, a .gguf file, or smollm2.")
+            return hub_folder(model, MODEL_FILES, "Give a Hugging Face folder, a .gguf file, or smollm2.")
         raise DataError(
-            f"There is no folder {path.absolute()}.", hint="Name a Hugging Face folder, a .gguf file, or smollm2."
+            f"There is no folder {path.absolute()}.", hint="Give a Hugging Face folder, a .gguf file, or smollm2."
         )
     if not made.is_dir():
         weights = resolve_weights(model, say=say)
@@ -111,7 +112,7 @@ def _tell_longer(
     if not longer:
         return
     what = (
-        f"{len(longer)} of {count} sequences are longer than the {limit} tokens that fit (longest: {max(longer)})"
+        f"{len(longer)} of {count} sequences are longer than the limit of {limit} tokens (longest: {max(longer)})"
     )
     if remedy is not None:
         raise DataError(f"{what}.", hint=remedy)
@@ -135,7 +136,7 @@ def examples_of(rows: Sequence[Row], skill: Skill, where: Path) -> list[Datum]:
 def check_rows(rows: Sequence[Row], where: Path) -> None:
     """Raises DataError for no rows, and for rows from which `examples_of` makes nothing."""
     if not rows:
-        raise DataError(f"{where} has no rows to learn from.")
+        raise DataError(f"{where} has no rows to train on.")
     for number, row in enumerate(rows, 1):
         _check_row(row, f"{where}, row {number}")
 
@@ -161,12 +162,14 @@ def _check_row(row: Row, where: str) -> None:
         try:
             msgspec.convert(messages[:-1], list[Message])
         except msgspec.ValidationError as error:
-            raise DataError(f"{where}: `messages` are no conversation: {error}.") from error
+            raise DataError(
+                f"{where}: `messages` is not a conversation: {type_fault(error, messages[:-1])}."
+            ) from error
         return
     if isinstance(row.get("input"), str) and isinstance(row.get("output"), str):
         if not row["input"] or not row["output"]:
             empty = "output" if row["input"] else "input"
-            raise DataError(f"{where}: `{empty}` is empty, so there is nothing to learn there.")
+            raise DataError(f"{where}: `{empty}` is empty, so there is nothing to train on.")
         return
     raise DataError(
         f"{where} has neither `input` and `output` nor `messages`; its keys are {', '.join(sorted(row)) or 'none'}.",

@@ -44,8 +44,8 @@ def check_servers(spec: RunSpec) -> None:
         except OSError as error:
             again = f", or type: {spec.resume_with}" if spec.resume_with else ""
             raise ConfigError(
-                f"No server answers at {url}: a server that was started for a run ends with it.",
-                hint=f"Start it there again{again}.",
+                f"No server answers at {url}: a server that was started for a run stops with the run.",
+                hint=f"Start it again there{again}.",
             ) from error
 
 

@@ -172,8 +172,8 @@ def check_kinds(units: Sequence[Unit]) -> None:
         ]
         if others:
             raise DataError(
-                f"{folder} has {others[0]}, which is another kind of run than {unit.merged.name}: one is seeded, one"
-                " is not, and they cannot be summarised together.",
+                f"{folder} has {others[0]}, which is another kind of run than {unit.merged.name}: one has "
+                "seeds, the other has not, so they cannot be summarised together.",
                 hint="Use another output folder, or move that file away.",
             )
 
@@ -238,7 +238,7 @@ def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Eval
     for note in summary.notes:
         say(f"note: {note}")
     if left := [run.name for run in spec.runs if run not in done]:
-        say(f"note: not in the table, since it is not finished: {', '.join(left)}.")
+        say(f"note: not in the table, because it is not finished: {', '.join(left)}.")
     evaluation.reports = summary.reports
     say(render(summary.reports, spec.accept_lost / 100))
     say(f"To see the samples, and why each was graded so: ns view {shlex.quote(str(spec.output_dir))}")
@@ -252,15 +252,16 @@ def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:
     lost = lost_share(reports) * 100
     if lost <= accept_lost:
         return ""
-    remedy = "--rerun_done does those files over from the start"
+    remedy = "--rerun_done runs those files again from the start"
     if any(report.ledger.causes.get("judge", 0) for report in reports):
         remedy = (
-            "The same command asks again where the judge gave no reply; --extra_judge_args='++skip_filled=false' has "
-            "all answers judged anew"
+            "The same command asks again where the judge gave no reply; "
+            "--extra_judge_args='++skip_filled=false' judges all answers again"
         )
     return (
-        f"{lost:.1f} % of the samples were lost to the instrument (more than {accept_lost:g} %), so there is no "
-        f"headline. {remedy}; --accept_lost PERCENT accepts them."
+        f"{lost:.1f} % of the samples are unscored because requests, judges or graders failed (more than the "
+        f"accepted {accept_lost:g} %), so no headline score is shown. {remedy}; --accept_lost PERCENT accepts "
+        "them."
     )
 
 

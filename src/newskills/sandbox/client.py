@@ -72,7 +72,7 @@ class HttpSandbox:
             raise self._unreachable(error) from error
         values = _object(response)
         if response.status != 200 or values.get("status") != "healthy":
-            raise SandboxError(f"What answers at {self.address} is no sandbox that is ready ({response.status}).")
+            raise SandboxError(f"The program at {self.address} is not a ready sandbox ({response.status}).")
         return values
 
     async def execute(self, execution: Execution) -> ExecutionResult:
@@ -121,7 +121,7 @@ class HttpSandbox:
         values = _object(response)
         self._check_run(_text(values, "run_id"))
         if not isinstance(values.get("process_status"), str):
-            raise SandboxError(f"{self.address} answered without a process_status: it is no sandbox.")
+            raise SandboxError(f"{self.address} answered without a process_status: it is not a sandbox.")
         exit_code, seconds = values.get("exit_code"), values.get("seconds")
         return ExecutionResult(
             status=values["process_status"],
@@ -155,8 +155,9 @@ class HttpSandbox:
     def _check_run(self, run_id: str) -> None:
         if run_id != self._run_id:
             raise SandboxError(
-                f"The sandbox at {self.address} is not the one that answered before (run {run_id or 'without an id'} "
-                f"instead of {self._run_id or 'one without an id'}): it was restarted, or another took its port."
+                f"The sandbox at {self.address} is not the one that answered before (run "
+                f"{run_id or 'without an id'} instead of {self._run_id or 'one without an id'}): it was "
+                "restarted, or another program took its port."
             )
 
     def _end_later(self, name: str) -> None:

@@ -19,49 +19,63 @@ DEFAULT_PORT = 6000
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one session may use, with all its processes (`++sandbox.limits.*`)."""
 
-    memory_mb: Annotated[int, Meta(ge=64, description="memory of all processes and files together")] = 2048
-    disk_mb: Annotated[int, Meta(ge=1, description="files in /tmp, /sandbox and /dev/shm together")] = 256
-    files: Annotated[int, Meta(ge=64, description="number of files there")] = 8192
-    processes: Annotated[int, Meta(ge=4, description="processes and threads")] = 64
-    open_files: Annotated[int, Meta(ge=32, description="open descriptors of a process")] = 256
-    timeout: Annotated[
-        float, Meta(gt=0, description="longest time-out that a request may ask for, in seconds")
-    ] = 3600.0
+    memory_mb: Annotated[int, Meta(ge=64, description="memory limit of all processes and files together")] = 2048
+    disk_mb: Annotated[int, Meta(ge=1, description="disk limit of /tmp, /sandbox and /dev/shm together")] = 256
+    files: Annotated[int, Meta(ge=64, description="largest number of files there")] = 8192
+    processes: Annotated[int, Meta(ge=4, description="largest number of processes and threads")] = 64
+    open_files: Annotated[int, Meta(ge=32, description="largest number of open files of a process")] = 256
+    timeout: Annotated[float, Meta(gt=0, description="largest timeout that a request may ask for, in seconds")] = (
+        3600.0
+    )
 
 
 class SandboxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A running server (`host`, `port`), or one inside this process (all other keys)."""
 
-    type: Annotated[Literal["local"], Meta(description="kept for older scripts")] = "local"
-    host: Annotated[str, Meta(description="address of a running sandbox server; empty: run code here")] = ""
-    port: Annotated[Annotated[int, Meta(ge=1, le=65535)] | None, Meta(description="its port (6000)")] = None
+    type: Annotated[Literal["local"], Meta(description="accepted for older scripts")] = "local"
+    host: Annotated[
+        str, Meta(description="address of a running sandbox server; empty: use a sandbox of this machine")
+    ] = ""
+    port: Annotated[
+        Annotated[int, Meta(ge=1, le=65535)] | None, Meta(description="port of that server (6000)")
+    ] = None
     disable_session_restore: Annotated[
-        bool, Meta(description="do not replay the finished cells of a session whose state was lost")
+        bool, Meta(description="if the state of a session is lost, do not run its finished cells again")
     ] = False
     isolation: Annotated[
         Literal["auto", "a", "b", "none"],
-        Meta(description="auto: the strongest rung here; none: no isolation at all, on your own risk"),
+        Meta(
+            description="auto: the strongest isolation of this machine; none: no isolation at all, at your "
+            "own risk"
+        ),
     ] = "auto"
-    network: Annotated[bool, Meta(description="let the code reach the network")] = False
-    python: Annotated[str, Meta(description="interpreter whose packages the code may use; empty: this one")] = ""
+    network: Annotated[bool, Meta(description="let the code use the network")] = False
+    python: Annotated[
+        str, Meta(description="Python interpreter whose packages the code may use; empty: this one")
+    ] = ""
     preload: Annotated[tuple[str, ...], Meta(description="modules imported once and shared by all sessions")] = (
         "numpy",
         "sympy",
     )
     packages: Annotated[
         tuple[str, ...] | None,
-        Meta(description="distributions that the code may import (their dependencies come along); null = all"),
+        Meta(description="Python packages that the code may import, with their dependencies; null = all"),
     ] = None
     data_dir: Annotated[
-        str, Meta(description="folder that the code sees, read-only: as /data on rung a, always as $DATA_DIR")
+        str,
+        Meta(
+            description="folder that the code can read: as /data at isolation level a, at every level as $DATA_DIR"
+        ),
     ] = ""
     lean: Annotated[
         str,
         Meta(description="Lean 4: a lean program, a toolchain or a built Lake project; empty: the installed one"),
     ] = ""
     concurrency: Annotated[
-        int, Meta(ge=0, description="cells that run at once; 0 = two per core, and more while those sleep")
+        int, Meta(ge=0, description="cells that run at once; 0 = two per core, plus more while those sleep")
     ] = 0
-    max_sessions: Annotated[int, Meta(ge=1, description="sessions alive at once")] = 1000
-    session_timeout: Annotated[float, Meta(ge=0, description="seconds idle until a session ends; 0 = never")] = 0.0
+    max_sessions: Annotated[int, Meta(ge=1, description="largest number of open sessions")] = 1000
+    session_timeout: Annotated[
+        float, Meta(ge=0, description="idle seconds after which a session ends; 0 = never")
+    ] = 0.0
     limits: Limits = Limits()

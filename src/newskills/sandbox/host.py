@@ -121,7 +121,7 @@ class LocalSandbox:
         longest = self._config.limits.timeout
         if not (isinstance(execution.timeout, int | float) and 0 < execution.timeout <= longest):
             raise ExecutionRefusedError(
-                f"The time-out must be above 0 and at most {longest:g} seconds, not {execution.timeout!r}."
+                f"The timeout must be above 0 and at most {longest:g} seconds, not {execution.timeout!r}."
             )
         if not 0 <= execution.max_output_characters <= 10_000_000:
             raise ExecutionRefusedError(
@@ -131,7 +131,9 @@ class LocalSandbox:
             execution.code.encode()
             execution.std_input.encode()
         except UnicodeEncodeError as error:
-            raise ExecutionRefusedError("The code holds half of a surrogate pair, which is no text.") from error
+            raise ExecutionRefusedError(
+                "The code contains half of a surrogate pair, which is not valid text."
+            ) from error
         return {
             **spoken.request(execution, self._config),
             "stdin": execution.std_input,
@@ -208,8 +210,8 @@ class LocalSandbox:
                     return session, False
                 if session is None and len(self._sessions) >= self._config.max_sessions:
                     raise SandboxError(
-                        f"{len(self._sessions)} sessions are open, as many as there may be.",
-                        hint="Delete some, or start the server with a higher --max_sessions.",
+                        f"{len(self._sessions)} sessions are open, which is the limit.",
+                        hint="Delete some sessions, or start the server with a higher --max_sessions.",
                     )
                 channel = await self._take(launched, eager=spoken.stateful)
                 session = self._sessions[name] = _Session(channel, launched, spoken.name)
@@ -246,7 +248,7 @@ class LocalSandbox:
         except TimeoutError:
             channel.close()
             await launched.zygote.kill(channel.number)
-            raise SandboxError("The sandbox did not keep a deadline; the session was ended.") from None
+            raise SandboxError("The sandbox missed a deadline; the session was ended.") from None
         finally:
             turn.keep_running()
         if outcome is None:
@@ -260,7 +262,7 @@ class LocalSandbox:
     def _result(self, launched: LaunchedZygote, execution: Execution, outcome: dict[str, Any]) -> ExecutionResult:
         self.executions += 1
         if outcome.get("failed"):
-            raise SandboxError(f"{execution.language} could not begin: {outcome['failed']}.")
+            raise SandboxError(f"{execution.language} could not start: {outcome['failed']}.")
         status = "out_of_memory" if outcome["killed"] else language(execution.language).status(outcome)
         self.timeouts += status == "timeout"
         return ExecutionResult(

@@ -38,7 +38,7 @@ def session_users(uid_map: str) -> range:
     first, _, count = max(spans, key=lambda span: span[2])
     user_ids = range(first + count // 2, min(first + count, NOBODY))
     if not user_ids or not user_ids.start:
-        raise SandboxError("This container maps one user only, so that sessions cannot get users of their own.")
+        raise SandboxError("This container maps only one user, so sessions cannot get users of their own.")
     return user_ids
 
 
@@ -139,7 +139,7 @@ def _remove(folders: Iterable[str]) -> None:
 async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> LaunchedZygote:
     """Raises SandboxError with the reason why a rung cannot be had, ConfigError for settings that contradict."""
     if config.network and environ.get(BLOCK_NETWORK_VARIABLE, "") not in ("", "0", "false"):
-        raise ConfigError(f"{BLOCK_NETWORK_VARIABLE} is set, so the sandbox's network cannot be opened.")
+        raise ConfigError(f"{BLOCK_NETWORK_VARIABLE} is set, so the sandbox cannot use the network.")
     interpreter = await examine(config)
     reasons = []
     for rung in ("a", "b") if config.isolation == "auto" else (config.isolation,):
@@ -157,7 +157,8 @@ async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> LaunchedZ
             return launched
     raise SandboxError(
         f"Code cannot be isolated on this machine ({' '.join(reasons)})",
-        hint="`ns sandbox doctor` shows what is missing; --sandbox=none runs code without isolation, at your risk.",
+        hint="`ns sandbox doctor` shows what is missing; --sandbox=none runs code without isolation, at your "
+        "own risk.",
     )
 
 
@@ -169,8 +170,8 @@ async def _prove(launched: LaunchedZygote) -> None:
         if outcome is None or outcome["exit"] != 0:
             tail = outcome["err"].strip().splitlines() if outcome else []
             raise SandboxError(
-                f"its first script failed ({tail[-1] if tail else 'it said nothing'}); every user must be able to read "
-                "the interpreter and its packages."
+                f"its first script failed ({tail[-1] if tail else 'it printed nothing'}); every user must be "
+                "able to read the interpreter and its packages."
             )
         channel.close()
         await launched.zygote.await_end(channel.number)

@@ -47,7 +47,7 @@ def make_sandbox(config: SandboxConfig, environ: Mapping[str, str]) -> Sandbox:
 def settled(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:
     """`config` with what `environ` says of sessions where it says nothing itself. Raises ConfigError."""
     if config.data_dir and not Path(config.data_dir).is_dir():
-        raise ConfigError(f"The sandbox's data_dir is no folder: {config.data_dir}.")
+        raise ConfigError(f"The sandbox's data_dir is not a folder: {config.data_dir}.")
     text = environ.get(SESSION_TIMEOUT_VARIABLE, "")
     if not text or config.session_timeout:
         return config
@@ -56,7 +56,7 @@ def settled(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise ConfigError(f"{SESSION_TIMEOUT_VARIABLE} must be a number of seconds from 0, not '{text}'.")
+        raise ConfigError(f"{SESSION_TIMEOUT_VARIABLE}: expected a number of seconds from 0, got '{text}'.")
     return msgspec.structs.replace(config, session_timeout=seconds)
 
 
@@ -66,5 +66,5 @@ def port_of(port: int | None, environ: Mapping[str, str]) -> int:
     if port is not None or not text:
         return DEFAULT_PORT if port is None else port
     if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= 65535):
-        raise ConfigError(f"{PORT_VARIABLE} must be a port from 1 to 65535, not '{text[:20]}'.")
+        raise ConfigError(f"{PORT_VARIABLE}: expected a port from 1 to 65535, got '{text[:20]}'.")
     return int(text)

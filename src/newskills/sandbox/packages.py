@@ -59,7 +59,7 @@ async def examine(config: SandboxConfig) -> Interpreter:
         raise _not_installed(python, "preload", answer.missing)
     if answer.hidden and insists:
         raise ConfigError(
-            f"++sandbox.preload names {', '.join(answer.hidden)}, which ++sandbox.packages does not bring."
+            f"++sandbox.preload names {', '.join(answer.hidden)}, which ++sandbox.packages does not include."
         )
     left_out = {*answer.missing, *answer.hidden}
     return Interpreter(
@@ -87,13 +87,13 @@ async def _ask(python: str, config: SandboxConfig) -> _ImportAnswer:
     except msgspec.DecodeError as error:
         error_lines = [line for line in errors.decode(errors="replace").strip().splitlines() if "Error" in line]
         why = f" ({error_lines[-1]})" if error_lines else ""
-        raise SandboxError(f"{python} is no Python interpreter (3.11 or later) that works{why}.") from error
+        raise SandboxError(f"{python} is not a working Python interpreter (3.11 or later){why}.") from error
 
 
 def _not_installed(python: str, key: str, names: Sequence[str]) -> ConfigError:
     return ConfigError(
         f"++sandbox.{key} names {', '.join(names)}, which {python} does not have.",
-        hint=f"`{python} -m pip install {' '.join(names)}` gets it.",
+        hint=f"`{python} -m pip install {' '.join(names)}` installs it.",
     )
 
 

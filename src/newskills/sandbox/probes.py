@@ -74,7 +74,9 @@ def run_probes(python: str = "") -> list[Probe]:
 def _control_groups() -> Probe:
     groups = Cgroups.find()
     if groups is None:
-        return Probe("control groups", False, "this user may make none; memory is watched from outside instead")
+        return Probe(
+            "control groups", False, "this user cannot create any; memory is watched from outside instead"
+        )
     return Probe("control groups", True, f"version {groups.version}")
 
 
@@ -101,7 +103,7 @@ def why_not(probes: Sequence[Probe], rung: Rung) -> str:
         return ""
     text = "; ".join(f"{', '.join(names)}: {detail}" for detail, names in reasons.items())
     hint = _hint() if rung == "a" else ""
-    return f"rung {rung} is not possible here: {text}.{hint}"
+    return f"isolation level {rung} is not possible here: {text}.{hint}"
 
 
 def _hint() -> str:

@@ -101,11 +101,11 @@ class SandboxServer:
         header = request.headers.get("authorization", "")
         if self._token and not hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode()):
             return error_response(
-                401, "This sandbox wants a token: Authorization: Bearer …", (("WWW-Authenticate", "Bearer"),)
+                401, "This sandbox needs a token: Authorization: Bearer …", (("WWW-Authenticate", "Bearer"),)
             )
         if any(name in request.headers for name in BROWSER_HEADERS):
             # Any page that is open in a browser on this machine can post to its loopback addresses.
-            return error_response(403, "A web page may not use the sandbox.")
+            return error_response(403, "Web pages may not use the sandbox.")
         return None
 
     async def _execute(self, request: HttpRequest) -> Response:

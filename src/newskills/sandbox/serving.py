@@ -15,7 +15,7 @@ from newskills.sandbox.server import SandboxServer
 
 OPEN_FILES = 65536
 GRACE = 2.0
-INSTALL = "pip install 'newskills[sandbox]' brings them."
+INSTALL = "pip install 'newskills[sandbox]' installs them."
 
 
 async def serve_until_stopped(
@@ -49,9 +49,9 @@ async def _serve(
         stack.push_async_callback(app.close)
         server = await app.serve(host, port)
         stack.push_async_callback(server.close, GRACE)
-        say(f"Sandbox at {server.url} (rung {sandbox.rung}, run {app.run_id}); Ctrl-C stops it.")
+        say(f"Sandbox at {server.url} (isolation level {sandbox.rung}, run {app.run_id}); Ctrl-C stops it.")
         if sandbox.missing:
-            say(f"Code finds no {' and no '.join(sandbox.missing)} here. {INSTALL}")
+            say(f"The sandbox finds no {' and no '.join(sandbox.missing)} on this machine. {INSTALL}")
         await asyncio.get_running_loop().create_future()
 
 

@@ -43,7 +43,9 @@ class SharedCalls(Generic[T]):
         """
         piece = self._pieces.get(key) or self._begin(key, content, work)
         if piece.content != hash(content):
-            raise ExecutionRefusedError("This request id was used for another request; take a new one for each.")
+            raise ExecutionRefusedError(
+                "This request id was used for another request; use a new id for each request."
+            )
         piece.waiting += 1
         if self._orphans.pop(key, None) is not None and piece.orphaned is not None:
             piece.orphaned.cancel()
@@ -52,7 +54,7 @@ class SharedCalls(Generic[T]):
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if piece.task.cancelled() and current is not None and not current.cancelling():
-                raise SandboxError("The execution was cancelled since its client had left.") from None
+                raise SandboxError("The execution was cancelled because its client had left.") from None
             raise
         finally:
             piece.waiting -= 1

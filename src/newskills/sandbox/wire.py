@@ -28,7 +28,7 @@ def check_name(name: str | None, what: str) -> str:
     if not name:
         raise ExecutionRefusedError(f"{what} is missing.")
     if not is_name(name):
-        raise ExecutionRefusedError(f"{what} may hold 1 to 256 letters, digits and signs of ._:@+=,~- only.")
+        raise ExecutionRefusedError(f"{what} may have 1 to 256 letters, digits and the characters ._:@+=,~- only.")
     return name
 
 
@@ -44,7 +44,7 @@ def read_execution(body: bytes, session_id: str | None) -> Execution:
     try:
         values = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ExecutionRefusedError(f"The body is no valid JSON ({error}).") from error
+        raise ExecutionRefusedError(f"The body is not valid JSON ({error}).") from error
     if not isinstance(values, dict):
         raise ExecutionRefusedError(f"The body must be a JSON object, not {_kind(values)}.")
     if not isinstance(values.get("generated_code"), str):

@@ -74,7 +74,7 @@ def make_solver(name: str, parts: SolverParts, config: Row) -> Solver:
     arguments = [] if settings is None else [read_config(settings, config, f"solver_config of solver '{name}'")]
     made = guard(lambda: factory(parts, *arguments))
     if isinstance(made, Failure):
-        raise ConfigError(f"Solver '{name}' cannot be made: {made.message}")
+        raise ConfigError(f"Solver '{name}' cannot be created: {made.message}")
     if not isinstance(made, Solver):
-        raise ConfigError(f"Solver '{name}' is no solver: it needs `request(sample)` and `solve(sample, …)`.")
+        raise ConfigError(f"'{name}' is not a solver: it needs `request(sample)` and `solve(sample, …)`.")
     return made

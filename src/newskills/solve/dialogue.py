@@ -30,7 +30,7 @@ def continued(request: Request, text: str, shown: str, reasoning: str | None = N
     """
     if request.messages is None:
         if not isinstance(request.prompt, str):
-            raise ConfigError("A prompt of token ids cannot be gone on with.")
+            raise ConfigError("A prompt of token ids cannot be continued.")
         return msgspec.structs.replace(request, prompt=f"{request.prompt}{text}{shown}")
     messages = list(request.messages)
     begun = lead(request)

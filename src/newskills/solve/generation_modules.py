@@ -34,8 +34,8 @@ GENERATION_MODULE_MAP = {
 
 _INSTEAD = {
     "eval.bfcl": "Its subsets are solved in several ways: ns eval --benchmarks=bfcl_v3 chooses for each.",
-    "eval.compute_eval": "Type: ns eval --benchmarks=compute-eval",
-    "retrieve_similar": "Type: ns retrieve_similar --help",
+    "eval.compute_eval": "Run: ns eval --benchmarks=compute-eval",
+    "retrieve_similar": "Run: ns retrieve_similar --help",
 }
 """Modules that are no single solver → what to type."""
 
@@ -47,7 +47,7 @@ METHODS = {
     "fill_prompt": "request(sample)",
     "setup_prompt": "++prompt_config",
     "log_example_prompt": "--dry_run, which prints the first prompt",
-    "prefill_generation": "solve(), which returns without asking",
+    "prefill_generation": "solve(), which returns without a request",
     "process_single_datapoint": "solve(sample, request, kit)",
     "generate_with_semaphore": "ask(kit.models[MAIN], request)",
     "postprocess_single_output": "the fields that solve() returns",
@@ -92,7 +92,7 @@ def solver_of_module(module: str) -> str | None:
     known_modules = ", ".join(PREFIX + module for module in GENERATION_MODULE_MAP)
     raise ConfigError(
         f"{module} is a program of NeMo-Skills, which cannot run here.",
-        hint=_INSTEAD.get(name, f"By name there are {known_modules}; for a task of your own see {PAGE}."),
+        hint=_INSTEAD.get(name, f"These names are known: {known_modules}; for your own task see {PAGE}."),
     )
 
 
@@ -105,14 +105,14 @@ def refuse_task(spec: str) -> None:
         return
     if facts.task and (maker not in facts.names or maker in (facts.task, TASK_CLASS)):
         raise ConfigError(
-            f"{where}: {facts.task} is a generation task of NeMo-Skills, which newskills does not run as it is."
+            f"{where}: {facts.task} is a generation task of NeMo-Skills, which newskills cannot run unchanged."
             + (f" It overrides {', '.join(facts.methods)}." if facts.methods else ""),
             hint=_as_solver(facts.methods),
         )
     if facts.imported is not None and find_spec(PACKAGE) is None:
         raise ConfigError(
             f"{where}, line {facts.imported}: it imports {PACKAGE}, which is not installed and not needed by solvers.",
-            hint=f"Leave the import out; {PAGE} says what stands for its parts.",
+            hint=f"Remove the import; {PAGE} shows what replaces its parts.",
         )
 
 

@@ -9,8 +9,8 @@ from newskills.base.errors import ConfigError
 from newskills.solve.parts import SolverParts
 
 AGENT_NEEDED = (
-    "This benchmark is work for an agent (SWE-agent, OpenHands, mini-swe-agent) in a container per task, which "
-    "newskills does not run, and is judged by its own harness in containers."
+    "This benchmark needs an agent (SWE-agent, OpenHands, mini-swe-agent) with a container per task, which "
+    "newskills does not run; its own harness judges it in containers."
 )
 
 
@@ -18,6 +18,6 @@ def software_agent(parts: SolverParts) -> NoReturn:
     """The solver of benchmarks whose tasks are repositories. Raises ConfigError, always."""
     raise ConfigError(
         AGENT_NEEDED,
-        hint="`ns prepare_data` writes its tasks; `ns swe_bench` hands patches to the harness of SWE-bench and reads "
-        "its verdicts, of which `ns compute_metrics` gives the metrics.",
+        hint="`ns prepare_data` writes its tasks; `ns swe_bench` gives patches to the SWE-bench harness and "
+        "reads its verdicts; `ns compute_metrics` computes their metrics.",
     )

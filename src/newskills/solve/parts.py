@@ -56,7 +56,7 @@ def code_execution(parts: SolverParts) -> CodeExecutionSolver:
 def tools(parts: SolverParts) -> ToolSolver:
     """The solver `tools`. Raises ConfigError without tools."""
     if parts.tools is None:
-        raise ConfigError("There are no tools to call.", hint="Name some: ++tool_modules=[python].")
+        raise ConfigError("There are no tools to call.", hint="Give some: ++tool_modules=[python].")
     return ToolSolver(parts.chat, parts.tools, counter=parts.counter)
 
 
@@ -64,6 +64,7 @@ def code_of(parts: SolverParts) -> CodeOptions:
     """Raises ConfigError without code tags."""
     if parts.code is None:
         raise ConfigError(
-            "Running code needs code tags.", hint="Set ++code_tags=qwen, or what the model was taught."
+            "Running code needs code tags.",
+            hint="Set ++code_tags=qwen, or the tags that the model was trained with.",
         )
     return parts.code

@@ -93,5 +93,5 @@ def _mapping(value: Any, where: str) -> Row:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigError(f"{where} must be a mapping, not {value!r}.")
+        raise ConfigError(f"{where}: expected a mapping, got {value!r}.")
     return value

@@ -41,17 +41,17 @@ class McpConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     command: Annotated[str, Meta(description="program of a stdio server")] = ""
     args: Annotated[tuple[str, ...], Meta(description="its arguments")] = ()
-    working_dir: Annotated[str, Meta(description="folder it starts in")] = ""
-    environment: Annotated[tuple[str, ...], Meta(description="names of environment variables that it gets")] = ()
+    working_dir: Annotated[str, Meta(description="working folder of the program")] = ""
+    environment: Annotated[tuple[str, ...], Meta(description="names of environment variables to pass on")] = ()
     url: Annotated[str, Meta(description="address of an HTTP server")] = ""
     headers: Annotated[dict[str, str], Meta(description="HTTP headers; ${NAME} is an environment variable")] = {}
     enabled_tools: Annotated[tuple[str, ...] | None, Meta(description="only these tools; null = all")] = None
-    disabled_tools: Annotated[tuple[str, ...], Meta(description="not these tools")] = ()
+    disabled_tools: Annotated[tuple[str, ...], Meta(description="tools to leave out")] = ()
     hide_args: Annotated[
-        dict[str, tuple[str, ...]], Meta(description="tool → arguments that the model does not see")
+        dict[str, tuple[str, ...]], Meta(description="tool → arguments to hide from the model")
     ] = {}
     arguments: Annotated[
-        dict[str, Row], Meta(description="tool → arguments with fixed values, which the model does not see")
+        dict[str, Row], Meta(description="tool → arguments with fixed values, hidden from the model")
     ] = {}
     init_hook: Annotated[
         str, Meta(description="module::function or file.py::function (config, environ) → config, called first")
@@ -59,8 +59,8 @@ class McpConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     output_formatter: Annotated[
         str, Meta(description="function (CallToolResult) → text or JSON value for the model")
     ] = ""
-    timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one call")] = 60.0
-    start_timeout: Annotated[float, Meta(gt=0, description="seconds until the server must answer")] = 60.0
+    timeout: Annotated[float, Meta(gt=0, description="time limit of a call in seconds")] = 60.0
+    start_timeout: Annotated[float, Meta(gt=0, description="time limit of the server's start in seconds")] = 60.0
 
 
 class McpTool(ToolProvider):
@@ -217,7 +217,7 @@ class McpTool(ToolProvider):
         if (value := self._environ.get(name)) is None:
             raise ConfigError(
                 f"The MCP server {self._where} needs the environment variable {name}, which is not set.",
-                hint=f"Type: export {name}=…",
+                hint=f"Run: export {name}=…",
             )
         return value
 
@@ -265,6 +265,6 @@ def _check(config: McpConfig) -> None:
     for name, value in config.headers.items():
         if name.lower() in _SECRET_HEADERS and not config.init_hook and not _VARIABLE.search(value):
             raise ConfigError(
-                f"The header {name} holds a secret, which must not be written into commands and files.",
+                f"The header {name} contains a secret, which must not be written into commands and files.",
                 hint=f"Put it into an environment variable: headers.{name}='Bearer ${{MY_TOKEN}}'.",
             )

@@ -29,8 +29,10 @@ ENDS_STATE = {
 class PythonConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++tool_overrides.PythonTool.*`"""
 
-    timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one call")] = 10.0
-    max_output_characters: Annotated[int, Meta(ge=1, description="characters of each output stream")] = 1000
+    timeout: Annotated[float, Meta(gt=0, description="time limit of a call in seconds")] = 10.0
+    max_output_characters: Annotated[
+        int, Meta(ge=1, description="longest output of each stream in characters")
+    ] = 1000
     language: Annotated[str, Meta(description="a stateful language of the sandbox")] = "ipython"
 
 

@@ -145,8 +145,8 @@ class ProviderToolbox:
                 tool = expose(spec, key, own.get(spec.name))
                 if (other := exposed_by_name.get(tool.spec.name)) is not None:
                     raise ConfigError(
-                        f"Two tools are called '{tool.spec.name}': {other.provider}.{other.own_name} and"
-                        f" {key}.{spec.name}.",
+                        f"Two tools have the name '{tool.spec.name}': {other.provider}.{other.own_name} and "
+                        f"{key}.{spec.name}.",
                         hint=f"Rename one: ++schema_overrides.{key}.{spec.name}.name=NEW_NAME.",
                     )
                 exposed_by_name[tool.spec.name] = tool
@@ -165,7 +165,9 @@ def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbo
         thing = _lookup(spec)
         key = own_name or thing.__name__
         if key in named_tools:
-            raise ConfigError(f"'{key}' is among the tools twice.", hint="Give one a name of its own: NAME=TOOL.")
+            raise ConfigError(
+                f"'{key}' is listed twice among the tools.", hint="Give one of them another name: NAME=TOOL."
+            )
         named_tools[key], specs[key] = thing, spec
     overrides = _by_provider(settings.overrides, specs, "tool_overrides")
     providers = {key: _make(key, thing, overrides.get(key, {}), context) for key, thing in named_tools.items()}
@@ -177,7 +179,7 @@ def _lookup(spec: str) -> Any:
     if canonical.startswith("nemo_skills."):
         raise UnknownNameError("tool", spec, [*TOOLS, *REFERENCE])
     if "::" not in canonical and canonical.endswith(".py"):
-        raise ConfigError(f"Which tool of {spec}?", hint=f"Name it: {spec}::Class or {spec}::function.")
+        raise ConfigError(f"{spec}: the tool is not named.", hint=f"Write {spec}::Class or {spec}::function.")
     return TOOLS.get(canonical)
 
 
@@ -187,7 +189,7 @@ def _by_provider(values: Row, specs: Mapping[str, str], option: str) -> dict[str
     for name, inner in values.items():
         key = _provider_key(name, specs, option)
         if not isinstance(inner, dict):
-            raise ConfigError(f"{option}.{name} must be a mapping, not {inner!r}.")
+            raise ConfigError(f"{option}.{name}: expected a mapping, got {inner!r}.")
         overrides_by_provider[key] = {**overrides_by_provider.get(key, {}), **inner}
     return overrides_by_provider
 
@@ -197,7 +199,7 @@ def _provider_key(name: str, specs: Mapping[str, str], option: str) -> str:
     for key, spec in specs.items():
         if fold(name) in map(fold, (key, spec, spec.rpartition("::")[2], *_reference_names(spec))):
             return key
-    raise ConfigError(f"{option}: no provider is called '{name}'{suggest(name, specs)}")
+    raise ConfigError(f"{option}: there is no provider '{name}'{suggest(name, specs)}")
 
 
 def _reference_names(spec: str) -> list[str]:
@@ -220,9 +222,9 @@ def _make(key: str, thing: Any, overrides: Row, context: ToolContext) -> ToolPro
         config = read_config(kind, values, f"tool_overrides.{key}")
         made = guard(lambda: thing(config, context))
     if isinstance(made, Failure):
-        raise ConfigError(f"The tool {key} cannot be made: {made.message}")
+        raise ConfigError(f"The tool {key} cannot be created: {made.message}")
     if not isinstance(made, ToolProvider):
-        raise ConfigError(f"{key} is no tool: it needs `specs`, `execute`, `release` and `close`.")
+        raise ConfigError(f"{key} is not a tool: it needs `specs`, `execute`, `release` and `close`.")
     return made
 
 

@@ -36,15 +36,19 @@ class SearchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """`++tool_overrides.TavilySearchTool.*`, `++tool_overrides.ExaTool.*`; empty texts: the engine's own."""
 
     endpoint: Annotated[str, Meta(description="address of the search API")] = ""
-    key_variable: Annotated[str, Meta(description="environment variable with the key")] = ""
-    max_results: Annotated[int, Meta(ge=1, le=20, description="results of one search")] = 5
-    max_characters: Annotated[int, Meta(ge=1, description="characters of each result's text")] = 2000
-    excerpts: Annotated[bool, Meta(description="false: results have titles and addresses only")] = True
-    open_pages: Annotated[bool, Meta(description="a second tool, open_page, gives the text of a page")] = False
-    max_page_characters: Annotated[int, Meta(ge=1, description="characters of an opened page")] = 50_000
+    key_variable: Annotated[str, Meta(description="environment variable with the API key")] = ""
+    max_results: Annotated[int, Meta(ge=1, le=20, description="results per search")] = 5
+    max_characters: Annotated[int, Meta(ge=1, description="longest text of each result in characters")] = 2000
+    excerpts: Annotated[bool, Meta(description="false: show only titles and addresses of results")] = True
+    open_pages: Annotated[
+        bool, Meta(description="add a second tool, open_page, that returns the text of a page")
+    ] = False
+    max_page_characters: Annotated[int, Meta(ge=1, description="longest text of an opened page in characters")] = (
+        50_000
+    )
     exclude_domains: Annotated[tuple[str, ...], Meta(description="domains whose pages are never shown")] = ()
-    timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one search")] = 30.0
-    max_retries: Annotated[int, Meta(ge=0, description="repetitions after 429, 5xx and lost connections")] = 4
+    timeout: Annotated[float, Meta(gt=0, description="time limit of a search in seconds")] = 30.0
+    max_retries: Annotated[int, Meta(ge=0, description="retries after 429, 5xx and lost connections")] = 4
 
 
 class Hit(Struct, kw_only=True):
@@ -114,7 +118,7 @@ class WebSearch(ToolProvider):
         self._config = config
         self._url = config.endpoint or self.engine.endpoint
         if urlsplit(self._url).scheme not in ("http", "https"):
-            raise ConfigError(f"The search endpoint {self._url} is no http address.")
+            raise ConfigError(f"The search endpoint {self._url} is not an http address.")
         self._variable = config.key_variable or self.engine.key_variable
         self._environ = context.environ
         self._http: HttpClient | None = None
@@ -156,7 +160,7 @@ class WebSearch(ToolProvider):
         try:
             return self._decoder.decode(response.body).results
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise FatalToolError(f"The search API answered with something else than results: {error}.") from error
+            raise FatalToolError(f"The search API did not answer with results: {error}.") from error
 
     async def release(self, request_id: str) -> Row:
         count = self._searches.pop(request_id, 0)
@@ -205,8 +209,8 @@ class WebSearch(ToolProvider):
     def _key(self) -> str:
         if not (key := self._environ.get(self._variable)):
             raise ConfigError(
-                f"The tool {NAME} needs a key, and {self._variable} is not set.",
-                hint=f"Type: export {self._variable}=…",
+                f"The tool {NAME} needs an API key, but {self._variable} is not set.",
+                hint=f"Run: export {self._variable}=…",
             )
         return key
 

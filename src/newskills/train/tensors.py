@@ -32,7 +32,7 @@ def written(path: Path) -> Iterator[None]:
         cause = str(error).strip().splitlines()[0].rstrip(".")
         raise StorageError(
             f"{path} cannot be written: {cause}.",
-            hint="What was finished is safe. Make room, or choose another place, then run again.",
+            hint="Finished work is safe. Free some space, or use another folder, then run again.",
         ) from error
 
 
@@ -40,7 +40,8 @@ def check_finite(tensors: Mapping[str, torch.Tensor], what: str) -> None:
     """Raises TrainingError where a number in `tensors` is inf or nan; `what` begins the sentence."""
     if wrong := [name for name, value in tensors.items() if not value.isfinite().all()]:
         raise TrainingError(
-            f"{what}: {len(wrong)} of {len(tensors)} tensors hold numbers that are not finite (first: {wrong[0]}).",
+            f"{what}: {len(wrong)} of {len(tensors)} tensors contain numbers that are not finite (first: "
+            f"{wrong[0]}).",
             hint=NOT_FINITE,
         )
 
@@ -66,7 +67,7 @@ def as_stored(array: np.ndarray[Any, Any], kind: np.dtype[Any], name: str) -> np
         cast = array.astype(kind, copy=False)
     if not np.isfinite(cast).all():
         raise DataError(
-            f"{name} holds numbers that are not finite in {kind.name}; no model is made of it.",
+            f"{name} contains numbers that are not finite in {kind.name}; no model is written.",
             hint="Convert an earlier checkpoint, or train again with a lower learning rate.",
         )
     return cast

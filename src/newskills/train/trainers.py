@@ -25,10 +25,12 @@ class LoraSettings(Struct, frozen=True, kw_only=True):
     """The pairs that are trained (https://arxiv.org/abs/2106.09685)."""
 
     rank: Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")] = 16
-    alpha: Annotated[float, Meta(gt=0, description="their product counts alpha / rank times")] = 32.0
-    dropout: Annotated[float, Meta(ge=0, lt=1, description="share of their input that is left out (trl)")] = 0.0
-    targets: Annotated[tuple[str, ...], Meta(description="projections that get a pair")] = PROJECTIONS
-    seed: Annotated[int, Meta(description="seed of their first values")] = 0
+    alpha: Annotated[float, Meta(gt=0, description="scale: the LoRA product is multiplied by alpha / rank")] = 32.0
+    dropout: Annotated[
+        float, Meta(ge=0, lt=1, description="dropout: share of the input that is left out (trl)")
+    ] = 0.0
+    targets: Annotated[tuple[str, ...], Meta(description="projections that get a LoRA pair")] = PROJECTIONS
+    seed: Annotated[int, Meta(description="random seed of the initial values")] = 0
 
 
 class TrainerSettings(Struct, frozen=True, kw_only=True):
@@ -38,8 +40,10 @@ class TrainerSettings(Struct, frozen=True, kw_only=True):
         Literal["lora", "full"], Meta(description="what is trained: LoRA pairs, or all weights (trl)")
     ] = "lora"
     lora: LoraSettings = LoraSettings()
-    dtype: Annotated[str, Meta(description="of the frozen weights: auto, bfloat16, float32")] = "auto"
-    threads: Annotated[int, Meta(ge=0, description="of the trainer; 0 = one a core")] = 0
+    dtype: Annotated[str, Meta(description="number format of the frozen weights: auto, bfloat16, float32")] = (
+        "auto"
+    )
+    threads: Annotated[int, Meta(ge=0, description="threads of the trainer; 0 = one per core")] = 0
     trl: TrlSettings = TrlSettings()
 
 

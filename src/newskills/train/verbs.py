@@ -18,8 +18,8 @@ LOSSES: tuple[LossName, ...] = ("cross_entropy", "importance_sampling", "ppo", "
 CLIPS = {"ppo": (0.8, 1.2), "cispo": (0.0, 4.0)}
 """Bounds of the ratio where a LossConfig leaves them out."""
 NOT_FINITE = (
-    "Checkpoints are kept. Look at the data, or take a lower learning rate and another output folder; ns merge_lora "
-    "makes a model of the last checkpoint to begin with."
+    "Checkpoints are kept. Check the data, or use a lower learning rate and another output folder; ns "
+    "merge_lora turns the last checkpoint into a model to start from."
 )
 """What to do where a loss or gradient is no number."""
 

@@ -58,7 +58,7 @@ def chat_page(model: ServedModel, options: ChatOptions) -> Iterator[str]:
     except OSError as error:
         raise ServerStartError(
             f"The chat page cannot listen at {options.host}:{options.port}: {error.strerror}.",
-            hint="Another port: --extra_chat_args='++port=7861'",
+            hint="Use another port: --extra_chat_args='++port=7861'",
         ) from error
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -97,9 +97,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         length = self.headers.get("Content-Length", "")
         if self.path != "/chat" or self.headers.get_content_type() != "application/json":
-            self._json(404, {"error": "Talks go to /chat, as JSON."})
+            self._json(404, {"error": "Send chats to /chat, as JSON."})
         elif not length.isascii() or not length.isdigit() or int(length) > LARGEST_TALK:
-            self._json(413, {"error": f"A talk has {LARGEST_TALK} bytes at most."})
+            self._json(413, {"error": f"A chat has {LARGEST_TALK} bytes at most."})
         else:
             self._relay(self.rfile.read(int(length)))
 
@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             messages = msgspec.json.decode(body, type=_Talk).messages
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            self._json(400, {"error": "A talk is a JSON object with messages."})
+            self._json(400, {"error": "A chat is a JSON object with messages."})
             return
         address = urlsplit(self.model.address)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)

@@ -131,7 +131,7 @@ def test_the_time_out_covers_the_whole_reply() -> None:
     async def work() -> None:
         async with loopback(play) as place:
             client = HttpClient(place.url)
-            with pytest.raises(RequestTimeoutError, match=r"no whole reply within 0\.1 s"):
+            with pytest.raises(RequestTimeoutError, match=r"no complete reply within 0\.1 s"):
                 await client.post("/", b"", 0.1)
             await client.close()
 
@@ -281,7 +281,7 @@ def test_what_is_no_http_is_said_so(junk: bytes) -> None:
     async def work() -> None:
         async with loopback(always(junk)) as place:
             client = HttpClient(place.url)
-            with pytest.raises(TransportError, match="no HTTP"):
+            with pytest.raises(TransportError, match="not send an HTTP"):
                 await client.post("/", b"", 5)
             await client.close()
 
@@ -403,8 +403,8 @@ def test_closing_fails_what_is_under_way() -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("ftp://host/v1", "no base URL"),
-        ("127.0.0.1:5000", "no base URL"),
+        ("ftp://host/v1", "not a base URL"),
+        ("127.0.0.1:5000", "not a base URL"),
         ("http://host:99999", "port"),
         ("http://user:secret@host", "user name or password"),
         ("http://ho st/v1", "blank"),

@@ -147,7 +147,7 @@ def test_garbage_harms_nobody(garbage: bytes) -> None:
 def test_what_is_no_http_is_told_so_and_ended(data: bytes) -> None:
     status, got, closing = run(said(data))
     assert (status, closing) == (400, True)
-    assert got["error"].startswith("This is no HTTP/1.1 request (")
+    assert got["error"].startswith("This is not an HTTP/1.1 request (")
 
 
 def test_a_bad_request_is_answered_after_the_good_ones_before_it() -> None:

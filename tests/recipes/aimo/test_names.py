@@ -77,7 +77,7 @@ def test_four_bits_are_honoured_or_refused_with_a_sentence(tmp_path: Path) -> No
     words.remove("--force-cpu")
     done = ns(tmp_path, *words, "--backend=trl")
     assert done.returncode == 0, done.stderr
-    assert "not quantised to nf4 here: no GPU is seen" in done.stderr
+    assert "not quantised to nf4: no GPU is seen" in done.stderr
     assert "quantization" not in done.stdout
     asked = ns(tmp_path, *words, "--backend=trl", "++cot.quantisation=nf4")
     assert asked.returncode == 2

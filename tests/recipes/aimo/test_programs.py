@@ -43,7 +43,7 @@ def program(code: str, shown: str | None) -> str:
 CASES = {
     KEPT: "kept",
     program("x = 1", None): "kept",
-    "in words only": "without a program",
+    "in words only": "without code",
     program("print(1)", "2"): "with another output",
     program("1 / 0", "Traceback (most recent call last):"): "failing",
     program("while True: pass", "1"): "too slow",
@@ -85,7 +85,7 @@ def test_a_broken_sandbox_drops_no_row(tmp_path: Path) -> None:
 
 
 def test_no_row_left_is_told_with_the_reasons(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="2 without a program"):
+    with pytest.raises(DataError, match="2 without code"):
         keep_true([row("no"), row("none")], tmp_path / "checked.jsonl", CHECK, say=lambda _: None)
 
 

@@ -52,7 +52,7 @@ def test_a_later_layer_wins(tmp_path: Path) -> None:
     [
         ("cot: {learnin_rate: 1}", UnknownNameError, "cot.learning_rate"),
         ("cot: {epochs: many}", ConfigError, "epochs"),
-        ("[1, 2]", ConfigError, "no settings but list"),
+        ("[1, 2]", ConfigError, "expected settings, got list"),
         ("cot: {", ConfigError, "default.yaml"),
         ("rl: {num_generations: 1}", ConfigError, "num_generations"),
     ],

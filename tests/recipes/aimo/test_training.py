@@ -134,7 +134,7 @@ def test_a_branch_never_loses_checkpoints(whole, tmp_path: Path) -> None:
     [
         (("--stage=tir",), "There is no model in outputs/sft_cot"),
         (("--stage=rl", "--base-model=model", "++rl.num_generations=3"), "no multiple of num_generations=3"),
-        (("--stage=full", "--base-model=model", "--resume-from-checkpoint=x"), "belongs to one stage"),
+        (("--stage=full", "--base-model=model", "--resume-from-checkpoint=x"), "is for one stage only"),
         (
             ("--stage=rl", "--base-model=model", "--resume-from-checkpoint=x/checkpoint-5"),
             "no checkpoint x/checkpoint-5",

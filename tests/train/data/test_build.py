@@ -217,13 +217,13 @@ def test_benchmarks_and_checked_problems_are_removed(tmp_path: Path) -> None:
     [
         ('{"problem": "p", "generation"', r"in\.jsonl, line 2: invalid JSON"),
         ('{"problem": ' + "[" * 100_000, r"in\.jsonl, line 2: invalid JSON \(nested too deeply\)"),
-        ("[1]", r"in\.jsonl, line 2: a JSON object is expected"),
+        ("[1]", r"in\.jsonl, line 2: expected a JSON object"),
         (
             '{"question": "p", "generation": "x"}',
             r"line 2: the field 'problem' is missing; the row has generation, question\.",
         ),
         ('{"problem": "p", "output": "x"}', r"line 2: the field 'generation' is missing; .*\+\+output_key="),
-        ('{"problem": "p", "generation": 5}', r"line 2: the field 'generation' is no text but int"),
+        ('{"problem": "p", "generation": 5}', r"line 2: the field 'generation' is not text but int"),
         (
             '{"problem": "p", "generated_solution": "x", "expected_answer": "1", "problem_source": "s"}',
             r"--dataset=openmathinstruct-2",
@@ -257,7 +257,7 @@ def test_nothing_left_says_which_step_took_it(tmp_path: Path) -> None:
         ("math_sft", {"filters.remove_len_outlier_problems": True}, r"\+\+tokenizer="),
         ("math_sft", {"num_output_samples": 5}, "downsampling_method"),
         ("math_sft", {"downsampling_method": "fair"}, "num_output_samples"),
-        ("math_sft", {"add_correct": False}, "nothing would be left"),
+        ("math_sft", {"add_correct": False}, "no rows would be left"),
         ("math_sft", {"filters.code_text_filter": "all"}, "code_tags"),
         ("math_sft", {"prompt_config": "generic/math"}, "tokenizer"),
         ("math_sft", {"add_code_execution_counts": True}, "exclude_optional_keys=false"),

@@ -142,7 +142,7 @@ def test_problems_to_train_on(tmp_path: Path, name: str) -> None:
 def test_a_row_of_another_set(tmp_path: Path) -> None:
     file = write(tmp_path / "in.jsonl", [FIXTURES["math-hard"], FIXTURES["gsm8k-train"]])
     with pytest.raises(
-        DataError, match=r"line 2: this is no row of math-hard .*it has the fields answer, question"
+        DataError, match=r"line 2: this is not a row of math-hard .*its fields are answer, question"
     ):
         made(tmp_path, [file], schema="math-hard")
 

@@ -270,7 +270,7 @@ def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path: Path, val
     folder.close()
     assert f"reward {values[0]:.3f} after step 0, {values[-1]:.3f} after step 12" in said
     assert ("worse than before" in said) is (values[-1] < values[0] and state != "checkpoint-000012")
-    assert ("the one that training began with" in said) is (state == "")
+    assert ("the initial model" in said) is (state == "")
     assert ("that of step 8 (0.600)" in said) is (state == "checkpoint-000008")
 
 
@@ -386,7 +386,7 @@ def test_right_answers_are_told_apart_by_difficulty() -> None:
 
 
 def test_memory_that_runs_out_is_told(model, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match=r"out of memory; the last checkpoint is good. Lower \+\+batch_size"):
+    with pytest.raises(TrainingError, match=r"out of memory; the last checkpoint is usable. Lower \+\+batch_size"):
         fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))
 
 

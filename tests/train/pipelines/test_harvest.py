@@ -67,7 +67,7 @@ def test_the_last_checkpoint_becomes_a_folder_with_tokenizer_and_safetensors(
     assert (model / "tokenizer.json").is_file()
     assert (model / "chat_template.jinja").is_file()
     assert harvest(place) == 0
-    assert "is there already, made from" in capsys.readouterr().err
+    assert "already exists, made from" in capsys.readouterr().err
 
 
 def test_weights_that_are_no_numbers_are_no_model(place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,7 +107,7 @@ def test_another_folder_is_never_overwritten(place, capsys: pytest.CaptureFixtur
     (place / "model").mkdir()
     (place / "model/precious").write_text("x")
     assert harvest(place) == 1
-    assert "not one of our conversions" in capsys.readouterr().err
+    assert "was not written by this conversion" in capsys.readouterr().err
     assert (place / "model/precious").read_text() == "x"
 
 

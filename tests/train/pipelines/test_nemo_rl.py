@@ -288,17 +288,17 @@ def test_times_steps_and_ranges() -> None:
     assert steps_of(None, "--x") == []
     assert step_range("3:5") == "3:5"
     for bad in ("0:5", "5:5", "5", "a:b", "5:3", "-1:3", "3:5:7"):
-        with pytest.raises(ConfigError, match="write A:B"):
+        with pytest.raises(ConfigError, match="expected A:B"):
             step_range(bad)
     for bad in ("1;2", "one", "1,-2", "1.5"):
-        with pytest.raises(ConfigError, match="numbers of steps"):
+        with pytest.raises(ConfigError, match="expected step numbers"):
             steps_of(bad, "--average_steps")
 
 
 def test_names_that_weights_and_biases_refuses() -> None:
     with pytest.raises(ConfigError, match="128 characters"):
         Wandb(project="p" * 40, name="n" * 40).check()
-    with pytest.raises(ConfigError, match="cannot be in a project's name"):
+    with pytest.raises(ConfigError, match="cannot be part of a project name"):
         Wandb(project="a/b", name="n").check()
     Wandb(project="p", name="n").check()
 

@@ -143,7 +143,7 @@ def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(here, e
     assert rows_of(files / "from")[0]["loss/mean"] < 0.8 * expected[0]["loss/mean"]
     here(*line("later"), f"resume_from={files / 'whole'}", "learning_rate=1e-4")
     assert rows_of(files / "later")[0]["progress/batch"] == 1
-    assert "no tinker:// path, and no folder" in here(*line("no"), "resume_from=nowhere", code=2)
+    assert "expected a tinker:// path, or a folder" in here(*line("no"), "resume_from=nowhere", code=2)
 
 
 def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(here, environ, model, files) -> None:

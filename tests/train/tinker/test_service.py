@@ -237,7 +237,7 @@ def test_what_is_saved_is_listed_and_can_be_taken_away(theirs, address) -> None:
     with pytest.raises(tinker.RequestFailedError, match="already"):
         client.save_state("kept").result()
     client.save_state("kept", overwrite=True).result()
-    with pytest.raises(tinker.RequestFailedError, match="cannot name a checkpoint"):
+    with pytest.raises(tinker.RequestFailedError, match="is not a valid checkpoint name"):
         client.save_state("../../etc").result()
     rest = tinker.RestClient(base_url=address, api_key=KEY)
     run = rest.get_training_run(client.model_id).result()
@@ -289,9 +289,9 @@ def too_long(client):
         (bad_lengths, "2 tokens but 3 target_tokens"),
         (no_advantages, "as many advantages and targets as tokens"),
         (too_long, "does not fit into the model's context of 64"),
-        (lambda c: c.sample([[1] * 60], 1, SamplingParams(max_tokens=9)), "the model's context has 64"),
+        (lambda c: c.sample([[1] * 60], 1, SamplingParams(max_tokens=9)), "the model's context is 64"),
         (lambda c: c.sample_from("tinker://x/weights/y"), "Unknown checkpoint 'tinker://x/weights/y'"),
-        (lambda c: c.sample_from("tinker://x/y"), "is no checkpoint; tinker://RUN/weights/NAME is expected"),
+        (lambda c: c.sample_from("tinker://x/y"), "is not a checkpoint; expected tinker://RUN/weights/NAME"),
     ],
 )
 def test_errors_are_sentences(client, ask, sentence: str) -> None:
@@ -326,14 +326,14 @@ def post(address, path, body, **headers):
         ("forward_backward", b"\xff\xff\xff", {}, 400, "cut off or damaged"),
         ("forward_backward", b"\x0a\x01x\x10\x01", {}, 404, "Unknown model 'x'"),
         ("forward_backward", b"junk", {"Content-Encoding": "zstd"}, 400, "body is damaged"),
-        ("forward_backward", b"", {"Content-Encoding": "br"}, 400, "only zstd is known"),
+        ("forward_backward", b"", {"Content-Encoding": "br"}, 400, "only zstd is supported"),
         ("create_session", b"[]", {}, 400, "does not fit"),
         ("create_model", b'{"session_id": "x"}', {}, 400, "model_seq_id"),
         ("optim_step", b"{", {}, 400, "no JSON object"),
         ("retrieve_future", b'{"request_id": "nothing"}', {}, 404, "no request nothing"),
         ("nowhere", b"{}", {}, 404, "nothing at /api/v1/nowhere"),
         ("asample", b'{"num_samples": 9000000000, "prompt": {"chunks": []}}', {}, 400, "num_samples"),
-        ("create_session", b"{}", {"Origin": "http://evil"}, 403, "web page"),
+        ("create_session", b"{}", {"Origin": "http://evil"}, 403, "Web pages"),
     ],
 )
 def test_bad_requests_are_refused_with_a_sentence(
@@ -431,7 +431,7 @@ def test_states_survive_a_service_that_is_killed(model, tmp_path: Path, monkeypa
     with process(model, tmp_path / "states", "--model_name=my/tiny") as (running, address):
         with pytest.raises(urllib.error.HTTPError) as lost:
             urllib.request.urlopen(f"{address}/api/v1/sessions/gone")
-        assert "the service was started again" in lost.value.read().decode()
+        assert "the service was restarted" in lost.value.read().decode()
         with connected(address, "my/tiny") as client:
             client.load_state(path)
             assert learn(client, 2) == expected

@@ -126,7 +126,7 @@ def test_damaged_requests_are_read_or_refused_with_a_sentence(at, byte, length) 
 def test_sparse_tensors_that_cannot_be(sparse, shape) -> None:
     parts = b"".join(bytes_field(at, np.array(part, "<i8").tobytes()) for at, part in enumerate(sparse, 1))
     one = datum([1], {"target_tokens": bytes_field(2, parts) + number_field(3, 2) + packed_field(4, shape)})
-    with pytest.raises(DataError, match="no sparse tensor"):
+    with pytest.raises(DataError, match="not a sparse tensor"):
         wire.read_pass(request(one))
 
 
@@ -134,14 +134,14 @@ def test_sparse_tensors_that_cannot_be(sparse, shape) -> None:
     ("one", "sentence"),
     [
         (datum([1], {}), "Datum 0 has no target_tokens"),
-        (datum([1], {"target_tokens": tensor([1], "<i8", 9)}), "unknown type of numbers 9"),
+        (datum([1], {"target_tokens": tensor([1], "<i8", 9)}), "unknown number type 9"),
         (
             datum([1], {"target_tokens": bytes_field(1, b"123") + number_field(3, 2)}),
-            "3 bytes are no whole number",
+            "3 bytes are not a multiple",
         ),
         (datum([1], {"target_tokens": tensor([1] * 4, "<i8", 2, [2, 2])}), r"has the shape \[2, 2\]"),
-        (datum([1], {"target_tokens": tensor([float("nan")], "<f4", 1)}), "holds a value that is no number"),
-        (bytes_field(1, bytes_field(2, b"png")), "a part that is no text"),
+        (datum([1], {"target_tokens": tensor([float("nan")], "<f4", 1)}), "contains a value that is not a number"),
+        (bytes_field(1, bytes_field(2, b"png")), "a part that is not text"),
     ],
 )
 def test_data_that_do_not_fit(one, sentence: str) -> None:

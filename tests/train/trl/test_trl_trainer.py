@@ -314,7 +314,7 @@ def test_several_updates_with_the_samples_of_a_step(model, tmp_path: Path) -> No
     [
         (TrlSettings(sampler="vllm"), "sampler=vllm needs a GPU"),
         (TrlSettings(sampler="vllm_server"), "sampler=vllm_server needs a GPU"),
-        (TrlSettings(micro_batch_size=5), "cannot be shared out"),
+        (TrlSettings(micro_batch_size=5), "cannot be split evenly"),
     ],
 )
 def test_what_this_machine_cannot_do_is_said(model, tmp_path: Path, settings, said: str) -> None:

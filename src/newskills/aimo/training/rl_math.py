@@ -165,7 +165,7 @@ class RLMathTrainer:
             reporting=ReportingOptions(report_to=() if config.report_to == "none" else (config.report_to,)),
         )
         if code := train(training, ns=run_line, say=tell):
-            raise ConfigError(f"The training ended with code {code}.", hint="The same call goes on from there.")
+            raise ConfigError(f"The training ended with code {code}.", hint="The same call resumes from there.")
         return out / FINAL
 
 

@@ -14,9 +14,9 @@ def refused(request: HttpRequest, token: str, what: str) -> Response | None:
     """401 without the token (where one is set), 403 for a page in a browser, None for clients. `what`: the server."""
     header = request.headers.get("authorization", "")
     if token and not hmac.compare_digest(header.encode(), f"Bearer {token}".encode()):
-        sentence = "This server wants a token: Authorization: Bearer …"
+        sentence = "This server needs a token: Authorization: Bearer …"
         return error_response(401, sentence, (("WWW-Authenticate", "Bearer"),))
     if any(name in request.headers for name in BROWSER_HEADERS):
         # Any page that is open in a browser on this machine can post to its loopback addresses.
-        return error_response(403, f"A web page may not use the {what}.")
+        return error_response(403, f"Web pages may not use the {what}.")
     return None

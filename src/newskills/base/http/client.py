@@ -140,8 +140,8 @@ class HttpClient:
         if 300 <= status < 400:
             target = find_header(headers, "location") or "nowhere"
             raise RedirectError(
-                f"{self.base_url} redirects ({status}) to {target}, and redirects are not followed, since the key "
-                "would travel along.",
+                f"{self.base_url} redirects ({status}) to {target}, and redirects are not followed, because they would "
+                "send the key along.",
                 status=status,
                 target=target,
             )
@@ -204,7 +204,7 @@ class HttpClient:
         except ssl.SSLCertVerificationError as error:
             raise ConnectError(
                 f"The certificate of {self._where} is not trusted ({error.verify_message}).",
-                hint="Set SSL_CERT_FILE to the file of the authority that issued it.",
+                hint="Set SSL_CERT_FILE to the certificate file of the authority that issued it.",
                 certificate=True,
             ) from error
         except OSError as error:
@@ -303,7 +303,7 @@ class HttpClient:
             fields["Proxy-Authorization"] = self._proxy.authorization
         for name, value in fields.items():
             if any(ord(sign) < 32 or ord(sign) > 255 for sign in value):
-                raise ConfigError(f"The value for the HTTP header {name} holds a sign that cannot be sent in one.")
+                raise ConfigError(f"The value of the HTTP header {name} contains a character that cannot be sent.")
             lines.append(f"{name}: {value}")
         return ("\r\n".join(lines) + "\r\n").encode("latin-1")
 
@@ -346,15 +346,15 @@ def split_url(url: str) -> tuple[str, str, int, str]:
     """(scheme, host, port, path prefix). Raises ConfigError; the message never repeats a password."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise ConfigError("The base URL holds a user name or password.")
+        raise ConfigError("The base URL contains a user name or password.")
     try:
         port = parts.port
     except ValueError as error:
-        raise ConfigError(f"The base URL {url} has a port that is no number from 0 to 65535.") from error
+        raise ConfigError(f"The base URL {url} has a port that is not a number from 0 to 65535.") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"'{url}' is no base URL; one looks like http://127.0.0.1:5000/v1.")
+        raise ConfigError(f"'{url}' is not a base URL; expected for example http://127.0.0.1:5000/v1.")
     if any(sign <= " " for sign in url):
-        raise ConfigError(f"The base URL {url!r} holds a blank.")
+        raise ConfigError(f"The base URL {url!r} contains a blank.")
     return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
 
 

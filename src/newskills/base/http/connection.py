@@ -175,9 +175,9 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._break(TransportError(f"{self._where} wants to switch to another protocol than HTTP/1.1."))
+            self._break(TransportError(f"{self._where} asks for another protocol than HTTP/1.1."))
         except httptools.HttpParserError as error:
-            self._break(TransportError(f"{self._where} sent what is no HTTP/1.1 response ({error})."))
+            self._break(TransportError(f"{self._where} did not send an HTTP/1.1 response ({error})."))
         if self._received > self._max_body + HEAD_ALLOWANCE:
             self._break(
                 TransportError(f"The reply of {self._where} is larger than the limit of {self._max_body:,} bytes.")
@@ -250,7 +250,7 @@ class Connection(asyncio.Protocol):
         return body if encoding is None else gunzip(body, self._max_body, self._where)
 
     def _expire(self, timeout: float) -> None:
-        self._break(RequestTimeoutError(f"{self._where} gave no whole reply within {timeout:g} s."))
+        self._break(RequestTimeoutError(f"{self._where} sent no complete reply within {timeout:g} s."))
 
     def _lost_while_busy(self, exc: Exception | None) -> None:
         framed = find_header(self._headers, "content-length") or find_header(self._headers, "transfer-encoding")

@@ -26,7 +26,7 @@ def own_names_only(handler: Handler, host: str) -> Handler:
         name = request.headers.get("host", "")
         if is_own_name(name, host):
             return await handler(request)
-        return error_response(421, f"This server is not {name}: it answers as localhost, or by its address.")
+        return error_response(421, f"This server is not {name}: use localhost, or its address.")
 
     return answer
 
@@ -41,7 +41,7 @@ def is_loopback(host: str) -> bool:
     try:
         addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
-        raise ConfigError(f"'{host}' is no address of this machine ({error}).") from error
+        raise ConfigError(f"'{host}' is not an address of this machine ({error}).") from error
     return all(ipaddress.ip_address(str(address[4][0])).is_loopback for address in addresses)
 
 

@@ -53,7 +53,7 @@ def wrong_method(request: HttpRequest, *allowed: str) -> Response | None:
     """The answer 405 unless the method is one of `allowed`; where GET is, HEAD is too."""
     if request.method in allowed or (request.method == "HEAD" and "GET" in allowed):
         return None
-    sentence = f"{request.path[:200]} takes {' or '.join(allowed)}, not {request.method}."
+    sentence = f"{request.path[:200]} accepts {' or '.join(allowed)}, not {request.method}."
     return error_response(405, sentence, (("Allow", ", ".join(allowed)),))
 
 

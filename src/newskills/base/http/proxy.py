@@ -42,12 +42,12 @@ def parse_proxy(value: str, name: str) -> Proxy:
     if parts.scheme != "http" or not parts.hostname:
         raise ConfigError(
             f"{name} must be an http:// proxy, not {parts.scheme}://{parts.hostname or ''}.",
-            hint="Set NO_PROXY for this host, or name an http:// proxy.",
+            hint="Set NO_PROXY for this host, or use an http:// proxy.",
         )
     try:
         port = parts.port or 3128
     except ValueError as error:
-        raise ConfigError(f"{name} has a port that is no number from 1 to 65535.") from error
+        raise ConfigError(f"{name} has a port that is not a number from 1 to 65535.") from error
     authorization = ""
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

@@ -175,7 +175,7 @@ class _Connection(asyncio.Protocol):
             self._deaf = True
         except httptools.HttpParserError as error:
             if not self._deaf:
-                self._refuse(error_response(400, f"This is no HTTP/1.1 request ({error})."))
+                self._refuse(error_response(400, f"This is not an HTTP/1.1 request ({error})."))
         if self._silent > self._limits.head and not self._deaf:
             self._refuse(self._head_too_large())
 
@@ -345,11 +345,11 @@ class _Connection(asyncio.Protocol):
 
 def _bind(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65535:
-        raise ConfigError(f"{port} is no port; it must be from 0 to 65535.", hint="0 takes a free one.")
+        raise ConfigError(f"{port} is not a port; expected a number from 0 to 65535.", hint="0 = any free port.")
     try:
         addresses = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)  # noqa: S104 - "" = all
     except (socket.gaierror, UnicodeError) as error:
-        raise ConfigError(f"'{host}' is no address of this machine ({error}).") from error
+        raise ConfigError(f"'{host}' is not an address of this machine ({error}).") from error
     family, kind, protocol, _, address = min(addresses, key=lambda address_info: address_info[0] != socket.AF_INET)
     listener = socket.socket(family, kind, protocol)
     try:
@@ -359,7 +359,7 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ServerStartError(
-            _bind_failure(host, port, error), hint="Choose another; 0 takes a free one."
+            _bind_failure(host, port, error), hint="Choose another port; 0 = any free port."
         ) from error
     listener.setblocking(False)
     return listener
@@ -369,6 +369,6 @@ def _bind_failure(host: str, port: int, error: OSError) -> str:
     why = {
         errno.EADDRINUSE: "another program listens there",
         errno.EACCES: "this user may not listen there",
-        errno.EADDRNOTAVAIL: "that is no address of this machine",
+        errno.EADDRNOTAVAIL: "that is not an address of this machine",
     }.get(error.errno or 0, error.strerror or str(error))
     return f"Cannot listen on port {port} of {host or 'all interfaces'}: {why}."

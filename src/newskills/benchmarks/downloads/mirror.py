@@ -69,7 +69,7 @@ class Mirror:
         self.folder = Path(folder).expanduser()
         if not self.folder.is_dir():
             raise ConfigError(
-                f"The mirror {self.folder} is no folder.", hint="Check --mirror and NEWSKILLS_MIRROR."
+                f"The mirror {self.folder} is not a folder.", hint="Check --mirror and NEWSKILLS_MIRROR."
             )
 
     def find(self, url: str) -> tuple[Path, str] | None:

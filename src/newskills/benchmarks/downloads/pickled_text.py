@@ -29,7 +29,7 @@ def text_in_pickle(data: bytes) -> str:
     try:
         return data[begin:end].decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
-        raise DataError(f"A pickled text is no UTF-8: {error}.") from error
+        raise DataError(f"A pickled text is not UTF-8: {error}.") from error
 
 
 _ENDINGS = {b".", b"\x94.", *(b"q" + bytes([number]) + b"." for number in range(256))}

@@ -118,7 +118,7 @@ def _decoded(line: bytes, shown: str, number: int) -> Row:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{shown}, line {number}: invalid JSON ({error}).") from error
     if not isinstance(row, dict):
-        raise DataError(f"{shown}, line {number}: a JSON object is expected.")
+        raise DataError(f"{shown}, line {number}: expected a JSON object.")
     return row
 
 
@@ -150,7 +150,7 @@ def _records(decode: Callable[[IO[bytes], str], Any]) -> Callable[[IO[bytes], So
         if isinstance(value, dict):
             value = [{"_key": key, **_row(item)} for key, item in value.items()]
         if not isinstance(value, list):
-            raise DataError(f"{shown}: a list of objects is expected, not {type(value).__name__}.")
+            raise DataError(f"{shown}: expected a list of objects, not {type(value).__name__}.")
         for number, item in enumerate(value, 1):
             yield RawRow(_row(item), f"{shown}, record {number}")
 
@@ -164,7 +164,7 @@ def _row(value: Any) -> Row:
 def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     value = _json_value(file, shown)
     if not isinstance(value, dict):
-        raise DataError(f"{shown}: an object is expected, not {type(value).__name__}.")
+        raise DataError(f"{shown}: expected an object, not {type(value).__name__}.")
     yield RawRow(value, shown)
 
 

@@ -99,7 +99,7 @@ def _with_beside(main_source: Opened, source: Source, fetcher: Fetcher) -> Opene
         except ValueError:
             value = [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
-        raise DataError(f"{source.beside} is no JSON: {error}.") from error
+        raise DataError(f"{source.beside} is not JSON: {error}.") from error
     fields = {BESIDE: value}
     return msgspec.structs.replace(
         main_source,

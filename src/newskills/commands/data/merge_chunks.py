@@ -25,12 +25,12 @@ class Options(Struct, frozen=True, kw_only=True):
     chunks: Annotated[
         list[str],
         doc(
-            "chunk files, in order; deleted once the merged file is whole (default: those beside MERGED, "
-            "_chunk_0, _chunk_1, … or -chunk0, -chunk1, …)",
+            "chunk files, in order; deleted once the merged file is complete (default: the files beside "
+            "MERGED, _chunk_0, _chunk_1, … or -chunk0, -chunk1, …)",
             {"positional": True},
         ),
     ] = []
-    expected: Annotated[int | None, doc("rows that there must be")] = None
+    expected: Annotated[int | None, doc("number of rows that the merged file must have")] = None
     dry_run: DryRun = False
 
 
@@ -43,7 +43,7 @@ def run(parsed: Parsed[Options]) -> int:
     merged = Path(options.merged)
     chunks = [Path(chunk) for chunk in options.chunks] or chunk_files(merged)
     if merged.exists():
-        raise ConfigError(f"{merged} exists already.", hint="Move it away first.")
+        raise ConfigError(f"{merged} already exists.", hint="Move that file away first.")
     if options.dry_run:
         rows = count_chunks(merged, chunks, expected=options.expected)
         rows_by_chunk = {chunk: counted(count_lines(chunk), "row") for chunk in chunks}
@@ -57,8 +57,8 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="merge_chunks",
-    summary="Join chunk files by hand, in the order given. Runs merge their own chunks; this is for chunks that "
-    "were computed in different places.",
+    summary="Join chunk files by hand, in the order given. Runs merge their own chunks; use this for chunks "
+    "that were computed in different places.",
     options=Options,
     run=run,
     examples=(

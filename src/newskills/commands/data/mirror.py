@@ -28,17 +28,19 @@ class Options(Struct, frozen=True, kw_only=True):
     action: Annotated[
         Literal["build", "check"],
         doc(
-            "build NAME… DIR: bring the files of benchmarks (or groups, or `all`) into DIR; check [DIR]: compare "
-            "every file with the manifest (default: NEWSKILLS_MIRROR)",
+            "build NAME… DIR: download the files of benchmarks (or groups, or `all`) into DIR; check [DIR]: "
+            "compare every file with the manifest (default: NEWSKILLS_MIRROR)",
             {"positional": True},
         ),
     ]
-    words: Annotated[list[str], doc("names and the folder", {"positional": True})] = []
+    words: Annotated[list[str], doc("names of benchmarks, then the folder", {"positional": True})] = []
     mirror: Annotated[str | None, doc("build: another mirror to copy from (default: NEWSKILLS_MIRROR)")] = None
     offline: Annotated[bool | None, doc("build: never use the network")] = None
-    extra_benchmark_map: Annotated[str | None, doc("JSON file name → folder of further benchmarks")] = None
+    extra_benchmark_map: Annotated[
+        str | None, doc("JSON file that maps names to folders with more benchmarks")
+    ] = None
     parallelism: Annotated[int, Meta(ge=1, description="benchmarks fetched at the same time")] = 20
-    retries: Annotated[int, Meta(ge=0, description="further attempts after a failed download")] = 3
+    retries: Annotated[int, Meta(ge=0, description="retries after a failed download")] = 3
     dry_run: DryRun = False
 
 
@@ -79,7 +81,7 @@ def _build(options: Options) -> int:
     return 1 if failed else 0
 
 
-_NOTHING = {True: "is generated: it needs no mirror", False: "comes with its data: it needs no mirror"}
+_NOTHING = {True: "is generated: it needs no mirror", False: "ships with its data: it needs no mirror"}
 
 
 class _MirrorProgress(DownloadProgress):
@@ -108,15 +110,15 @@ def _check(options: Options) -> int:
     if check.unlisted:
         shown = ", ".join(check.unlisted[:3]) + (", …" if len(check.unlisted) > 3 else "")
         bar.line(f"note: {len(check.unlisted)} files are not listed: {shown}", sys.stderr)
-    state = f"{len(check.problems)} are not as listed" if check.problems else "all are intact"
+    state = f"{len(check.problems)} differ from the manifest" if check.problems else "all are intact"
     bar.line(f"{check.files} files, {check.size / 2**20:.1f} MB in {folder}: {state}")
     return 1 if check.problems else 0
 
 
 COMMAND = Command(
     name="mirror",
-    summary="Make a folder of benchmark data for machines without a network, or check one. Commands use it with "
-    "--mirror DIR or NEWSKILLS_MIRROR. An interrupted build goes on where it was.",
+    summary="Make a folder of benchmark data for machines without a network, or check one. Commands use it "
+    "with --mirror DIR or NEWSKILLS_MIRROR. An interrupted build resumes where it stopped.",
     options=Options,
     run=run,
     examples=("ns mirror build gsm8k mmlu /data/mirror", "ns mirror check /data/mirror"),

@@ -8,9 +8,9 @@ from newskills.pipelines.data.prepare_options import PrepareDataOptions
 
 COMMAND = Command(
     name="prepare_data",
-    summary="Fetch benchmark data, check it, and lay it out as <data_dir>/<name>/<split>.jsonl with a record of "
-    "where it came from. Needs no other set-up. With --cluster a job does it there. Benchmarks may have options of "
-    "their own: ns prepare_data NAME --help shows them.",
+    summary="Download benchmark data, check it, and write it as <data_dir>/<name>/<split>.jsonl with a "
+    "record of where it came from. Needs no other set-up. With --cluster, a job does it there. Some "
+    "benchmarks have options of their own: ns prepare_data NAME --help shows them.",
     options=PrepareDataOptions,
     run="newskills.pipelines.data.prepare:run",
     result="newskills.pipelines.data.prepare:result",

@@ -23,16 +23,20 @@ from newskills.run.judging.similar import SimilarMeanings, SimilarTexts, TextInd
 
 class Options(Struct, frozen=True, kw_only=True):
     retrieve_from: Annotated[
-        list[str], doc("JSONL files to look for similar problems in (commas or several words)")
+        list[str], doc("JSONL files to search for similar problems (separated by commas or blanks)")
     ]
-    compare_to: Annotated[list[str], doc("JSONL files whose problems are looked up")]
-    output_file: Annotated[str, doc("JSONL file to write: the problem, similar_items, similarities")]
-    retrieve_key: Annotated[str, doc("field of both that holds the problem")] = "problem"
-    top_k: Annotated[AtLeastOne, doc("similar problems of each")] = 3
+    compare_to: Annotated[list[str], doc("JSONL files with the problems to look up")]
+    output_file: Annotated[str, doc("JSONL file to write: problem, similar_items, similarities")]
+    retrieve_key: Annotated[str, doc("field that holds the problem, in all files")] = "problem"
+    top_k: Annotated[AtLeastOne, doc("similar problems to find for each problem")] = 3
     model: Annotated[
-        str | None, doc("sentence-transformers model, name or folder: by meaning; without: by words")
+        str | None,
+        doc(
+            "sentence-transformers model (name or folder), to compare by meaning; without it: by "
+            "shared words (TF-IDF)"
+        ),
     ] = None
-    batch_size: Annotated[AtLeastOne, doc("texts that the model reads together")] = 32
+    batch_size: Annotated[AtLeastOne, doc("texts per batch of the model")] = 32
     dry_run: DryRun = False
 
 
@@ -69,9 +73,9 @@ def _paths(texts: list[str]) -> list[Path]:
 
 COMMAND = Command(
     name="retrieve_similar",
-    summary="Find the most similar problems of one data set for each problem of another, by the words that they share "
-    "(TF-IDF) or, with --model, by meaning (embeddings). A model then says which are the same: ns generate "
-    "--generation_type=check_contamination.",
+    summary="For each problem of one data set, find the most similar problems of another, by shared words "
+    "(TF-IDF) or, with --model, by meaning (embeddings). A model then decides which are the same: ns "
+    "generate --generation_type=check_contamination.",
     options=Options,
     run=run,
     examples=(

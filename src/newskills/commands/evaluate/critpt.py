@@ -24,14 +24,16 @@ from newskills.run.harnesses.critpt import KEY_VARIABLE, SERVICE, CritPtService,
 class Options(Struct, frozen=True, kw_only=True):
     action: Annotated[
         Literal["export", "submit"],
-        doc("export: write what the service takes; submit: send it, too", {"positional": True}),
+        doc(
+            "export: write the batch that the service accepts; submit: write it and send it", {"positional": True}
+        ),
     ]
-    input_file: Annotated[str, doc("graded JSONL of one seed, all problems", {"positional": True})]
-    output_file: Annotated[str, doc("export: the batch; submit: the service's answer")]
+    input_file: Annotated[str, doc("graded JSONL of one seed, with all problems", {"positional": True})]
+    output_file: Annotated[str, doc("export: file for the batch; submit: file for the service's answer")]
     model_name: Annotated[str, doc("name of the model")] = "newskills"
-    generation_config: Annotated[str, doc("JSON of settings to send along (temperature, …)")] = ""
+    generation_config: Annotated[str, doc("JSON of settings to send with the batch (temperature, …)")] = ""
     api_url: Annotated[str, doc("address of the service")] = SERVICE
-    request_timeout: Annotated[float, doc("seconds for its answer")] = 600.0
+    request_timeout: Annotated[float, doc("seconds to wait for the answer")] = 600.0
     dry_run: DryRun = False
 
 
@@ -54,12 +56,14 @@ def run(parsed: Parsed[Options]) -> int:
         sys.stdout.write(f"{target}: {len(body['submissions'])} functions for {SERVICE}\n")
         return 0
     if target.exists():
-        raise ConfigError(f"{target} is there already; the service takes ten batches a day.", hint="Name another.")
+        raise ConfigError(
+            f"{target} already exists; the service accepts ten batches a day.", hint="Give another --output_file."
+        )
     service = CritPtService(url=options.api_url, timeout=options.request_timeout)
     answer = aio.run(lambda: submit(body, service, dict(os.environ)))
     write_json(target, answer)
     number = accuracy(answer)
-    lost = f", {number.unscored} lost by the service" if number.unscored else ""
+    lost = f", {number.unscored} unscored by the service" if number.unscored else ""
     sys.stdout.write(
         f"accuracy {number.value:.1f} % ({number.low:.1f} to {number.high:.1f}) of {number.n} problems{lost}\n"
     )
@@ -68,8 +72,9 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="critpt",
-    summary="Hand the functions that answer CritPt to the service of its makers, which alone knows whether they are "
-    f"right. It asks for a key ({KEY_VARIABLE}), and takes ten batches of all problems a day.",
+    summary="Send the code that a model wrote for CritPt to the CritPt grading service, and read its scores. "
+    f"Only this service can grade it. It needs a key ({KEY_VARIABLE}), and accepts ten batches of all "
+    "problems a day.",
     options=Options,
     run=run,
     examples=(

@@ -35,7 +35,7 @@ SANDBOX = "sandbox."
 class Options(Struct, frozen=True, kw_only=True):
     grader: Annotated[str, doc("name, module::Class or file.py::Class")] = "math"
     input_files: Annotated[list[str], doc("JSONL files; none or - = standard input")] = []
-    output_file: Annotated[str | None, doc("JSONL to write (default: standard output)")] = None
+    output_file: Annotated[str | None, doc("JSONL file to write (default: standard output)")] = None
     accept_lost: AcceptLost = 1.0
     dry_run: DryRun = False
 
@@ -71,7 +71,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 def _rows(files: list[str]) -> Iterator[Row]:
     if files and STDIN in files[1:]:
-        raise ConfigError("--input_files: - (standard input) stands alone.")
+        raise ConfigError("--input_files: - (standard input) cannot be combined with files.")
     if not files or files == [STDIN]:
         if sys.stdin.isatty():
             raise ConfigError("Nothing to grade: give --input_files, or pipe JSONL into the command.")
@@ -103,9 +103,9 @@ def _open(path: str | None, stack: ExitStack) -> IO[bytes]:
 
 COMMAND = Command(
     name="grade",
-    summary="Verdicts for any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null "
-    "= undecided), outcome, grader and why to each row. ++key=value sets the grader's options, ++sandbox.key=value "
-    "those of the sandbox for graders that run code.",
+    summary="Grade any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null = "
+    "undecided), outcome, grader and why to each row. ++key=value sets options of the grader, "
+    "++sandbox.key=value options of the sandbox for graders that run code.",
     options=Options,
     run=run,
     any_keys=True,

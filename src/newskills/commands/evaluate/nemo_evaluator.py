@@ -8,8 +8,8 @@ from newskills.pipelines.nemo_evaluator.options import NemoEvaluatorOptions
 
 COMMAND = Command(
     name="nemo_evaluator",
-    summary="Run tasks of NVIDIA's NeMo Evaluator, each in its container as a job of its own, the model and the judge "
-    "served on nodes of their own where that is asked for. ++key=value changes the configuration.",
+    summary="Run tasks of NVIDIA's NeMo Evaluator, each in its own container and job. The model and the "
+    "judge can be served on nodes of their own. ++key=value changes the configuration.",
     options=NemoEvaluatorOptions,
     run="newskills.pipelines.nemo_evaluator.jobs:run",
     result="newskills.pipelines.nemo_evaluator.jobs:result",

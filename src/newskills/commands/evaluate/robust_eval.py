@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
+from newskills.commands.shared.essentials import GENERATION, MODEL_AND_RESULTS
 from newskills.pipelines.evaluation.robust_options import RobustEvalOptions
 from newskills.pipelines.options import OLD_NAMES
 from newskills.run.planning.config import GenerationConfig
 
 COMMAND = Command(
     name="robust_eval",
-    summary="Evaluate a model on benchmarks with many wordings of the prompt, one `ns eval` for each, and print how "
-    "much the wording changes the scores: mean, spread, sensitivity, consistency. Goes on where it was interrupted.",
+    summary="Evaluate a model on benchmarks with many wordings of the prompt, one `ns eval` per wording, and "
+    "print how much the wording changes the scores: mean, spread, sensitivity, consistency. An "
+    "interrupted run resumes where it stopped.",
     options=RobustEvalOptions,
     config=GenerationConfig,
     aliases=OLD_NAMES,
@@ -24,4 +26,5 @@ COMMAND = Command(
         "ns robust_eval --benchmarks=gsm8k:4 --prompt_set_config=./prompts.yaml --server_type=llamacpp "
         "--model=smollm2 --output_dir=robust ++max_samples=50",
     ),
+    essentials=("benchmarks", "prompt_set_config", *MODEL_AND_RESULTS, *GENERATION),
 )

@@ -36,26 +36,29 @@ class Options(Struct, frozen=True, kw_only=True):
     action: Annotated[
         Literal["export", "grade", "report"],
         doc(
-            "export: patches of the records, as the harness reads them; grade: export, run the harness, report; "
-            "report: records with the verdicts of a run of the harness",
+            "export: write the patches as the SWE-bench harness reads them; grade: export, run the harness, "
+            "report; report: add the verdicts of a finished harness run to the records",
             {"positional": True},
         ),
     ]
-    input_file: Annotated[str, doc("JSONL of records with patches", {"positional": True})]
+    input_file: Annotated[str, doc("JSONL records with patches", {"positional": True})]
     output_file: Annotated[
         str | None,
         doc(
-            "what to write: predictions (export), else records with verdicts, eval-results/swe-bench/output.jsonl"
+            "file to write: predictions (export), otherwise records with verdicts, such as "
+            "eval-results/swe-bench/output.jsonl"
         ),
     ] = None
     reports: Annotated[
-        str | None, doc("report: folder of the harness' run (logs/run_evaluation/<run>), or the run's report")
+        str | None, doc("report: folder of the harness run (logs/run_evaluation/<run>), or the report of that run")
     ] = None
-    model_name: Annotated[str, doc("name of the model in the predictions")] = "newskills"
-    benchmark: Annotated[str, doc("grade: whose prepared rows hold the tests")] = "swe-bench"
+    model_name: Annotated[str, doc("model name to write into the predictions")] = "newskills"
+    benchmark: Annotated[str, doc("grade: benchmark whose prepared rows hold the tests")] = "swe-bench"
     data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-    workers: Annotated[int, Meta(ge=1, description="grade: containers at once")] = 4
-    timeout: Annotated[int, Meta(ge=1, description="grade: seconds for the tests of one instance")] = 1800
+    workers: Annotated[int, Meta(ge=1, description="grade: containers to run at once")] = 4
+    timeout: Annotated[
+        int, Meta(ge=1, description="grade: time limit in seconds for the tests of one instance")
+    ] = 1800
     dry_run: DryRun = False
 
 
@@ -63,9 +66,9 @@ def run(parsed: Parsed[Options]) -> int:
     """Returns the exit code. Raises ConfigError for options that are missing, DataError for rows and reports."""
     options = parsed.options
     if options.output_file is None:
-        raise ConfigError("Where to? Give --output_file.")
+        raise ConfigError("No output file is given. Give --output_file.")
     if options.action == "report" and options.reports is None:
-        raise ConfigError("Which reports? Give --reports, the folder or file that the harness wrote.")
+        raise ConfigError("No reports are given. Give --reports: the folder or file that the harness wrote.")
     source, target = Path(options.input_file), Path(options.output_file)
     if options.dry_run:
         show_dry_run(_steps(options, source, target))
@@ -120,8 +123,9 @@ def _steps(options: Options, source: Path, target: Path) -> list[Step]:
 
 COMMAND = Command(
     name="swe_bench",
-    summary="Patches for the harness of SWE-bench (package swebench, which runs the tests in containers), and its "
-    "verdicts: an instance that the harness did not judge is unscored, never wrong.",
+    summary="Grade patches with the SWE-bench harness (package swebench, which runs the tests in "
+    "containers): export predictions, run the harness, and read its verdicts. An instance that the "
+    "harness could not judge is unscored, never wrong.",
     options=Options,
     run=run,
     examples=(

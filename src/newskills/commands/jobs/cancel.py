@@ -20,8 +20,8 @@ class Options(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str,
         doc(
-            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; or an invocation of "
-            "ns evaluate: its id, a beginning, ID.INDEX",
+            "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; or "
+            "an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX",
             {"positional": True},
         ),
     ]
@@ -40,14 +40,16 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     chosen.executor.cancel([job.job.handle for job in jobs])
     names = ", ".join(job.job.name for job in jobs) if len(jobs) <= SCREENFUL else f"{len(jobs):,} jobs"
-    sys.stdout.write(f"{chosen.experiment.id}: {f'cancelled {names}' if jobs else 'nothing runs or waits'}\n")
+    sys.stdout.write(
+        f"{chosen.experiment.id}: {f'cancelled {names}' if jobs else 'no job is running or waiting'}\n"
+    )
     return 0
 
 
 COMMAND = Command(
     name="cancel",
-    summary="Stop submitted jobs, those that wait and those that run. Running clients save what they have; files "
-    "stay, and the same command line submitted again goes on from there.",
+    summary="Cancel submitted jobs, waiting and running. Running clients save what they have. Files stay, "
+    "and the same command line, submitted again, resumes from there.",
     options=Options,
     run=run,
     examples=("ns cancel my-eval", "ns cancel my-eval --job=eval-rs0"),

@@ -20,7 +20,7 @@ from newskills.pipelines.tables import print_table
 
 class Options(Struct, frozen=True, kw_only=True):
     name: Annotated[str | None, doc("only experiments of this name", {"positional": True})] = None
-    last: Annotated[int, Meta(ge=1, description="how many at most")] = 50
+    last: Annotated[int, Meta(ge=1, description="largest number of experiments to show")] = 50
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -48,7 +48,8 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="experiments",
-    summary="List what was submitted from this machine, the latest first. It asks no cluster; ns status does.",
+    summary="List the experiments submitted from this machine, latest first. This reads local records only; "
+    "ns status asks the cluster.",
     options=Options,
     run=run,
     examples=("ns experiments", "ns experiments my-eval"),

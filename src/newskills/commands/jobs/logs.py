@@ -19,16 +19,16 @@ class Options(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str,
         doc(
-            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; or an invocation of "
-            "ns evaluate: its id, a beginning, ID.INDEX",
+            "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; or "
+            "an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX",
             {"positional": True},
         ),
     ]
     job: Annotated[str | None, doc("only this job")] = None
-    command: Annotated[str | None, doc("only this command of the jobs; job: the log of the job script")] = None
+    command: Annotated[str | None, doc("only this command of the jobs; job = the log of the job script")] = None
     follow: Annotated[
         bool,
-        doc("go on until the jobs have ended, and end with their exit code", {"short": "-f"}),
+        doc("follow: continue until the jobs have ended, and exit with their exit code", {"short": "-f"}),
     ] = False
 
 
@@ -47,7 +47,7 @@ def result(parsed: Parsed[Options]) -> None:
 
 COMMAND = Command(
     name="logs",
-    summary="What submitted jobs have printed, wherever they run; with -f as it is written, until they end.",
+    summary="Show the logs of submitted jobs, wherever they run; -f follows them until the jobs end.",
     options=Options,
     run=run,
     result=result,

@@ -18,7 +18,7 @@ DRY_RUN = "--dry_run"
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    command: Annotated[str, doc("a command that works or submits", {"positional": True})]
+    command: Annotated[str, doc("a command that runs or submits work", {"positional": True})]
     words: Annotated[list[str], doc("its options", {"positional": True})] = []
 
 
@@ -42,7 +42,7 @@ def planned_command(name: str) -> Command[Any]:
     command = load(name)
     if DRY_RUN.lstrip("-") not in leaves(command.options):
         able = [name for name in command_names() if "dry_run" in leaves(load(name).options)]
-        raise ConfigError(f"ns {name} submits nothing that could be planned; {', '.join(able)} do.")
+        raise ConfigError(f"ns {name} submits nothing, so there is no plan; {', '.join(able)} can be planned.")
     return command
 
 
@@ -52,8 +52,9 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = PlanCommand(
     name="plan",
-    summary="Show what a command would do, without doing it: on a cluster the jobs as a tree with what each of them "
-    "runs, the settings and where they come from, and with --show_scripts the scripts of all jobs.",
+    summary="Show what a command would do, without doing it: for a cluster, the tree of jobs with what each "
+    "of them runs, the settings and where they come from, and with --show_scripts the scripts of all "
+    "jobs.",
     options=Options,
     run=run,
     examples=(

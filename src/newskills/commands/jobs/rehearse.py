@@ -48,11 +48,12 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = RehearseCommand(
     name="rehearse",
-    summary="Run the whole pipeline of a command on this machine, with two rows of each input, without scheduler and "
-    "containers, and with a stand-in for models that the job would serve: so are jobs, ports, waiting, merging and "
-    "summaries proved. The cluster is only asked whether what the jobs need is there (variables, mounts, images), "
-    "what its scheduler says to them (sbatch --test-only: partitions, GPUs, limits), and whether what they run after "
-    "is known. Results go to a temporary folder; commands of your own are not run.",
+    summary="Run the whole pipeline of a command on this machine, with two rows of each input, without "
+    "scheduler and containers, and with a stub in place of the models that the jobs would serve. "
+    "This tests jobs, ports, waiting, merging and summaries. The cluster is only asked three things: "
+    "does it have what the jobs need (variables, mounts, images); does its scheduler accept them "
+    "(sbatch --test-only: partitions, GPUs, limits); does it know the jobs they wait for. Results go "
+    "to a temporary folder; your own commands are not run.",
     options=Options,
     run=run,
     examples=(

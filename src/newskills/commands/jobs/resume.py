@@ -20,10 +20,13 @@ from newskills.pipelines.options import DryRun, doc
 class Options(Struct, frozen=True, kw_only=True):
     id: Annotated[
         str,
-        doc("invocation of ns evaluate: its id, a beginning of it, or ID.INDEX for one job", {"positional": True}),
+        doc(
+            "invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX for one job",
+            {"positional": True},
+        ),
     ]
     follow: Annotated[
-        bool, doc("show the logs until the jobs have ended, and end with their exit code", {"short": "-f"})
+        bool, doc("follow the logs until the jobs have ended, and exit with their exit code", {"short": "-f"})
     ] = False
     dry_run: DryRun = False
 
@@ -57,8 +60,8 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="resume",
-    summary="Submit again the jobs of an invocation that did not end well, or were cancelled. They go on where they "
-    "were stopped: finished replies are kept.",
+    summary="Resubmit the jobs of an invocation that failed or were cancelled. They resume where they "
+    "stopped: finished replies are kept.",
     options=Options,
     run=run,
     examples=("ns resume 3f9c0a", "ns resume 3f9c0a.1 -f"),

@@ -34,10 +34,11 @@ def with_marker(argv: Sequence[str]) -> list[str]:
 
 COMMAND = RunCommand(
     name="run_cmd",
-    summary="Run a command of your own as a job: here in the foreground, on a cluster in the queue. A model server "
-    "(--model, --server_type, --server_gpus) and a sandbox (--with_sandbox) run beside it if asked for; the command "
-    "finds them in NEMO_SKILLS_SERVER_ADDRESS, NEMO_SKILLS_OPENAI_BASE_URL, NEMO_SKILLS_OPENAI_MODEL, "
-    "NEMO_SKILLS_SANDBOX_HOST and NEMO_SKILLS_SANDBOX_PORT.",
+    summary="Run your own command as a job: here in the foreground, on a cluster in the queue. If you ask "
+    "for them, a model server (--model, --server_type, --server_gpus) and a sandbox (--with_sandbox) "
+    "run beside it; the command finds them in NEMO_SKILLS_SERVER_ADDRESS, "
+    "NEMO_SKILLS_OPENAI_BASE_URL, NEMO_SKILLS_OPENAI_MODEL, NEMO_SKILLS_SANDBOX_HOST and "
+    "NEMO_SKILLS_SANDBOX_PORT.",
     options=RunCmdOptions,
     run="newskills.pipelines.own_command.work:run",
     result="newskills.pipelines.own_command.work:result",

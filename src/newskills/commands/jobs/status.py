@@ -24,15 +24,18 @@ class Options(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str | None,
         doc(
-            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; "
-            "without: the latest experiments. Or an invocation of ns evaluate: its id, a beginning, ID.INDEX",
+            "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; "
+            "without a name: the latest experiments. Or an invocation of ns evaluate: its id, the beginning "
+            "of an id, or ID.INDEX",
             {"positional": True},
         ),
     ] = None
     job: Annotated[str | None, doc("only this job")] = None
-    all: Annotated[bool, doc("all jobs, however many; without: a screenful, those that ended badly first")] = False
-    json: Annotated[bool, doc("of an invocation: as nemo-evaluator-launcher status --json prints it")] = False
-    last: Annotated[int, Meta(ge=1, description="how many experiments, where none is named")] = 10
+    all: Annotated[bool, doc("show all jobs; without it: one screen, failed jobs first")] = False
+    json: Annotated[bool, doc("for an invocation: print JSON as nemo-evaluator-launcher status --json does")] = (
+        False
+    )
+    last: Annotated[int, Meta(ge=1, description="number of experiments to show if no name is given")] = 10
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -81,7 +84,7 @@ def _title(experiment: Experiment) -> str:
 
 COMMAND = Command(
     name="status",
-    summary="How submitted jobs are doing: state, exit code, seconds, and where their logs lie.",
+    summary="Show the state of submitted jobs: state, exit code, seconds, and the folder of their logs.",
     options=Options,
     run=run,
     examples=(

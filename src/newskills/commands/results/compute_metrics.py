@@ -34,12 +34,14 @@ from newskills.run.reporting.tables import render
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    prediction_jsonl_files: Annotated[list[str], doc("graded output files of one benchmark; several = its seeds")]
-    benchmark: Annotated[str, doc("name of the benchmark (decides the metrics)")]
+    prediction_jsonl_files: Annotated[
+        list[str], doc("graded output files of one benchmark; several files = several seeds")
+    ]
+    benchmark: Annotated[str, doc("name of the benchmark (decides which metrics are computed)")]
     max_samples: Annotated[int, doc("only the first n problems; -1 = all")] = -1
-    metric_type: Annotated[str | None, doc("other metrics class (name or module::Class)")] = None
-    metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
-    save_metrics_path: Annotated[str | None, doc("write metrics.json there (default: print only)")] = None
+    metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None
+    metrics_kwargs: Annotated[str, doc("JSON of arguments for the metrics class")] = ""
+    save_metrics_path: Annotated[str | None, doc("folder to write metrics.json to (default: print only)")] = None
     accept_lost: AcceptLost = 1.0
     dry_run: DryRun = False
 
@@ -80,7 +82,7 @@ def _reports(options: Options) -> list[Report] | None:
         return None
     reports, notes = summarize_files(options.benchmark, files, metric_for, summary)
     if not reports:
-        raise DataError(f"There is no row in {', '.join(map(str, files))} to score.")
+        raise DataError(f"{', '.join(map(str, files))}: there are no rows to score.")
     for note in notes:
         notice(note)
     if options.save_metrics_path:
@@ -95,7 +97,7 @@ def _check_name(name: str, folder: Path) -> None:
     except UnknownNameError as error:
         if fold(name) not in map(fold, (folder.name, named_in(folder))):
             names = [known_name for entry in entries() for known_name in (entry.name, *entry.aliases)]
-            own = "For one of your own, choose the metric: --metric_type=math."
+            own = "For your own benchmark, choose the metric: --metric_type=math."
             raise UnknownNameError(error.kind, name, names, hint=own) from error
 
 
@@ -110,7 +112,8 @@ def _steps(options: Options, files: list[Path], metric: str) -> Iterator[Step]:
 
 COMMAND = Command(
     name="compute_metrics",
-    summary="Metrics of single graded output files, without a results folder. Ungraded files: ns grade first.",
+    summary="Compute the metrics of graded output files, without a results folder. If the files are not "
+    "graded: run ns grade first.",
     options=Options,
     run=run,
     result=result,

@@ -30,19 +30,19 @@ class Options(Struct, frozen=True, kw_only=True):
     id: Annotated[
         list[str],
         doc(
-            "invocation of ns evaluate: its id, a beginning of it, or ID.INDEX for one job; with --format inspect also "
-            "folders of results",
+            "invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX for one job; with "
+            "--format inspect also results folders",
             {"positional": True},
         ),
     ]
-    dest: Annotated[list[str], doc("where to: local (where none is said), wandb, mlflow, or one of your own")] = []
+    dest: Annotated[list[str], doc("destination: local (the default), wandb, mlflow, or one of your own")] = []
     format: Annotated[
-        str | None, doc("json or csv (for local): one file with all scores; inspect: a log for each benchmark")
+        str | None, doc("json or csv (for local): one file with all scores; inspect: one log per benchmark")
     ] = None
-    output_dir: Annotated[str | None, doc("for local and inspect: folder")] = None
-    output_filename: Annotated[str | None, doc("for local: name of that file")] = None
-    copy_logs: Annotated[bool, doc("for local: logs, too")] = False
-    log_metrics: Annotated[list[str], doc("only scores with one of these texts in their names")] = []
+    output_dir: Annotated[str | None, doc("for local and inspect: folder to write to")] = None
+    output_filename: Annotated[str | None, doc("for local: name of the file")] = None
+    copy_logs: Annotated[bool, doc("for local: also copy the logs")] = False
+    log_metrics: Annotated[list[str], doc("only scores whose name contains one of these texts")] = []
     dry_run: DryRun = False
 
 
@@ -92,7 +92,7 @@ def _to_inspect(options: Options) -> int:
     from newskills.interop.inspect_export import export
 
     if options.dest not in ([], [LOCAL]):
-        raise ConfigError(f"--format inspect writes files; --dest {options.dest[0]} takes none.")
+        raise ConfigError(f"--format inspect writes files, so --dest {options.dest[0]} cannot be used with it.")
     places: list[tuple[Path, str]] = []
     for name in options.id:
         if Path(name).is_dir():
@@ -137,16 +137,16 @@ def _changes(parsed: Parsed[Options], dests: Sequence[str]) -> dict[str, Row]:
     for key, text in parsed.overrides.items():
         parts = key.split(".")
         if len(parts) != 3 or parts[0] != EXPORT:
-            raise ConfigError(f"{key}=… means nothing here.", hint="Write export.DESTINATION.key=value.")
+            raise ConfigError(f"{key}=… is not a key of this command.", hint="Write export.DESTINATION.key=value.")
         changes.setdefault(parts[1], {})[parts[2]] = value_of(text)
     return changes
 
 
 COMMAND = Command(
     name="export",
-    summary="Bring results of ns evaluate to Weights & Biases or MLflow, or into one JSON or CSV file. What the "
-    "invocation's own configuration says under `export` holds where nothing else is said. --format inspect writes logs "
-    "that Inspect and its viewer read, of any folder of results, too.",
+    summary="Export results of ns evaluate to Weights & Biases or MLflow, or to one JSON or CSV file. The "
+    "`export` section of the invocation's own config applies unless an option overrides it. --format "
+    "inspect writes logs that Inspect and its viewer read; it also takes any results folder.",
     options=Options,
     run=run,
     any_keys=True,

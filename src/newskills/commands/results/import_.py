@@ -19,21 +19,23 @@ from newskills.pipelines.options import DryRun, doc
 
 class Options(Struct, frozen=True, kw_only=True):
     path: Annotated[str, doc("file or folder with the results", {"positional": True})]
-    output_dir: Annotated[str, doc("where the records go; then: ns summarize_results OUTPUT_DIR")] = "imported"
+    output_dir: Annotated[
+        str, doc("folder to write the records to; then run: ns summarize_results OUTPUT_DIR")
+    ] = "imported"
     format: Annotated[
         Literal["evalscope", "inspect", "lm-eval", "nemo-evaluator", "nemo-skills"] | None,
-        doc("whose results they are (default: what they look like)"),
+        doc("system that wrote the results (default: detected)"),
     ] = None
     score: Annotated[
         str | None,
         doc(
-            "which verdict to take: metric of lm-eval, score of EvalScope, scorer of nemo-evaluator, SCORER or "
-            "SCORER.KEY of Inspect (default: the first)"
+            "score to read as the verdict: metric of lm-eval, score of EvalScope, scorer of nemo-evaluator, "
+            "SCORER or SCORER.KEY of Inspect (default: the first)"
         ),
     ] = None
-    benchmark: Annotated[str | None, doc("what to call the benchmark, where there is one (default: as there)")] = (
-        None
-    )
+    benchmark: Annotated[
+        str | None, doc("benchmark name to write, if there is only one (default: its name in the results)")
+    ] = None
     dry_run: DryRun = False
 
 
@@ -60,9 +62,10 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="import",
-    summary="Read results of other systems into records of newskills, so that ns summarize_results shows them with "
-    "intervals and with what was lost: output folders of NeMo-Skills, samples of lm-evaluation-harness, logs of "
-    "Inspect, outputs of EvalScope, bundles of nemo-evaluator. What nobody could judge is unscored, not wrong.",
+    summary="Convert results of other systems into newskills records, so that ns summarize_results shows "
+    "them with intervals and with their unscored samples: output folders of NeMo-Skills, samples of "
+    "lm-evaluation-harness, logs of Inspect, outputs of EvalScope, bundles of nemo-evaluator. A "
+    "sample without a verdict is unscored, not wrong.",
     options=Options,
     run=run,
     examples=(

@@ -29,12 +29,13 @@ class Options(Struct, frozen=True, kw_only=True):
     id: Annotated[
         str | None,
         doc(
-            "invocation of ns evaluate: its id, a beginning of it, or ID.INDEX for one job; without: the latest ones",
+            "invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX for one job; without: "
+            "the latest invocations",
             {"positional": True},
         ),
     ] = None
-    config: Annotated[bool, doc("the configuration, instead")] = False
-    last: Annotated[int, Meta(ge=1, description="how many, where none is named")] = 20
+    config: Annotated[bool, doc("show the configuration instead")] = False
+    last: Annotated[int, Meta(ge=1, description="number of invocations to show if none is named")] = 20
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -101,7 +102,7 @@ def _when(entry: InvocationJob) -> str:
 
 COMMAND = Command(
     name="info",
-    summary="What an invocation of ns evaluate is: its jobs, where their files lie, and their scores.",
+    summary="Show an invocation of ns evaluate: its jobs, the folders of their files, and their scores.",
     options=Options,
     run=run,
     examples=("ns info", "ns info 3f9c0a", "ns info 3f9c0a --config"),

@@ -50,28 +50,32 @@ if TYPE_CHECKING:
 
 class Options(ClusterOptions, frozen=True, kw_only=True):
     results_dir: Annotated[
-        str, doc("folder of an evaluation, of one benchmark, or of several", {"positional": True})
+        str, doc("folder of an evaluation, of one benchmark, or of several evaluations", {"positional": True})
     ]
-    benchmarks: Annotated[str | None, doc("only these, comma separated (default: all found)")] = None
+    benchmarks: Annotated[
+        str | None, doc("only these benchmarks, comma separated (default: all in the folder)")
+    ] = None
     max_samples: Annotated[int, doc("only the first n problems; -1 = all")] = -1
-    max_seq_len: Annotated[int | None, doc("longer generations (tokens) count as wrong")] = None
-    metric_type: Annotated[str | None, doc("other metrics class (name or module::Class)")] = None
-    metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
+    max_seq_len: Annotated[int | None, doc("generations with more tokens than this count as wrong")] = None
+    metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None
+    metrics_kwargs: Annotated[str, doc("JSON of arguments for the metrics class")] = ""
     save_metrics_path: Annotated[
-        str | None, doc("where metrics.json goes, on this machine (default: RESULTS_DIR/metrics.json)")
+        str | None, doc("file for the metrics, on this machine (default: RESULTS_DIR/metrics.json)")
     ] = None
     accept_lost: AcceptLost = 1.0
     verbose: Annotated[bool, doc("print the tables")] = True
     group: Annotated[
         str | None,
         doc(
-            "files or folders of groups of your own whose scores are wanted, comma separated; others are known by name"
+            "files or folders of your own benchmark groups to score, comma separated; groups of newskills "
+            "are known by name"
         ),
     ] = None
-    debug: Annotated[bool, doc("also say which files were read, and which metric was used")] = False
+    debug: Annotated[bool, doc("also show which files were read, and which metric was used")] = False
     dry_run: DryRun = False
     remote_tar_dir: Annotated[
-        str | None, doc("accepted as in the reference system; records come by rsync, without an archive", JOB)
+        str | None,
+        doc("accepted for compatibility with NeMo-Skills; records are copied by rsync, without an archive", JOB),
     ] = None
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
@@ -89,7 +93,7 @@ def group_for(own: Sequence[str]) -> GroupFor:
     groups = {}
     for place in own:
         if (group := get_group(place)) is None:
-            raise ConfigError(f"--group: {place} is no group of benchmarks.")
+            raise ConfigError(f"--group: {place} is not a group of benchmarks.")
         groups[group.name] = group
     return lambda name: groups.get(name) or get_group(name)
 
@@ -176,14 +180,14 @@ def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
     yield "writes", path, ""
     yield "writes", extended_path(path), ""
     if not how.partial:
-        yield "writes", folder / f"…/{METRICS_FILE}", "of each benchmark, beside its records"
+        yield "writes", folder / f"…/{METRICS_FILE}", "for each benchmark, beside its records"
 
 
 COMMAND = Command(
     name="summarize_results",
-    summary="Print the tables of a results folder and write metrics.json: pass@k, averages, majority, intervals. "
-    "Reads results of earlier runs and of the reference system; generates nothing. With a --cluster that is reached by "
-    "ssh, the records are fetched, and metrics.json is written there.",
+    summary="Print the tables of a results folder and write metrics.json: pass@k, averages, majority@k, "
+    "intervals. Reads results of earlier runs and of NeMo-Skills; generates nothing. If --cluster is "
+    "reached by ssh, the records are copied here, and metrics.json is written on the cluster.",
     options=Options,
     run=run,
     result=result,

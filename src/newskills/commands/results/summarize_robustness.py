@@ -32,17 +32,20 @@ if TYPE_CHECKING:
 
 
 class Options(ClusterOptions, frozen=True, kw_only=True):
-    results_dir: Annotated[str, doc("folder that ns robust_eval has written", {"positional": True})]
+    results_dir: Annotated[str, doc("results folder of ns robust_eval", {"positional": True})]
     save_metrics_path: Annotated[
-        str | None, doc(f"where the numbers go, on this machine (default: RESULTS_DIR/{FOLDER}/{METRICS_FILE})")
+        str | None, doc(f"file for the numbers, on this machine (default: RESULTS_DIR/{FOLDER}/{METRICS_FILE})")
     ] = None
-    data_dir: Annotated[str | None, doc("accepted as in the reference system; no data is read", JOB)] = None
+    data_dir: Annotated[str | None, doc("accepted for compatibility with NeMo-Skills; no data is read", JOB)] = (
+        None
+    )
     remote_tar_dir: Annotated[
-        str | None, doc("accepted as in the reference system; records come by rsync, without an archive", JOB)
+        str | None,
+        doc("accepted for compatibility with NeMo-Skills; records are copied by rsync, without an archive", JOB),
     ] = None
     accept_lost: AcceptLost = 1.0
     verbose: Annotated[bool, doc("print the tables")] = True
-    debug: Annotated[bool, doc("also say which files were read")] = False
+    debug: Annotated[bool, doc("also show which files were read")] = False
     dry_run: DryRun = False
 
 
@@ -97,8 +100,9 @@ def _require_trust(summary: RobustnessSummary, accept_lost: float) -> None:
     withheld = [benchmark.benchmark for benchmark in summary.benchmarks if benchmark.withheld]
     if withheld:
         raise NewskillsError(
-            f"{', '.join(withheld)}: with some prompt more than {accept_lost:g} % of the samples were lost to the "
-            "instrument, so there are no scores. --accept_lost PERCENT accepts them."
+            f"{', '.join(withheld)}: with some prompt, more than {accept_lost:g} % of the samples are "
+            "unscored (failed requests or graders), so no scores are shown. --accept_lost PERCENT accepts "
+            "them."
         )
 
 
@@ -122,8 +126,9 @@ def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
 
 COMMAND = Command(
     name="summarize_robustness",
-    summary="Print how much the prompts of ns robust_eval change the scores, over all prompts and for each: min, max, "
-    "mean, standard deviation, sensitivity, consistency, missing answers. Generates nothing.",
+    summary="Print how much the prompts of ns robust_eval change the scores, over all prompts and for each "
+    "prompt: min, max, mean, standard deviation, sensitivity, consistency, missing answers. "
+    "Generates nothing.",
     options=Options,
     run=run,
     result=result,

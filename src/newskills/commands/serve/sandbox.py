@@ -47,7 +47,8 @@ class Options(Struct, frozen=True, kw_only=True):
     action: Annotated[
         Literal["serve", "doctor"],
         doc(
-            "serve: run the server until Ctrl-C; doctor: what isolates code on this machine", {"positional": True}
+            "serve: run the server until Ctrl-C; doctor: show what isolates code on this machine",
+            {"positional": True},
         ),
     ]
     dry_run: DryRun = False
@@ -56,34 +57,35 @@ class Options(Struct, frozen=True, kw_only=True):
         int | None, doc("port to listen on; 0 = a free one (default: NEMO_SKILLS_SANDBOX_PORT, or 6000)", SERVE)
     ] = None
     token_env: Annotated[
-        str, doc("environment variable with the token that clients must send, where it is set", SERVE)
+        str, doc("environment variable with the token that clients must send, if it is set", SERVE)
     ] = TOKEN_VARIABLE
     token_file: TokenFile = None
     open: Open = False
-    max_sessions: Annotated[int, doc("sessions alive at once", SERVE)] = 1000
-    session_timeout: Annotated[float, doc("seconds idle until a session ends; 0 = never", SERVE)] = 0.0
+    max_sessions: Annotated[int, doc("largest number of open sessions", SERVE)] = 1000
+    session_timeout: Annotated[float, doc("idle seconds after which a session ends; 0 = never", SERVE)] = 0.0
     concurrency: Annotated[
-        int, doc("cells that run at once; 0 = two per core, and more while those sleep", SERVE)
+        int, doc("cells that run at once; 0 = two per core, plus more while those sleep", SERVE)
     ] = 0
-    max_timeout: Annotated[float, doc("longest time-out that a request may ask for, in seconds", SERVE)] = 600.0
+    max_timeout: Annotated[float, doc("largest timeout that a request may ask for, in seconds", SERVE)] = 600.0
     sandbox: Annotated[
         Literal["auto", "a", "b", "none"],
-        doc("isolation; auto: the strongest rung here; none: none at all, at your risk", CODE),
+        doc("isolation; auto: the strongest that this machine offers; none: no isolation, at your own risk", CODE),
     ] = "auto"
-    network: Annotated[bool, doc("let the code reach the network", CODE)] = False
+    network: Annotated[bool, doc("let the code use the network", CODE)] = False
     python: Annotated[str, doc("interpreter whose packages the code may use (default: this one)", CODE)] = ""
     preload: Annotated[tuple[str, ...], doc("modules imported once and shared by all sessions", CODE)] = (
         "numpy",
         "sympy",
     )
     packages: Annotated[
-        list[str] | None, doc("distributions that the code may import, with what they need (default: all)", CODE)
+        list[str] | None,
+        doc("Python packages that the code may import, with their dependencies (default: all)", CODE),
     ] = None
-    data_dir: Annotated[str, doc("folder that the code sees, read-only, as /data", CODE)] = ""
-    memory_mb: Annotated[int, doc("memory of a session", CODE)] = 2048
-    disk_mb: Annotated[int, doc("files of a session", CODE)] = 256
-    files: Annotated[int, doc("number of files of a session", CODE)] = 8192
-    processes: Annotated[int, doc("processes and threads of a session", CODE)] = 64
+    data_dir: Annotated[str, doc("folder that the code can read, at /data", CODE)] = ""
+    memory_mb: Annotated[int, doc("memory limit of a session", CODE)] = 2048
+    disk_mb: Annotated[int, doc("disk limit of a session", CODE)] = 256
+    files: Annotated[int, doc("limit on the number of files of a session", CODE)] = 8192
+    processes: Annotated[int, doc("limit on processes and threads of a session", CODE)] = 64
 
 
 class Keys(Struct, frozen=True, kw_only=True):
@@ -134,7 +136,9 @@ def _resolve(parsed: Parsed[Options]) -> Resolved[Keys]:
 
 def _checked(config: SandboxConfig) -> SandboxConfig:
     if config.host or config.port is not None:
-        raise ConfigError("++sandbox.host and port name a running server.", hint="Give --host and --port here.")
+        raise ConfigError(
+            "++sandbox.host and ++sandbox.port are for a running server.", hint="Give --host and --port here."
+        )
     return settled(config, os.environ)
 
 
@@ -148,7 +152,7 @@ def _doctor(config: SandboxConfig) -> int:
     rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in probes]
     print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in config.preload)])
     if absent:
-        _say(f"Code finds no {' and no '.join(absent)} here. {INSTALL}")
+        _say(f"The sandbox finds no {' and no '.join(absent)} on this machine. {INSTALL}")
     rung = strongest_rung(probes)
     missing = [reason for stronger in ("a", "b") if stronger < rung and (reason := why_not(probes, stronger))]
     for reason in missing:
@@ -158,9 +162,11 @@ def _doctor(config: SandboxConfig) -> int:
 
 
 MEANING = {
-    "a": "Rung a: code runs in name spaces of its own, behind a system call filter.",
-    "b": "Rung b: code runs behind Landlock and a system call filter, without name spaces of its own.",
-    "none": "Code cannot be isolated here; --sandbox=none would run it without isolation, at your risk.",
+    "a": "Isolation level a: code runs in namespaces of its own, behind a system call filter.",
+    "b": ("Isolation level b: code runs behind Landlock and a system call filter, without namespaces of its own."),
+    "none": (
+        "Code cannot be isolated on this machine; --sandbox=none would run it without isolation, at your own risk."
+    ),
 }
 
 
@@ -171,8 +177,8 @@ def _say(text: str) -> None:
 
 COMMAND = Command(
     name="sandbox",
-    summary="Run code that a model wrote: `serve` answers POST /execute until Ctrl-C, `doctor` tells what isolates "
-    "code on this machine.",
+    summary="Run code that a model wrote: `serve` answers POST /execute until Ctrl-C, `doctor` shows what "
+    "isolates code on this machine.",
     options=Options,
     run=run,
     result=result,

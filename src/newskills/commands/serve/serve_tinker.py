@@ -27,16 +27,18 @@ PREFIX = "tml-"
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    model: Annotated[str, doc("Hugging Face folder, .gguf file, or smollm2; several with commas")]
-    output_dir: Annotated[str, doc("folder of what clients save; another service with it has the same states")]
+    model: Annotated[str, doc("Hugging Face folder, .gguf file, or smollm2; several separated by commas")]
+    output_dir: Annotated[
+        str, doc("folder for the states that clients save; another service on the same folder has the same states")
+    ]
     model_name: Annotated[
-        str | None, doc("names that clients use for the models, with commas (default: their folders)")
+        str | None, doc("names of the models for clients, separated by commas (default: names of their folders)")
     ] = None
     host: Annotated[str, doc("address to listen on")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 = a free one")] = 9070
-    dtype: Annotated[str, doc("of the frozen weights: auto, bfloat16, float32")] = "auto"
-    threads: Annotated[int, Meta(ge=0, description="of the trainer; 0 = one a core")] = 0
-    token_env: Annotated[str, doc("environment variable with the key that clients must send, where it is set")] = (
+    dtype: Annotated[str, doc("number format of the frozen weights: auto, bfloat16, float32")] = "auto"
+    threads: Annotated[int, Meta(ge=0, description="threads of the trainer; 0 = one per core")] = 0
+    token_env: Annotated[str, doc("environment variable with the key that clients must send, if it is set")] = (
         DEFAULT_TOKEN_ENV
     )
     token_file: TokenFile = None
@@ -80,7 +82,7 @@ def _names(options: Options) -> list[tuple[str | None, str]]:
     models = [part.strip() for part in options.model.split(",")]
     model_names = options.model_name.split(",") if options.model_name else []
     if model_names and len(model_names) != len(models):
-        raise ConfigError(f"--model has {len(models)} models, but --model_name {len(model_names)} names.")
+        raise ConfigError(f"--model has {len(models)} models, but --model_name has {len(model_names)} names.")
     names: list[str | None] = [name.strip() for name in model_names] or [None] * len(models)
     return list(zip(names, models, strict=True))
 
@@ -95,12 +97,12 @@ def _token(options: Options, environ: Mapping[str, str]) -> str:
     """Raises AuthError where one was asked for and is not there, ConfigError for one that no client could send."""
     token = token_of(options.token_env, options.token_file, environ, usual=DEFAULT_TOKEN_ENV)
     if token and not token.startswith(PREFIX):
-        raise ConfigError(f"The key must begin with {PREFIX}: the client refuses others.")
+        raise ConfigError(f"The key must begin with {PREFIX}: the Tinker client refuses others.")
     return token
 
 
 def _who(token: str) -> str:
-    return "Clients need the key." if token else "No key is set: whoever reaches this port may use it."
+    return "Clients need the key." if token else "No key is set: anyone who can reach this port can use it."
 
 
 def _say(text: str) -> None:
@@ -110,8 +112,9 @@ def _say(text: str) -> None:
 
 COMMAND = Command(
     name="serve_tinker",
-    summary="Serve the Tinker API on this machine: the public `tinker` client trains and samples small Llama models on "
-    "a CPU (LoRA), with nothing to pay and no account. Saved states survive the service. Needs newskills[train].",
+    summary="Serve the Tinker API on this machine: the public `tinker` client trains and samples small Llama "
+    "models on a CPU (LoRA), without costs or an account. Saved states survive a restart. Needs "
+    "newskills[train].",
     options=Options,
     run=run,
     examples=(

@@ -9,7 +9,7 @@ from newskills.pipelines.options import OLD_NAMES
 
 COMMAND = Command(
     name="start_server",
-    summary="Serve a model in the foreground: its address is printed once it answers, then its log; Ctrl-C stops "
+    summary="Serve a model in the foreground: prints its address once it answers, then its log; Ctrl-C stops "
     "everything that was started.",
     options=StartServerOptions,
     run="newskills.pipelines.model_server.work:run",

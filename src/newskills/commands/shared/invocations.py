@@ -120,7 +120,7 @@ def show_logs(entries: Sequence[InvocationJob], *, follow: bool) -> int:
         shown = True
     if not shown:
         places = ", ".join(printable(str(entry.folder / "logs")) for entry in entries)
-        sys.stderr.write(f"note: nothing has been printed; logs will lie in {places}\n")
+        sys.stderr.write(f"note: no log has been written yet; logs will be in {places}\n")
     return 0
 
 
@@ -141,7 +141,9 @@ def cancel_jobs(entries: Sequence[InvocationJob], *, dry_run: bool) -> int:
         )
         return 0
     names = ", ".join(entry.job_id for entry in cancel(entries, os.environ))
-    sys.stdout.write(f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'nothing runs or waits'}\n")
+    sys.stdout.write(
+        f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'no job is running or waiting'}\n"
+    )
     return 0
 
 
@@ -166,5 +168,5 @@ def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:
     for state in states:
         if state.code:
             why = f": {printable(state.why)}" if state.why else ""
-            sys.stderr.write(f"job {state.job.name} {printable(state.state)}{why}; its logs: {state.job.logs}\n")
+            sys.stderr.write(f"job {state.job.name} {printable(state.state)}{why}; logs: {state.job.logs}\n")
     return exit_code(states)

@@ -12,7 +12,7 @@ from newskills.base.http.hosts import is_loopback
 from newskills.pipelines.options import doc
 
 TokenFile = Annotated[str | None, doc("file with the token that clients must send")]
-Open = Annotated[bool, doc("listen beyond this machine although clients need no token")]
+Open = Annotated[bool, doc("accept clients from other machines although no token is set")]
 
 
 def token_of(variable: str, file: str | None, environ: Mapping[str, str], *, usual: str) -> str:
@@ -22,7 +22,7 @@ def token_of(variable: str, file: str | None, environ: Mapping[str, str], *, usu
     """
     if file is None:
         if variable != usual and not environ.get(variable):
-            raise AuthError(f"--token_env: there is no variable {variable}, or it is empty.")
+            raise AuthError(f"--token_env: the variable {variable} is not set or empty.")
         return environ.get(variable, "").strip()
     try:
         token = Path(file).expanduser().read_text(encoding="utf-8").strip()
@@ -37,11 +37,13 @@ def check_reach(host: str, token: str, *, open_to_all: bool) -> None:
     """Raises ConfigError for a server that every machine of the network could use."""
     if not token and not open_to_all and not is_loopback(host):
         raise ConfigError(
-            f"--host={host or chr(39) * 2}: whoever reaches this machine could use the server, as no token is set.",
-            hint="Give --token_file=FILE, or --open to serve everybody; --host=127.0.0.1 serves this machine alone.",
+            f"--host={host or chr(39) * 2}: no token is set, so anyone who can reach this machine could use "
+            "the server.",
+            hint="Give --token_file=FILE, or --open to serve everybody; --host=127.0.0.1 serves only this "
+            "machine.",
         )
 
 
 def who(token: str) -> str:
     """The sentence about who may use a server."""
-    return "Clients need the token." if token else "No token is set: whoever reaches this port may use it."
+    return "Clients need the token." if token else "No token is set: anyone who can reach this port can use it."

@@ -52,19 +52,21 @@ FINAL = "final_hf_model"
 class LocalOptions(Struct, frozen=True, kw_only=True):
     """Options of every training on this machine."""
 
-    model: Annotated[str, doc("Hugging Face folder or name on the hub, .gguf file, or smollm2")]
-    output_dir: Annotated[str, doc("folder of checkpoints and metrics; the same folder goes on where it was")]
+    model: Annotated[str, doc("Hugging Face folder or hub name, .gguf file, or smollm2")]
+    output_dir: Annotated[
+        str, doc("folder for checkpoints and metrics; a run in the same folder resumes where it stopped")
+    ]
     backend: Annotated[
         str,
         doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a Tinker service"),
     ] = "cpu"
     dry_run: DryRun = False
-    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
     eval_benchmark: Annotated[
-        str | None, doc("benchmark whose problems are asked on the way (++eval.*), with its prompt and grader")
+        str | None, doc("benchmark to evaluate on during training (++eval.*), with its prompt and grader")
     ] = None
-    eval_split: Annotated[str, doc("of that benchmark")] = "test"
-    allow_overlap: Annotated[bool, doc("learn also from questions that are measured by")] = False
+    eval_split: Annotated[str, doc("split of that benchmark")] = "test"
+    allow_overlap: Annotated[bool, doc("allow training on problems that are also evaluated on")] = False
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT
@@ -73,30 +75,35 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
 class StepKeys(Struct, frozen=True, kw_only=True):
     """`++` keys of every training on this machine."""
 
-    epochs: Annotated[float, Meta(gt=0, description="passes over the data, unless steps is set")] = 1.0
-    steps: Annotated[AtLeastOne | None, Meta(description="batches to learn from")] = None
-    learning_rate: Annotated[float, Meta(gt=0, description="at its highest")] = 2e-4
-    warmup_steps: Annotated[int, Meta(ge=0, description="steps up to the learning rate")] = 0
-    weight_decay: Annotated[float, Meta(ge=0, description="of AdamW")] = 0.0
-    max_grad_norm: Annotated[float, Meta(ge=0, description="longer gradients are cut to this; 0 = never")] = 1.0
-    seed: Annotated[int, Meta(description="of the order of the data and of the samples")] = 0
+    epochs: Annotated[float, Meta(gt=0, description="passes over the data (epochs), unless steps is set")] = 1.0
+    steps: Annotated[AtLeastOne | None, Meta(description="number of training steps (batches)")] = None
+    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 2e-4
+    warmup_steps: Annotated[int, Meta(ge=0, description="warm-up steps")] = 0
+    weight_decay: Annotated[float, Meta(ge=0, description="weight decay of AdamW")] = 0.0
+    max_grad_norm: Annotated[float, Meta(ge=0, description="gradient clipping: largest norm; 0 = none")] = 1.0
+    seed: Annotated[int, Meta(description="seed of the data order and of the samples")] = 0
     too_long: Annotated[
-        TooLong, Meta(description="what does not fit into the model's context: refuse, leave out, cut off (sft)")
+        TooLong,
+        Meta(
+            description="rows longer than the model's context: error = stop, drop = leave out, truncate = cut (sft)"
+        ),
     ] = "error"
-    max_length: Annotated[AtLeastOne | None, Meta(description="tokens that fit, if fewer than the model's")] = None
+    max_length: Annotated[
+        AtLeastOne | None, Meta(description="longest context in tokens, if shorter than the model's")
+    ] = None
     chat_template_kwargs: Annotated[
-        dict[str, Any] | None, Meta(description="variables of the chat template, as an evaluation sets them")
+        dict[str, Any] | None, Meta(description="chat template variables, as in an evaluation")
     ] = None
     eval: EvalSettings = EvalSettings()
     report_to: Annotated[
-        tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else metrics go, step by step")
+        tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else to log metrics, step by step")
     ] = ()
     keep: Annotated[
-        int, Meta(ge=0, description="latest checkpoints that stay, beside the best one; 0 = all of them")
+        int, Meta(ge=0, description="number of latest checkpoints to keep, beside the best one; 0 = all")
     ] = 0
     checkpoint_must_save_by: Annotated[
         str | None,
-        Meta(description="days:hours:minutes:seconds after which the run must have saved itself and ended"),
+        Meta(description="days:hours:minutes:seconds after which the run must have saved a checkpoint and ended"),
     ] = None
     trainer: TrainerSettings = TrainerSettings()
 
@@ -104,6 +111,24 @@ class StepKeys(Struct, frozen=True, kw_only=True):
         """Tokens that fit into the model in `base`."""
         return min(filter(None, (self.max_length, context_of(base))), default=None)
 
+
+TRAINING = (
+    "model",
+    "training_data",
+    "output_dir",
+    "backend",
+    "eval_benchmark",
+    "dry_run",
+    "++epochs",
+    "++steps",
+    "++batch_size",
+    "++learning_rate",
+    "++seed",
+    "++save_every",
+    "++eval.every",
+    "++trainer.lora.rank",
+)
+"""What the short help of a training shows."""
 
 UNNAMED = ("report_to", "checkpoint_must_save_by", "keep")
 """Keys that do not change what is learnt, so a run goes on with others."""
@@ -162,8 +187,8 @@ def run_training(
     """
     if keys.eval.patience and run.held_out is None:
         raise ConfigError(
-            f"++eval.patience={keys.eval.patience} needs held-out problems to measure on.",
-            hint="Name them: --eval_benchmark=NAME (ns grpo: or --eval_data=FILE).",
+            f"++eval.patience={keys.eval.patience} needs held-out problems to evaluate on.",
+            hint="Give them: --eval_benchmark=NAME (ns grpo: or --eval_data=FILE).",
         )
     out, first = Path(options.output_dir), first_process()
     name = options.wandb_name or (out.resolve().name if "wandb" in keys.report_to else None)
@@ -189,7 +214,9 @@ def run_training(
         stopped = ended()
     at = folder.last.step if folder.last else 0
     if first:
-        report = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
+        report = (
+            f"{out / FINAL}" if whole else f"stopped after step {at}; run the same command to resume from there"
+        )
         sys.stdout.write(f"{report}\n")
         if whole and (judged := folder.verdict()):
             sys.stderr.write(f"{judged}\n")
@@ -259,7 +286,7 @@ def seconds_of(limit: str) -> float:
     parts = limit.split(":")
     if len(parts) != 4 or not all(part.isdecimal() for part in parts):
         raise ConfigError(
-            f"++checkpoint_must_save_by={limit} is no dd:hh:mm:ss.", hint="For instance 00:03:45:00."
+            f"++checkpoint_must_save_by={limit}: expected dd:hh:mm:ss.", hint="For example 00:03:45:00."
         )
     days, hours, minutes, seconds = map(int, parts)
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -44,9 +44,9 @@ complete -c ns -a '(__ns_words)'
 class Options(Struct, frozen=True, kw_only=True):
     shell: Annotated[
         Literal["bash", "zsh", "fish", "words"],
-        doc("bash, zsh or fish; words: candidates for the last word given", {"positional": True}),
+        doc("bash, zsh or fish; words: print candidates for the last word given", {"positional": True}),
     ]
-    words: Annotated[list[str], doc("words after `ns`, the last one being completed", {"positional": True})] = []
+    words: Annotated[list[str], doc("words after `ns`; the last one is completed", {"positional": True})] = []
 
 
 def candidates(words: list[str]) -> list[str]:
@@ -69,7 +69,7 @@ def candidates(words: list[str]) -> list[str]:
         return _starting([f"++{path}=" for path in leaves(command.config)], last) if command.config else []
     if last.startswith("-"):
         flags = [f"--{p}" if leaf.is_bool else f"--{p}=" for p, leaf in leaves(command.options).items()]
-        return _starting([*flags, "--help", "--explain"], last)
+        return _starting([*flags, "--help", "--help=all", "--explain"], last)
     return []
 
 
@@ -97,7 +97,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="completion",
-    summary="Print the completion script of a shell, to be sourced or saved.",
+    summary="Print the completion script of a shell, to source or to save.",
     options=Options,
     run=run,
     examples=("source <(ns completion bash)", "ns completion fish > ~/.config/fish/completions/ns.fish"),

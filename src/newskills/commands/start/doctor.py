@@ -20,11 +20,11 @@ from newskills.pipelines.options import doc
 from newskills.pipelines.tables import print_table
 
 EXTRAS = {
-    "math": ("math_verify", "symbolic fall-back of the math grader"),
+    "math": ("math_verify", "math grader: symbolic comparison"),
     "local": ("xllamacpp", "a real model on this machine's CPU"),
     "hf": ("tokenizers", "tokenizers and data sets of the Hugging Face hub"),
     "wandb": ("wandb", "logging to Weights & Biases"),
-    "litellm": ("litellm", "exotic providers"),
+    "litellm": ("litellm", "model providers through LiteLLM (Bedrock, Vertex AI, Cohere, …)"),
 }
 KEYS = (
     "OPENAI_API_KEY",
@@ -41,7 +41,7 @@ State = Literal["ok", "note", "missing", "wrong"]
 class Options(Struct, frozen=True, kw_only=True):
     server_address: Annotated[str | None, doc("also ask this endpoint which models it serves")] = None
     cluster: Annotated[
-        str | None, doc("also try this cluster: ssh, scheduler or containers, folders, images", {"name": True})
+        str | None, doc("also test this cluster: ssh, scheduler or containers, folders, images", {"name": True})
     ] = None
     config_dir: Annotated[str | None, doc("folder of cluster configs")] = None
 
@@ -89,7 +89,7 @@ def _gpu() -> DoctorFinding:
 
 def _keys() -> list[DoctorFinding]:
     present = [name for name in KEYS if os.environ.get(name)]
-    text = ", ".join(present) if present else f"none is set; only services need one ({KEYS[0]}, …)"
+    text = ", ".join(present) if present else f"none is set; only hosted services need one ({KEYS[0]}, …)"
     return [DoctorFinding("API keys", "ok" if present else "note", text)]
 
 
@@ -115,7 +115,9 @@ def _mirror() -> DoctorFinding:
     mirror = os.environ.get("NEWSKILLS_MIRROR")
     if not mirror:
         return DoctorFinding(
-            "data mirror", "note", "none; data comes from the network (NEWSKILLS_MIRROR names a folder)"
+            "data mirror",
+            "note",
+            "none; data is downloaded from the network (set NEWSKILLS_MIRROR to use a folder)",
         )
     if (Path(mirror) / "MANIFEST.json").is_file():
         return DoctorFinding("data mirror", "ok", mirror)
@@ -146,8 +148,8 @@ def _cluster(options: Options) -> list[DoctorFinding]:
 
     names = [name for name in cluster_names(options.config_dir, os.environ) if name not in BUILT_IN]
     if options.cluster is None:
-        known_clusters = f"{', '.join(names)}; not looked at: ns doctor --cluster={names[0]}" if names else ""
-        return [DoctorFinding("clusters", "note", known_clusters or "no config found: ns setup writes one")]
+        known_clusters = f"{', '.join(names)}; not tested: ns doctor --cluster={names[0]}" if names else ""
+        return [DoctorFinding("clusters", "note", known_clusters or "no cluster config: ns setup writes one")]
     try:
         cluster = load_cluster(options.cluster, options.config_dir, os.environ)
         missing = missing_variables(cluster, os.environ)
@@ -158,7 +160,7 @@ def _cluster(options: Options) -> list[DoctorFinding]:
         return [DoctorFinding(f"cluster {options.cluster}", "wrong", str(error))]
     findings = [DoctorFinding(f"cluster {cluster.name}", "ok", f"executor {cluster.executor}")]
     if missing:
-        findings.append(DoctorFinding("variables", "wrong", f"required and not set: {', '.join(missing)}"))
+        findings.append(DoctorFinding("variables", "wrong", f"required but not set: {', '.join(missing)}"))
     return [*findings, *(DoctorFinding(trial.what, trial.state, trial.text) for trial in tried)]
 
 
@@ -170,7 +172,8 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="doctor",
-    summary="Check this machine: extras, keys (names only), data, servers, and what to do about what is missing.",
+    summary="Check this machine: extras, API keys (names only), data, servers, and how to install what is "
+    "missing.",
     options=Options,
     run=run,
     examples=("ns doctor", "ns doctor --cluster=slurm", "ns doctor --server_address http://127.0.0.1:8000/v1"),

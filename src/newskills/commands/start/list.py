@@ -63,8 +63,8 @@ def names(kind: Kind) -> list[str]:
 
 COMMAND = Command(
     name="list",
-    summary="List what can be named: benchmarks (default), prompts, graders, metrics, models (wires of "
-    "endpoints), servers (engines to host), solvers, code tags and tools.",
+    summary="List names that options accept: benchmarks (default), prompts, graders, metrics, models "
+    "(protocols of endpoints), servers (engines to host), solvers, code tags and tools.",
     options=Options,
     run=run,
     examples=("ns list benchmarks --category math-natural", "ns list prompts"),

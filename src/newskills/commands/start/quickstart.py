@@ -36,21 +36,24 @@ Next:
   ns grpo --model={out}/models/sft --benchmark=sorting-lesson --output_dir=out/grpo ++steps=60
   ns quickstart --no_train  evaluate the untrained model on two benchmarks, with several seeds
   ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
-  ns list benchmarks        what there is to evaluate and to learn from"""
+  ns list benchmarks        benchmarks to evaluate on and to train on"""
 REPORT = "evaluation"
 """Name of the page, without its ending."""
 NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    output_dir: Annotated[str, doc("folder of the results; the same folder goes on where it was")] = (
-        "results/quickstart"
-    )
+    output_dir: Annotated[
+        str, doc("folder for the results; a run in the same folder resumes where it stopped")
+    ] = "results/quickstart"
     model: Annotated[str, doc("smollm2, or the path of another .gguf file")] = MODEL
-    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
     share: Annotated[float, Meta(gt=0, le=10, description="share of the usual number of problems")] = 1.0
     train: Annotated[
-        bool, doc("teach the model a skill; --no_train: evaluate it on two benchmarks, without newskills[train]")
+        bool,
+        doc(
+            "train the model on a skill; --no_train: only evaluate it on two benchmarks, without newskills[train]"
+        ),
     ] = True
     dry_run: DryRun = False
 
@@ -60,7 +63,7 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if missing := [module for module in NEEDS if find_spec(module) is None]:
         raise ConfigError(
-            f"The embedded model needs {', '.join(missing)}, which this environment lacks.",
+            f"The embedded model needs {', '.join(missing)}, which this environment does not have.",
             hint="Run: pip install 'newskills[local]'",
         )
     if options.train:
@@ -94,7 +97,9 @@ def _lesson(options: Options) -> int:
     if options.dry_run:
         show_dry_run(_lesson_steps(spec))
         return 0
-    require_train("torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without them.")
+    require_train(
+        "torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without these packages."
+    )
     try:
         with ended_by_term():
             lesson(spec, say=lambda text: print(text, flush=True))
@@ -102,7 +107,7 @@ def _lesson(options: Options) -> int:
         print(stopped, flush=True)
         return STOPPED
     except KeyboardInterrupt:
-        print("stopped; what is finished is kept, and the same command goes on from there", flush=True)
+        print("stopped; finished work is kept, run the same command to resume", flush=True)
         return STOPPED
     _write_page(spec.output_dir)
     print(NEXT.format(activate=activation(), out=spec.output_dir))
@@ -118,10 +123,10 @@ def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:
     out = spec.output_dir
     yield "reads", spec.model, "the model, served on this machine's CPU"
     for name in ("base", "sft", "grpo"):
-        yield "writes", out / "eval" / name, f"answers to {spec.problems} held-out problems, and their verdicts"
-    yield "writes", out / "data/sft.jsonl", "answers of the solver that the grader accepts"
+        yield "writes", out / "eval" / name, f"answers to {spec.problems} held-out problems, graded"
+    yield "writes", out / "data/sft.jsonl", "answers of a solver, kept if the grader accepts them"
     yield "writes", out / "training", f"checkpoints: {spec.sft.steps} steps of SFT, {spec.grpo.steps} of GRPO"
-    yield "writes", out / "models", "the models after each, for training and for serving"
+    yield "writes", out / "models", "the model after each training, for more training and for serving"
     yield "writes", out / "report.md", "the comparison"
     yield "writes", out / f"{REPORT}.html", "the same with plots, curves and settings; and as Markdown"
 
@@ -135,7 +140,7 @@ def _steps(spec: QuickstartSpec) -> Iterator[Step]:
         benchmark = get_benchmark(part.name)
         path = split_folder(benchmark, spec.data_dir) / f"{benchmark.split}.jsonl"
         rows = part.problems(spec.share)
-        yield "reads" if path.exists() else "writes", path, f"{rows} problems of it, {part.samples} times each"
+        yield "reads" if path.exists() else "writes", path, f"{rows} problems of it, {part.samples} samples each"
     yield "writes", spec.output_dir / RESULTS, "records and metrics"
     yield "writes", spec.output_dir / "eval-logs", "logs"
     yield "writes", spec.output_dir / f"{REPORT}.html", "a page of the results; and as Markdown"
@@ -143,9 +148,10 @@ def _steps(spec: QuickstartSpec) -> Iterator[Step]:
 
 COMMAND = Command(
     name="quickstart",
-    summary="Teach a real 135M model to sort numbers on this machine's CPU: measure it, make data, fine-tune (SFT), "
-    "reinforce (GRPO), measure again on the same held-out problems, and print the comparison with its interval. Needs "
-    "newskills[local,train]; no GPU, no account. --no_train: evaluate it on two benchmarks with several seeds.",
+    summary="Train a real 135M model to sort numbers on this machine's CPU: evaluate it, generate data, "
+    "fine-tune (SFT), train with reinforcement learning (GRPO), evaluate again on the same held-out "
+    "problems, and print the comparison with its interval. Needs newskills[local,train]; no GPU, no "
+    "account. --no_train: only evaluate it on two benchmarks with several seeds.",
     options=Options,
     run=run,
 )

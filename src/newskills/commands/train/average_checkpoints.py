@@ -8,8 +8,8 @@ from newskills.pipelines.training.average_options import AverageOptions
 
 COMMAND = Command(
     name="average_checkpoints",
-    summary="Average the weights of checkpoints of one run, tensor by tensor, here or as a job of a cluster. The "
-    "originals stay, unless they are to be removed after it.",
+    summary="Average the weights of checkpoints of one run, tensor by tensor, here or as a cluster job. The "
+    "checkpoints are kept unless you ask to remove them afterwards.",
     options=AverageOptions,
     run="newskills.pipelines.training.average:run",
     prepare="newskills.pipelines.training.average:prepare",

@@ -8,9 +8,10 @@ from newskills.pipelines.conversion.options import ConvertOptions
 
 COMMAND = Command(
     name="convert",
-    summary="Convert a model. Llama models between a Hugging Face folder (float16, tokenizer and chat template "
-    "included) and a GGUF file that the embedded server runs: here. Checkpoints of NeMo-RL to Hugging Face, "
-    "Hugging Face to Megatron-LM, and to an fp8 engine of TensorRT-LLM: by their own programs, in their containers.",
+    summary="Convert a model. On this machine: Llama models between a Hugging Face folder (float16, with "
+    "tokenizer and chat template) and a GGUF file that the embedded server runs. In the containers "
+    "of their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face to Megatron-LM, and "
+    "Hugging Face to an fp8 engine of TensorRT-LLM.",
     options=ConvertOptions,
     run="newskills.pipelines.conversion.work:run",
     prepare="newskills.pipelines.conversion.jobs:prepare",

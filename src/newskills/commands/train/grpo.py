@@ -20,6 +20,7 @@ from newskills.benchmarks.data import load_rows
 from newskills.commands.command import Command
 from newskills.commands.shared.training import (
     FINAL,
+    TRAINING,
     LocalOptions,
     StepKeys,
     TrainingRun,
@@ -51,59 +52,68 @@ from newskills.train.loops.schedule import Schedule, steps_of
 
 
 class Options(LocalOptions, frozen=True, kw_only=True):
-    benchmark: Annotated[str | None, doc("whose prompt, grader and split to learn from")] = None
-    split: Annotated[str, doc("of the benchmark")] = "train"
-    training_data: Annotated[str | None, doc("JSONL of problems instead, with what prompt and grader need")] = None
+    benchmark: Annotated[str | None, doc("benchmark to train on: its prompt, grader and split")] = None
+    split: Annotated[str, doc("split of the benchmark")] = "train"
+    training_data: Annotated[
+        str | None,
+        doc("JSONL file of problems instead of a benchmark, with the fields that prompt and grader need"),
+    ] = None
     eval_data: Annotated[
-        str | None, doc("JSONL of held-out problems, with prompt and grader of the training (or --eval_benchmark)")
+        str | None,
+        doc("JSONL file of held-out problems, with the prompt and grader of the training (or --eval_benchmark)"),
     ] = None
 
 
 class GrpoKeys(StepKeys, frozen=True, kw_only=True):
     """`++` keys of `ns grpo`."""
 
-    prompt_config: Annotated[str | None, Meta(description="other prompt than the benchmark's")] = None
+    prompt_config: Annotated[str | None, Meta(description="another prompt than the benchmark's")] = None
     prompt_format: Annotated[
         Literal["ns", "openai"] | None, Meta(description="openai: the problems hold `messages`")
     ] = None
-    system_message: Annotated[str | None, Meta(description="in place of the prompt's own")] = None
-    user_message: Annotated[str | None, Meta(description="in place of the prompt's own")] = None
-    examples_type: Annotated[str | None, Meta(description="few-shot set, in place of the prompt's own")] = None
-    eval_type: Annotated[str | None, Meta(description="other grader than the benchmark's")] = None
+    system_message: Annotated[str | None, Meta(description="system message, instead of the prompt's own")] = None
+    user_message: Annotated[str | None, Meta(description="user template, instead of the prompt's own")] = None
+    examples_type: Annotated[str | None, Meta(description="few-shot set, instead of the prompt's own")] = None
+    eval_type: Annotated[str | None, Meta(description="another grader than the benchmark's")] = None
     eval_config: Annotated[dict[str, Any], Meta(description="settings of the grader")] = msgspec.field(
         default_factory=dict
     )
-    batch_size: Annotated[int, Meta(ge=1, description="problems of a step")] = 8
-    group_size: Annotated[int, Meta(ge=2, description="samples of each problem")] = 8
-    schedule: Annotated[Schedule, Meta(description="of the learning rate after warm-up")] = "linear"
-    max_tokens: Annotated[int, Meta(ge=1, description="of a sample")] = 256
-    temperature: Annotated[float, Meta(gt=0, description="of the samples")] = 1.0
-    top_p: Annotated[float, Meta(gt=0, le=1, description="of the samples")] = 1.0
+    batch_size: Annotated[int, Meta(ge=1, description="problems per step")] = 8
+    group_size: Annotated[int, Meta(ge=2, description="samples per problem (group size)")] = 8
+    schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
+    max_tokens: Annotated[int, Meta(ge=1, description="longest sample in tokens")] = 256
+    temperature: Annotated[float, Meta(gt=0, description="temperature of the samples")] = 1.0
+    top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass of the samples")] = 1.0
     scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
     loss: Annotated[
         Literal["importance_sampling", "ppo"],
-        Meta(description="ppo cuts the ratio of probabilities (trl always does)"),
+        Meta(description="ppo: clip the probability ratio (trl always does)"),
     ] = "importance_sampling"
     iterations: Annotated[
-        int, Meta(ge=1, description="updates with the samples of a step; more need loss ppo")
+        int, Meta(ge=1, description="updates per step with the same samples; more than 1 needs loss ppo")
     ] = 1
-    clip_low: Annotated[float, Meta(gt=0, lt=1, description="the ratio is cut at 1 less this")] = 0.2
-    clip_high: Annotated[float, Meta(gt=0, description="and at 1 plus this")] = 0.2
-    kl: Annotated[float, Meta(ge=0, description="weight of the divergence from the model that it began as")] = 0.0
-    drop_cut_off: Annotated[bool, Meta(description="samples that reached max_tokens teach nothing")] = False
+    clip_low: Annotated[float, Meta(gt=0, lt=1, description="lower clip: the ratio stays above 1 minus this")] = (
+        0.2
+    )
+    clip_high: Annotated[float, Meta(gt=0, description="upper clip: the ratio stays below 1 plus this")] = 0.2
+    kl: Annotated[float, Meta(ge=0, description="weight of the KL divergence from the initial model")] = 0.0
+    drop_cut_off: Annotated[bool, Meta(description="ignore samples that reached max_tokens")] = False
     resample: Annotated[
-        int, Meta(ge=0, description="rounds of other problems for groups whose rewards are all equal (cpu)")
+        int,
+        Meta(
+            ge=0, description="times to draw other problems in place of groups whose rewards are all equal (cpu)"
+        ),
     ] = 0
     masked: Annotated[
-        str | None, Meta(description="file of ids, one a line, of problems to leave out (a wrong expected answer)")
+        str | None, Meta(description="file with problem ids to leave out, one per line (wrong expected answers)")
     ] = None
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 10
     held_out: Annotated[
         int,
         Meta(
             ge=0,
-            description="of the problems, so many (at most a tenth) are kept apart to measure on, where no others are "
-            "named; 0 = none",
+            description="number of training problems (at most a tenth) to hold out for evaluation, if no "
+            "others are given; 0 = none",
         ),
     ] = 200
     eval: EvalSettings = EvalSettings(every=20)
@@ -161,7 +171,7 @@ def run(parsed: Parsed[Options]) -> int:
             rows = list(read_rows(Path(options.eval_data)))
             held_out_problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
             if not held_out_problems:
-                raise DataError(f"{options.eval_data} has no problem to measure on.")
+                raise DataError(f"{options.eval_data} has no problem to evaluate on.")
         elif other is None:
             problems, held_out_problems = kept_apart(problems, keys.held_out)
         if held_out_problems:
@@ -208,14 +218,14 @@ def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
     every = list(rows)
     kept = [row for row in every if str(row.get("id")) not in ids]
     if len(kept) == len(every):
-        raise DataError(f"No problem has an id that {masked} names.", hint="It holds an id a line.")
+        raise DataError(f"No problem has an id listed in {masked}.", hint="It should hold one id per line.")
     return kept
 
 
 def _skill(options: Options, keys: GrpoKeys) -> tuple[Benchmark, Path]:
     """Prompt, grader and the file of problems."""
     if (options.benchmark is None) == (options.training_data is None):
-        raise ConfigError("ns grpo learns from a --benchmark or from --training_data: name one of them.")
+        raise ConfigError("ns grpo trains on a --benchmark or on --training_data: give one of them.")
     if options.benchmark is not None:
         benchmark = get_benchmark(options.benchmark)
         data = load_rows(benchmark, options.split, options.data_dir)
@@ -234,8 +244,9 @@ def _skill(options: Options, keys: GrpoKeys) -> tuple[Benchmark, Path]:
 
 COMMAND = Command(
     name="grpo",
-    summary="Reinforce a small model on this machine (GRPO, LoRA on a CPU): the grader that measures is the reward. A "
-    "killed or stopped run goes on with the same command, to the same numbers. Needs newskills[train,local].",
+    summary="Train a small model with reinforcement learning on this machine (GRPO, LoRA on a CPU): the "
+    "grader that evaluates gives the reward. A killed or stopped run resumes with the same command "
+    "and reaches the same numbers. Needs newskills[train,local].",
     options=Options,
     config=GrpoKeys,
     run=run,
@@ -244,5 +255,19 @@ COMMAND = Command(
         "ns grpo --model=training/sft/final_hf_model --benchmark=sorting-lesson --output_dir=training/grpo ++steps=30",
         "ns grpo --model=smollm2 --training_data=problems.jsonl --output_dir=training/math "
         "++prompt_config=generic/math ++eval_type=math",
+    ),
+    essentials=(
+        *TRAINING,
+        "benchmark",
+        "eval_data",
+        "++prompt_config",
+        "++eval_type",
+        "++group_size",
+        "++max_tokens",
+        "++temperature",
+        "++kl",
+        "++held_out",
+        "++reward.correct",
+        "++reward.wrong",
     ),
 )

@@ -17,11 +17,11 @@ from newskills.pipelines.options import DryRun, doc
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    base_model: Annotated[str, doc("Hugging Face folder of the model that was adapted")]
+    base_model: Annotated[str, doc("Hugging Face folder of the base model")]
     adapter: Annotated[
-        str, doc("folder with adapter_model.safetensors (PEFT's form), a checkpoint of ns for instance")
+        str, doc("folder with adapter_model.safetensors (PEFT format), for example a checkpoint of ns sft")
     ]
-    output_model: Annotated[str, doc("folder to write; must not be there yet")]
+    output_model: Annotated[str, doc("folder to write; must not exist yet")]
     dry_run: DryRun = False
 
 
@@ -32,7 +32,7 @@ def run(parsed: Parsed[Options]) -> int:
             [
                 ("reads", options.base_model, "the weights"),
                 ("reads", options.adapter, "the LoRA pairs"),
-                ("writes", options.output_model, "W + alpha / r · B A, stored as the base is"),
+                ("writes", options.output_model, "W + alpha / r · B A, in the base model's precision"),
             ]
         )
         return 0
@@ -47,7 +47,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="merge_lora",
-    summary="Multiply a LoRA adapter into its base model: a Hugging Face folder like the base, for any server.",
+    summary="Merge a LoRA adapter into its base model: writes a Hugging Face folder that any server can load.",
     options=Options,
     run=run,
     aliases={"input_model": "base_model", "adapter_path": "adapter"},

@@ -12,6 +12,7 @@ from newskills.base.store import read_rows
 from newskills.commands.command import Command
 from newskills.commands.shared.training import (
     FINAL,
+    TRAINING,
     LocalOptions,
     StepKeys,
     TrainingRun,
@@ -36,14 +37,14 @@ from newskills.train.loops.sft import SftConfig
 
 
 class Options(LocalOptions, frozen=True, kw_only=True):
-    training_data: Annotated[str, doc("JSONL of {input, output} or {messages}")]
+    training_data: Annotated[str, doc("JSONL file of {input, output} or {messages}")]
 
 
 class SftKeys(StepKeys, frozen=True, kw_only=True):
     """`++` keys of `ns sft`."""
 
-    batch_size: Annotated[int, Meta(ge=1, description="sequences of a step")] = 16
-    schedule: Annotated[Schedule, Meta(description="of the learning rate after warm-up")] = "linear"
+    batch_size: Annotated[int, Meta(ge=1, description="sequences per step")] = 16
+    schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
 
@@ -90,8 +91,8 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="sft",
-    summary="Fine-tune a small model on this machine (LoRA on a CPU). A killed or stopped run goes on with the same "
-    "command, to the same numbers. Needs newskills[train,local].",
+    summary="Fine-tune a small model on this machine (SFT; LoRA on a CPU). A killed or stopped run resumes "
+    "with the same command and reaches the same numbers. Needs newskills[train,local].",
     options=Options,
     config=SftKeys,
     run=run,
@@ -99,4 +100,5 @@ COMMAND = Command(
     examples=(
         "ns sft --model=smollm2 --training_data=train.jsonl --output_dir=training/sft ++epochs=2 ++learning_rate=1e-3",
     ),
+    essentials=(*TRAINING, "++too_long", "++max_length"),
 )

@@ -254,4 +254,4 @@ def _read(path: Path, changed: int, form: Any) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=form)
     except (msgspec.DecodeError, OSError) as error:
-        raise DataError(f"{path} is no file of tests: {error}.") from error
+        raise DataError(f"{path} is not a file of tests: {error}.") from error

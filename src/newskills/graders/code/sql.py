@@ -64,7 +64,7 @@ class BirdGrader(CodeGrader):
             self._pattern = re.compile(config.extraction_regex, re.DOTALL if config.regex_dotall else 0)
         except re.error as error:
             raise ConfigError(
-                f"extraction_regex '{config.extraction_regex}' is no regular expression: {error}."
+                f"extraction_regex '{config.extraction_regex}' is not a regular expression: {error}."
             ) from error
         if config.answer_format == "USE_REGEX" and not self._pattern.groups:
             raise ConfigError("answer_format=USE_REGEX needs an extraction_regex with a group.")

@@ -136,9 +136,9 @@ def _check_named(request: CompileRequest, path: Path) -> None:
         and not any(key.startswith("target") for key in request.overrides)
     ):
         raise ConfigError(
-            "A configuration is missing: name one with -c.",
-            hint=f"For example: {EXAMPLE}\nWithout one, three short benchmarks are run against the server that "
-            "target.api_endpoint.url=… and target.api_endpoint.model_id=… name.",
+            "No config is given. Give one with -c.",
+            hint=f"For example: {EXAMPLE}\nWithout a config, three short benchmarks run against the server "
+            "given by target.api_endpoint.url=… and target.api_endpoint.model_id=….",
         )
 
 
@@ -150,10 +150,10 @@ def _check_sections(resolved: Row, source: str) -> None:
     near_names = {name: close for name in foreign if "did you mean" in (close := suggest(name, SECTIONS))}
     if foreign and not near_names:
         raise ConfigError(
-            f"{source} is made for another program: its keys ({', '.join(foreign[:6])}"
-            f"{', …' if len(foreign) > 6 else ''}) are that program's, and none of execution, deployment, target and "
-            "evaluation, which ns evaluate reads, is there.",
-            hint=f"A configuration of your own: {EXAMPLE}",
+            f"{source} is a config of another program: it has the keys "
+            f"{', '.join(foreign[:6])}{', …' if len(foreign) > 6 else ''}, and none of execution, deployment, "
+            "target and evaluation, which ns evaluate reads.",
+            hint=f"For your own config: {EXAMPLE}",
         )
 
 
@@ -161,7 +161,7 @@ def _filters(tree: Row) -> tuple[str, ...]:
     """`task_filters`: what `-t` says, in the file. Raises ConfigError."""
     listed = tree.pop("task_filters", None) or []
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-        raise ConfigError("task_filters is a list of names of tasks.")
+        raise ConfigError("task_filters: expected a list of task names.")
     return tuple(listed)
 
 
@@ -178,7 +178,7 @@ def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
     root = env_file.path.parent if env_file.path else cwd
     named = env_file.cli.get("config_dir")
     if named is not None and not isinstance(named, str):
-        raise ConfigError(f"{env_file.path}: config_dir in [cli] is the path of one folder.")
+        raise ConfigError(f"{env_file.path}: config_dir in [cli]: expected the path of one folder.")
     return (
         [root / Path(named).expanduser()]
         if named
@@ -334,13 +334,13 @@ def _misplaced(profile: Profile, sections: Sections) -> list[ConfigProblem]:
     """Where profile and config speak of different places."""
     problem_list = []
     if profile.executor == "slurm" and sections.execution.type == "local":
-        what = f"profile [{profile.name}] is a Slurm cluster, and the config wants to run here; "
+        what = f"profile [{profile.name}] is a Slurm cluster, but the config says to run here; "
         what += "write ${run.env.executor}"
         problem_list.append(ConfigProblem(("execution", "type"), what, "slurm"))
     images = [profile.container_image, sections.deployment.image, *(task.container for task in sections.tasks)]
     own = all(task.benchmark for task in sections.tasks)
     if profile.executor == "docker" and own and not any(images):
-        what = f"profile [{profile.name}] has executor docker, and no container_image is named"
+        what = f"profile [{profile.name}] has executor docker, but no container_image"
         problem_list.append(ConfigProblem(("run", "env", "container_image"), what, "IMAGE"))
     return problem_list
 

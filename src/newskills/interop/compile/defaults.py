@@ -49,7 +49,7 @@ class _Composer:
 
     def compose(self, file: File, group: str, package: str, chain: tuple[Path, ...]) -> Row:
         if file.path in chain:
-            raise ConfigError(f"{file.path}: its defaults lead back to itself.")
+            raise ConfigError(f"{file.path}: its defaults include it again (a circle).")
         content = {key: value for key, value in file.content.items() if key != "defaults"}
         own: Row = content
         if package:
@@ -106,7 +106,7 @@ class _Composer:
         }
         what = f"{group}: {option}" if group else option
         return ConfigError(
-            f"{file.path}: the defaults name '{what}', which no folder has{suggest(option, sections)}"
+            f"{file.path}: the defaults name '{what}', which is in none of the folders{suggest(option, sections)}"
         )
 
 
@@ -135,7 +135,7 @@ def compose(file: File, choices: Mapping[str, str | None]) -> tuple[Row, set[str
 def _items(file: File) -> list[DefaultsItem | str]:
     listed = file.content.get("defaults", [])
     if not isinstance(listed, list):
-        raise ConfigError(f"{file.path}: defaults is a list, of lines such as '- deployment: vllm'.")
+        raise ConfigError(f"{file.path}: defaults: expected a list, with lines such as '- deployment: vllm'.")
     items: list[DefaultsItem | str] = []
     for item in listed:
         items += [SELF] if item == SELF else _choices(item, file)
@@ -157,7 +157,7 @@ def _choices(item: Any, file: File) -> list[DefaultsItem]:
         )
     if any("${" in (option or "") for option in options):
         raise ConfigError(
-            f"{file.path}: an item of defaults is decided before any ${{…}} is: name one option of '{key}'."
+            f"{file.path}: defaults are read before any ${{…}} is resolved: write one option of '{key}'."
         )
     return [
         DefaultsItem(

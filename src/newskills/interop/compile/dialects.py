@@ -137,11 +137,11 @@ class _DialectReader:
         variables: EnvMap = {}
         for name, value in section.items():
             if not is_variable(name):
-                self.problems.append(ConfigProblem((*path, name), "this is no name of an environment variable"))
-            elif isinstance(value, dict | list):
                 self.problems.append(
-                    ConfigProblem((*path, name), "one text is expected, as host:NAME or lit:TEXT")
+                    ConfigProblem((*path, name), "this is not the name of an environment variable")
                 )
+            elif isinstance(value, dict | list):
+                self.problems.append(ConfigProblem((*path, name), "expected one text, as host:NAME or lit:TEXT"))
             elif value is not None:
                 variables[name] = self.value(value, host)
         return variables

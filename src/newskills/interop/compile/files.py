@@ -48,7 +48,7 @@ def find_config(name: str, folders: Sequence[Path]) -> Path:
     looked = ", ".join(str(folder) for folder in folders) or "no folder of the project"
     raise DataError(
         f"There is no config '{name}' in {looked} or among those of newskills{suggest(name, config_names)}",
-        hint=f"A file of your own goes by its path, as: {EXAMPLE}",
+        hint=f"For your own file, give its path: {EXAMPLE}",
     )
 
 
@@ -65,7 +65,7 @@ def _texts(content: Mapping[Any, object], path: Path) -> Row:
     done: Row = {}
     for key, value in content.items():
         if not isinstance(key, str | int | float) or isinstance(key, bool):
-            raise ConfigError(f"{path}: the key {key!r} is no text; write it in quotes.")
+            raise ConfigError(f"{path}: the key {key!r} is not text; write it in quotes.")
         done[str(key)] = _inside(value, path)
     return done
 

@@ -62,7 +62,7 @@ class Resolver:
     def _resolved(self, node: Any, path: Path) -> Any:
         self._seen += 1
         if self._seen > MOST:
-            raise ConfigError("The references of the configuration into each other make it grow without measure.")
+            raise ConfigError("The references in the configuration make it grow without limit.")
         if isinstance(node, dict):
             return {key: self._resolved(value, (*path, key)) for key, value in node.items()}
         if isinstance(node, list):
@@ -76,7 +76,7 @@ class Resolver:
             return node
         if path in self._open or len(self._open) > DEEPEST:
             circle = " → ".join(shown_path(item) for item in [*self._open[-3:], path])
-            self.fault(path, f"the references go in a circle: {circle}")
+            self.fault(path, f"the references form a circle: {circle}")
             return None
         if path not in self._known:
             self._open.append(path)
@@ -100,10 +100,10 @@ class Resolver:
         for inside, piece in pieces:
             value = self._reference(piece, path) if inside else piece
             if isinstance(value, dict | list):
-                return self.fault(path, f"${{{piece}}} is a section, and cannot be part of a text")
+                return self.fault(path, f"${{{piece}}} is a section, so it cannot be part of a text")
             done += "" if value is None or value is _FAILED else str(value)
             if len(done) > LONGEST:
-                raise ConfigError(f"The references in {shown_path(path)} make it grow without measure.")
+                raise ConfigError(f"The references in {shown_path(path)} make it grow without limit.")
         return done
 
     def _reference(self, inner: str, path: Path) -> Any:
@@ -171,7 +171,7 @@ class Resolver:
         except ConfigError as error:
             return self.fault(path, str(error))
         if dots > len(path):
-            return self.fault(path, f"${{{key}}} leads out of the configuration")
+            return self.fault(path, f"${{{key}}} points outside the configuration")
         try:
             target_node = lookup(self.root, target)
         except KeyError:
@@ -231,7 +231,7 @@ def _closing(text: str, at: int) -> int:
             if depth == 0:
                 return at
         at += 1
-    raise ConfigError(f"a ${{ is not closed in '{text[:80]}'; a plain one is written \\${{")
+    raise ConfigError(f"a ${{ is not closed in '{text[:80]}'; write \\${{ for the plain characters")
 
 
 def _arguments(text: str) -> list[str]:

@@ -32,13 +32,13 @@ class Manifests(Struct, frozen=True):
         """
         if not isinstance(named, str) or not named:
             raise ConfigError(
-                f"${{art:{key},…}} refers to run.{key}, which names no artifact: write the path itself"
+                f"${{art:{key},…}} refers to run.{key}, which is not an artifact: write the path itself"
             )
         if self.root is None:
             raise ConfigError(
-                f"run.{key} names '{named}', an artifact in the Weights & Biases account of the training pipeline, "
-                "from which newskills loads nothing: write the path itself, here or on the command line; or name the "
-                "pipeline's folder of manifests in env.toml: [artifacts.manifest] root = …"
+                f"run.{key} names '{named}', an artifact in the Weights & Biases account of the training "
+                "pipeline, which newskills does not download: write the path itself, here or on the command "
+                "line; or name the pipeline's folder of manifests in env.toml: [artifacts.manifest] root = …"
             )
         manifest = _manifest(self.root, named, key)
         values = {**(manifest.get("metadata") or {}), **manifest}
@@ -52,16 +52,16 @@ def _manifest(root: Path, named: str, key: str) -> Row:
     name, _, version = named.partition(":")
     folder = root / name
     if ".." in Path(name).parts or not folder.is_dir():
-        raise ConfigError(f"run.{key} names the artifact '{name}', and {root} has none of this name")
+        raise ConfigError(f"run.{key} names the artifact '{name}', but {root} has none of this name")
     path = folder / _newest(folder, version) / "manifest.json"
     try:
         content = json.loads(path.read_bytes())
     except OSError as error:
-        raise ConfigError(f"run.{key} names '{named}', and {path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"run.{key} names '{named}', but {path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no JSON: {error}") from error
+        raise ConfigError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: a JSON object is expected")
+        raise ConfigError(f"{path}: expected a JSON object")
     return content
 
 

@@ -30,15 +30,15 @@ def refuse(problems: Sequence[ConfigProblem], source: str) -> None:
         return
     first = {problem.path: problem for problem in reversed(problems)}
     chosen = sorted(first.values(), key=lambda problem: list(problems).index(problem))
-    count = "one thing" if len(chosen) == 1 else f"{len(chosen)} things"
-    lines = [f"{source}: {count} must be mended."]
+    count = "one error" if len(chosen) == 1 else f"{len(chosen)} things"
+    lines = [f"{source}: {count} to fix."]
     lines += [f"  {shown_path(problem.path)}: {problem.what}" for problem in chosen]
     examples = [problem for problem in chosen if problem.example is not None]
     if examples:
         tree: Row = {}
         for problem in examples:
             put(tree, problem.path, problem.example)
-        lines += ["Write, with values of your own:", *_yaml(tree), "or give them on the command line: "]
+        lines += ["Write your own values:", *_yaml(tree), "or give them on the command line: "]
         lines[-1] += " ".join(f"{shown_path(problem.path)}=…" for problem in examples)
     raise ConfigError("\n".join(lines))
 

@@ -21,7 +21,7 @@ def split_path(text: str) -> Path:
     """`a.b[0].c` → its parts. Raises ConfigError for an empty one."""
     parts = tuple(_PART.findall(text))
     if not parts or ".." in text:
-        raise ConfigError(f"'{text}' is no path of keys; write section.key or section.list.0.key.")
+        raise ConfigError(f"'{text}' is not a path of keys; write section.key or section.list.0.key.")
     return parts
 
 
@@ -91,7 +91,7 @@ def _put_by_name(tasks: list[Any], path: Sequence[str], value: Any) -> None:
 
 def _why(here: Any, part: str, path: Sequence[str]) -> str:
     if isinstance(here, list):
-        return f"'{part}' is no place in the list {shown_path(path)}, which has {len(here)} items."
+        return f"'{part}' is not a position in the list {shown_path(path)}, which has {len(here)} items."
     return f"{shown_path(path)} is a value, not a section."
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import suggest
 from newskills.base.records import Row
+from newskills.base.type_errors import type_fault
 from newskills.interop.compile.dialects import KEY, DialectVariables
 from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.compile.tree import Path, merge, shown_path
@@ -122,7 +123,7 @@ class ConfigReader:
             self.missing((*path, "type"), "none")
         elif kind not in TYPES:
             self.problems.append(
-                ConfigProblem((*path, "type"), f"'{kind}' is no kind of deployment{suggest(str(kind), TYPES)}")
+                ConfigProblem((*path, "type"), f"'{kind}' is not a kind of deployment{suggest(str(kind), TYPES)}")
             )
         for key, example in DEPLOYED.get(str(kind), {}).items():
             if section.get(key) is None:
@@ -167,7 +168,7 @@ class ConfigReader:
             return ()
         if not isinstance(listed, list):
             self.problems.append(
-                ConfigProblem((*path, "tasks"), "a list is expected, of lines such as '- name: gsm8k'")
+                ConfigProblem((*path, "tasks"), "expected a list, with lines such as '- name: gsm8k'")
             )
             return ()
         return tuple(self.task(section, task, at, variables) for at, task in enumerate(listed))
@@ -175,7 +176,7 @@ class ConfigReader:
     def task(self, common: Row, task: Any, at: int, variables: DialectVariables) -> EvaluationTask:
         path = ("evaluation", "tasks", str(at))
         if not isinstance(task, dict) or not isinstance(task.get("name"), str) or not task["name"]:
-            self.problems.append(ConfigProblem(path, "a task has a name: write '- name: gsm8k'"))
+            self.problems.append(ConfigProblem(path, "a task needs a name: write '- name: gsm8k'"))
             return EvaluationTask(index=at, name="", folder="")
         unread = tuple(key for key in UNREAD_TASK_KEYS if key in task)
         self.unknown({key: value for key, value in task.items() if key not in unread}, TASK_KEYS, path)
@@ -215,7 +216,7 @@ class ConfigReader:
         if section_value is None:
             return {}
         if not isinstance(section_value, dict):
-            self.problems.append(ConfigProblem(path, "a section of keys is expected, not a value"))
+            self.problems.append(ConfigProblem(path, "expected a section of keys, not a value"))
             return {}
         return section_value
 
@@ -228,8 +229,7 @@ class ConfigReader:
             try:
                 done[field.name] = _converted(values[field.name], field.type)
             except msgspec.ValidationError as error:
-                what = str(error).partition(" - at ")[0].replace("`", "'")
-                self.problems.append(ConfigProblem((*path, field.name), f"{what[:1].lower()}{what[1:]}"))
+                self.problems.append(ConfigProblem((*path, field.name), type_fault(error, values[field.name])))
         return msgspec.structs.replace(fallback, **done)
 
     def missing(self, path: Path, example: object) -> None:

@@ -137,7 +137,9 @@ def _model(compiled: CompiledConfig, server: str | None) -> str:
         return compiled.target.model_id
     name = deployment.served_model_name or deployment.hf_model_handle or deployment.checkpoint_path
     if not name:
-        raise ConfigError("deployment: under which name is the model served?", hint="Add served_model_name: NAME.")
+        raise ConfigError(
+            "deployment: the name under which the model is served is missing.", hint="Add served_model_name: NAME."
+        )
     return name
 
 

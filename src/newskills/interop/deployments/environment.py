@@ -42,7 +42,7 @@ class DeploymentVariables:
         runtime: dict[str, str] = {}
         for name, value in env.items():
             if not is_variable(name) or (value.kind != "lit" and not is_variable(value.value)):
-                raise ConfigError(f"{where}: '{name}: {value.kind}:…' is no name of a variable.")
+                raise ConfigError(f"{where}: '{name}: {value.kind}:…' is not the name of a variable.")
             if value.kind == "runtime":
                 runtime[name] = value.value
             elif value.kind == "lit" and not looks_secret(name):
@@ -57,13 +57,13 @@ class DeploymentVariables:
     def _add(self, name: str, source: str, *, literal: bool, where: str) -> None:
         if not literal and source not in self._host:
             raise ConfigError(
-                f"{where} wants {name} from {source} of this machine, which is not set.",
+                f"{where} needs {name} from {source} of this machine, which is not set.",
                 hint=f"Set it: export {source}=…",
             )
         value = source if literal else self._host[source]
         if self._origin.setdefault(name, value) != value:
             raise ConfigError(
-                f"{where}: {name} has one value here and another one elsewhere in the configuration.",
-                hint="Secrets travel by name, so that one name has one value in an invocation.",
+                f"{where}: {name} has one value here and another value elsewhere in the configuration.",
+                hint="Secrets are passed by name, so a name can have only one value in an invocation.",
             )
         self.environ[name] = value

@@ -106,7 +106,7 @@ def _check_secrets(settings: dict[str, Row]) -> None:
         for key, value in tree.items() if isinstance(tree, dict) else ():
             if looks_secret(str(key)) and value:
                 raise ConfigError(
-                    f"{path}.{key} holds what looks like a secret; it would be written into a file.",
+                    f"{path}.{key} contains what looks like a secret; it would be written into a file.",
                     hint="Leave it out, and set the variable that its library reads (WANDB_API_KEY, …).",
                 )
             walk(value, f"{path}.{key}")

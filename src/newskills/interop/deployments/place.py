@@ -33,8 +33,8 @@ def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
         )
     if execution.type != "slurm":
         raise ConfigError(
-            f"execution.type '{execution.type}' is no place where newskills can run tasks.",
-            hint="It is local or slurm.",
+            f"execution.type '{execution.type}' is not supported by newskills.",
+            hint="Use local or slurm.",
         )
     folder = (profile.remote_job_dir if profile else None) or execution.output_dir
     return ClusterConfig(
@@ -127,8 +127,9 @@ def _nodes(execution: ExecutionSection) -> int:
     """Of one instance. Raises ConfigError."""
     if execution.num_instances < 1 or execution.num_nodes % execution.num_instances:
         raise ConfigError(
-            f"execution.num_nodes {execution.num_nodes} cannot be shared by {execution.num_instances} instances.",
-            hint="Choose a num_nodes that num_instances divides.",
+            f"execution.num_nodes {execution.num_nodes} cannot be split evenly over {execution.num_instances} "
+            "instances.",
+            hint="Choose a num_nodes that is a multiple of num_instances.",
         )
     return execution.num_nodes // execution.num_instances
 

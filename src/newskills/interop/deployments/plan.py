@@ -59,8 +59,8 @@ def plan_invocation(
     untrusted = [task.name for task in compiled.tasks if task.pre_cmd or task.post_cmd]
     if untrusted and environ.get(TRUST) != "1":
         raise ConfigError(
-            f"Tasks have shell commands of their own (pre_cmd, post_cmd): {', '.join(untrusted)}.",
-            hint=f"Read them, then say that you trust them: export {TRUST}=1",
+            f"These tasks have shell commands of their own (pre_cmd, post_cmd): {', '.join(untrusted)}.",
+            hint=f"Read them, then confirm that you trust them: export {TRUST}=1",
         )
     deployment, execution = compiled.deployment, compiled.execution
     at_once = len(compiled.tasks) > 1 and execution.type != "slurm" and execution.mode == "parallel"

@@ -86,7 +86,7 @@ def _read_json(place: Path) -> dict[str, Any]:
     try:
         return msgspec.json.decode(place.read_bytes(), type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise DataError(f"{place} is there, and is no export of results: {error}.") from error
+        raise DataError(f"{place} already exists, but is not an export of results: {error}.") from error
 
 
 def _to_csv(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) -> None:

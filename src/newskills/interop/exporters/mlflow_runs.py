@@ -29,7 +29,7 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
     uri = uri if "://" in uri else environ.get(uri, uri)
     if not uri:
         raise ConfigError(
-            "Where does MLflow run? There is no export.mlflow.tracking_uri.",
+            "There is no export.mlflow.tracking_uri, so the MLflow server is not known.",
             hint="Set it, or MLFLOW_TRACKING_URI, to http://SERVER:PORT, or with all of mlflow installed to sqlite:///FILE.",
         )
     from mlflow import MlflowClient
@@ -58,7 +58,7 @@ def _run(client: Any, experiment: str, result: Results, settings: Row) -> str:
     label = settings.get("run_name") or f"eval-{result.invocation}-{result.job.task}"
     earlier_runs = client.search_runs([experiment], f"tags.job_id = '{result.job.id}'", max_results=1)
     if earlier_runs and settings.get("skip_existing"):
-        return f"MLflow run {label} is there already"
+        return f"MLflow run {label} already exists"
     tags = {
         "invocation_id": result.invocation,
         "job_id": result.job.id,

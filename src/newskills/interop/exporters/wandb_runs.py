@@ -34,7 +34,7 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
     run_settings = {key: settings.get(key) or environ.get(f"WANDB_{key.upper()}") for key in ("project", "entity")}
     if not run_settings["project"]:
         raise ConfigError(
-            "Which W&B project? There is no export.wandb.project.",
+            "There is no export.wandb.project, so the W&B project is not known.",
             hint='Add [wandb] project = "NAME" to env.toml, or export: {wandb: {project: NAME}}.',
         )
     groups = [results] if mode == "multi_task" else [[result] for result in results]

@@ -72,9 +72,9 @@ def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
             imported: list[ImportedBenchmark] = module.read(source)
             return imported
     raise DataError(
-        f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, reviews/, eval-*.json or "
-        "output*.jsonl.",
-        hint=f"Name its form with --format: {', '.join(FORMATS)}.",
+        f"{source.path} has no known format: neither *.eval logs, nor samples_*.jsonl, reviews/, eval-*.json "
+        "or output*.jsonl.",
+        hint=f"Give its format with --format: {', '.join(FORMATS)}.",
     )
 
 
@@ -88,7 +88,7 @@ def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
     steps = name.split(".") if imported.metric is None else [name.replace(".", "-")]
     folder = output_dir.joinpath(RESULTS, *filter(None, steps))
     if folder.is_dir() and output_files(folder):
-        raise DataError(f"{folder} has results already.", hint="Give another --output_dir, or --benchmark NAME.")
+        raise DataError(f"{folder} already has results.", hint="Give another --output_dir, or --benchmark NAME.")
     for seed, rows in imported.seeds.items():
         path = folder / output_name(seed)
         with atomic_write(path) as out:
@@ -107,7 +107,7 @@ def renamed(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchm
     """The only benchmark under another name. Raises DataError where there are several."""
     if len(imported) != 1:
         names = ", ".join(item.benchmark for item in imported)
-        raise DataError(f"--benchmark names one benchmark, and {len(imported)} are there: {names}.")
+        raise DataError(f"--benchmark names one benchmark, but there are {len(imported)}: {names}.")
     return [replace(imported[0], benchmark=name)]
 
 
@@ -126,7 +126,7 @@ def by_seed(
     identities = dict.fromkeys([*expected, *(identity for rows in rows_by_seed.values() for identity in rows)])
     missing = sum(len(identities) - len(rows) for rows in rows_by_seed.values())
     if doubled:
-        notes.append(f"{benchmark}: {doubled} records are there twice; each counts once.")
+        notes.append(f"{benchmark}: {doubled} records appear twice; each counts once.")
     if missing:
         notes.append(
             f"{benchmark}: {missing} of {len(identities) * len(rows_by_seed)} samples are missing: unscored."
@@ -147,7 +147,7 @@ def _place(benchmark: str, rows: dict[str, Row], row: Row) -> bool:
     if rows[identity] != row:
         raise DataError(
             f"{benchmark}: there are two different records of sample '{identity}'.",
-            hint="Results of several runs lie together; import them one by one.",
+            hint="These are results of several runs; import them one by one.",
         )
     return True
 
@@ -181,11 +181,11 @@ def read_lines(path: Path, decode: Callable[[bytes], Any], notes: list[str]) -> 
             row = decode(line)
         except (ValueError, RecursionError) as error:
             if number == len(lines) and not line.endswith(b"\n"):
-                notes.append(f"{path}: the last line was cut off and is left out.")
+                notes.append(f"{path}: the last line is incomplete and is left out.")
                 return
             raise DataError(f"{path}, line {number}: invalid JSON ({error}).") from error
         if not isinstance(row, dict):
-            raise DataError(f"{path}, line {number}: a JSON object is expected.")
+            raise DataError(f"{path}, line {number}: expected a JSON object.")
         yield row
 
 

@@ -100,7 +100,9 @@ def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> Im
     taken = score or _main_score(every)
     if score and not any(score in _score(row)["value"] for row in every):
         names = dict.fromkeys(key for row in every for key in _score(row)["value"])
-        raise DataError(f"{name}: no score '{score}' of a sample; there are {', '.join(names) or 'none'}.")
+        raise DataError(
+            f"{name}: no score '{score}' in the samples; the choices are {', '.join(names) or 'none'}."
+        )
     records: list[tuple[int | None, Row]] = []
     expected: list[str] = []
     for subset, rows in reviews.items():
@@ -127,7 +129,7 @@ def _check(row: Row, folder: Path, name: str) -> None:
     score = row.get("sample_score")
     inner = score.get("score") if isinstance(score, dict) else None
     if not isinstance(row.get("index"), int) or not isinstance(inner, dict):
-        raise DataError(f"{folder}: a row of {name} is no review of EvalScope 1.0 or later: {str(row)[:80]}.")
+        raise DataError(f"{folder}: a row of {name} is not a review of EvalScope 1.0 or later: {str(row)[:80]}.")
     inner["value"] = inner["value"] if isinstance(inner.get("value"), dict) else {}
 
 

@@ -49,7 +49,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
         if log.benchmark in imported:
             raise DataError(
                 f"{source.path} has two logs of {log.benchmark}: {imported[log.benchmark].origin['path']} and {file}.",
-                hint="Import one of them, each into an --output_dir of its own.",
+                hint="Import one of them, each into its own --output_dir.",
             )
         imported[log.benchmark] = log
     return list(imported.values())
@@ -60,7 +60,7 @@ def _log(file: Path, score: str) -> ImportedBenchmark:
     spec = _object(header.get("eval"), f"{file}: eval")
     notes: list[str] = []
     if (status := header.get("status", "started")) != "success":
-        notes.append(f"{file} is of a run whose status is '{status}'.")
+        notes.append(f"{file} is the log of a run with status '{status}'.")
     scorer = score or _first_scorer(spec, samples)
     benchmark = str(spec.get("task") or file.stem).rpartition("/")[2]
     rows = [_record(sample, scorer, file) for sample in samples]
@@ -69,7 +69,7 @@ def _log(file: Path, score: str) -> ImportedBenchmark:
     if score and not any("grader" in row for _, row in rows):
         names = sorted({name for sample in samples for name in _scores(sample)})
         raise DataError(
-            f"{file}: no scorer '{score}' has judged a sample; there are {', '.join(names) or 'none'}."
+            f"{file}: no scorer '{score}' in the samples; the choices are {', '.join(names) or 'none'}."
         )
     several = any(epoch > 1 for epoch, _ in rows)
     facts = {
@@ -230,5 +230,5 @@ def _or_empty(value: object) -> Row:
 
 def _object(value: object, what: str) -> Row:
     if not isinstance(value, dict):
-        raise DataError(f"{what} is missing, or no object: this is no log of Inspect.")
+        raise DataError(f"{what} is missing, or not an object: this is not a log of Inspect.")
     return value

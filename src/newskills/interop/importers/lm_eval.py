@@ -85,7 +85,7 @@ def _task(task: str, file: Path, score: str) -> list[ImportedBenchmark]:
         raise DataError(f"{file} has no rows.")
     for number, row in enumerate(rows, 1):
         if missing := [name for name in _NEEDED if name not in row]:
-            raise DataError(f"{file}, row {number} is no sample of lm-eval: it has no {', '.join(missing)}.")
+            raise DataError(f"{file}, row {number} is not a sample of lm-eval: it has no {', '.join(missing)}.")
     filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
     origin = origin_of(FORMAT, file, _facts(file, task))
     imported = []
@@ -110,7 +110,9 @@ def _metric(rows: Sequence[Row], score: str, file: Path) -> str:
     """Name of the metric to take: one that all rows have. Raises DataError."""
     usable = [name for name in _metrics(rows[0]) if all(_share(row.get(name)) is not None for row in rows)]
     if score and score not in usable:
-        raise DataError(f"{file}: no metric '{score}' of a sample; there are {', '.join(usable) or 'none'}.")
+        raise DataError(
+            f"{file}: no metric '{score}' in the samples; the choices are {', '.join(usable) or 'none'}."
+        )
     if not usable:
         raise DataError(
             f"{file}: none of {', '.join(_metrics(rows[0])) or 'its metrics'} is a score of a single sample (0 to 1)."

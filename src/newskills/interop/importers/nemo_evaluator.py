@@ -74,7 +74,7 @@ def _bundle(file: Path) -> Row:
     except OSError as error:
         raise DataError(f"Cannot read {file}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{file} is no JSON ({error}).") from error
+        raise DataError(f"{file} is not JSON ({error}).") from error
     return content if isinstance(content, dict) else {}
 
 
@@ -83,11 +83,11 @@ def _benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
     results = file.parent / RESULTS
     rows = list(read_lines(results, loads, notes)) if results.is_file() else []
     if not rows:
-        raise DataError(f"{file} has scores and no samples: {results} is not there, or empty.")
+        raise DataError(f"{file} has scores but no samples: {results} does not exist, or is empty.")
     for number, row in enumerate(rows, 1):
         if missing := [key for key in ("problem_idx", "reward", "model_response") if key not in row]:
             raise DataError(
-                f"{results}, row {number} is no sample of nemo-evaluator: it has no {', '.join(missing)}."
+                f"{results}, row {number} is not a sample of nemo-evaluator: it has no {', '.join(missing)}."
             )
     if score:
         _check_scorer(rows, score, results)
@@ -149,7 +149,7 @@ def _verdict(row: Row, details: Mapping[str, Any], score: str) -> Row:
         return unscored("judge", "no judge has judged it")
     value = (row.get("scorer_rewards") or {}).get(f"scorer:{score}") if score else row["reward"]
     if not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        return unscored("grader", f"the score {value!r} is no share from 0 to 1")
+        return unscored("grader", f"the score {value!r} is not a share from 0 to 1")
     return scored(float(value), f"{FORMAT}/{score or details.get('method') or 'reward'}")
 
 

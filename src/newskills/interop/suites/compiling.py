@@ -38,7 +38,7 @@ def _suite(request: CompileRequest, file: File, environ: Mapping[str, str], env_
     try:
         refuse(problems, f"{file.path} ({NEWER})")
     except ConfigError as error:
-        raise ConfigError(f"{error}\nWhat is left out here, nel runs itself: nel eval run {file.path}") from error
+        raise ConfigError(f"{error}\nnel itself runs what is left out here: nel eval run {file.path}") from error
     plain = structs.replace(request, overrides={}, tasks=())
     done = []
     for part in parts:

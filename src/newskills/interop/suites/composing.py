@@ -74,13 +74,13 @@ def expanded(node: Any, environ: Mapping[str, str], problems: list[ConfigProblem
 
 def _composed(file: File, folders: Sequence[Path], chain: tuple[Path, ...]) -> Row:
     if file.path in chain or len(chain) > DEEPEST:
-        raise ConfigError(f"{file.path}: its defaults lead back to itself.")
+        raise ConfigError(f"{file.path}: its defaults include it again (a circle).")
     content = {key: value for key, value in file.content.items() if key != "defaults"}
     listed = file.content.get("defaults")
     if listed is None:
         return content
     if not isinstance(listed, list):
-        raise ConfigError(f"{file.path}: defaults is a list, of lines such as '- clusters/mine'.")
+        raise ConfigError(f"{file.path}: defaults: expected a list, with lines such as '- clusters/mine'.")
     result: Row = {}
     for item in listed if SELF in listed else [*listed, SELF]:
         result = merge(result, content if item == SELF else _brought(item, file, folders, chain))
@@ -139,5 +139,5 @@ def _referred(node: Any, root: Row, depth: int) -> Any:
 
     text = _OWN.sub(replaced, node)
     if len(text) > LONGEST:
-        raise ConfigError("The references of the configuration into each other make it grow without measure.")
+        raise ConfigError("The references in the configuration make it grow without limit.")
     return text if text == node or depth > DEEPEST else _referred(text, root, depth + 1)

@@ -76,16 +76,16 @@ def deployment_of(name: str, service: Row, key: str | None, fault: Fault) -> tup
         endpoint = {"url": service.get("url"), "model_id": model, "api_key_name": key}
         for what in ("url", "model"):
             if not service.get(what):
-                fault(("services", name, what), f"a service has a {what}")
+                fault(("services", name, what), f"a service needs a {what}")
         return {"group": "none"}, {"api_endpoint": endpoint}
     if kind not in ENGINES:
         fault(
             ("services", name, "type"),
-            f"newskills serves no '{kind}': write api with the url of a server, or vllm",
+            f"newskills cannot serve '{kind}': write api with the url of a server, or vllm",
         )
         return {"group": "none"}, {}
     if not model:
-        fault(("services", name, "model"), "a service has a model")
+        fault(("services", name, "model"), "a service needs a model")
     settings = {
         "image": service.get("image"),
         "port": service.get("port"),

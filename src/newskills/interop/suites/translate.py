@@ -71,7 +71,7 @@ class _SuiteTranslator:
         path = ("benchmarks", at)
         if not isinstance(benchmark_config, dict) or not isinstance(benchmark_config.get("name"), str):
             playbook = isinstance(benchmark_config, dict) and "playbook" in benchmark_config
-            what = "playbooks are for agents, run by nel itself" if playbook else "a benchmark has a name"
+            what = "playbooks are for agents, run by nel itself" if playbook else "a benchmark needs a name"
             self.fault((*path, "playbook") if playbook else path, what)
             return
         solver = row(benchmark_config.get("solver"))
@@ -184,7 +184,9 @@ class _SuiteTranslator:
         api_key = service.get("api_key")
         named = _KEY.match(str(api_key)) if api_key else None
         if api_key and named is None:
-            self.fault((*path, "api_key"), "a key is not written into a file: write ${VARIABLE}, and export that")
+            self.fault(
+                (*path, "api_key"), "keys are not written into files: write ${VARIABLE}, and export the variable"
+            )
         return named[1] if named else None
 
     def differences(self, benchmark_config: Row, service: str, path: tuple[str | int, ...]) -> None:
@@ -210,7 +212,7 @@ class _SuiteTranslator:
                 " do not compare the two numbers"
             )
         if unused := [key for key in UNUSED if key in benchmark_config]:
-            notes.append(f"{benchmark_config['name']}: {', '.join(unused)} mean nothing to newskills")
+            notes.append(f"{benchmark_config['name']}: newskills ignores {', '.join(unused)}")
 
 
 def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) -> list[ServiceConfig]:
@@ -225,7 +227,7 @@ def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) ->
         if name not in named:
             suite.fault(("benchmarks",), f"there is no '{name}'{suggest(name, named)}")
     if not named:
-        suite.fault(("benchmarks",), "a list is expected, of items with name and solver")
+        suite.fault(("benchmarks",), "expected a list of items with name and solver")
     for at, item in enumerate(listed if isinstance(listed, list) else []):
         if not wanted or named[at] in wanted:
             suite.benchmark(at, item)

@@ -79,7 +79,7 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ssh_tunnel: SshTunnel | None = None
     engine: Annotated[
         Literal["docker", "podman"] | None,
-        Meta(description="container engine of executor local; None: what is there"),
+        Meta(description="container engine of executor local; None: the one installed"),
     ] = None
 
 
@@ -159,7 +159,7 @@ def load_cluster(
     example = next((file for folder in folders if (file := folder / EXAMPLES / f"{cluster}.yaml").is_file()), None)
     write = "ns setup writes one" + (f"; {example} is an example to copy." if example else ".")
     raise UnknownNameError(
-        "cluster", cluster, names, hint=f"Looked in {looked}; clusters found there: {own_clusters}. {write}"
+        "cluster", cluster, names, hint=f"Looked in {looked}; clusters there: {own_clusters}. {write}"
     )
 
 
@@ -195,7 +195,7 @@ def from_keys(
     if isinstance(tunnel := keys.get("ssh_tunnel"), dict):
         check_keys(tunnel, SshTunnel, where, "ssh_tunnel.")
     if not keys.get("executor"):
-        raise ConfigError(f"{where}: 'executor' is missing; it is none, local or slurm.")
+        raise ConfigError(f"{where}: 'executor' is missing; it can be none, local or slurm.")
     keys_set = {key: value for key, value in keys.items() if value is not None}
     try:
         config = msgspec.convert({"name": name, **keys_set}, ClusterConfig)
@@ -233,7 +233,8 @@ def _check_usual(cluster: ClusterConfig, container: str) -> None:
             "container",
             container,
             containers,
-            hint=f"Cluster '{cluster.name}' names no containers; its config can: containers: {{{container}: IMAGE}}.",
+            hint=f"Cluster '{cluster.name}' has no containers in its config; add: containers: {{{container}: "
+            "IMAGE}.",
         )
 
 
@@ -262,11 +263,11 @@ def _check_values(config: ClusterConfig, where: str) -> None:
     for entry in (*config.env_vars, *config.required_env_vars):
         variable, equals, text = entry.partition("=")
         if not is_variable(variable):
-            raise ConfigError(f"{where}: '{variable}' is no name of a variable; write NAME or NAME=value.")
+            raise ConfigError(f"{where}: '{variable}' is not the name of a variable; write NAME or NAME=value.")
         if equals and text and looks_secret(variable) and not references(text):
             raise ConfigError(
-                f"{where}: the value of {variable} stands in the file, and it looks like a secret.",
-                hint=f"Set {variable} in your shell, and leave only the name there.",
+                f"{where}: the value of {variable} is written in the file, and it looks like a secret.",
+                hint=f"Set {variable} in your shell, and write only its name there.",
             )
     for text in (*config.timeouts.values(), config.default_timeout):
         try:
@@ -299,7 +300,7 @@ def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> 
     if folder and not folder.startswith("/"):
         raise ConfigError(f"{where}: job_dir must be an absolute path, not '{folder}'.")
     if config.executor == "slurm" and not folder:
-        raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs that all nodes see.")
+        raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs, visible to all nodes.")
     return msgspec.structs.replace(
         config,
         mounts=mounts,

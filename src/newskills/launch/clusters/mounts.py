@@ -34,7 +34,7 @@ def parse_mount(text: str) -> Mount:
     elif len(parts) == 2:
         (src, dst), mode = parts, "rw"
     else:
-        raise ConfigError(f"The mount '{text}' is not of the form src:dst, src:dst:ro or src:dst:rw.")
+        raise ConfigError(f"The mount '{text}' must have the form src:dst, src:dst:ro or src:dst:rw.")
     for what, path in (("source", src), ("destination", dst)):
         if not path.startswith("/"):
             raise ConfigError(f"The {what} of the mount '{text}' must be an absolute path.")

@@ -12,18 +12,10 @@ import msgspec
 import yaml
 
 from newskills.base.errors import ConfigError, DataError, suggest
+from newskills.base.type_errors import PLACE, WORDS
 
 _TYPE_ERROR = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")
-_PLACE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`\Z")
-_WORDS = {
-    "str": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "object": "`key: value` lines",
-    "array": "a list",
-    "null": "nothing",
-}
+_WORDS = {**WORDS, "object": "`key: value` lines"}
 
 
 class _Loader(yaml.SafeLoader):
@@ -95,15 +87,15 @@ def check_keys(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str
     field_names = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in values:
         if key not in field_names:
-            raise ConfigError(f"{where}: there is no key '{inside}{key}'{suggest(str(key), field_names)}")
+            raise ConfigError(f"{where}: unknown key '{inside}{key}'{suggest(str(key), field_names)}")
 
 
 def sentence(error: msgspec.ValidationError, where: str) -> str:
     """`error` for people, without the value, which may be private."""
     text = str(error)
-    place = _PLACE.search(text)
+    place = PLACE.search(text)
     path = re.sub(r"\[\.\.\.\]", ".…", place["path"]) if place else ""
-    text = _PLACE.sub("", text)
+    text = PLACE.sub("", text)
     if match := _TYPE_ERROR.search(text):
         wanted = " or ".join(_WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null")
         got = _WORDS.get(match["got"], match["got"])
@@ -117,9 +109,7 @@ def _check_duplicates(node: yaml.Node | None, path: Path) -> None:
         seen: set[str] = set()
         for key, value in node.value:
             if key.value in seen:
-                raise ConfigError(
-                    f"{path}, line {key.start_mark.line + 1}: the key '{key.value}' stands there twice."
-                )
+                raise ConfigError(f"{path}, line {key.start_mark.line + 1}: the key '{key.value}' appears twice.")
             seen.add(key.value)
             _check_duplicates(value, path)
 

@@ -22,5 +22,5 @@ def seconds_of(text: str) -> int:
     else:
         total = sum(number * unit for number, unit in zip(numbers, (60, 1), strict=False))
     if total == 0:
-        raise ConfigError(f"'{text}' is no time limit; write HH:MM:SS or D-HH:MM:SS.")
+        raise ConfigError(f"'{text}' is not a time limit; write HH:MM:SS or D-HH:MM:SS.")
     return total

@@ -85,7 +85,7 @@ def _bash(shell: Shell) -> ClusterTrial:
     if numbers >= BASH:
         return ClusterTrial("bash", True, ".".join(map(str, numbers)))
     return ClusterTrial(
-        "bash", False, f"version {least} or later is needed; found {'.'.join(map(str, numbers)) or 'none'}"
+        "bash", False, f"version {least} or later is needed; version here: {'.'.join(map(str, numbers)) or 'none'}"
     )
 
 
@@ -96,7 +96,7 @@ def _python(shell: Shell, python: str) -> ClusterTrial:
         return ClusterTrial("python", False, f"there is no {python} on {shell.name}: {_first_line(done)}")
     version, *missing = done.out.splitlines()
     numbers, where = version.split(), f"{python} on {shell.name}, {version.replace(' ', '.')}"
-    remedy = "a virtual environment there, which ssh_tunnel's pre_command activates"
+    remedy = "a virtual environment there, activated by the pre_command of ssh_tunnel"
     if tuple(map(int, numbers)) < PYTHON:
         return ClusterTrial(
             "python", False, f"{where}: jobs need {'.'.join(map(str, PYTHON))} or later; make {remedy}"
@@ -118,7 +118,7 @@ def _slurm(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
         [ShellCall(argv=("sbatch", "--version")), ShellCall(argv=("sinfo", "--noheader", "--format=%R"))]
     )
     if version.code != 0:
-        return [ClusterTrial("sbatch", False, f"not there on {shell.name}: {_first_line(version)}")]
+        return [ClusterTrial("sbatch", False, f"not installed on {shell.name}: {_first_line(version)}")]
     trials = [ClusterTrial("sbatch", True, version.out.strip())]
     if partitions.code != 0:
         return [*trials, ClusterTrial("partitions", False, f"sinfo failed: {_first_line(partitions)}")]
@@ -129,7 +129,7 @@ def _slurm(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
         return [
             *trials,
             ClusterTrial(
-                "partitions", False, f"{', '.join(unknown)} unknown; there are {', '.join(partition_names)}"
+                "partitions", False, f"{', '.join(unknown)} unknown; the choices are {', '.join(partition_names)}"
             ),
         ]
     return [*trials, ClusterTrial("partitions", True, ", ".join(partition_names))]
@@ -160,7 +160,7 @@ def _copying(shell: Shell) -> list[ClusterTrial]:
     there = shell.run(["bash", "-c", "command -v rsync"]).code == 0
     if not here or not there:
         where = " and ".join([*([] if here else ["this machine"]), *([] if there else [shell.name])])
-        trials.append(ClusterTrial("rsync", False, f"not there on {where}; code and data are copied with it"))
+        trials.append(ClusterTrial("rsync", False, f"not installed on {where}; code and data are copied with it"))
     return trials
 
 
@@ -171,9 +171,9 @@ def _folders(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
     mounts = parse_mounts(cluster.mounts)
     missing = _missing([mount.src for mount in mounts], shell)
     if missing:
-        trials.append(ClusterTrial("mounts", False, f"{', '.join(missing)} not there on {shell.name}"))
+        trials.append(ClusterTrial("mounts", False, f"{', '.join(missing)} missing on {shell.name}"))
     elif mounts:
-        trials.append(ClusterTrial("mounts", True, f"{len(mounts)} sources are there"))
+        trials.append(ClusterTrial("mounts", True, f"{len(mounts)} sources exist"))
     return trials
 
 
@@ -182,9 +182,9 @@ def _job_dir(shell: Shell, folder: str) -> ClusterTrial:
     done = shell.run(["bash", "-c", _LOOK, "bash", folder])
     kind, may, there = (*done.out.rstrip("\n").split(" ", 2), "", "")[:3]
     if done.code != 0 or kind not in ("folder", "file"):
-        return ClusterTrial("job_dir", False, f"cannot look at {folder}: {_first_line(done)}")
+        return ClusterTrial("job_dir", False, f"cannot read {folder}: {_first_line(done)}")
     if kind == "file":
-        return ClusterTrial("job_dir", False, f"{folder}: {there} is no folder")
+        return ClusterTrial("job_dir", False, f"{folder}: {there} is not a folder")
     if there == folder:
         return ClusterTrial("job_dir", may == "yes", folder if may == "yes" else f"cannot write {folder}")
     if there == "/":
@@ -194,9 +194,11 @@ def _job_dir(shell: Shell, folder: str) -> ClusterTrial:
         )
     if may != "yes":
         return ClusterTrial(
-            "job_dir", False, f"{folder} is not there, and cannot be made: {there} is not writable"
+            "job_dir", False, f"{folder} does not exist, and cannot be created: {there} is not writable"
         )
-    return ClusterTrial("job_dir", True, f"{folder} is not there yet; the first submission makes it", note=True)
+    return ClusterTrial(
+        "job_dir", True, f"{folder} does not exist yet; the first submission creates it", note=True
+    )
 
 
 def _missing(paths: Sequence[str], shell: Shell) -> list[str]:

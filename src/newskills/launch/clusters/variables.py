@@ -42,7 +42,7 @@ def job_variables(
     for entry in (*cluster.env_vars, *cluster.required_env_vars):
         name, equals, text = entry.partition("=")
         if not equals and name not in environ:
-            say(f"{name} stands in env_vars of cluster '{cluster.name}' and is not set here: jobs go without it")
+            say(f"{name} is in env_vars of cluster '{cluster.name}' but not set here: jobs run without it")
             continue
         plain.pop(name, None)
         secrets.pop(name, None)

@@ -68,7 +68,7 @@ def _token(fields: dict[str, str], url: str, patience: float) -> str:
     """An anonymous token of the service that the registry names. Raises OSError, HTTPException, ValueError."""
     realm = fields.pop("realm", "")
     if not realm.startswith("https://") and not (realm.startswith("http://") and url.startswith("http://")):
-        raise ValueError(f"a registry names '{realm}' as the place of its tokens")
+        raise ValueError(f"a registry gives '{realm}' as its token service, which cannot be used")
     address = f"{realm}?{urllib.parse.urlencode(fields)}"
     with urllib.request.urlopen(address, timeout=patience) as reply:  # noqa: S310
         answer = json.loads(reply.read(_MOST))

@@ -100,7 +100,7 @@ class ContainerEngine:
         """Raises ConfigError where it does not answer."""
         done = self.run("version")  # not `ps`: one broken container of anybody's makes that fail
         if done.returncode != 0:
-            mend = "Is its service running, and may you use it?" if not self.is_podman else ""
+            mend = "Is its service running, and do you have permission to use it?" if not self.is_podman else ""
             raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=mend)
 
     def gpus(self, wanted: bool) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class ContainerEngine:
         if image in self._ids:
             return
         if image.endswith(".sqsh"):
-            raise ConfigError(f"{self.name} cannot run {image}: squashfs images are for Slurm with Pyxis.")
+            raise ConfigError(f"{self.name} cannot run {image}: squashfs images are only for Slurm with Pyxis.")
         image_id = self._build(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pull(image)
         words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), image_id, "bash", "-c", PROBE)
         done = self.run("run", "--rm", *words)
@@ -182,7 +182,7 @@ class ContainerEngine:
         return self.run("image", "inspect", "--format={{.Id}}", image).stdout.strip().removeprefix("sha256:")
 
     def _pull(self, image: str) -> str:
-        print(f"{self.name} pulls {image}, which is not on this machine", file=sys.stderr)
+        print(f"{self.name} pulls {image}, which is not on this machine yet", file=sys.stderr)
         code, last = self._show_output("pull", image)
         if code != 0:
             raise ConfigError(f"Image '{image}' is not on this machine, and {self.name} cannot pull it: {last}")
@@ -229,8 +229,8 @@ def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Container
 def no_engine(cluster: ClusterConfig) -> ConfigError:
     """What to say where `find_engine` finds none."""
     return ConfigError(
-        f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(ENGINES)}, "
-        f"which {'is' if cluster.engine else 'are'} not installed here.",
+        f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(ENGINES)}, which "
+        f"{'is' if cluster.engine else 'are'} not installed here.",
         hint="Install one (apt install podman catatonit, or https://docs.docker.com/engine/install), "
         "or use --cluster=none.",
     )

@@ -79,10 +79,10 @@ def parse_image(text: str) -> Reference:
     scheme = match[1] if match else "docker"
     rest = text[match.end() :] if match else text
     if scheme not in SCHEMES:
-        raise ConfigError(f"Image '{text}': the scheme '{scheme}' is none of {', '.join(SCHEMES)}.")
+        raise ConfigError(f"Image '{text}': the scheme '{scheme}' is not one of {', '.join(SCHEMES)}.")
     if scheme != "docker":
         if not rest or any(ch.isspace() or not ch.isprintable() for ch in rest):
-            raise ConfigError(f"Image '{text}': nothing that could be imported stands behind {scheme}://.")
+            raise ConfigError(f"Image '{text}': no image name follows {scheme}://.")
         return Reference(text=text, scheme=scheme, place=rest)
     pinned = _DIGEST.search(rest)
     digest, rest = (pinned[1], rest[: pinned.start()]) if pinned else ("", rest)
@@ -92,7 +92,7 @@ def parse_image(text: str) -> Reference:
     good = _IMAGE.match(image) and _TAG.match(tag) and "//" not in image and image.strip("/") == image
     if not good or not (not registry or _REGISTRY.match(registry)) or not (not at or _USER.match(user)):
         raise ConfigError(
-            f"'{text}' is no reference of a container image.",
+            f"'{text}' is not a container image reference.",
             hint="Write REGISTRY/IMAGE:TAG, docker://REGISTRY#IMAGE:TAG, or the path of a .sqsh file.",
         )
     return Reference(text=text, user=user, registry=registry, image=image, tag=tag, digest=digest)

@@ -86,7 +86,7 @@ def plan_squash(
     return [
         _planned(references[image], digests[image], squash_files, place, force=force)
         if image in references
-        else Squash(image=image, action="as-is", path=image, why="it is a file already")
+        else Squash(image=image, action="as-is", path=image, why="it is already a file")
         for image in wanted
     ]
 
@@ -134,9 +134,13 @@ def _planned(
     if taken and not force:
         return Squash(image=reference.text, action="reuse", path=taken[0], why=taken[1], digest=digest)
     broken = any(file.path == path and not file.whole for file in squash_files)
-    why = "is imported on a compute node, as --force-squash says" if force else "is imported on a compute node"
+    why = (
+        "will be imported on a compute node, because of --force-squash"
+        if force
+        else "will be imported on a compute node"
+    )
     if broken:
-        why += "; what lies at its place is no whole image"
+        why += "; the file at its path is not a complete image"
     return Squash(image=reference.text, action="import", path=path, why=why, digest=digest)
 
 
@@ -149,20 +153,22 @@ def _taken(
     for file in whole:
         if file.path == path or os.path.basename(file.path) in names:
             remark = (
-                "" if digest else f"; its tag could not be looked up{_when(file)}, --force-squash imports it anew"
+                ""
+                if digest
+                else (f"; its tag could not be looked up{_when(file)}, --force-squash imports it again")
             )
-            return file.path, f"is there{remark}"
+            return file.path, f"exists{remark}"
     if not digest:
         own = [file for file in whole if file.side.get("image") == reference.text]
         if own:
             last = max(own, key=lambda file: str(file.side.get("imported", "")))
             return (
                 last.path,
-                f"is there; its tag could not be looked up{_when(last)}, --force-squash imports it anew",
+                f"exists; its tag could not be looked up{_when(last)}, --force-squash imports it again",
             )
     foreign = [file for file in whole if os.path.basename(file.path) == f"{reference.stem}.sqsh" and not file.side]
     if foreign:
-        return foreign[0].path, "is there, imported by another program; --force-squash imports it anew"
+        return foreign[0].path, "exists, imported by another program; --force-squash imports it again"
     return None
 
 
@@ -263,8 +269,8 @@ def _failure(failed: _RunningImport, code: int, place: SquashPlace, shell: Shell
     tail = "\n".join(f"    | {line}" for line in failed.lines[-LAST_LINES:])
     return RemoteError(
         f"Image {failed.plan.image} could not be imported on {shell.name} (exit code {code}).\n  {command}\n{tail}",
-        hint="\nNothing of it is left there; the same command tries again. An image that needs a login: "
-        "https://github.com/NVIDIA/enroot/blob/master/doc/cmd/import.md tells where enroot looks for it.",
+        hint="\nNo part of it is left there; the same command tries again. For an image that needs a login, "
+        "https://github.com/NVIDIA/enroot/blob/master/doc/cmd/import.md says where enroot looks for it.",
     )
 
 

@@ -82,7 +82,7 @@ class Containers(Processes):
         if self._containers(job):
             if CLEAN_UP in texts:
                 raise ConfigError(
-                    f"Job '{job.name}' has a file of its own called '{CLEAN_UP}': choose another name."
+                    f"Job '{job.name}' already has a file with the name '{CLEAN_UP}': choose another name."
                 )
             texts[CLEAN_UP] = self._clean_up(folder)
         return texts

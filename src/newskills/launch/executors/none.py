@@ -179,7 +179,7 @@ class Processes:
 
 
 def _busy(folder: Path) -> LockedError:
-    return LockedError(f"Job '{folder.name}' in {folder} is still running.", hint="Wait for it, or stop it.")
+    return LockedError(f"Job '{folder.name}' in {folder} is still running.", hint="Wait for it, or cancel it.")
 
 
 def _state(folder: Path) -> str:
@@ -216,5 +216,5 @@ def _supervisor(folder: Path) -> tuple[int, Path]:
     try:
         pid, _, logs = (folder / "supervisor").read_text("utf-8", "surrogateescape").partition("\n")
     except (FileNotFoundError, NotADirectoryError):
-        raise ConfigError(f"No job is known as '{folder}'.") from None
+        raise ConfigError(f"There is no job '{folder}'.") from None
     return int(pid), Path(logs.removesuffix("\n"))

@@ -105,7 +105,7 @@ class Slurm(SlurmPlace):
             return {job.job.name: handles[f"={number}"] for number, job in enumerate(jobs)}
         except BaseException as error:
             if not self._withdraw([job.job.name for job in jobs]) and isinstance(error, RemoteError):
-                hint = f"Jobs may have been accepted before that; squeue --me on {self._shell.name} lists them."
+                hint = f"Slurm may have accepted jobs before that; squeue --me on {self._shell.name} lists them."
                 raise RemoteError(str(error), hint=hint) from error
             raise
 
@@ -167,7 +167,7 @@ class Slurm(SlurmPlace):
         slurm_ids(handle)
         ran = self._shell.run(["bash", "-c", _LOGS, "bash", self._site.folder, handle, str(LAST_LINES)])
         if ran.code != 0:
-            raise ConfigError(f"No job of {self._site.folder} is known as '{handle}'.")
+            raise ConfigError(f"Experiment folder {self._site.folder} has no job '{handle}'.")
         yield from ran.out.splitlines()
 
     def cancel(self, handles: Sequence[str]) -> None:
@@ -197,12 +197,14 @@ class Slurm(SlurmPlace):
         """Handle → state, of those that have not ended. Raises ConfigError for one that nobody knows."""
         states = self.state(handles) if handles else {}
         if unknown := [handle for handle, state in states.items() if state == "unknown"]:
-            raise ConfigError(f"Slurm knows no job {', '.join(unknown)}: nothing can wait for it.")
+            raise ConfigError(f"Slurm does not know job {', '.join(unknown)}, so no job can wait for it.")
         kind = self.cluster.dependency_type
         for handle, state in states.items():
             never = ("afternotok",) if state == "completed" else ("afterok", "aftercorr")
             if _ended(state) and kind in never:
-                raise ConfigError(f"Job {handle} is {state}: what depends on it by {kind} would never start.")
+                raise ConfigError(
+                    f"Job {handle} is {state}: a job that depends on it by {kind} would never start."
+                )
         return {handle: state for handle, state in states.items() if not _ended(state)}
 
     def _ask_limits(self) -> None:

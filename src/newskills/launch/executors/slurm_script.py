@@ -215,7 +215,7 @@ def _overridden(options: Options, kwargs: Mapping[str, object], what: str) -> Op
     for key, value in kwargs.items():
         name = key.replace("_", "-").removeprefix("--")
         if name in OURS:
-            raise ConfigError(f"{what}: sbatch_kwargs cannot set {key}, which the job script relies on.")
+            raise ConfigError(f"{what}: sbatch_kwargs cannot set {key}, which the job script sets itself.")
         if value is None or value is False:
             options.pop(name, None)
         else:
@@ -240,9 +240,7 @@ def _master(name: str, nodes: str) -> list[str]:
 
 def _mount(source: str, target: str) -> str:
     if any(mark in source + target for mark in ",:"):
-        raise ConfigError(
-            f"Containers cannot be given the folder '{source}': its path has a comma or colon in it."
-        )
+        raise ConfigError(f"Containers cannot mount the folder '{source}': its path has a comma or colon in it.")
     return f"{source}:{target}"
 
 

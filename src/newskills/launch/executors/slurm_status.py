@@ -88,7 +88,7 @@ def slurm_ids(handle: str) -> list[str]:
     """The ids of a handle: `101`, or `101:102` for a job and its copy. Raises ConfigError for anything else."""
     ids = handle.split(":")
     if not all(_ID.match(slurm_id) for slurm_id in ids):
-        raise ConfigError(f"'{handle}' is no id of a Slurm job.")
+        raise ConfigError(f"'{handle}' is not the id of a Slurm job.")
     return ids
 
 
@@ -224,7 +224,7 @@ def slurm_error(what: str, ran: CommandResult, shell: Shell) -> NewskillsError:
         return ConfigError(f"There is no {what} on {shell.name}: it cannot submit to Slurm.")
     if ran.code == KILLED:
         return RemoteError(
-            f"{what} got no answer on {shell.name}: the controller of Slurm is slow or away. Try again."
+            f"{what} got no answer on {shell.name}: the Slurm controller is slow or down. Try again."
         )
     return ConfigError(f"{what} failed on {shell.name} (exit code {ran.code}): {last_lines}")
 

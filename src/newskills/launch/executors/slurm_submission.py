@@ -141,8 +141,8 @@ class SlurmSubmission:
         copied += [handle for handle in chains if ":" in handle]
         if copied and self._kind != "afterany":
             raise ConfigError(
-                f"Job '{jobs[0].job.name}' cannot depend on {copied[0]} by {self._kind}, as that "
-                "job has copies of which some will never run.",
+                f"Job '{jobs[0].job.name}' cannot depend on {copied[0]} by {self._kind}, because some "
+                "follow-up jobs of that job will never run.",
                 hint="Use dependency_type: afterany in the cluster config.",
             )
         for batch, some in wanted.items():

@@ -69,7 +69,7 @@ def misfit(options: Options, cluster_partitions: Mapping[str, Partition]) -> str
         return f"{nodes} nodes are too many: {what} has {count}{f' with {gpus} GPUs' if gpus else ''}"
     longest = max(wanted, key=lambda partition: _seconds(partition.limit, math.inf)).limit
     if _seconds(limit := options.get("time", ""), 0) > _seconds(longest, math.inf):
-        return f"the time limit {limit} is longer than {what} allows, {longest}: it would never start"
+        return f"the time limit {limit} is longer than the limit of {what}, {longest}: the job would never start"
     return ""
 
 

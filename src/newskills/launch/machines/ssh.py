@@ -67,7 +67,7 @@ class RemoteMachine:
 
     def __init__(self, tunnel: SshTunnel, environ: Mapping[str, str]) -> None:
         if not tunnel.host or tunnel.host.startswith("-") or any(ch.isspace() for ch in tunnel.host):
-            raise ConfigError(f"ssh_tunnel: '{tunnel.host}' is no host.")
+            raise ConfigError(f"ssh_tunnel: '{tunnel.host}' is not a host name.")
         self.name = f"{tunnel.user}@{tunnel.host}" if tunnel.user else tunnel.host
         self._tunnel = tunnel
         self._options = _options(tunnel, environ)
@@ -116,7 +116,7 @@ class RemoteMachine:
         parent = target if source.is_dir() else os.path.dirname(target)
         made = self.run(["mkdir", "-p", "--", parent])
         if made.code != 0:
-            raise StorageError(f"Cannot make the folder {parent} on {self.name}: {last_line(made.err)}")
+            raise StorageError(f"Cannot create the folder {parent} on {self.name}: {last_line(made.err)}")
         ending = "/" if source.is_dir() else ""
         return self._rsync(f"{source}{ending}", f"{self._place}:{target}{ending}")
 
@@ -190,7 +190,7 @@ class RemoteMachine:
 
         if (forward := ask("forward")).returncode != 0:
             why = last_line(forward.stderr.decode(errors="replace"))
-            raise RemoteError(f"Port {local} of this machine cannot be led to {host}:{port}: {why}")
+            raise RemoteError(f"Port {local} of this machine cannot be forwarded to {host}:{port}: {why}")
         try:
             yield
         finally:
@@ -228,7 +228,7 @@ class RemoteMachine:
                     raise RemoteError(
                         f"The pre_command of ssh_tunnel failed on {self.name} (exit code {done.code}): "
                         f"{last_line(done.err)}",
-                        hint=f"Try it there: ssh {self.name}",
+                        hint=f"Test it there: ssh {self.name}",
                     )
         return self._bash
 
@@ -246,7 +246,7 @@ class RemoteMachine:
         if error.code == _CONNECTION_FAILED:
             return connection_error(self.name, error.said)
         return RemoteError(
-            f"{self.name} did not run what it was asked to (exit code {error.code}): {last_line(error.said)}",
+            f"{self.name} did not run the command (exit code {error.code}): {last_line(error.said)}",
             hint=f"It needs bash there; does `ssh {self.name} bash --version` work?",
         )
 
@@ -272,11 +272,14 @@ class RemoteMachine:
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         except FileNotFoundError as error:
             raise RemoteError(
-                "There is no `rsync` on this machine.", hint="Install it, for example: apt install rsync"
+                "`rsync` is not installed on this machine.", hint="Install it, for example: apt install rsync"
             ) from error
         err = done.stderr.decode(errors="replace")
         if done.returncode == 12 and "not found" in err:
-            raise RemoteError(f"There is no `rsync` on {self.name}.", hint="Ask its administrators for it.")
+            raise RemoteError(
+                f"`rsync` is not installed on {self.name}.",
+                hint="Ask the administrators of that machine to install it.",
+            )
         if done.returncode == _CONNECTION_FAILED:
             raise connection_error(self.name, err)
         if "is your shell clean" in err and (greeting := self.greeting()):
@@ -333,7 +336,8 @@ class RemoteMachine:
             )
         except FileNotFoundError as error:
             raise RemoteError(
-                "There is no `ssh` on this machine.", hint="Install it, for example: apt install openssh-client"
+                "`ssh` is not installed on this machine.",
+                hint="Install it, for example: apt install openssh-client",
             ) from error
         if done.returncode != 0:
             raise connection_error(self.name, done.stderr)
@@ -375,7 +379,7 @@ def _line(call: ShellCall) -> str:
     parts = [f"cd -- {_quote(call.folder)}"] if call.folder else []
     for name, value in call.secrets.items():
         if not is_variable(name):
-            raise ConfigError(f"'{name}' is no name of a variable.")
+            raise ConfigError(f"'{name}' is not the name of a variable.")
         parts.append(f"export {name}={_quote(value)}")
     parts.append("exec -- " + " ".join(map(_quote, call.argv)))
     feed = f"printf %s {_quote(call.stdin)} | " if call.stdin else ""
@@ -454,9 +458,11 @@ def _socket(options: Sequence[str], host: str) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()
     except OSError as error:
-        raise StorageError(f"Cannot make the folder {folder} for ssh's socket: {error.strerror}.") from error
+        raise StorageError(f"Cannot create the folder {folder} for ssh's socket: {error.strerror}.") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise StorageError(f"{folder} belongs to somebody else.", hint="Set XDG_RUNTIME_DIR to a folder of yours.")
+        raise StorageError(
+            f"{folder} belongs to another user.", hint="Set XDG_RUNTIME_DIR to a folder that you own."
+        )
     if stat.S_IMODE(status.st_mode) != 0o700:
         folder.chmod(0o700)
     return folder / name

@@ -8,8 +8,8 @@ import re
 from newskills.base.errors import RemoteError
 
 QUIET = (
-    "rsync takes that for its own data and fails: let ~/.bashrc (.zshenv, .cshrc) there print only in sessions by "
-    "hand, behind: [[ $- == *i* ]] || return"
+    "rsync reads that as its own data and fails: let ~/.bashrc (.zshenv, .cshrc) there print only in "
+    "interactive sessions, after: [[ $- == *i* ]] || return"
 )
 """What to do about a login shell that prints something before any command."""
 
@@ -26,15 +26,15 @@ def connection_error(name: str, output: str) -> RemoteError:
 _REASONS = (
     (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed",
-        "The host key of {name} is not the one that is known.",
-        "Ask its administrators; where the change is meant, ssh-keygen -R HOST forgets the old key.",
+        "The host key of {name} has changed.",
+        "Ask its administrators; if the change is intended, ssh-keygen -R HOST removes the old key.",
     ),
     (
         r"Host key verification failed|No .* host key is known",
         "The host key of {name} is not known yet.",
         "Run `ssh {name}` once and accept it.",
     ),
-    (r"Too many authentication failures", "{name} was offered too many keys.", "Set ssh_tunnel.identity."),
+    (r"Too many authentication failures", "ssh offered too many keys to {name}.", "Set ssh_tunnel.identity."),
     (
         r"Permission denied \([^)]*\)",
         "{name} refused the login: {found}.",
@@ -42,7 +42,7 @@ _REASONS = (
     ),
     (
         r"Could not resolve hostname",
-        "There is no host {name}, neither in the ssh config nor in the network.",
+        "The host {name} is unknown, both in the ssh config and in the network.",
         "Check ssh_tunnel.host.",
     ),
     (
@@ -53,12 +53,24 @@ _REASONS = (
     (
         r"Connection refused",
         "{name} refuses connections.",
-        "Check ssh_tunnel.port; is there an ssh server?",
+        "Check ssh_tunnel.port; does an ssh server run there?",
     ),
-    (r"No route to host|Network is unreachable", "There is no way to {name}: {found}.", "Is the VPN up?"),
-    (r"Bad owner or permissions on .*", "ssh does not trust its files: {found}.", "chmod 600 that file."),
-    (r"Bad configuration option: .*", "The ssh config is wrong: {found}.", "Try: ssh -G {name}"),
-    (r"Can't open user config file .*", "The ssh config is not there: {found}.", "Check NEWSKILLS_SSH_CONFIG."),
+    (
+        r"No route to host|Network is unreachable",
+        "{name} cannot be reached over the network: {found}.",
+        "Is the VPN up?",
+    ),
+    (
+        r"Bad owner or permissions on .*",
+        "ssh refuses its files because of their permissions: {found}.",
+        "Run chmod 600 on that file.",
+    ),
+    (r"Bad configuration option: .*", "The ssh config is not valid: {found}.", "Try: ssh -G {name}"),
+    (
+        r"Can't open user config file .*",
+        "The ssh config file cannot be opened: {found}.",
+        "Check NEWSKILLS_SSH_CONFIG.",
+    ),
     (
         r"Connection closed by|Connection reset|Broken pipe|closed by remote host",
         "The connection to {name} broke.",
@@ -69,5 +81,5 @@ _REASONS = (
 
 def last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    shown = "".join(ch if ch.isprintable() else " " for ch in lines[-1]) if lines else "it said nothing"
+    shown = "".join(ch if ch.isprintable() else " " for ch in lines[-1]) if lines else "it printed nothing"
     return shown[:300].rstrip(".") + "."

@@ -304,7 +304,7 @@ class SandboxScript(JobScript):
         for entry in self.env_overrides:
             name, equals, value = entry.partition("=")
             if not equals:
-                raise ConfigError(f"The sandbox variable '{entry}' is not of the form NAME=value.")
+                raise ConfigError(f"The sandbox variable '{entry}' must have the form NAME=value.")
             variables[name] = value
         return variables
 

@@ -48,11 +48,11 @@ def serve_argv(spec: ServeSpec) -> ServeCommand:
     _check_type(spec.server_type)
     make = SERVERS.get(spec.server_type)
     if not 0 < spec.port < 65536:
-        raise ConfigError(f"{spec.port} is no port to serve on (1 to 65535).")
+        raise ConfigError(f"{spec.port} is not a port to serve on (1 to 65535).")
     if spec.num_gpus < 0 or spec.num_nodes < 1:
         raise ConfigError(
-            f"Cannot serve on {spec.num_nodes} nodes with {spec.num_gpus} GPUs each: "
-            "--server_nodes is at least 1, --server_gpus at least 0."
+            f"Cannot serve on {spec.num_nodes} nodes with {spec.num_gpus} GPUs each: --server_nodes must be "
+            "at least 1, --server_gpus at least 0."
         )
     made: ServeCommand = make(spec)
     return made
@@ -72,6 +72,6 @@ def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
 def _check_type(server_type: str) -> None:
     if fold(server_type) in NOT_STARTED_HERE:
         raise ConfigError(
-            f"A server of type '{server_type}' is somebody else's service and cannot be started here.",
+            f"A server of type '{server_type}' is a hosted service and cannot be started here.",
             hint="Give its --server_address, or leave out --server_gpus.",
         )

@@ -12,7 +12,7 @@ def make(spec: ServeSpec) -> ServeCommand:
     if spec.entrypoint is None:
         raise ConfigError(
             "--server_type=generic does not know how to start its server.",
-            hint="Give --server_entrypoint, or --server_address if it already runs.",
+            hint="Give --server_entrypoint, or --server_address if the server is running.",
         )
     return command(
         spec,

@@ -34,8 +34,9 @@ def gpu_shares(wanted: Mapping[str, int]) -> dict[str, dict[str, str]]:
     devices = [str(n) for n in range(visible_gpus())] if chosen is None else chosen.split(",")[: visible_gpus()]
     if sum(wanted.values()) > len(devices):
         raise ConfigError(
-            f"The servers want {sum(wanted.values())} GPUs together, and this machine has {len(devices)} for them.",
-            hint="Give fewer --server_gpus, or --server_address of servers that run.",
+            f"The servers need {sum(wanted.values())} GPUs together, but this machine has {len(devices)} for "
+            "them.",
+            hint="Give fewer --server_gpus, or --server_address of running servers.",
         )
     shares = {}
     for name, count in wanted.items():

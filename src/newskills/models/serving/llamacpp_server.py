@@ -38,15 +38,20 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The server's options."""
     parser = argparse.ArgumentParser(prog="llamacpp_server", description="Serve a GGUF model on the CPU.")
     parser.add_argument("--model", required=True, help="path to a .gguf file, or smollm2")
-    parser.add_argument("--alias", help="name that clients send (default: --model as given)")
+    parser.add_argument("--alias", help="model name for clients (default: --model as given)")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0 = a free one")
-    parser.add_argument("--port-file", type=Path, help="file to write the port to, once requests are answered")
-    parser.add_argument("--slots", type=_positive, default=DEFAULT_SLOTS, help="requests served at once")
+    parser.add_argument("--port", type=int, default=0, help="port; 0 = any free port")
+    parser.add_argument("--port-file", type=Path, help="file to write the port to, once the server answers")
+    parser.add_argument("--slots", type=_positive, default=DEFAULT_SLOTS, help="requests to serve at once")
     parser.add_argument(
-        "--ctx-per-slot", type=_positive, default=DEFAULT_CONTEXT, help="tokens of prompt + answer of one request"
+        "--ctx-per-slot",
+        type=_positive,
+        default=DEFAULT_CONTEXT,
+        help="longest request in tokens, prompt and answer",
     )
-    parser.add_argument("--threads", type=_positive, default=None, help="default: the usable physical cores")
+    parser.add_argument(
+        "--threads", type=_positive, default=None, help="threads (default: the usable physical cores)"
+    )
     return parser.parse_args(argv)
 
 
@@ -117,7 +122,7 @@ def _import_engine() -> Any:
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
+        raise argparse.ArgumentTypeError(f"{number} must be at least 1")
     return number
 
 

@@ -34,7 +34,7 @@ ACCEPT = f"{JSON_INDEX}, text/html;q=0.5"
 LONGEST = 3600.0
 """Seconds for the whole download; pip and uv give up on a silent connection much earlier."""
 HINT = (
-    "Check the network and which package index is set (pip config list, PIP_INDEX_URL); or download a .gguf file "
+    "Check the network and the package index (pip config list, PIP_INDEX_URL); or download a .gguf file "
     "elsewhere and give its path as --model."
 )
 
@@ -87,16 +87,18 @@ def _run(argv: Sequence[str], requirement: str) -> None:
             timeout=LONGEST,
         )
     except subprocess.TimeoutExpired as error:
-        raise DataError(f"{tool} did not fetch {requirement} within {LONGEST:.0f} s.", hint=HINT) from error
+        raise DataError(f"{tool} did not download {requirement} within {LONGEST:.0f} s.", hint=HINT) from error
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()][-3:]
-        raise DataError(f"{tool} could not fetch {requirement}: {' '.join(lines) or 'no reason given'}", hint=HINT)
+        raise DataError(
+            f"{tool} could not download {requirement}: {' '.join(lines) or 'no reason given'}", hint=HINT
+        )
 
 
 def _only_wheel(folder: Path, requirement: str) -> Path:
     wheels = list(folder.glob("*.whl"))
     if len(wheels) != 1:
-        raise DataError(f"{requirement}: one wheel was expected, {len(wheels)} were fetched.", hint=HINT)
+        raise DataError(f"{requirement}: expected one wheel, downloaded {len(wheels)}.", hint=HINT)
     return wheels[0]
 
 
@@ -143,9 +145,11 @@ def _by_index(requirement: str, folder: Path) -> Path:
         with _open(page_url, ACCEPT) as reply:
             files = _parse_page(reply.read(64 << 20), reply.headers.get_content_type())
     except msgspec.DecodeError as error:
-        raise DataError(f"{shown} is no page of a package index.", hint=HINT) from error
+        raise DataError(f"{shown} is not a page of a package index.", hint=HINT) from error
     except (OSError, HTTPException) as error:
-        raise DataError(f"{requirement} cannot be fetched from {shown}: {_reason(error)}.", hint=HINT) from error
+        raise DataError(
+            f"{requirement} cannot be downloaded from {shown}: {_reason(error)}.", hint=HINT
+        ) from error
     start = f"{name.replace('-', '_')}-{version}-"
     for file in files:
         if file.filename.startswith(start) and file.filename.endswith(".whl"):
@@ -163,15 +167,19 @@ def _download(url: str, file: _IndexFile, folder: Path) -> Path:
                 out.write(block)
     except (URLError, TimeoutError, ConnectionError, HTTPException) as error:
         shown = _without_credentials(url)
-        raise DataError(f"{file.filename} cannot be fetched from {shown}: {_reason(error)}.", hint=HINT) from error
+        raise DataError(
+            f"{file.filename} cannot be downloaded from {shown}: {_reason(error)}.", hint=HINT
+        ) from error
     if (expected := file.hashes.get("sha256")) and digest.hexdigest() != expected:
-        raise DataError(f"{file.filename} arrived damaged (SHA-256 {digest.hexdigest()}, not {expected}).")
+        raise DataError(
+            f"{file.filename} was damaged during the download (SHA-256 {digest.hexdigest()}, expected {expected})."
+        )
     return path
 
 
 def _open(url: str, accept: str) -> HTTPResponse:
     if urlsplit(url).scheme not in ("http", "https"):
-        raise DataError(f"{_without_credentials(url)} is no http address.", hint=HINT)
+        raise DataError(f"{_without_credentials(url)} is not an http address.", hint=HINT)
     parts = urlsplit(url)
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     request = urllib.request.Request(bare, headers={"Accept": accept})  # noqa: S310 - http and https only

@@ -72,5 +72,5 @@ def _count(text: str | None, default: int) -> int:
     if text is None:
         return default
     if not text.isascii() or not text.isdigit() or not int(text):
-        raise ConfigError(f"--server_args: '{text}' is no number of GPUs.")
+        raise ConfigError(f"--server_args: '{text}': expected a number of GPUs.")
     return int(text)

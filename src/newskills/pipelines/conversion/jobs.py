@@ -123,7 +123,7 @@ def _script(conversion: Conversion, options: ConvertOptions, *, own: bool) -> Jo
         step = _STEP.match(conversion.input_model)
         if step is None:
             raise ConfigError(
-                f"--input_model={conversion.input_model}: the folder of one step of NeMo-RL's is expected (…/step_500)."
+                f"--input_model={conversion.input_model}: expected the folder of one NeMo-RL step (…/step_500)."
             )
         words = [
             f"--checkpoints={step['folder']}",

@@ -24,7 +24,7 @@ def run(parsed: Parsed[ConvertOptions]) -> int:
     if (options.convert_from, options.convert_to) not in OWN:
         return jobs.run(parsed)
     if options.arguments:
-        raise ConfigError(f"unexpected word '{options.arguments[0]}': this conversion takes no further arguments.")
+        raise ConfigError(f"unexpected word '{options.arguments[0]}': this conversion takes no extra arguments.")
     cluster = target_cluster(options, parsed.given)
     if cluster is not None:
         return run_prepared(jobs.prepare(parsed, cluster), show=("main",))

@@ -79,12 +79,12 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
         if twice := sorted(
             name for name, count in Counter(benchmark.name for benchmark in expanded).items() if count > 1
         ):
-            notice(f"asked for more than once, and prepared once: {', '.join(twice)}")
+            notice(f"named more than once, prepared once: {', '.join(twice)}")
     check_options(benchmarks, more, tuple(leaves(PrepareDataOptions)))
     chosen = [(benchmark.name, with_options(benchmark, more)) for benchmark in benchmarks]
     benchmarks = [made for _, made in chosen if made is not None]
     if left := [name for name, made in chosen if made is None]:
-        notice(f"left out by the options that were given: {', '.join(left)}")
+        notice(f"skipped because of the given options: {', '.join(left)}")
     progress = _PrepareProgress(len(benchmarks) + len(trained))
     fetch = replace(fetch, progress=progress)
     if options.dry_run:
@@ -133,7 +133,7 @@ def _everything(fetch: FetchOptions) -> list[Benchmark]:
     listed = [get_benchmark(entry.name) for entry in list_benchmarks()]
     kept = [benchmark for benchmark in listed if benchmark.sources]
     if left := sorted({benchmark.name.partition(".")[0] for benchmark in listed if not benchmark.sources}):
-        notice(f"left out, since nothing of them is fetched: {', '.join(left)}")
+        notice(f"skipped, because they download nothing: {', '.join(left)}")
     if fetch.is_offline():
         fetcher = Fetcher(data_dir(), fetch)
         there = [
@@ -142,7 +142,7 @@ def _everything(fetch: FetchOptions) -> list[Benchmark]:
             if any(s.split == benchmark.split and in_mirror(s, fetcher) for s in benchmark.sources)
         ]
         if len(there) < len(kept):
-            notice(f"left out, since the mirror has no data for them: {len(kept) - len(there)} benchmarks")
+            notice(f"skipped, because the mirror has no data for them: {len(kept) - len(there)} benchmarks")
         kept = there
     return kept
 
@@ -194,7 +194,10 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     made = tuple(f"{place}/{name}" for name in names) if place else ()
     outputs = (place,) if place else ()
     plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=outputs, makes=made)
-    shown = {"benchmarks": " ".join(names), "writes": place or f"what {' or '.join(DATA_VARIABLES)} says there"}
+    shown = {
+        "benchmarks": " ".join(names),
+        "writes": place or f"the folder that {' or '.join(DATA_VARIABLES)} names there",
+    }
     shown |= {"mirror": mirror} if mirror else {}
     return prepared(options.expname or "prepare_data", plan, cluster, options, shown)
 
@@ -202,7 +205,7 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
 def _names(options: PrepareDataOptions) -> list[str]:
     names = [*options.benchmarks, *([options.dataset] if options.dataset else [])]
     if not names:
-        raise ConfigError("Which benchmarks? Give their names, or all.", hint="See: ns list benchmarks")
+        raise ConfigError("No benchmark is named. Give names, or all.", hint="See: ns list benchmarks")
     return names
 
 
@@ -216,7 +219,7 @@ def _data_dir_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | N
     if paths.cluster.ssh_tunnel is None:
         return paths.moved(str(data_dir()), "--data_dir")
     raise ConfigError(
-        f"Where does data lie on cluster '{paths.cluster.name}'? Give --data_dir.",
+        f"Which folder of cluster '{paths.cluster.name}' holds the data? Give --data_dir.",
         hint=f"Or add {DATA_VARIABLES[0]}=/FOLDER to env_vars in its config.",
     )
 
@@ -240,20 +243,20 @@ def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> 
 def _steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> Iterator[Step]:
     """Each split: what is there, or where it would come from. Nothing is fetched and no sum is checked."""
     if benchmark.folder:
-        yield "reads", benchmark.folder, f"{benchmark.name} comes with its data"
+        yield "reads", benchmark.folder, f"{benchmark.name} ships with its data"
         return
     fetcher = Fetcher(data_dir(options.data_dir) / ".downloads", fetch)
     for split in chosen_splits(benchmark, options.split) or benchmark.splits():
         path = split_folder(benchmark, options.data_dir) / f"{split}.jsonl"
         if path.is_file() and (made := read_provenance(path)) is not None:
-            yield "checks", path, f"{made.rows} rows, made anew where source or mapping have changed"
+            yield "checks", path, f"{made.rows} rows, rebuilt if the source or the mapping has changed"
             continue
         if benchmark.generate_rows is not None:
             yield "generates", benchmark.name, split
         sources = [source for source in benchmark.sources if source.split == split]
         sources.sort(key=lambda source: not in_mirror(source, fetcher))
         for number, source in enumerate(sources):
-            yield "or fetches" if number else "fetches", _address(source), _origin(source, fetcher)
+            yield "or downloads" if number else "fetches", _address(source), _origin(source, fetcher)
         yield "writes", path, ""
 
 
@@ -269,7 +272,9 @@ def _origin(source: Source, fetcher: Fetcher) -> str:
     if in_mirror(source, fetcher):
         return "on this machine" if source.path else "from the mirror"
     return (
-        "is not in the mirror, and the network is not used" if fetcher.options.is_offline() else "from the network"
+        "is not in the mirror, and downloads are off (--offline)"
+        if fetcher.options.is_offline()
+        else "from the network"
     )
 
 

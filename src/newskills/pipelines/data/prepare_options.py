@@ -12,22 +12,25 @@ from newskills.pipelines.options import JOB, AtLeastOne, PlacementOptions, doc
 
 class PrepareDataOptions(PlacementOptions, frozen=True, kw_only=True):
     benchmarks: Annotated[
-        list[str], doc("names, or groups of them; `all` = every benchmark of the catalog", {"positional": True})
+        list[str],
+        doc("names or groups of benchmarks; `all` = every benchmark of the catalog", {"positional": True}),
     ] = []  # noqa: RUF012 - copied
     dataset: Annotated[
-        str | None, doc("one name (older spelling), also of a published training set: openmathinstruct-2, …")
+        str | None, doc("one name (older spelling); also a published training set: openmathinstruct-2, …")
     ] = None
     data_dir: Annotated[
-        str | None, doc("where <name>/<split>.jsonl goes (default: NEMO_SKILLS_DATA_DIR, or the user's cache)")
+        str | None, doc("folder for <name>/<split>.jsonl (default: NEMO_SKILLS_DATA_DIR, or the user's cache)")
     ] = None
-    split: Annotated[list[str], doc("only these splits (default: all there are)")] = []  # noqa: RUF012 - copied
+    split: Annotated[list[str], doc("only these splits (default: all)")] = []  # noqa: RUF012 - copied
     mirror: Annotated[str | None, doc("folder of an offline mirror (default: NEWSKILLS_MIRROR)")] = None
     offline: Annotated[bool | None, doc("never use the network")] = None
-    extra_benchmark_map: Annotated[str | None, doc("JSON file name → folder of further benchmarks")] = None
+    extra_benchmark_map: Annotated[
+        str | None, doc("JSON file that maps names to folders with more benchmarks")
+    ] = None
     parallelism: Annotated[int, Meta(ge=1, description="benchmarks prepared at the same time")] = 20
-    retries: Annotated[int, Meta(ge=0, description="further attempts after a failed download")] = 3
+    retries: Annotated[int, Meta(ge=0, description="retries after a failed download")] = 3
     skip_data_dir_check: Annotated[
-        bool, doc("accepted as in the reference system; no set is too large for the user's cache")
+        bool, doc("accepted for compatibility with NeMo-Skills; data sets of any size go to the user's cache")
     ] = False
     num_gpus: Annotated[int | None, doc("GPUs of the job", JOB)] = None
     num_nodes: Annotated[AtLeastOne, doc("nodes of the job; the first one prepares", JOB)] = 1

@@ -50,7 +50,8 @@ def split_of(schema: Schema, split: str | None) -> str:
     """`split`, or the first that the set has. Raises ConfigError."""
     if not schema.splits:
         raise ConfigError(
-            f"{schema.name} is a form that files have, not a set to fetch.", hint="Give them: ++input_files=FILE."
+            f"{schema.name} is a file format, not a data set to download.",
+            hint="Give input files: ++input_files=FILE.",
         )
     if split is not None and split not in schema.splits:
         raise ConfigError(f"{schema.name} has no split '{split}'{suggest(split, schema.splits)}")
@@ -123,7 +124,7 @@ def rows_of_file(path: Path) -> Iterator[Row]:
     """Rows of a file that is no JSONL, by the end of its name (`.gz` besides). Raises DataError, ConfigError."""
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if suffix not in FORMATS:
-        raise ConfigError(f"{path}: files that end in {', '.join(FORMATS)} can be read, also with .gz.")
+        raise ConfigError(f"{path}: expected a file that ends in {', '.join(FORMATS)}, optionally with .gz.")
     for raw in read_source(path, Source(format=FORMATS[suffix])):
         yield raw.row
 

@@ -98,7 +98,7 @@ def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> PreparedSubm
     plan = Plan()
     part = add_evaluation(parsed, planned, judges, paths, plan)
     if not plan.jobs:
-        notice(f"nothing is left to do: all results are in {spec.output_dir}")
+        notice(f"nothing to do: all results are already in {spec.output_dir}")
         return None
     return prepared(options.expname or "eval", plan, cluster, parsed.options, part.shown)
 
@@ -274,7 +274,7 @@ def _summary(
     )
     extra = options.extra_benchmark_map
     if isinstance(extra, str) and extra.lstrip().startswith("{"):
-        raise ConfigError("--extra_benchmark_map: jobs need a file that they can read, not JSON text.")
+        raise ConfigError("--extra_benchmark_map: jobs need the path of a file, not JSON text.")
     command = Command(
         script,
         container=options.main_container or OWN_CONTAINER,

@@ -82,9 +82,9 @@ def judge_plans(
     unnamed = [name for name, judge in chosen.items() if not _named(judge, options, kwargs, overrides)]
     if unnamed:
         raise ConfigError(
-            f"{', '.join(unnamed)}: answers are judged by a model, and none is named. Give --judge_model and "
-            "--judge_server_type, with --judge_server_address where it runs already, or --judge_server_gpus to have it "
-            "started.",
+            f"{', '.join(unnamed)}: a model judges the answers, but no judge is named. Give --judge_model and "
+            "--judge_server_type, and --judge_server_address for a running judge or --judge_server_gpus to "
+            "start one.",
             hint="For example: --judge_model=gpt-4.1 --judge_server_type=openai",
         )
     return {
@@ -115,7 +115,7 @@ def _judge_of(run: BenchmarkRun, options: EvalOptions, kind: str | None) -> Judg
     if judge is None and options.judge_all:
         metric = make_metric(options.metric_type or run.benchmark.metric)
         if USUAL.generation_key not in metric.fields:
-            notice(f"{run.name} is not judged: its metric knows no judgements")
+            notice(f"{run.name} is not judged: its metric does not use a judge")
             return None
         judge = USUAL
     if judge is None or kind is None:
@@ -148,7 +148,7 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     """The kind that the user wants; None: the benchmark's own. Raises ConfigError."""
     named = [name for name in ("judge_generation_module", "judge_step_fn") if getattr(options, name)]
     if len(named) > 1 or (named and (options.judge_type or options.judge_generation_type)):
-        raise ConfigError(f"--{named[0]} says how to judge; leave out the other options that do.")
+        raise ConfigError(f"--{named[0]} already sets how to judge; leave out the other options that set it.")
     if options.judge_generation_module:
         return _program(options.judge_generation_module)
     if options.judge_step_fn:
@@ -156,11 +156,11 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     kind = options.judge_type or options.judge_generation_type or kwargs.get(KIND)
     if kind in ("arena", "turns"):
         raise ConfigError(
-            f"--judge_type={kind}: benchmarks that are judged like this say so themselves (arena-hard, mt-bench); "
-            "others have nothing to compare with."
+            f"--judge_type={kind}: only benchmarks that ask for it can be judged this way (arena-hard, "
+            "mt-bench); others have nothing to compare with."
         )
     if kind not in (None, "generate", *JUDGES):
-        raise ConfigError(f"--judge_pipeline_kwargs: {KIND} is '{kind}'; there are generate and math_judge.")
+        raise ConfigError(f"--judge_pipeline_kwargs: {KIND} is '{kind}'; expected generate or math_judge.")
     return "llm" if kind == "generate" else kind
 
 
@@ -171,7 +171,7 @@ def _program(module: str) -> str:
         return OWN
     if (kind := {"chat": "llm", "math_judge": "math_judge"}.get(solver)) is None:
         raise ConfigError(
-            f"--judge_generation_module={module}: benchmarks that are judged like this say so themselves."
+            f"--judge_generation_module={module}: only benchmarks that ask for it can be judged this way."
         )
     return kind
 
@@ -179,16 +179,16 @@ def _program(module: str) -> str:
 def _step(name: str, model: str | None) -> str:
     """What a step is: one that the reference system comes with, or a function of the user's. Raises ConfigError."""
     if "::" not in name:
-        raise ConfigError(f"--judge_step_fn={name}: which function? Name it: FILE.py::FUNCTION.")
+        raise ConfigError(f"--judge_step_fn={name}: the function is missing. Write FILE.py::FUNCTION.")
     if name.startswith("nemo_skills."):
         measure = measure_of(name)
         if measure is None:
             raise ConfigError(
-                f"--judge_step_fn={name}: of the reference system's steps there are those of comet and nvembed."
+                f"--judge_step_fn={name}: of NeMo-Skills' judge steps, only comet and nvembed exist here."
             )
         return measure
     if model:
-        raise ConfigError("A function judges by itself: leave out --judge_model, or --judge_step_fn.")
+        raise ConfigError("--judge_step_fn judges without a model: leave out --judge_model, or --judge_step_fn.")
     return STEP
 
 
@@ -259,5 +259,6 @@ def _say_idle(options: JudgeOptions) -> None:
     idle = [f"--{name}" for name, default in usual.items() if getattr(options, name) != default]
     if idle:
         notice(
-            f"no effect of {', '.join(idle)}: none of these benchmarks needs a judge (--judge_all judges them all)"
+            f"{', '.join(idle)}: no effect, because none of these benchmarks needs a judge (--judge_all "
+            "judges them all)"
         )

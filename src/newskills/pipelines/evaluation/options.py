@@ -10,13 +10,17 @@ from newskills.pipelines.options import JOB, AcceptLost, doc
 
 
 class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
-    benchmarks: Annotated[str, doc("name[:samples],… ; samples ≥ 1 = seeds at temperature 0.7; none = greedy")]
-    output_dir: Annotated[str | None, doc("folder of the results (default: results/<expname>)")] = None
-    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
-    split: Annotated[str | None, doc("split to evaluate (default: the benchmark's own)")] = None
-    extra_benchmark_map: Annotated[str | None, doc("JSON file name → folder of further benchmarks")] = None
-    summarize_sbatch_kwargs: Annotated[str, doc("JSON of sbatch settings of the summary", JOB)] = ""
-    auto_summarize_results: Annotated[bool, doc("tables and metrics.json after the run")] = True
-    metric_type: Annotated[str | None, doc("other metrics class (name or module::Class)")] = None
-    metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
+    benchmarks: Annotated[
+        str, doc("name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples: greedy")
+    ]
+    output_dir: Annotated[str | None, doc("folder for the results (default: results/<expname>)")] = None
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
+    split: Annotated[str | None, doc("data split to evaluate (default: the benchmark's own)")] = None
+    extra_benchmark_map: Annotated[
+        str | None, doc("JSON file that maps names to folders with more benchmarks")
+    ] = None
+    summarize_sbatch_kwargs: Annotated[str, doc("JSON of sbatch settings for the summary job", JOB)] = ""
+    auto_summarize_results: Annotated[bool, doc("print tables and write metrics.json after the run")] = True
+    metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None
+    metrics_kwargs: Annotated[str, doc("JSON of arguments for the metrics class")] = ""
     accept_lost: AcceptLost = 1.0

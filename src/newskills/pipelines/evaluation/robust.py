@@ -106,7 +106,7 @@ def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepar
     plan.prefix = ""
     folder = output_dir(parsed, paths)
     if not plan.jobs:
-        notice(f"nothing is left to do: all results are in {folder}")
+        notice(f"nothing to do: all results are already in {folder}")
         return None
     if options.auto_summarize_results and not options.chunk_ids:
         script = CompleteSummary(
@@ -143,7 +143,7 @@ def work(
             if evaluation.message:
                 messages.append(f"{wording.name}: {evaluation.message}")
             if evaluation.result.exit_code:
-                return None, messages[-1] if messages else f"{wording.name}: work is left."
+                return None, messages[-1] if messages else f"{wording.name}: not finished."
     if not parsed.options.auto_summarize_results or parsed.options.chunk_ids:
         return None, "\n".join(messages)
     options = SummaryOptions(
@@ -167,7 +167,7 @@ def wordings_of(
     """
     for key in ("prompt_config", "prompt"):
         if key in parsed.overrides:
-            raise ConfigError(f"++{key}: the prompts are those of --prompt_set_config.")
+            raise ConfigError(f"++{key} cannot be set: the prompts come from --prompt_set_config.")
     prompts = load_prompt_set(parsed.options.prompt_set_config)
     base = _plain(parsed, parsed.options.expname or "robust_eval")
     spec, judges = specification_of(base, there)
@@ -178,7 +178,10 @@ def wordings_of(
         for variant in _variants(run, prompts):
             stem = Path(variant.prompt_config).name.removesuffix(".yaml").removesuffix(".yml")
             if stem in taken:
-                raise ConfigError(f"{run.name}: two prompts are called {stem}, and so would be their folders.")
+                raise ConfigError(
+                    f"{run.name}: two prompts have the name {stem}, so their result folders "
+                    "would have the same name."
+                )
             taken.add(stem)
             if there is not None and variant.prompt_config.endswith((".yaml", ".yml")):
                 variant = replace(variant, prompt_config=there.code(variant.prompt_config))
@@ -229,7 +232,7 @@ def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> La
         names = getattr(settings, "__struct_fields__", ())
         if "extract_regex" not in names:
             raise ConfigError(
-                f"{variant.prompt_config}: extract_regex has no meaning for {run.name}, whose grader is "
+                f"{variant.prompt_config}: extract_regex cannot be used for {run.name}, whose grader is "
                 f"'{grader or 'a judge'}'."
             )
         values["eval_config.extract_regex"] = variant.extract_regex

@@ -12,5 +12,8 @@ from newskills.pipelines.options import doc
 class RobustEvalOptions(EvalOptions, frozen=True, kw_only=True):
     prompt_set_config: Annotated[
         str,
-        doc("prompts of each benchmark: a set's name, or YAML of benchmark: [{prompt_config, extract_regex}, …]"),
+        doc(
+            "prompts of each benchmark: name of a prompt set, or YAML of benchmark: "
+            "[{prompt_config, extract_regex}, …]"
+        ),
     ] = "robustness/prompt_set_config"

@@ -47,7 +47,7 @@ def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> Prepared
     left = units if options.rerun_done else unfinished(units, paths, shell)
     folder = units[0].merged.parent
     if not left:
-        notice(f"nothing is left to do: all results are in {folder}")
+        notice(f"nothing to do: all results are already in {folder}")
         return None
     if options.wandb_name is not None:
         notice("--wandb_name has no effect on clusters: ns generate writes no metrics there")

@@ -74,9 +74,9 @@ def generation_kind(options: GenerateOptions) -> str | None:
     kind = solver if solver in (MATH_JUDGE, CONTAMINATION, *LEAN_PROMPTS) else None
     if solver is not None and options.generation_type not in (None, kind):
         raise ConfigError(
-            f"--generation_type={options.generation_type} and --generation_module={options.generation_module} name "
-            "two ways to generate.",
-            hint="Leave one of them out.",
+            f"--generation_type={options.generation_type} and --generation_module={options.generation_module} "
+            "exclude each other.",
+            hint="Leave out one of them.",
         )
     return kind or options.generation_type
 
@@ -126,8 +126,8 @@ def _check_models(config: GenerationConfig) -> None:
     ):
         roles = ", ".join(config.models)
         raise ConfigError(
-            f"Several models ({roles} besides the first) need a generation module that asks them.",
-            hint="Give --generation_module=FILE.py::MAKER: its solver finds them in kit.models by these names.",
+            f"Several models ({roles} besides the first) need a generation module that uses them.",
+            hint="Give --generation_module=FILE.py::MAKER: its solver gets them in kit.models by these names.",
         )
 
 
@@ -162,5 +162,5 @@ def _input(parsed: Parsed[GenerateOptions], there: ClusterPaths | None) -> Path:
     if name := parsed.overrides.get("dataset"):
         return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
     raise ConfigError(
-        "Which input? Give --input_file, --input_dir or ++dataset=BENCHMARK.", hint="See: ns generate --help"
+        "No input is given. Give --input_file, --input_dir or ++dataset=BENCHMARK.", hint="See: ns generate --help"
     )

@@ -54,7 +54,9 @@ def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
         if cluster.ssh_tunnel is not None:
             options = replace(options, create_tunnel=True)
     if options.create_tunnel and cluster.ssh_tunnel is None:
-        raise ConfigError(f"--create_tunnel: cluster '{cluster.name}' is not reached through ssh (ssh_tunnel).")
+        raise ConfigError(
+            f"--create_tunnel: cluster '{cluster.name}' is not reached by ssh (it has no ssh_tunnel)."
+        )
     with ended_like_ctrl_c():
         experiment = submit_prepared(prepare(parsed, cluster))
         if experiment is None:
@@ -120,7 +122,7 @@ def _announce(
                 if options.create_tunnel and isinstance(shell, RemoteMachine):
                     where += _tunnel(tunnels, shell, ports[name], (host, int(port)))
                     address = f"http://127.0.0.1:{ports[name]}"
-                _say(f"{where} (it answers once it has loaded); Ctrl-C stops it")
+                _say(f"{where} (it answers after loading); Ctrl-C stops it")
                 if name == SERVER and options.launch_chat_interface:
                     _chat(tunnels, address, server, options)
 
@@ -130,7 +132,7 @@ def _chat(stack: contextlib.ExitStack, address: str, server: ServerScript, optio
         chat = chat_options(options.extra_chat_args)
         stack.enter_context(chat_with(address, server.name, server.key_variable, chat, _say))
     except ServerStartError as error:
-        _say(f"There is no chat page: {error}")
+        _say(f"No chat page is started: {error}")
 
 
 def _say(text: str) -> None:

@@ -25,7 +25,7 @@ def run(parsed: Parsed[StartServerOptions]) -> int:
     """Serves until it is stopped; returns the exit code. Raises ConfigError, ServerStartError."""
     options = parsed.options
     if options.server_address:
-        raise ConfigError("--server_address names a server that runs already; leave it out to start one.")
+        raise ConfigError("--server_address is for a running server; leave it out to start one.")
     if (cluster := target_cluster(options, parsed.given)) is not None or options.with_sandbox:
         return jobs.run(parsed, cluster or cluster_of(options))
     spec = msgspec.structs.replace(serve_spec(options), port=options.port, host=options.host)

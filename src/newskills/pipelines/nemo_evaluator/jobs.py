@@ -129,10 +129,10 @@ def _compiled(
 ) -> CompiledConfig:
     """The configuration with what the options say about the model. Raises ConfigError, DataError."""
     if not main.model:
-        raise ConfigError("Which model? Give --server_model, as its server calls it.")
+        raise ConfigError("No model is given. Give --server_model, the name that its server uses.")
     if main.base_url is None and not main.gpus:
         raise ConfigError(
-            "Where is the model? Give --server_base_url=http://…, or --server_gpus and --server_type to serve it."
+            "No server is given. Give --server_base_url=http://…, or --server_gpus and --server_type to start one."
         )
     url = f"{(main.base_url or _ELSEWHERE).rstrip('/')}{main.api_path}"
     own = {
@@ -154,8 +154,8 @@ def _compiled(
     compiled = compile_config(command_line, os.environ, Path.cwd()).config
     if commanding := [task.name for task in compiled.tasks if task.pre_cmd or task.post_cmd]:
         raise ConfigError(
-            f"Tasks with pre_cmd or post_cmd: {', '.join(commanding)}.",
-            hint="ns evaluate runs them, where you trust them.",
+            f"These tasks have pre_cmd or post_cmd, which are not run here: {', '.join(commanding)}.",
+            hint="ns evaluate runs them, if you trust them.",
         )
     return compiled
 
@@ -199,7 +199,7 @@ def _server(endpoint: ModelEndpointOptions, options: NemoEvaluatorOptions) -> Ev
         return None
     if not endpoint.type or not endpoint.model:
         raise ConfigError(
-            "A model that is served here needs its type and its name (--server_type, --server_model)."
+            "To serve the model here, give its server type and name (--server_type, --server_model)."
         )
     return EvaluatedServer(
         endpoint.type,

@@ -82,13 +82,13 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
         options = replace(options, dry_run=True)
     if bool(options.words) == (options.command is not None):
         raise ConfigError(
-            "Which command? Give it behind all options, or as --command.", hint="See: ns run_cmd --help"
+            "No command is given. Write it after all options, or as --command.", hint="See: ns run_cmd --help"
         )
     inline = _inline(options)
     if isinstance(inline, list) and _ASSIGNMENT.match(inline[0]):
         raise ConfigError(
-            f"{options.words[0]} is no program.",
-            hint="An option with several values is repeated before each of them here; text for bash is --command=…",
+            f"{options.words[0]} is not a program.",
+            hint="Repeat an option with several values before each value here; for a bash text use --command=…",
         )
     server = None
     if options.model and not options.server_address:

@@ -53,7 +53,7 @@ def target_cluster(
     os.environ.update(job_variables(cluster, os.environ, say=notice).plain)
     idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given_options and name not in EVERYWHERE]
     if idle:
-        notice(f"{', '.join(idle)} matter on clusters only and have no effect here")
+        notice(f"{', '.join(idle)}: no effect here, only on clusters")
     return None
 
 
@@ -138,7 +138,7 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
     def _packaged(self, path: str, option: str) -> str:
         """A path below /nemo_run/code, which is to be there. Raises ConfigError."""
         if option in WRITTEN:
-            raise ConfigError(f"{option}={path}: jobs read the packaged code and do not write there.")
+            raise ConfigError(f"{option}={path}: jobs cannot write there; it is their packaged code.")
         self.packaged.check(path, option)
         return os.path.normpath(path) if self.contained else self.packaged.place(path)
 

@@ -56,7 +56,7 @@ def _copy(shell: Shell, folder: Path) -> Path | None:
     listed = shell.run(["find", str(folder), *tests]).out.splitlines()
     if len(listed) > _MOST:
         raise DataError(
-            f"{folder} on {shell.name} has {len(listed)} Python files; as a folder of benchmarks that is too many.",
+            f"{folder} on {shell.name} has {len(listed)} Python files, too many for a folder of benchmarks.",
             hint=f"Name a smaller folder in {FOLDERS_VARIABLES[-1]}.",
         )
     texts = dict(zip(listed, shell.read(listed), strict=True))

@@ -86,17 +86,18 @@ class PackagedCode:
             return
         if not package.repository:
             raise ConfigError(
-                f"{option}: jobs find newskills itself at {CODE}, as this folder is in no git repository.",
+                f"{option}: this folder is not in a git repository, so jobs find only newskills itself at {CODE}.",
                 hint="Go to the repository that has the file, or: git init; git add; git commit.",
             )
         if os.path.exists(os.path.join(package.repository, rest)):
             raise ConfigError(
-                f"{option}: {rest} is not in the commit that jobs get ({package.commit[:12]} of {package.repository}).",
+                f"{option}: {rest} is not in the commit that jobs get ({package.commit[:12]} of "
+                f"{package.repository}).",
                 hint=f"Commit it: git add -f {rest} && git commit",
             )
         raise ConfigError(
-            f"{option}: there is no {rest} in the commit that jobs get "
-            f"({package.commit[:12]} of {package.repository}){suggest(rest, files)}"
+            f"{option}: there is no {rest} in the commit that jobs get ({package.commit[:12]} of "
+            f"{package.repository}){suggest(rest, files)}"
         )
 
     def read_here(self, text: str, option: str) -> str:
@@ -110,7 +111,9 @@ class PackagedCode:
                 continue
             self.check(path + ending, option)
             if (local := self.source(path + ending)) is None:
-                raise ConfigError(f"{option}: {path}{ending} has changed since the commit, and is read here.")
+                raise ConfigError(
+                    f"{option}: {path}{ending} has changed since the commit; the changed file is used here."
+                )
             parts.append(local + rest)
         return ",".join(parts)
 

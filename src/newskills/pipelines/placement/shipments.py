@@ -41,10 +41,10 @@ def shipment(folder: str, cluster: ClusterConfig, *, contained: bool) -> Shipmen
     digest, size = _digest(folder)
     if size > LARGEST:
         raise ConfigError(
-            f"Jobs of cluster '{cluster.name}' do not see {folder}, and with {size / 2**30:.1f} GiB it is too large to "
-            "be copied unasked.",
-            hint=f"Prepare it there: ns prepare_data {Path(folder).name} --cluster={cluster.name} --data_dir=… "
-            "(and give the same --data_dir here), or mount it.",
+            f"Jobs of cluster '{cluster.name}' do not see {folder}, and it is too large to copy automatically "
+            f"({size / 2**30:.1f} GiB).",
+            hint=f"Prepare it there: ns prepare_data {Path(folder).name} --cluster={cluster.name} "
+            "--data_dir=… (and give the same --data_dir here), or mount it.",
         )
     name = f"{digest}/{Path(folder).name}"
     place = f"{job_root(cluster, os.environ)}/{FOLDER}"
@@ -75,7 +75,7 @@ def ship(shipments: Mapping[str, Shipment], shell: Shell) -> None:
         temporary = f"{Path(final).parent}/.{Path(final).name}.{secrets.token_hex(4)}"
         shell.put(Path(shipment.source), f"{temporary}/{Path(shipment.place).name}")
         if shell.run(["bash", "-c", _PUBLISH, "bash", temporary, final]).code != 0:
-            raise StorageError(f"Cannot put {shipment.source} at {shipment.place} on {shell.name}.")
+            raise StorageError(f"Cannot copy {shipment.source} to {shipment.place} on {shell.name}.")
 
 
 @cache

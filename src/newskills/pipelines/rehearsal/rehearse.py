@@ -180,7 +180,7 @@ def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
     ]
     return [
         *checks,
-        *(RehearsalCheck("image", "note", f"{image}: fetched when the first job needs it") for image in named),
+        *(RehearsalCheck("image", "note", f"{image}: pulled when the first job needs it") for image in named),
     ]
 
 
@@ -244,7 +244,7 @@ class _LocalPlan:
                 "--port",
                 Ref(command.name, "port"),
             )
-            self.note(command.name, f"'{command.name}' is played by a stand-in that knows one answer")
+            self.note(command.name, f"'{command.name}' is replaced by a stub with one fixed answer")
             script = replace(script, argv=words, env={}, ready=Ready(patience=60.0))
         else:
             script = replace(script, argv=self.argv(command))
@@ -259,7 +259,7 @@ class _LocalPlan:
         words = command.script.argv
         at = next((at for at, word in enumerate(words) if word in (NS_RUN, NS)), 0)
         if at < 2 or words[at - 1] != "-m":
-            self.note(command.name, f"'{command.name}' is a command of your own and not run")
+            self.note(command.name, f"'{command.name}' is your own command and is not run")
             return (sys.executable, "-c", "pass")
         if at > 2 and command.name == MAIN:
             self.note("preprocess", "--preprocess_cmd is not run")
@@ -332,6 +332,6 @@ def _outcomes(experiment: Experiment) -> list[RehearsalCheck]:
 def _report(checks: Sequence[RehearsalCheck]) -> int:
     print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
     wrong = sum(check.state == "wrong" for check in checks)
-    verdict = "1 thing is wrong" if wrong == 1 else f"{wrong} things are wrong"
+    verdict = "1 check failed" if wrong == 1 else f"{wrong} checks failed"
     sys.stdout.write(f"\n{verdict if wrong else 'nothing is wrong: it can be submitted'}\n")
     return 1 if wrong else 0

@@ -100,7 +100,7 @@ def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
     for state in states:
         if state.code:
             why = f": {printable(state.why)}" if state.why else ""
-            sys.stderr.write(f"job {state.job.name} {printable(state.state)}{why}; its logs: {state.job.logs}\n")
+            sys.stderr.write(f"job {state.job.name} {printable(state.state)}{why}; logs: {state.job.logs}\n")
     return exit_code(states)
 
 

@@ -86,7 +86,7 @@ def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
     after = [*job.depends_on, *job.run_after]
     notes = [f"after {', '.join(after)}"] if after else []
     if job.copies:
-        notes.append(f"{job.copies} copies go on after the time limit")
+        notes.append(f"{job.copies} follow-up jobs resume after the time limit")
     branch = tree.add(Text(f"{job.name} ({'; '.join(notes)})" if notes else job.name))
     for group in job.groups:
         place = branch.add(Text(f"group {group.name}: {_needs(group)}")) if len(job.groups) > 1 else branch

@@ -74,4 +74,4 @@ def _say_idle(submission: Submission, options: PlacementOptions) -> None:
     names = ("container", "main_container", "server_container", "sandbox_container", "mount_paths")
     idle = [f"--{name}" for name in names if getattr(options, name, None) not in (None, [], usual.get(name))]
     if idle:
-        notice(f"no effect of {', '.join(idle)}: on cluster '{cluster.name}' no command runs in a container")
+        notice(f"{', '.join(idle)}: no effect, because on cluster '{cluster.name}' no command runs in a container")

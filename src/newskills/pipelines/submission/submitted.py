@@ -53,7 +53,7 @@ class SubmittedExperiment(Struct, frozen=True):
             shown = True
         if not shown:
             places = ", ".join(job.logs for job in chosen_jobs(self.experiment, job))
-            sys.stderr.write(f"note: nothing has been printed; logs will lie in {printable(places)}\n")
+            sys.stderr.write(f"note: no log has been written yet; logs will be in {printable(places)}\n")
         return exit_code(self.states(job)) if follow else 0
 
 

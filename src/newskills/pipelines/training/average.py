@@ -30,13 +30,13 @@ def folders_of(options: AverageOptions) -> tuple[list[str], list[str]]:
     folders = options.checkpoints
     if options.steps is not None:
         if len(folders) != 1:
-            raise ConfigError("With --steps, --checkpoints is the one folder that the steps lie in.")
+            raise ConfigError("With --steps, --checkpoints must be the one folder that contains the steps.")
         folders = [f"{folders[0].rstrip('/')}/{STEP}{step}" for step in steps_of(options.steps, "--steps")]
     if len(folders) < 2:
         raise ConfigError("An average needs at least two checkpoints.")
     removed = [*(folders if options.remove_checkpoints_after_average else ()), *options.remove]
     if options.output_model in removed:
-        raise ConfigError(f"--remove {options.output_model}: that is where the mean goes.")
+        raise ConfigError(f"--remove {options.output_model}: the average is written there.")
     return folders, list(dict.fromkeys(removed))
 
 
@@ -54,15 +54,15 @@ def _here(options: AverageOptions) -> int:
     target = Path(options.output_model)
     if options.dry_run:
         steps: list[Step] = [("reads", folder, "weights") for folder in folders]
-        steps.append(("writes", target, f"the mean of {len(folders)}"))
-        show_dry_run([*steps, *(("removes", folder, "once the mean is there") for folder in removed)])
+        steps.append(("writes", target, f"average of {len(folders)}"))
+        show_dry_run([*steps, *(("removes", folder, "after the average is written") for folder in removed)])
         return 0
     require_train("torch", "safetensors")
     average_checkpoints([Path(folder) for folder in folders], target)
     for folder in removed:
         _remove(Path(folder))
     removal = f"; removed {', '.join(removed)}" if removed else ""
-    sys.stdout.write(f"{target}: the mean of {len(folders)} checkpoints{removal}\n")
+    sys.stdout.write(f"{target}: average of {len(folders)} checkpoints{removal}\n")
     return 0
 
 
@@ -72,7 +72,7 @@ def _remove(folder: Path) -> None:
     try:
         shutil.rmtree(folder)
     except OSError as error:
-        raise DataError(f"{folder} cannot be removed: {error.strerror}. The mean is there.") from error
+        raise DataError(f"{folder} cannot be removed: {error.strerror}. The average is written.") from error
 
 
 def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> PreparedSubmission:

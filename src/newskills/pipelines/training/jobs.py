@@ -134,7 +134,8 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             notice(f"no --output_dir: writing to {chosen}")
             return chosen
         raise ConfigError(
-            f"Where to? No mount of cluster '{self.cluster.name}' holds this folder or job_dir.",
+            f"No output folder is given, and no mount of cluster '{self.cluster.name}' contains the default "
+            "folder or job_dir.",
             hint="Give --output_dir, as the containers see it.",
         )
 
@@ -176,7 +177,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             notice(f"no --max_length: {chosen} tokens for prompt and answer")
             return chosen
         if window is not None and wanted > window:
-            raise ConfigError(f"--max_length={wanted}: {model} can see {window} tokens.")
+            raise ConfigError(f"--max_length={wanted}: the context of {model} is {window} tokens.")
         return wanted
 
     def data(self, path: str | None, option: str) -> str | None:
@@ -185,7 +186,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
     def data_facts(self, data_path: str, forms: tuple[str, ...], data_format: str | None) -> DataFileFacts | None:
         """What is known of a file of data here; None: the job will see. Raises DataError, ConfigError."""
         if data_format is not None and data_format not in forms:
-            raise ConfigError(f"--data_format={data_format}: it is {' or '.join(forms)}.")
+            raise ConfigError(f"--data_format={data_format}: expected {' or '.join(forms)}.")
         here = self.paths.here(data_path)
         try:
             if here is not None:
@@ -197,11 +198,12 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         if not self.options.run_after and self.cluster.ssh_tunnel is None:
             raise DataError(
                 f"There is no {self.paths.host(data_path)}.",
-                hint="Data that another experiment makes: --run_after=NAME.",
+                hint="If another experiment writes it: --run_after=NAME.",
             )
         if data_format is None:
             notice(
-                f"{data_path} cannot be seen from here: taken for {forms[-1]} (--data_format); the job checks it first"
+                f"{data_path} is not visible from here: assuming format {forms[-1]} (--data_format); the job "
+                "checks it first"
             )
         return None
 
@@ -229,7 +231,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             return None
         names = {entry.partition("=")[0] for entry in self.cluster.env_vars}
         if "WANDB_API_KEY" not in os.environ and "WANDB_API_KEY" not in names:
-            notice("no WANDB_API_KEY: this run is not shown in Weights & Biases")
+            notice("no WANDB_API_KEY: this run is not logged to Weights & Biases")
             return None
         wandb = Wandb(project=options.wandb_project, name=self.name, group=options.wandb_group)
         wandb.check()
@@ -241,9 +243,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         if self.cluster.executor != "slurm":
             here = self.options.num_gpus or visible_gpus()
             if not here:
-                raise ConfigError(
-                    "How many GPUs? None is seen here: give --num_gpus, or a --cluster that has some."
-                )
+                raise ConfigError("No GPU is visible here: give --num_gpus, or a --cluster that has GPUs.")
             return here, None
         time_option = read_json(self.options.sbatch_kwargs, "--sbatch_kwargs").get("time")
         time_limit = str(time_option) if time_option else self.cluster.timeouts.get(partition or "")
@@ -251,7 +251,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         gpus_known, longest = (0, None) if gpus and time_limit else _partition_of(self.cluster, partition)
         if gpus is None:
             gpus = gpus_known or USUAL_GPUS
-            notice(f"no --num_gpus: {gpus} per node" + ("" if gpus_known else " (the cluster did not say)"))
+            notice(f"no --num_gpus: {gpus} per node" + ("" if gpus_known else " (the cluster did not report it)"))
         if time_limit:
             return gpus, seconds_of(time_limit)
         usual = seconds_of(self.cluster.default_timeout)
@@ -281,7 +281,7 @@ def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> 
     try:
         return int(float(value))
     except ValueError as error:
-        raise ConfigError(f"++{key}={value} is no number.") from error
+        raise ConfigError(f"++{key}={value}: expected a number.") from error
 
 
 def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal["fsdp", "megatron"]:
@@ -309,10 +309,12 @@ def judges_of(options: RewardServices) -> list[ServerScript]:
     """The servers to start. Raises ConfigError."""
     if options.server_address is not None or not options.server_gpus:
         if options.server_model is not None and options.server_address is None:
-            raise ConfigError("Where is the judge? Give --server_address, or --server_gpus and --server_type.")
+            raise ConfigError(
+                "No judge server is given. Give --server_address, or --server_gpus and --server_type."
+            )
         return []
     if not options.server_type or not options.server_model:
-        raise ConfigError("A judge that is served here needs --server_type and --server_model.")
+        raise ConfigError("To serve the judge here, give --server_type and --server_model.")
     return [
         ServerScript(
             options.server_type,
@@ -361,7 +363,8 @@ def one_blank(prompt_config: str) -> str:
     texts = [message.content for message in messages]
     if len(texts) != 1 or not isinstance(texts[0], str) or texts[0].count(mark) != 1:
         raise ConfigError(
-            f"--prompt_config={prompt_config}: trainers take one message of the user's, with the problem in it once."
+            f"--prompt_config={prompt_config}: trainers need a prompt of one user message that contains the "
+            "problem once."
         )
     return texts[0].replace("{", "{{").replace("}", "}}").replace(mark, "{}")
 

@@ -122,18 +122,18 @@ def _harvest(
     average = steps_of(options.average_steps, "--average_steps")
     if len(average) == 1:
         raise ConfigError(
-            f"--average_steps={options.average_steps}: a mean needs at least two steps.",
-            hint="One step is --conversion_step=N.",
+            f"--average_steps={options.average_steps}: an average needs at least two steps.",
+            hint="For one step: --conversion_step=N.",
         )
     if options.remove_checkpoints_after_average and not average:
         raise ConfigError("--remove_checkpoints_after_average needs --average_steps.")
     step = options.conversion_step
     if step != "last" and not (step.isascii() and step.isdigit()):
-        raise ConfigError(f"--conversion_step={step}: last or the number of a step.")
+        raise ConfigError(f"--conversion_step={step}: expected last or the number of a step.")
     target = placement.data(options.final_hf_path, "--final_hf_path") or f"{trained.output_dir}/{FINAL}"
     if average and placement.paths.here(target) is not None:
         raise ConfigError(
-            f"{target} is there already, so the mean has no place.",
+            f"{target} already exists, so the average cannot be written there.",
             hint="Give another --final_hf_path, or remove it.",
         )
     return Harvest(
@@ -154,12 +154,14 @@ def _training(
     options: NemoRlOptions = parsed.options
     data = placement.data(options.training_data, "--training_data")
     if data is None:
-        raise ConfigError("What to learn from? Give --training_data (JSONL).")
+        raise ConfigError("No training data is given. Give --training_data (JSONL).")
     forms = GRPO if isinstance(options, GrpoOptions) else SFT
     data_file = placement.data_facts(data, forms, options.data_format)
     form = options.data_format or (data_file.form if data_file is not None else forms[-1])
     if data_file is not None and data_file.both and form == "messages":
-        notice("the rows have both messages and input, output: messages count, with the tokenizer's template")
+        notice(
+            "the rows have both messages and input, output: messages is used, with the tokenizer's chat template"
+        )
     validation = placement.data(options.validation_data, "--validation_data")
     if validation is not None:
         placement.data_facts(validation, (form,), form)
@@ -192,8 +194,8 @@ def _steps(parsed: Parsed[Any], data_file: DataFileFacts | None) -> int | None:
         steps = min(steps or nemo_rl.FOREVER, max(1, epochs * (data_file.rows // batch)))
     if steps is None:
         notice(
-            "nobody knows how many steps this will be, so the learning rate stays as it is; "
-            "++sft.max_num_steps=N or ++sft.max_num_epochs=N let it fall to its end"
+            "the number of steps is not known, so the learning rate stays constant; ++sft.max_num_steps=N or "
+            "++sft.max_num_epochs=N lets it decay to its end"
         )
     return steps
 
@@ -204,7 +206,7 @@ def _rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
     try:
         return nemo_rl.RATE if value is None else float(value)
     except ValueError as error:
-        raise ConfigError(f"++{key}={value} is no number.") from error
+        raise ConfigError(f"++{key}={value}: expected a number.") from error
 
 
 def _add_training(

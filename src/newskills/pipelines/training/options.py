@@ -21,18 +21,21 @@ class TrainingOptions(PlacementOptions, frozen=True, kw_only=True):
     """What all trainers on clusters take."""
 
     output_dir: Annotated[
-        str | None, doc("checkpoints, logs, final_hf_model (default: results/EXPNAME, printed)", TRAINING)
+        str | None,
+        doc("folder for checkpoints, logs and final_hf_model (default: results/EXPNAME, printed)", TRAINING),
     ] = None
     num_nodes: Annotated[AtLeastOne, doc("nodes", TRAINING)] = 1
     num_gpus: Annotated[
-        AtLeastOne | None, doc("GPUs per node (default: all that the cluster's nodes have)", TRAINING)
+        AtLeastOne | None, doc("GPUs per node (default: all GPUs of the cluster's nodes)", TRAINING)
     ] = None
-    container: Annotated[str | None, doc("image of the trainer, a name of the cluster config or a reference")] = (
-        None
-    )
+    container: Annotated[
+        str | None, doc("container image of the trainer: a name of the cluster config or an image reference")
+    ] = None
     wandb_project: Annotated[str, doc("project of the run", REPORT)] = "nemo-skills"
     wandb_group: Annotated[str | None, doc("group of the run", REPORT)] = None
-    disable_wandb: Annotated[bool, doc("no Weights & Biases (nor without WANDB_API_KEY)", REPORT)] = False
+    disable_wandb: Annotated[
+        bool, doc("do not log to Weights & Biases (also the case without WANDB_API_KEY)", REPORT)
+    ] = False
 
 
 class RayOptions(TrainingOptions, frozen=True, kw_only=True):
@@ -40,15 +43,20 @@ class RayOptions(TrainingOptions, frozen=True, kw_only=True):
 
     backend: Annotated[
         Literal["fsdp", "megatron"] | None,
-        doc("how the model is split (default: fsdp; megatron above 20 billion parameters)", TRAINING),
+        doc(
+            "training backend that splits the model (default: fsdp; megatron above 20 billion parameters)",
+            TRAINING,
+        ),
     ] = None
     max_length: Annotated[
         AtLeastOne | None,
-        doc("tokens of a sequence, prompt and answer (default: what the model can see, at most 4096)", TRAINING),
+        doc(
+            "longest sequence in tokens, prompt and answer (default: the model's context, at most 4096)", TRAINING
+        ),
     ] = None
     ray_template: Annotated[
         str | None,
-        doc("program that starts Ray around a command, called as newskills.launch.ray_node is", TRAINING),
+        doc("program that starts Ray around a command, with the arguments of newskills.launch.ray_node", TRAINING),
     ] = None
 
 
@@ -56,33 +64,37 @@ class NemoRlOptions(RayOptions, frozen=True, kw_only=True):
     """What `ns nemo_rl sft` and `ns nemo_rl grpo` share."""
 
     model: Annotated[str, doc("model to start from: a Hugging Face folder or name")]
-    training_data: Annotated[str | None, doc("JSONL to learn from")] = None
-    validation_data: Annotated[str | None, doc("JSONL of the same form to validate on")] = None
+    training_data: Annotated[str | None, doc("JSONL file to train on")] = None
+    validation_data: Annotated[str | None, doc("JSONL file of the same format to validate on")] = None
     data_format: Annotated[
         str | None,
-        doc("form of the rows, where the file is not there yet (default: its first line tells)", TRAINING),
+        doc("format of the rows, if the file does not exist yet (default: read from its first line)", TRAINING),
     ] = None
-    config: Annotated[str | None, doc("another YAML of NeMo-RL's to start from", TRAINING)] = None
+    config: Annotated[str | None, doc("another NeMo-RL YAML to start from", TRAINING)] = None
     nemo_rl_path: Annotated[str, doc("folder of NeMo-RL in the container", TRAINING)] = ROOT
-    profile_step_range: Annotated[str | None, doc("steps A:B that nsys watches, from 1, without B", TRAINING)] = (
-        None
-    )
-    final_hf_path: Annotated[
-        str | None, doc("folder of the model (default: OUTPUT_DIR/final_hf_model)", MODEL)
+    profile_step_range: Annotated[
+        str | None, doc("steps A:B to profile with nsys, from 1, B excluded", TRAINING)
     ] = None
-    conversion_step: Annotated[str, doc("step that becomes the model: last, or a number", MODEL)] = "last"
-    average_steps: Annotated[str | None, doc("steps whose mean becomes the model, comma separated", MODEL)] = None
-    remove_checkpoints_after_average: Annotated[
-        bool, doc("remove the checkpoints of these steps once their mean is there", MODEL)
-    ] = False
-    run_conversion_only: Annotated[bool, doc("no training: make the model of the checkpoints", MODEL)] = False
-    max_position_embeddings: Annotated[AtLeastOne | None, doc("written into the model's config.json", MODEL)] = (
+    final_hf_path: Annotated[
+        str | None, doc("folder for the final model (default: OUTPUT_DIR/final_hf_model)", MODEL)
+    ] = None
+    conversion_step: Annotated[str, doc("step that becomes the final model: last, or a number", MODEL)] = "last"
+    average_steps: Annotated[str | None, doc("steps to average into the final model, comma separated", MODEL)] = (
         None
     )
+    remove_checkpoints_after_average: Annotated[
+        bool, doc("remove the checkpoints of these steps after averaging", MODEL)
+    ] = False
+    run_conversion_only: Annotated[
+        bool, doc("no training: only convert the checkpoints to the final model", MODEL)
+    ] = False
+    max_position_embeddings: Annotated[
+        AtLeastOne | None, doc("value to write into the model's config.json", MODEL)
+    ] = None
 
 
 PromptConfig = Annotated[
-    str, doc("prompt for rows {problem, expected_answer}: the one that evaluations use", TRAINING)
+    str, doc("prompt for rows {problem, expected_answer}: the same as in evaluations", TRAINING)
 ]
 
 
@@ -90,16 +102,16 @@ class RewardServices(Struct, frozen=True, kw_only=True):
     """What runs beside a trainer and helps to reward: options of all that train by rewards."""
 
     server_model: Annotated[str | None, doc("name or path of the judge", JUDGES)] = None
-    server_address: Annotated[str | None, doc("a judge that runs", JUDGES)] = None
-    server_type: Annotated[str | None, doc("engine: vllm, sglang, trtllm, …", JUDGES)] = None
+    server_address: Annotated[str | None, doc("address of a running judge", JUDGES)] = None
+    server_type: Annotated[str | None, doc("engine of the judge: vllm, sglang, trtllm, …", JUDGES)] = None
     server_gpus: Annotated[int | None, doc("GPUs per node of each server", JUDGES)] = None
     server_nodes: Annotated[AtLeastOne, doc("nodes of each server", JUDGES)] = 1
-    n_servers: Annotated[AtLeastOne, doc("servers, independent of each other", JUDGES)] = 1
-    server_args: Annotated[str, doc("further arguments of the engine, as they are", JUDGES)] = ""
-    server_entrypoint: Annotated[str | None, doc("other start command of the engine", JUDGES)] = None
+    n_servers: Annotated[AtLeastOne, doc("number of independent servers", JUDGES)] = 1
+    server_args: Annotated[str, doc("more arguments for the engine, passed on unchanged", JUDGES)] = ""
+    server_entrypoint: Annotated[str | None, doc("another start command for the engine", JUDGES)] = None
     server_container: Annotated[str | None, doc("container image of the servers", JUDGES)] = None
-    with_sandbox: Annotated[bool, doc("a sandbox beside the trainer", TRAINING)] = False
-    sandbox_env_overrides: Annotated[list[str], doc("KEY=VALUE of the sandbox's own settings", TRAINING)] = []
+    with_sandbox: Annotated[bool, doc("run a sandbox beside the trainer", TRAINING)] = False
+    sandbox_env_overrides: Annotated[list[str], doc("KEY=VALUE settings of the sandbox", TRAINING)] = []
 
 
 OptionsT = TypeVar("OptionsT", bound=TrainingOptions)

@@ -66,7 +66,7 @@ def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedS
         target = placement.data(options.final_ckpt_path, "--final_ckpt_path") or f"{trained.output_dir}/{FINAL}"
         _add_harvest(plan, trained, backend, target, job, placement)
         shown["model"] = target
-    shown["reward"] = "the math grader" if training.graded else "verl's own, by data_source"
+    shown["reward"] = "the math grader" if training.graded else "verl's own, chosen by data_source"
     return prepared(name, plan, cluster, options, shown)
 
 

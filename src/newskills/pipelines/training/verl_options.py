@@ -20,19 +20,20 @@ from newskills.train.pipelines.verl import MODULE
 class PpoVerlOptions(RayOptions, frozen=True, kw_only=True):
     model: Annotated[str, doc("model to start from: a Hugging Face folder or name")]
     prompt_data: Annotated[
-        str, doc("rows in verl's form (parquet, JSONL), or JSONL of {problem, expected_answer}")
+        str, doc("rows in verl's format (Parquet, JSONL), or JSONL of {problem, expected_answer}")
     ]
-    eval_data: Annotated[str | None, doc("the same to validate on")] = None
+    eval_data: Annotated[str | None, doc("validation rows, in the same format")] = None
     data_format: Annotated[
-        str | None, doc("verl or plain, where the file is not there yet (default: its first line tells)", TRAINING)
+        str | None,
+        doc("verl or plain, if the file does not exist yet (default: read from its first line)", TRAINING),
     ] = None
     prompt_config: PromptConfig = "generic/math"
-    script_module: Annotated[str, doc("module that trains", TRAINING)] = MODULE
+    script_module: Annotated[str, doc("training module", TRAINING)] = MODULE
     verl_config_dir: Annotated[str | None, doc("folder with another Hydra configuration", TRAINING)] = None
-    verl_config_name: Annotated[str | None, doc("its name", TRAINING)] = None
+    verl_config_name: Annotated[str | None, doc("name of that configuration", TRAINING)] = None
     final_ckpt_path: Annotated[
-        str | None, doc("folder of the model (default: OUTPUT_DIR/final_hf_model)", MODEL)
+        str | None, doc("folder for the final model (default: OUTPUT_DIR/final_hf_model)", MODEL)
     ] = None
-    convert_last_ckpt_to_hf: Annotated[bool, doc("make a Hugging Face folder of the last checkpoint", MODEL)] = (
-        True
-    )
+    convert_last_ckpt_to_hf: Annotated[
+        bool, doc("convert the last checkpoint to a Hugging Face folder", MODEL)
+    ] = True

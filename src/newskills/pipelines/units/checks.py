@@ -98,17 +98,17 @@ def check_inputs(
     missing = [file for file, there in zip(files, shell.exists(files), strict=True) if not there]
     if here := [file for file in missing if os.path.exists(file)]:
         raise ConfigError(
-            f"{', '.join(here)}: on this machine only; {shell.name} has no such file.",
-            hint=f"Copy it (rsync {here[0]} {shell.name}:…) and give its place there as --input_file; or commit it, "
-            f"and name it as {CODE}/….",
+            f"{', '.join(here)}: exists only on this machine; {shell.name} has no such file.",
+            hint=f"Copy it (rsync {here[0]} {shell.name}:…) and give its path there as --input_file; or "
+            f"commit it, and name it as {CODE}/….",
         )
     if missing and not after:
         raise ConfigError(
             f"There is no input file {', '.join(missing)} on {shell.name}.",
-            hint="Benchmark data is prepared there by: ns prepare_data NAME… --cluster=… --data_dir=…",
+            hint="Prepare benchmark data there: ns prepare_data NAME… --cluster=… --data_dir=…",
         )
     for file in missing:
-        notice(f"there is no {file} yet: it is left to what {', '.join(after)} will have done")
+        notice(f"there is no {file} yet: assuming that {', '.join(after)} writes it")
     check_addresses(units, paths)
 
 
@@ -118,7 +118,7 @@ def check_addresses(units: Sequence[Unit], paths: ClusterPaths) -> None:
         servers = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
         for url in dict.fromkeys(server.base_url for server in servers):
             if url and any(f"//{name}" in url for name in LOOPBACK):
-                notice(f"{url} is, for a job on a node, that node itself")
+                notice(f"{url}: in a job on a node, this address means that node")
 
 
 def fetch_weights(host: ServeSpec | None, paths: ClusterPaths) -> None:
@@ -166,7 +166,7 @@ def _check(unit: Unit, paths: ClusterPaths, *, rendered: bool, dry_run: bool) ->
         with installing_nothing():
             check(unit, rendered=rendered)
     except NotInstalledError as error:
-        notice(f"the first prompt is left to the jobs: {error}")
+        notice(f"the first prompt is not shown here, only in the jobs: {error}")
 
 
 def _mounted(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:

@@ -147,7 +147,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
 def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
     """Contiguous shares of nearly the same length; -1 = one each. Raises ConfigError."""
     if parts == 0 or parts < -1:
-        raise ConfigError(f"--num_jobs={parts}: 1 or more, or -1 for one job per unit.")
+        raise ConfigError(f"--num_jobs={parts}: expected 1 or more, or -1 for one job per unit.")
     count = len(units) if parts == -1 else min(parts, len(units))
     bounds = [len(units) * number // count for number in range(count + 1)]
     return [units[begin:end] for begin, end in itertools.pairwise(bounds)]

@@ -38,7 +38,7 @@ def sandbox_layer(options: WorkOptions) -> Layer:
     for word in options.sandbox_env_overrides:
         name, equals, value = word.partition("=")
         if not equals:
-            raise ConfigError(f"--sandbox_env_overrides {word}: write KEY=VALUE.")
+            raise ConfigError(f"--sandbox_env_overrides {word}: expected KEY=VALUE.")
         if name == BLOCK_NETWORK_VARIABLE:
             values["sandbox.network"] = value.lower() not in TRUE
         elif name in SETTINGS:
@@ -48,7 +48,7 @@ def sandbox_layer(options: WorkOptions) -> Layer:
                 "variable in --sandbox_env_overrides:",
                 name,
                 [*SETTINGS, BLOCK_NETWORK_VARIABLE],
-                hint="Code in the sandbox sees no variables of yours.",
+                hint="Code in the sandbox does not see your environment variables.",
             )
     return Layer("--sandbox_env_overrides", values)
 
@@ -64,9 +64,9 @@ def check_sandbox(options: WorkOptions, planned: Sequence[PlannedUnit]) -> None:
         config = unit.unit.config
         if config.needs_sandbox and not config.sandbox.host and config.sandbox.port is None:
             raise ConfigError(
-                f"{unit.unit.label} runs code of the model, but no sandbox is named.",
-                hint="Give --with_sandbox to run it in an isolated process of this machine, or ++sandbox.host=HOST "
-                "(and ++sandbox.port=PORT) of a running `ns sandbox serve`.",
+                f"{unit.unit.label} runs the model's code, but no sandbox is given.",
+                hint="Give --with_sandbox to run it in an isolated process of this machine, or "
+                "++sandbox.host=HOST (and ++sandbox.port=PORT) of a running `ns sandbox serve`.",
             )
 
 
@@ -77,4 +77,4 @@ def _notice_idle(options: WorkOptions, planned: Sequence[PlannedUnit]) -> None:
     if options.with_sandbox:
         idle.append("--with_sandbox")
     for setting in idle:
-        notice(f"{setting} has no effect: nothing here runs code")
+        notice(f"{setting} has no effect: no code is run here")

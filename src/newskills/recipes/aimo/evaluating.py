@@ -107,7 +107,7 @@ def lines(spec: EvaluationSettings) -> Iterator[CommandLine]:
     keys = {"max_samples": spec.max_samples, **solving(spec.tir, spec.model, spec.address), **spec.keys}
     if spec.tir:
         options["with_sandbox"] = True
-    yield CommandLine(command="eval", options=options, keys=keys, why="answers, verdicts, and what they come to")
+    yield CommandLine(command="eval", options=options, keys=keys, why="answers, verdicts, and scores")
 
 
 def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[CommandLine]:
@@ -121,7 +121,7 @@ def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[Comman
         options = {"input_model": weights, "output_model": gguf_of(weights)}
         form = {"convert_from": "hf", "convert_to": "gguf"}
         yield CommandLine(
-            command="convert", options={**options, **form}, why="the model in the form that is served"
+            command="convert", options={**options, **form}, why="the model in the format that is served"
         )
 
 
@@ -165,7 +165,7 @@ def scores(folder: Path) -> dict[str, Number]:
         reports = msgspec.json.decode(path.read_bytes(), type=dict[str, Row])
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(
-            f"{folder} has no summary: {error}.", hint="ns aimo regenerate_summary makes it."
+            f"{folder} has no summary: {error}.", hint="ns aimo regenerate_summary writes it."
         ) from error
     headlines = {}
     for benchmark, report in reports.items():
@@ -210,7 +210,7 @@ def evaluate_checkpoints(spec: EvaluationSettings, base: str | None, *, ns: Ns, 
     for step, folder in checkpoints_of(Path(spec.model)):
         place = spec.output_dir / folder.name
         if (place / EXTENDED_FILE).is_file():
-            say(f"step {step}: measured before")
+            say(f"step {step}: already evaluated")
             continue
         merged = spec.output_dir / "models" / folder.name
         for line in checkpoint_lines(spec, folder, base):
@@ -229,9 +229,7 @@ def checkpoint_lines(spec: EvaluationSettings, folder: Path, base: str | None) -
         model = spec.output_dir / "models" / folder.name
         options = {"base_model": base or _base_of(folder), "adapter": folder, "output_model": model}
         if not model.is_dir():
-            yield CommandLine(
-                command="merge_lora", options=options, why="the pairs of the checkpoint in their model"
-            )
+            yield CommandLine(command="merge_lora", options=options, why="the checkpoint merged into its model")
     own = msgspec.structs.replace(spec, model=str(model), output_dir=spec.output_dir / folder.name)
     if spec.gpus or (model / "config.json").is_file() or model == folder:
         yield from lines(own)
@@ -239,7 +237,7 @@ def checkpoint_lines(spec: EvaluationSettings, folder: Path, base: str | None) -
     yield CommandLine(
         command="convert",
         options={"input_model": model, "output_model": gguf_of(model), "convert_from": "hf", "convert_to": "gguf"},
-        why="the model in the form that is served",
+        why="the model in the format that is served",
     )
     yield from lines(msgspec.structs.replace(own, model=str(gguf_of(model))))
 
@@ -248,10 +246,10 @@ def _base_of(folder: Path) -> str:
     try:
         config = msgspec.json.decode((folder / "adapter_config.json").read_bytes(), type=Row)
     except (OSError, msgspec.DecodeError) as error:
-        raise DataError(f"{folder} is no LoRA adapter: {error}.") from error
+        raise DataError(f"{folder} is not a LoRA adapter: {error}.") from error
     base = str(config.get("base_model_name_or_path") or "")
     if not base:
-        raise ConfigError(f"{folder} does not say which model its pairs belong to.", hint="Give --base-model.")
+        raise ConfigError(f"{folder} does not name its base model.", hint="Give --base-model.")
     return base
 
 
@@ -272,7 +270,7 @@ def report(folder: Path) -> str:
     """
     measured = points(folder)
     if not measured:
-        raise NewskillsError(f"Nothing was measured in {folder}.")
+        raise NewskillsError(f"{folder}: no checkpoint was evaluated.")
     names = list(dict.fromkeys(name for point in measured for name in point.scores))
     table = ["| step | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
     for point in measured:

@@ -88,14 +88,14 @@ def data_line(stage: Stage, dataset: str | None, tests: Sequence[str], places: M
         **places,
         "decontaminate": ",".join(tests) or None,
     }
-    why = "the problems to learn from, without those of the tests"
+    why = "the training problems, without those of the tests"
     return CommandLine(command="prepare_training_data", options=options, keys=keys, why=why)
 
 
 def convert_line(start: str, folder: Path) -> CommandLine:
     """A .gguf file, or the model known by name, as a Hugging Face folder."""
     options = {"input_model": start, "output_model": folder, "convert_from": "gguf", "convert_to": "hf"}
-    return CommandLine(command="convert", options=options, why="the model in a form that can be trained")
+    return CommandLine(command="convert", options=options, why="the model in a format that can be trained")
 
 
 class Sizes(Struct, frozen=True):
@@ -129,7 +129,7 @@ def sft_line(
         else None,
     }
     options = {**_places(stage, start, backend, reporting), **(held_out if asks else {})}
-    return CommandLine(command="sft", options=options, keys=keys, why="learns the solutions", lenient=True)
+    return CommandLine(command="sft", options=options, keys=keys, why="training on the solutions", lenient=True)
 
 
 def rl_line(
@@ -162,7 +162,7 @@ def rl_line(
         }
     if backend == "trl" and stage.vllm == "colocate":
         keys |= {"trainer.trl.sampler": "vllm", "trainer.trl.vllm_memory": stage.vllm_memory}
-    return CommandLine(command="grpo", options=options, keys=keys, why="learns from rewards", lenient=True)
+    return CommandLine(command="grpo", options=options, keys=keys, why="training on rewards", lenient=True)
 
 
 def _asks(stage: Stage, sizes: Sizes | None) -> bool:

@@ -93,9 +93,9 @@ def keep_true(
     counts = Counter(verdicts)
     if not kept:
         raise DataError(
-            f"None of {len(rows)} rows has programs that do what they show: "
+            f"None of {len(rows)} rows has code that prints what it shows: "
             f"{', '.join(f'{count} {name}' for name, count in counts.most_common())}.",
-            hint="++tir.check_programs=false takes the rows as they are.",
+            hint="++tir.check_programs=false keeps all rows unchecked.",
         )
     write_rows(target, kept)
     return counts
@@ -121,7 +121,7 @@ async def _judge(
                 log.append({"verdict": verdict})
             log.sync()
             verdicts += verdicts_of_part
-            say(f"programs of {len(verdicts)} of {len(rows)} rows were run")
+            say(f"the code of {len(verdicts)} of {len(rows)} rows was run")
     finally:
         await sandbox.close()
 
@@ -130,9 +130,9 @@ async def verdict_of(solution: str, sandbox: Sandbox, check: ProgramCheck) -> st
     """`KEPT`, or why the solution is left out. Raises SandboxError."""
     programs = blocks(solution)
     if not programs:
-        return "without a program"
+        return "without code"
     if len(programs) > check.limit:
-        return f"with more than {check.limit} programs"
+        return f"with more than {check.limit} code blocks"
     template = Execution(code="", timeout=check.timeout, max_output_characters=10_000)
     async with CodeSession(Kit(sandbox=sandbox), template) as session:
         for block in programs:

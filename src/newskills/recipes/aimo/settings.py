@@ -31,21 +31,21 @@ Positive = Annotated[int, Meta(ge=1)]
 
 # Stages differ in the defaults of these, and a field that is declared again would lose its meaning.
 Start = Annotated[str, _doc("Hugging Face folder or name, training folder, .gguf file, or smollm2")]
-Output = Annotated[str, _doc("folder of data, checkpoints, metrics and the trained model")]
-Datasets = Annotated[tuple[str, ...], _doc("published sets; the next one where one cannot be had")]
-PromptName = Annotated[str, _doc("prompt that asks the problems")]
+Output = Annotated[str, _doc("folder for data, checkpoints, metrics and the trained model")]
+Datasets = Annotated[tuple[str, ...], _doc("published sets; if one cannot be downloaded, the next one is used")]
+PromptName = Annotated[str, _doc("prompt that wraps the problems")]
 Epochs = Annotated[float, Meta(gt=0, description="passes over the data")]
-BatchSize = Annotated[int, Meta(ge=1, description="sequences on a device at once")]
-Accumulation = Annotated[int, Meta(ge=1, description="such batches for one step")]
-Rate = Annotated[float, Meta(gt=0, description="learning rate at its highest")]
-GradNorm = Annotated[float, Meta(ge=0, description="longer gradients are cut to this; 0 = never")]
-Rank = Annotated[int, Meta(ge=1, description="of the LoRA pairs")]
-Alpha = Annotated[float, Meta(gt=0, description="their product counts alpha / rank times")]
-Modules = Annotated[tuple[str, ...], _doc("layers that have LoRA pairs")]
-LoggingSteps = Annotated[int, Meta(ge=1, description="accepted; every step is written down")]
+BatchSize = Annotated[int, Meta(ge=1, description="sequences per device at once (micro-batch)")]
+Accumulation = Annotated[int, Meta(ge=1, description="micro-batches per step (gradient accumulation)")]
+Rate = Annotated[float, Meta(gt=0, description="peak learning rate")]
+GradNorm = Annotated[float, Meta(ge=0, description="gradient clipping: largest norm; 0 = none")]
+Rank = Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")]
+Alpha = Annotated[float, Meta(gt=0, description="scale: the LoRA product is multiplied by alpha / rank")]
+Modules = Annotated[tuple[str, ...], _doc("layers that get LoRA pairs")]
+LoggingSteps = Annotated[int, Meta(ge=1, description="accepted for compatibility; every step is logged")]
 SaveSteps = Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")]
-EvalSteps = Annotated[int, Meta(ge=0, description="steps between measurements on held-out rows; 0 = none")]
-MaxLength = Annotated[int, Meta(ge=1, description="tokens of a sequence; longer rows are left out")]
+EvalSteps = Annotated[int, Meta(ge=0, description="steps between evaluations on held-out rows; 0 = none")]
+MaxLength = Annotated[int, Meta(ge=1, description="longest sequence in tokens; longer rows are left out")]
 
 
 class Stage(Struct, frozen=True, kw_only=True):
@@ -55,29 +55,33 @@ class Stage(Struct, frozen=True, kw_only=True):
     output: Output
     datasets: Datasets
     prompt: PromptName
-    data_files: Annotated[tuple[str, ...], _doc("files to learn from instead")] = ()
-    max_samples: Annotated[Positive | None, _doc("problems to learn from, chosen by the seed; null = all")] = None
-    seed: Annotated[int, _doc("of the choice and order of the data, and of samples")] = 42
+    data_files: Annotated[tuple[str, ...], _doc("files to train on instead")] = ()
+    max_samples: Annotated[
+        Positive | None, _doc("number of training problems, chosen by the seed; null = all")
+    ] = None
+    seed: Annotated[int, _doc("seed of the choice and order of the data, and of samples")] = 42
     epochs: Epochs
     batch_size: BatchSize
     accumulation: Accumulation
     learning_rate: Rate
-    warmup: Annotated[Share, _doc("share of the steps until it is reached")] = 0.03
-    schedule: Annotated[Literal["constant", "linear", "cosine"], _doc("of the learning rate afterwards")] = (
-        "cosine"
-    )
-    weight_decay: Annotated[float, Meta(ge=0, description="of AdamW")] = 0.01
+    warmup: Annotated[Share, _doc("share of the steps for warm-up")] = 0.03
+    schedule: Annotated[
+        Literal["constant", "linear", "cosine"], _doc("schedule of the learning rate after warm-up")
+    ] = "cosine"
+    weight_decay: Annotated[float, Meta(ge=0, description="weight decay of AdamW")] = 0.01
     max_grad_norm: GradNorm = 1.0
     lora_rank: Rank
     lora_alpha: Alpha
-    lora_dropout: Annotated[Share, _doc("of their input")] = 0.05
+    lora_dropout: Annotated[Share, _doc("dropout of the LoRA input")] = 0.05
     lora_modules: Modules = PROJECTIONS
-    attention: Annotated[str, _doc("attention of transformers on a GPU; empty = its choice")] = ""
+    attention: Annotated[
+        str, _doc("attention implementation of transformers on a GPU; empty = chosen by transformers")
+    ] = ""
     logging_steps: LoggingSteps = 10
     save_steps: SaveSteps
     eval_steps: EvalSteps
     keep: Annotated[
-        int, Meta(ge=0, description="latest checkpoints that stay, beside the best one; 0 = all of them")
+        int, Meta(ge=0, description="number of latest checkpoints to keep, beside the best one; 0 = all")
     ] = 3
 
     @property
@@ -90,8 +94,8 @@ class SftStage(Stage, frozen=True, kw_only=True):
     """Learning from solutions."""
 
     max_length: MaxLength
-    validation: Annotated[Share, _doc("share of the rows that is held out")] = 0.01
-    quantisation: Annotated[Literal["nf4", "none"], _doc("of the frozen weights on a GPU")] = "nf4"
+    validation: Annotated[Share, _doc("share of the rows to hold out")] = 0.01
+    quantisation: Annotated[Literal["nf4", "none"], _doc("quantisation of the frozen weights on a GPU")] = "nf4"
 
 
 class CotStage(SftStage, frozen=True, kw_only=True):
@@ -128,12 +132,14 @@ class TirStage(SftStage, frozen=True, kw_only=True):
     save_steps: SaveSteps = 200
     eval_steps: EvalSteps = 200
     max_length: MaxLength = 8192
-    max_executions: Annotated[Positive, _doc("programs of a solution; rows with more are left out")] = 5
-    timeout: Annotated[float, Meta(gt=0, description="seconds that a program may run when rows are checked")] = (
-        10.0
-    )
+    max_executions: Annotated[
+        Positive, _doc("largest number of code blocks in a solution; rows with more are left out")
+    ] = 5
+    timeout: Annotated[
+        float, Meta(gt=0, description="time limit of a code block in seconds, when rows are checked")
+    ] = 10.0
     check_programs: Annotated[
-        bool, _doc("run the programs of the rows in the sandbox; leave out what differs")
+        bool, _doc("run the code of the rows in the sandbox; leave out rows whose output differs")
     ] = True
 
 
@@ -155,24 +161,26 @@ class RlStage(Stage, frozen=True, kw_only=True):
     logging_steps: LoggingSteps = 5
     save_steps: SaveSteps = 100
     eval_steps: EvalSteps = 100
-    num_generations: Annotated[int, Meta(ge=2, description="samples of each problem")] = 4
-    max_tokens: Annotated[Positive, _doc("of a sample")] = 2048
-    temperature: Annotated[float, Meta(gt=0, description="of the samples")] = 0.7
-    top_p: Annotated[float, Meta(gt=0, le=1, description="of the samples")] = 0.95
-    beta: Annotated[float, Meta(ge=0, description="weight of the divergence from the start")] = 0.1
-    vllm: Annotated[Literal["colocate", "none"], _doc("what samples on a GPU")] = "colocate"
-    vllm_memory: Annotated[Share, _doc("share of the GPU's memory that vLLM takes")] = 0.5
-    correct: Annotated[float, _doc("reward of a right answer")] = 1.0
-    wrong: Annotated[float, _doc("reward of a wrong answer, or none")] = -0.5
-    boxed: Annotated[float, _doc("added where the answer is in a box")] = 0.1
-    length_penalty: Annotated[float, Meta(ge=0, description="p of p · max(0, characters / 1000 - 2)")] = 0.0
-    judge_model: Annotated[str, _doc("model that rates samples; empty = none")] = ""
-    judge_server_type: Annotated[str, _doc("kind of its server")] = "openai"
-    judge_address: Annotated[str, _doc("of its server; empty = that of the service")] = ""
-    judge_weight: Annotated[Share, _doc("of its rating in the reward")] = 0.5
-    eval_samples: Annotated[Positive, _doc("held-out problems of a measurement")] = 50
-    eval_batch_size: Annotated[Positive, _doc("of them asked at once")] = 8
-    eval_temperature: Annotated[float, Meta(ge=0, description="of their answers")] = 0.1
+    num_generations: Annotated[int, Meta(ge=2, description="samples per problem (group size)")] = 4
+    max_tokens: Annotated[Positive, _doc("longest sample in tokens")] = 2048
+    temperature: Annotated[float, Meta(gt=0, description="sampling temperature")] = 0.7
+    top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass")] = 0.95
+    beta: Annotated[float, Meta(ge=0, description="weight of the KL divergence from the initial model")] = 0.1
+    vllm: Annotated[Literal["colocate", "none"], _doc("sampler on a GPU")] = "colocate"
+    vllm_memory: Annotated[Share, _doc("share of the GPU's memory for vLLM")] = 0.5
+    correct: Annotated[float, _doc("reward of a correct answer")] = 1.0
+    wrong: Annotated[float, _doc("reward of a wrong answer, or of none")] = -0.5
+    boxed: Annotated[float, _doc("added to the reward if the answer is in a box")] = 0.1
+    length_penalty: Annotated[
+        float, Meta(ge=0, description="length penalty p in p · max(0, characters / 1000 - 2)")
+    ] = 0.0
+    judge_model: Annotated[str, _doc("judge model that rates samples; empty = none")] = ""
+    judge_server_type: Annotated[str, _doc("server type of the judge")] = "openai"
+    judge_address: Annotated[str, _doc("address of the judge's server; empty = that of the service")] = ""
+    judge_weight: Annotated[Share, _doc("weight of the judge's rating in the reward")] = 0.5
+    eval_samples: Annotated[Positive, _doc("number of held-out problems for evaluation")] = 50
+    eval_batch_size: Annotated[Positive, _doc("held-out problems per batch")] = 8
+    eval_temperature: Annotated[float, Meta(ge=0, description="temperature of the evaluation answers")] = 0.1
 
 
 class AimoConfig(Struct, frozen=True, kw_only=True):
@@ -182,7 +190,8 @@ class AimoConfig(Struct, frozen=True, kw_only=True):
     tir: TirStage = TirStage()
     rl: RlStage = RlStage()
     decontaminate: Annotated[
-        tuple[str, ...], _doc("benchmarks (or JSONL files with `problem`) whose problems are left out")
+        tuple[str, ...],
+        _doc("benchmarks (or JSONL files with `problem`) whose problems are removed from the training data"),
     ] = TESTS
 
     def stage(self, name: StageName) -> Stage:
@@ -206,7 +215,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read: {error}.", hint=f"An example is {DEFAULTS}.") from error
     if not isinstance(settings, dict):
         raise ConfigError(
-            f"{path} holds no settings but {type(settings).__name__}.", hint=f"An example is {DEFAULTS}."
+            f"{path}: expected settings, got {type(settings).__name__}.", hint=f"An example is {DEFAULTS}."
         )
     return _texts(settings)
 

@@ -125,14 +125,14 @@ def check(training: StagedTraining) -> None:
         stage = config.stage(name)
         if isinstance(stage, RlStage) and stage.batch % stage.num_generations:
             raise ConfigError(
-                f"A step has {stage.batch_size} × {stage.accumulation} samples, which is no multiple of "
+                f"A step has {stage.batch_size} × {stage.accumulation} samples, which is not a multiple of "
                 f"num_generations={stage.num_generations}.",
                 hint="Change ++rl.batch_size, ++rl.accumulation or --num-generations.",
             )
     if training.resume_from and len(training.stages) > 1:
         raise ConfigError(
-            "--resume-from-checkpoint PATH belongs to one stage.",
-            hint="Name it with --stage, or give no PATH: every stage goes on from its own last checkpoint.",
+            "--resume-from-checkpoint PATH is for one stage only.",
+            hint="Give the stage with --stage, or give no PATH: every stage resumes from its own last checkpoint.",
         )
 
 
@@ -164,7 +164,7 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
         inside = ", ".join(sorted(child.name for child in path.iterdir())[:6]) if path.is_dir() else ""
         raise ConfigError(
             f"There is no model in {start}{f', which has {inside}' if inside else ''}.",
-            hint="Run the stage before (--stage cot, then tir), or name another with --base-model.",
+            hint="Run the stage before (--stage cot, then tir), or give a model with --base-model.",
         )
     return start
 
@@ -227,7 +227,7 @@ def keep_samples(output: Path, reporting: ReportingOptions) -> str:
     target = output / reporting.samples_filename
     write_rows(target, kept)
     return (
-        f"samples: {len(kept)} of {len(rows)} problems with their answers stay in {target} "
+        f"samples: {len(kept)} of {len(rows)} problems with their answers are kept in {target} "
         f"(--sample-save-rate={share:g}; 1, or no --save-samples, keeps all)"
     )
 
@@ -236,12 +236,12 @@ def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: Print
     """Makes the files to learn from and to validate with, once."""
     folder, wanted = Path(stage.output) / DATA, _made_with(stage, start, training)
     if (existing := _known(stage, wanted)) is not None:
-        say(f"data: {existing.rows} rows to learn from, {existing.held_out} problems held out; made before")
+        say(f"data: {existing.rows} training rows, {existing.held_out} problems held out; already prepared")
         return existing
     if (Path(stage.output) / CHECKPOINTS).is_file():
         raise ConfigError(
-            f"{stage.output} holds a training on other data.",
-            hint="Use the same settings to go on with it, or another --output-dir.",
+            f"{stage.output} has a training on other data.",
+            hint="Use the same settings to resume it, or another --output-dir.",
         )
     _built(_data_lines(stage, training), ns, say)
     say(_overlap(folder / BUILT))
@@ -254,12 +254,12 @@ def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: Print
     held_questions = {problem["problem"] for problem in problems}
     learnt = [row for row in rows[held:] if _problem_of(row)["problem"] not in held_questions]
     if not learnt:
-        raise DataError(f"All {len(rows)} rows ask what is held out: there is nothing to learn from.")
+        raise DataError(f"All {len(rows)} rows are held-out problems: there is nothing to train on.")
     write_rows(held_out_file(Path(stage.output)), problems)
     write_rows(folder / TRAIN, learnt)
     sizes = Sizes(len(learnt), len(problems))
     write_json(folder / MADE, _DataState(made_with=wanted, rows=sizes.rows, held_out=sizes.held_out))
-    say(f"data: {sizes.rows} rows to learn from, {sizes.held_out} problems held out")
+    say(f"data: {sizes.rows} training rows, {sizes.held_out} problems held out")
     return sizes
 
 
@@ -294,9 +294,9 @@ def _overlap(built: Path) -> str:
     card = msgspec.json.decode(card_files(built)[0].read_bytes(), type=Row)
     names = ", ".join(card["compared_with"])
     if not names:
-        return "note: the data were compared with no test set"
+        return "note: the data was not compared with any test set"
     removed = sum(step["removed"] for step in card["steps"] if step["name"] == OVERLAP)
-    return f"overlap: {removed} of {card['rows_read']} rows ask what {names} ask, and were left out"
+    return f"overlap: {removed} of {card['rows_read']} rows are problems of {names}, and were left out"
 
 
 def _built(lines: Sequence[CommandLine], ns: Ns, say: PrintLine) -> None:
@@ -308,7 +308,7 @@ def _built(lines: Sequence[CommandLine], ns: Ns, say: PrintLine) -> None:
         except DataError as error:
             if following is None:
                 raise
-            say(f"note: {line.options['dataset']}: {error}; {following.options['dataset']} takes its place")
+            say(f"note: {line.options['dataset']}: {error}; {following.options['dataset']} is used instead")
 
 
 def _with_true_programs(
@@ -318,7 +318,7 @@ def _with_true_programs(
     check = ProgramCheck(limit=stage.max_executions, timeout=stage.timeout, sandbox=sandbox)
     counts = keep_true(rows, checked, check, say=say)
     left_out = ", ".join(f"{count} {why}" for why, count in sorted(counts.items()) if why != KEPT)
-    say(f"programs: {counts[KEPT]} of {len(rows)} rows do what they show; left out: {left_out or 'none'}")
+    say(f"code: {counts[KEPT]} of {len(rows)} rows print what they show; left out: {left_out or 'none'}")
     return list(read_rows(checked))
 
 
@@ -343,8 +343,8 @@ def _fitting(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[
     if not kept:
         raise DataError(
             f"All {len(rows)} rows are longer than {limit} tokens.",
-            hint="Raise ++cot.max_length or ++tir.max_length, lower ++rl.max_tokens, or take a model with a longer "
-            "context.",
+            hint="Raise ++cot.max_length or ++tir.max_length, lower ++rl.max_tokens, or use a model with a "
+            "longer context.",
         )
     if len(kept) < len(rows):
         say(f"data: {len(rows) - len(kept)} rows are longer than {limit} tokens and were left out")
@@ -387,7 +387,7 @@ def _datasets(stage: Stage) -> Sequence[str | None]:
     path = Path(stage.data_files[0]).expanduser()
     form: Any = path.with_suffix("").suffix[1:] if path.suffix == ".gz" else path.suffix[1:]
     if not path.is_file() or form not in FORMS:
-        raise DataError(f"{path} is no file with one of the endings {', '.join(FORMS)} (or these with .gz).")
+        raise DataError(f"{path}: expected a file that ends in {', '.join(FORMS)}, optionally with .gz.")
     rows = (
         read_rows(path) if path.suffix == ".jsonl" else (raw.row for raw in read_source(path, Source(format=form)))
     )
@@ -402,7 +402,7 @@ def begin_at(checkpoint: Path, output: Path) -> None:
     source = _checkpoint_at(checkpoint)
     match = _NUMBERED.fullmatch(source.name)
     if match is None:
-        raise ConfigError(f"{source} is no checkpoint: its name should be checkpoint-STEP.")
+        raise ConfigError(f"{source} is not a checkpoint: its name should be checkpoint-STEP.")
     log, marker = output / CHECKPOINTS, output / RESUMED
     if log.is_file() and log.stat().st_size:
         last = list(read_rows(log))[-1]
@@ -412,8 +412,8 @@ def begin_at(checkpoint: Path, output: Path) -> None:
         if marker.is_file() and msgspec.json.decode(marker.read_bytes()) == str(source.resolve()):
             return
         raise ConfigError(
-            f"{output} has checkpoints up to {last['name']}; beginning at {source.name} would lose them.",
-            hint="Name another --output-dir for a run that branches off there.",
+            f"{output} has checkpoints up to {last['name']}; starting at {source.name} would lose them.",
+            hint="Give another --output-dir for a run that branches off there.",
         )
     step = int(match[1])
     name = f"checkpoint-{step:06d}"

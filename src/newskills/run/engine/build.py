@@ -74,8 +74,8 @@ class RunBuilder:
         code = code_options(config)
         if config.runs_code and not text and code is not None and code.tags.new_turn:
             self.notes[
-                f"The code tags {code.tags.name} are special tokens, which most chat endpoints leave out of the text:"
-                " then no code is found. ++inference.endpoint_type=text shows them."
+                f"The code tags {code.tags.name} are special tokens, which most chat endpoints remove from "
+                "the text, so no code is detected. ++inference.endpoint_type=text keeps them."
             ] = None
         counts = config.solved_by != CHAT and config.inference.tokens_to_generate is not None
         parts = SolverParts(
@@ -106,8 +106,8 @@ class RunBuilder:
             return solver
         if thinking.window_size > LARGEST:
             self.notes[
-                f"More than {LARGEST} solutions in one prompt: the choice of a model becomes unstable there"
-                f" (++parallel_thinking.window_size={thinking.window_size})."
+                f"More than {LARGEST} solutions in one prompt: the model's choice becomes unreliable "
+                f"(++parallel_thinking.window_size={thinking.window_size})."
             ] = None
         return parallel_thinking(structs.replace(parts, base=solver), thinking)
 
@@ -186,11 +186,12 @@ class RunBuilder:
         else:
             why = f"No tokenizer is known for {config.server.model}, so there is no chat template."
             self.notes[
-                f"{why} The text endpoint gets the bare text of each prompt (++tokenizer=NAME names one)."
+                f"{why} The text endpoint gets each prompt without a chat template (++tokenizer=NAME sets a "
+                "tokenizer)."
             ] = None
         if config.chat_template_kwargs:
             raise ConfigError(
-                f"++chat_template_kwargs cannot be honoured. {why}",
+                f"++chat_template_kwargs cannot be used. {why}",
                 hint="Set ++tokenizer=NAME, or leave them out.",
             )
         return None
@@ -254,7 +255,7 @@ def _check_sampling(config: GenerationConfig) -> None:
     greedy = config.inference.temperature == 0 and not is_reasoning_model(config.server.model or "")
     if greedy and config.solved_by != SC_TIR:
         raise ConfigError(
-            "Several answers are drawn for each row, and at temperature 0 all of them are the same.",
+            "Several answers are sampled for each row, but at temperature 0 they are all the same.",
             hint="Set ++inference.temperature=0.7, or what the model's authors recommend.",
         )
 

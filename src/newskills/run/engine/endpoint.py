@@ -257,7 +257,7 @@ class Endpoint:
             raise error
         if isinstance(error, RequestTimeoutError) and not self._told_of_timeouts:
             self._told_of_timeouts = True
-            self._say(f"{self.name}: {error} It is asked again; later time-outs are only counted.")
+            self._say(f"{self.name}: {error} The request is sent again; later timeouts are only counted.")
         self._load.note_refusal(started)
         self._in_trouble(error, started)
         if isinstance(error, RateLimitError | ServerError) and error.retry_after is not None:
@@ -294,7 +294,7 @@ class Endpoint:
                 self._open_breaker()
                 return
         self._proven = True
-        raise BadRequestError(f"{error.said} Other requests are answered.", status=error.status)
+        raise BadRequestError(f"{error.said} Other requests get answers.", status=error.status)
 
     async def _check_endpoint(self, since: float) -> HttpError | None:
         """What a good request sent after `since` met: one for all that ask."""
@@ -408,7 +408,7 @@ class Endpoint:
             return
         shown = f"{waited:.1f} s" if waited < 10 else duration(waited)
         reason = f"{self.name} has not answered for {shown} ({error})"
-        where = "" if self._proven else " Nothing was ever answered there: is the address right?"
+        where = "" if self._proven else " Nothing ever answered there: is the address correct?"
         more = "" if self._proven else " ++endpoint_patience=1800 waits longer."
         self._stop(type(error)(f"{reason}{where} The run stops; finished work is saved.{more}"))
 
@@ -437,13 +437,14 @@ class Endpoint:
                 if tries == 2:
                     announced = True
                     self._say(
-                        f"{self.name} does not answer ({met}) The run waits for it, up to"
-                        f" {duration(max(0.0, self._left(time.monotonic())))} more, and goes on by itself."
+                        f"{self.name} does not answer ({met}) The run waits for it, up to "
+                        f"{duration(max(0.0, self._left(time.monotonic())))} more, and then continues by "
+                        "itself."
                     )
             self._alive()
             self._recovered = time.monotonic() if tries > 1 else self._recovered
             if announced and self.fatal is None:
-                self._say(f"{self.name} answers again after {time.monotonic() - since:.0f} s; going on.")
+                self._say(f"{self.name} answers again after {time.monotonic() - since:.0f} s; the run continues.")
         finally:
             self._outage = None
             self._reopen()

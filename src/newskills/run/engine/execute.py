@@ -54,7 +54,7 @@ def execute(
     console = console or supervision().console or Console(stderr=True)
     for path in spec.needs:
         if not Path(path).exists():
-            raise DataError(f"There is no {path}: what is to be worked on is not complete.")
+            raise DataError(f"There is no {path}: the folder of the run is incomplete.")
     if spec.sequential and len(spec.units) > 1:
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
     _allow_many_files()
@@ -78,7 +78,7 @@ def execute(
                 progress.say(note)
             if kept := sum(unit.run.kept for unit in work):
                 rows = sum(unit.run.index.rows for unit in work)
-                progress.say(f"{kept:,} of {rows:,} rows are done already; going on from there.")
+                progress.say(f"{kept:,} of {rows:,} rows are already done; the run resumes from there.")
             engine = Engine(work, builder, progress)
             aio.run(engine.run)
         return _result(spec, engine, units, journal)
@@ -169,10 +169,10 @@ def _result(
 def _onward(engine: Engine, command: str) -> str:
     """What to type next. Where the command itself is wrong, it is not the same one."""
     if isinstance(engine.fatal, ModelNotFoundError):
-        return "Type the command again with a model that this server has."
+        return "Run the command again with a model that this server has."
     if isinstance(engine.fatal, AuthError):
-        return f"With a key that the server takes, go on with: {command or 'the same command.'}"
-    return f"Go on with: {command}" if command else "The same command goes on from here."
+        return f"Set a key that the server accepts, then resume with: {command or 'the same command.'}"
+    return f"Resume with: {command}" if command else "Run the same command to resume from here."
 
 
 def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
@@ -194,7 +194,7 @@ def _failed(run: UnitRun) -> str:
         f" {run.paths.failed}."
     )
     if run.unfit:
-        text += f" {run.unfit} of them do not fit the prompt: mend them or the prompt, and use --rerun_done."
+        text += f" {run.unfit} of them do not fit the prompt: fix them or the prompt, and use --rerun_done."
     if run.failures > run.unfit:
         text += " Another run retries them; ++server.enable_soft_fail=true records them as unscored."
     return text

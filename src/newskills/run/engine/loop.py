@@ -229,9 +229,9 @@ class Engine:
         for endpoint in self._endpoints.values():
             await endpoint.close()
         for failure in await self._toolboxes.close():
-            self._progress.say(f"A tool did not end as it should: {failure.message}")
+            self._progress.say(f"A tool did not stop properly: {failure.message}")
         for failure in await self._sandboxes.close():
-            self._progress.say(f"A sandbox did not end as it should: {failure.message}")
+            self._progress.say(f"A sandbox did not stop properly: {failure.message}")
 
     @property
     def _stopping(self) -> bool:
@@ -295,7 +295,7 @@ class Engine:
             endpoint.drain()
         waiting = sum(endpoint.in_flight for endpoint in self._endpoints.values())
         self._progress.say(
-            f"Stopping: {waiting} requests may finish within {GRACE[number]:.0f} s (Ctrl-C again: at once)."
+            f"Stopping: {waiting} requests may finish within {GRACE[number]:.0f} s (Ctrl-C again: stop now)."
         )
         asyncio.get_running_loop().call_later(GRACE[number], self._abandon)
 

@@ -78,9 +78,9 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         kept = take_over(
             unit, source, rows, frozenset(state.grade_fields if state is not None else ()), fresh.digest
         )
-        builder.notes[f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are made again."] = (
-            None
-        )
+        builder.notes[
+            f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are generated again."
+        ] = None
     return PreparedUnit(_resume(unit, source, rows, state, fresh, builder.notes), solver)
 
 
@@ -146,9 +146,9 @@ def _finished(unit: Unit, state: RunState | None) -> UnitResult:
         state = RunState(status="done", settings={}, rows=rows, done=rows)
     elif _graded_otherwise(unit, state):
         note = (
-            f"graded by {state.grader or 'nothing'}, asked for {grader_id(unit.config)}; for verdicts of this one type:"
-            f" ns grade --grader={unit.config.eval_type} --input_files={unit.merged} --output_file=FILE"
-            " (or start over with --rerun_done)"
+            f"graded by {state.grader or 'nothing'}, but this run asks for {grader_id(unit.config)}; for "
+            f"verdicts of that grader run: ns grade --grader={unit.config.eval_type} "
+            f"--input_files={unit.merged} --output_file=FILE (or start over with --rerun_done)"
         )
     return unit_result(unit, state, "done", kept=state.rows, merged=merged, note=note)
 
@@ -164,9 +164,9 @@ def _resume(
     damaged = index.load(paths.log, config.async_position_key)
     if before is None and (index.done or damaged):
         _check_same(unit, index, state)
-        notes[f"{paths.state} was lost or damaged; {index.done} rows of {paths.log.name} fit these settings."] = (
-            None
-        )
+        notes[
+            f"{paths.state} was lost or damaged; {index.done} rows of {paths.log.name} match these settings."
+        ] = None
     if before is not None:
         state.started = before.started
         state.input_tokens, state.output_tokens = before.input_tokens, before.output_tokens
@@ -184,7 +184,7 @@ def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[s
     if damaged:
         set_aside(log, damaged, aside)
         count = "A damaged line" if len(damaged) == 1 else f"{len(damaged)} damaged lines"
-        notes[f"{count} of {log} moved to {aside.name}; what stood there is made again."] = None
+        notes[f"{count} of {log} moved to {aside.name}; the rows in them are generated again."] = None
 
 
 def _check_same(unit: Unit, index: LogIndex, state: RunState) -> None:
@@ -193,10 +193,10 @@ def _check_same(unit: Unit, index: LogIndex, state: RunState) -> None:
         return
     if not index.settings - {""}:
         raise DataError(
-            f"{unit.paths.log} was left by another program or version.",
+            f"{unit.paths.log} was written by another program or version.",
             hint="Delete it, or use another output folder.",
         )
-    raise changed_settings(unit, [f"something ({unit.paths.state.name} is lost, so it is not known what)"])
+    raise changed_settings(unit, [f"unknown ({unit.paths.state.name} is lost)"])
 
 
 def _take_back(unit: Unit, before: RunState | None, rows: int, settings: str) -> None:
@@ -206,7 +206,7 @@ def _take_back(unit: Unit, before: RunState | None, rows: int, settings: str) ->
     finished_rows = count_lines(paths.output)
     if finished_rows != rows:
         raise DataError(
-            f"{paths.output} has {finished_rows} rows, the input has {rows}, and nothing says why.",
+            f"{paths.output} has {finished_rows} rows but the input has {rows}, and no record explains the difference.",
             hint="Delete it, use another output folder, or start it over with --rerun_done.",
         )
     drop = frozenset(before.grade_fields if before is not None else ())

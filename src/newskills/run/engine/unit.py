@@ -46,7 +46,7 @@ CHECKED = 4096
 """About so many finished rows are asked of the solver anew, to see that they would be asked the same."""
 REFUSED = f"{PREFIX}error"
 """Field of a record that the judge gave no reply for."""
-JUDGE_ANEW = "judge the same answers anew: --extra_judge_args='++skip_filled=false'."
+JUDGE_ANEW = "judge the same answers again: --extra_judge_args='++skip_filled=false'."
 
 
 class PendingRow(Struct):
@@ -225,7 +225,7 @@ class UnitRun:
         if recorded_key and recorded_key != content_key(
             sample.id, request_key(guard(partial(self.solver.request, sample)))
         ):
-            raise changed_settings(self.unit, [f"what row {sample.position} (id {sample.id}) asks the model"])
+            raise changed_settings(self.unit, [f"the request of row {sample.position} (id {sample.id})"])
 
     async def _grade_rest(self, grading: Grading) -> None:
         await grading.until(lambda: self._in_grading == 0)
@@ -286,7 +286,7 @@ class UnitRun:
     def _logged(self, log: LogReader, position: int) -> Row:
         line = log.line(self.index.offsets[position])
         if zlib.crc32(line) != self.index.sums[position]:
-            raise StorageError(f"{self.paths.log} changed under the run (row {position}).")
+            raise StorageError(f"{self.paths.log} changed during the run (row {position}).")
         return decode_record(line, self.config.async_position_key)
 
     def _save_state(self, status: Status, *, exit_code: int, error: str) -> None:
@@ -344,7 +344,7 @@ def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:
     """The refusal to mix two runs in one file."""
     anew = JUDGE_ANEW if unit.config.judges else "start these files over with --rerun_done."
     return DataError(
-        f"{unit.paths.output} was begun with other settings; changed: {', '.join(what)}.",
+        f"{unit.paths.output} was started with other settings; changed: {', '.join(what)}.",
         hint=f"Use another output folder, or {anew}",
     )
 

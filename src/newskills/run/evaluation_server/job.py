@@ -115,7 +115,7 @@ class EvaluationJob(Struct, kw_only=True):
         if self.errors:
             body["errors"] = self.errors
         if state == "interrupted":
-            sentence = "The server was stopped; what is done is saved, and the same request goes on from there."
+            sentence = "The server was stopped; finished work is saved, and the same request resumes from there."
             return 503, {"error": sentence, **body}
         if passed:
             return 200, body
@@ -165,6 +165,6 @@ def read_metrics(folder: Path, name: str) -> dict[str, Any]:
     try:
         metrics = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError) as error:
-        raise DataError(f"The evaluation left no metrics: {path} cannot be read ({error}).") from error
+        raise DataError(f"The evaluation wrote no metrics: {path} cannot be read ({error}).") from error
     inner = metrics.get(name, metrics)
     return inner if isinstance(inner, dict) else metrics

@@ -46,7 +46,7 @@ KEPT = 1000
 """Jobs that are known; the files of older ones stay."""
 AT_ONCE = 16
 """Benchmarks that run at once: each has a thread, and workers that grade. Others wait."""
-NEVER_BEGUN = Failure(kind="Stopped", cause="harness", message="It was stopped before it began.")
+NEVER_BEGUN = Failure(kind="Stopped", cause="harness", message="It was stopped before it started.")
 CONTACT_EVERY = 30.0
 """Seconds after which a job's last contact is written down again."""
 ALIVE = ".serve_evals.lock"

@@ -66,7 +66,7 @@ class EvaluationServer:
         except ConfigError as error:
             return error_response(400, str(error))
         if self._jobs.closing:
-            return error_response(503, "The server is about to end; a new one goes on with what is not finished.")
+            return error_response(503, "The server is stopping; a new one resumes the unfinished work.")
         if not wanted.benchmarks:
             return json_response(_nothing())
         return await self._evaluate(wanted, wait=wait)

@@ -60,6 +60,6 @@ async def serve_until_stopped(
             jobs.alive()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), ALIVE_EVERY)
-        say("Stopping: requests in flight may finish, what is done is saved (again: at once).")
+        say("Stopping: requests in flight may finish, finished work is saved (again: stop now).")
         await jobs.close()
         await server.close(GRACE)

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
+from newskills.base.type_errors import type_fault
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 LONGEST_NAME = 100
@@ -68,15 +69,15 @@ def read_request(body: bytes) -> EvaluationRequest:
     try:
         request = msgspec.json.decode(body, type=EvaluationRequest)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"The request does not fit: {error}.") from error
+        raise ConfigError(f"The request is not valid: {type_fault(error)}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The body of the request is no JSON object: {error}.") from error
+        raise ConfigError(f"The body of the request is not a JSON object: {error}.") from error
     _check_url(request.router_url)
     seen: set[str] = set()
     for benchmark in request.benchmarks:
         _check_name(benchmark.name)
         if benchmark.name in seen:
-            raise ConfigError(f"The benchmark {benchmark.name} is named twice; metrics have one place for each.")
+            raise ConfigError(f"The benchmark {benchmark.name} is named twice; name it once.")
         seen.add(benchmark.name)
     return msgspec.structs.replace(
         request,
@@ -99,15 +100,17 @@ def _check_url(url: str) -> None:
     except ValueError:
         usable = False
     if not usable or any(ch.isspace() or not ch.isprintable() for ch in url):
-        raise ConfigError(f"router_url is '{url[:200]}'; an address such as http://127.0.0.1:30000 is expected.")
+        raise ConfigError(f"router_url is '{url[:200]}'; expected an address such as http://127.0.0.1:30000.")
 
 
 def _check_name(name: str) -> None:
     """A name becomes a folder and a word of a command; a path would load code of this machine."""
     if ":" in name:
         raise ConfigError(
-            f"The benchmark '{name[:LONGEST_NAME]}' has a colon in its name; the number of samples goes into"
-            " n_samples_per_eval_prompt."
+            f"The benchmark '{name[:LONGEST_NAME]}' has a colon in its name; give the number of samples as "
+            "n_samples_per_eval_prompt."
         )
     if not _NAME.fullmatch(name) or name.endswith(".py") or len(name) > LONGEST_NAME:
-        raise ConfigError(f"'{name[:LONGEST_NAME]}' is no name of a benchmark.", hint="See: ns list benchmarks")
+        raise ConfigError(
+            f"'{name[:LONGEST_NAME]}' is not the name of a benchmark.", hint="See: ns list benchmarks"
+        )

@@ -42,13 +42,11 @@ def batch(records: Iterable[Row], model: str, config: Row) -> Row:
     for record in records:
         identity = record.get("problem_id")
         if not isinstance(identity, str) or identity in submissions:
-            raise DataError(
-                f"The problem_id {identity!r} is missing, or there twice: one file of one seed is needed."
-            )
+            raise DataError(f"The problem_id {identity!r} is missing or appears twice: give one file of one seed.")
         if "generated_code" not in record or record.get("error"):
             raise DataError(
                 f"{identity} has no graded answer ({record.get('error') or 'the field generated_code is missing'}).",
-                hint="Let the run come to its end first: what was lost must not be sent as wrong.",
+                hint="Let the run finish first: a lost answer must not be sent as a wrong one.",
             )
         submissions[identity] = {
             "problem_id": identity,
@@ -57,7 +55,7 @@ def batch(records: Iterable[Row], model: str, config: Row) -> Row:
             "generation_config": config,
         }
     if len(submissions) != ALL:
-        raise DataError(f"There are {len(submissions)} problems; the service takes all {ALL} at once.")
+        raise DataError(f"There are {len(submissions)} problems; the service accepts only all {ALL} at once.")
     return {"submissions": list(submissions.values()), "batch_metadata": {}}
 
 
@@ -65,7 +63,7 @@ async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> 
     """What the service answered. Raises ConfigError without a key, HttpError for a refusal or no answer."""
     key = service.key or environ.get(KEY_VARIABLE, "").strip()
     if not key:
-        raise ConfigError(f"The service of CritPt asks for a key, and {KEY_VARIABLE} is not set.")
+        raise ConfigError(f"The CritPt service needs a key, and {KEY_VARIABLE} is not set.")
     parts = urlsplit(service.url)
     base = f"{parts.scheme}://{parts.netloc}"
     client = HttpClient(base, limit=1, headers=(("x-api-key", key),), proxy=proxy_for(base, environ))
@@ -75,13 +73,15 @@ async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> 
         await client.close()
     if response.status != 200:
         text = response.body[:300].decode(errors="replace")
-        raise HttpError(f"The service of CritPt refused ({response.status}): {text}", status=response.status)
+        raise HttpError(
+            f"The CritPt service refused the request ({response.status}): {text}", status=response.status
+        )
     try:
         answer: Any = msgspec.json.decode(response.body)
     except msgspec.DecodeError as error:
-        raise HttpError(f"The service of CritPt answered with no JSON: {error}.") from error
+        raise HttpError(f"The CritPt service did not answer with JSON: {error}.") from error
     if not isinstance(answer, dict) or not isinstance(answer.get("accuracy"), int | float):
-        raise HttpError("The service of CritPt told no accuracy.")
+        raise HttpError("The CritPt service sent no accuracy.")
     return answer
 
 

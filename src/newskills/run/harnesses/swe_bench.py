@@ -80,18 +80,20 @@ def write_predictions(records: Iterable[Row], path: Path, model: str) -> tuple[i
 def _instance(record: Row) -> str:
     instance = record.get("instance_id") or record.get("id")
     if not isinstance(instance, str):
-        raise DataError("A record has no instance_id: it is none of SWE-bench's.")
+        raise DataError("A record has no instance_id, so it is not from SWE-bench.")
     return instance
 
 
 def check_harness() -> None:
     """Raises ConfigError where the harness cannot run here: its package or a container engine is missing."""
     if importlib.util.find_spec("swebench") is None:
-        raise ConfigError("The tests are run by the package swebench, which is not installed.", hint=INSTALL)
+        raise ConfigError("The package swebench, which runs the tests, is not installed.", hint=INSTALL)
     ping = subprocess.run([sys.executable, "-c", _PING], check=False, capture_output=True, text=True)
     if ping.returncode:
         last = ping.stderr.strip().rpartition("\n")[2][:200]
-        raise ConfigError(f"The tests run in containers, and no engine answers here: {last}", hint=INSTALL)
+        raise ConfigError(
+            f"The tests run in containers, but no container engine answers here: {last}", hint=INSTALL
+        )
 
 
 def run_harness(harness: Harness) -> list[Path]:
@@ -110,9 +112,7 @@ def run_harness(harness: Harness) -> list[Path]:
     ]
     done = subprocess.run(command, cwd=harness.folder, check=False)
     if done.returncode:
-        raise DataError(
-            f"The harness ended with exit code {done.returncode}; its logs are below {harness.folder}."
-        )
+        raise DataError(f"The harness ended with exit code {done.returncode}; its logs are in {harness.folder}.")
     logs = harness.folder / "logs" / "run_evaluation" / run
     return [*sorted(harness.folder.glob(f"*.{run}.json")), *([logs] if logs.is_dir() else [])]
 
@@ -134,7 +134,7 @@ def read_reports(*places: Path) -> dict[str, Row]:
             if log.parent.name not in single:
                 single[log.parent.name] = _of_log(log)
     if not runs and not single:
-        raise DataError(f"{' and '.join(map(str, places))}: no report of the harness is there.")
+        raise DataError(f"{' and '.join(map(str, places))}: there is no report of the harness.")
     return {**runs, **single}
 
 
@@ -145,7 +145,7 @@ def _json(file: Path, *, strict: bool) -> Row:
     except (OSError, msgspec.DecodeError) as error:
         if not strict:
             return {}
-        raise DataError(f"{file} is no report of the harness: {error}.") from error
+        raise DataError(f"{file} is not a report of the harness: {error}.") from error
 
 
 def _is_report(report: object) -> bool:
@@ -171,7 +171,7 @@ def _of_log(log: Path) -> Row:
         return {"patch_exists": True, "patch_successfully_applied": False, "resolved": False}
     if _TIMED_OUT in text:
         return {"patch_exists": True, "patch_successfully_applied": True, "resolved": False}
-    return {"error": f"the harness left no report; see {log}"}
+    return {"error": f"the harness wrote no report; see {log}"}
 
 
 def with_reports(records: Iterable[Row], reports: dict[str, Row]) -> Iterator[Row]:

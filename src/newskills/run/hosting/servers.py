@@ -70,7 +70,7 @@ def running_server(
     if spec.num_nodes > 1:
         raise ConfigError(
             f"--server_nodes={spec.num_nodes}: a server on several nodes needs a cluster.",
-            hint="Give --cluster, or --server_address of one that runs.",
+            hint="Give --cluster, or --server_address of a running server.",
         )
     prepare(spec, say or _to_stderr)
     spec = _with_port(spec)
@@ -144,7 +144,7 @@ def _with_port(spec: ServeSpec) -> ServeSpec:
     """The port is chosen, or proved free where the user chose. Raises ServerStartError, ConfigError."""
     wanted = told(spec, "--port") or str(spec.port)
     if not wanted.isascii() or not wanted.isdigit() or int(wanted) > 65535:
-        raise ConfigError(f"--port {wanted} is no port.")
+        raise ConfigError(f"--port {wanted} is not a port number.")
     host, port = spec.host or ANY_INTERFACE, int(wanted)
     if port == 0:
         return msgspec.structs.replace(spec, port=free_port(host))
@@ -155,7 +155,7 @@ def _with_port(spec: ServeSpec) -> ServeSpec:
         except OSError as error:
             raise ServerStartError(
                 f"Port {port} of {host} cannot be used: {error.strerror}.",
-                hint="Choose another one, or leave it out: a free one is found.",
+                hint="Choose another port, or leave it out to use a free one.",
             ) from error
     return msgspec.structs.replace(spec, port=port)
 
@@ -217,10 +217,12 @@ def _answers(command: ServeCommand, timeout: float) -> bool:
 
 def _start_error(command: ServeCommand, server: RunningServer, what: str) -> ServerStartError:
     lines = _last_lines(server.log_path)
-    last_lines = "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It said nothing."
+    last_lines = (
+        "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It printed nothing."
+    )
     return ServerStartError(
         f"The server for {server.model_name} {what} ({' '.join(command.argv[:3])} ...).\n{last_lines}\n",
-        hint=f"The whole log: {server.log_path}",
+        hint=f"Full log: {server.log_path}",
     )
 
 

@@ -145,7 +145,7 @@ def _texts(path: Path, key: str) -> Iterator[str]:
                 continue
             text = decode_row(line, path, number).get(key)
             if not isinstance(text, str):
-                raise DataError(f"{path}, line {number}: the field '{key}' is missing or no text.")
+                raise DataError(f"{path}, line {number}: the field '{key}' is missing or not a text.")
             yield text
 
 

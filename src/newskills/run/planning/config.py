@@ -79,135 +79,147 @@ class EndpointConfig(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fie
 class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run of one model over one input file (`++key=value`)."""
 
-    input_file: Annotated[str, Meta(description="JSON-lines file with one problem a line")] = ""
-    output_file: Annotated[str, Meta(description="JSON-lines file to write (for chunks: the merged file)")] = ""
+    input_file: Annotated[str, Meta(description="JSONL file with one problem per line")] = ""
+    output_file: Annotated[str, Meta(description="JSONL file to write (with chunks: the merged file)")] = ""
     prompt_config: Annotated[
         str | Row | None, Meta(description="prompt: name in the library, a .yaml path, or {user: …}")
     ] = None
     prompt_format: Annotated[
-        Literal["ns", "openai"], Meta(description="ns: render prompt_config; openai: the row has `messages`")
+        Literal["ns", "openai"],
+        Meta(description="ns: fill the template prompt_config; openai: each row has its `messages`"),
     ] = "ns"
-    prompt_suffix: Annotated[str, Meta(description="text added to the end of the last user message")] = ""
-    system_message: Annotated[str | None, Meta(description="replaces the prompt's system message")] = None
-    user_message: Annotated[str | None, Meta(description="replaces the prompt's user template")] = None
-    examples_type: Annotated[str | None, Meta(description="few-shot set")] = None
+    prompt_suffix: Annotated[str, Meta(description="text to add to the end of the last user message")] = ""
+    system_message: Annotated[str | None, Meta(description="system message, instead of the prompt's own")] = None
+    user_message: Annotated[str | None, Meta(description="user template, instead of the prompt's own")] = None
+    examples_type: Annotated[str | None, Meta(description="few-shot examples: name of a set")] = None
     few_shot_examples: Annotated[
-        Row, Meta(description="replaces keys of the prompt's few_shot_examples section (prefix, template, …)")
+        Row, Meta(description="override keys of the prompt's few_shot_examples section (prefix, template, …)")
     ] = {}
     code_tags: Annotated[
         str | None,
-        Meta(description="how code is marked, in few-shot examples and for code_execution: qwen, llama3, …"),
+        Meta(
+            description="how code is marked in the text, for few-shot examples and code_execution: qwen, llama3, …"
+        ),
     ] = None
     start_assistant_response_key: Annotated[
-        str | None, Meta(description="field of the row that begins the assistant's answer")
+        str | None, Meta(description="field of the row with the start of the assistant's answer")
     ] = None
     tokenizer: Annotated[
-        str | None, Meta(description="tokenizer for templates and counting; default: the server's model")
+        str | None, Meta(description="tokenizer for chat templates and counting; default: the server's model")
     ] = None
-    chat_template_kwargs: Annotated[Row, Meta(description="arguments of the chat template")] = {}
+    chat_template_kwargs: Annotated[Row, Meta(description="arguments for the chat template")] = {}
     server: EndpointConfig = EndpointConfig()
     models: Annotated[
         dict[str, EndpointConfig],
-        Meta(description="further models by role, for a solver that asks several (++models.critic.model=NAME …)"),
+        Meta(description="more models by role, for a solver that uses several (++models.critic.model=NAME …)"),
     ] = {}
     inference: Inference = Inference()
     max_samples: Annotated[int, Meta(ge=-1, description="only the first n rows (of the chunk); -1 = all")] = -1
     skip_filled: Annotated[bool, Meta(description="keep finished work of an earlier run")] = False
-    max_concurrent_requests: Annotated[int, Meta(ge=1, description="requests in flight at once, at most")] = 512
+    max_concurrent_requests: Annotated[int, Meta(ge=1, description="largest number of requests in flight")] = 512
     num_chunks: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="split the input into that many parts")
+        Annotated[int, Meta(ge=1)] | None, Meta(description="split the input into this many chunks")
     ] = None
-    chunk_id: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="which part to do, 0-based")] = None
+    chunk_id: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="chunk to run, 0-based")] = None
     add_generation_stats: Annotated[bool, Meta(description="write start, end and duration of each row")] = True
     count_prompt_tokens: Annotated[bool, Meta(description="count prompt tokens with the tokenizer")] = False
-    generation_key: Annotated[str, Meta(min_length=1, description="field that gets the model's text")] = (
-        "generation"
-    )
+    generation_key: Annotated[str, Meta(min_length=1, description="field for the model's text")] = "generation"
     async_position_key: Annotated[
-        str, Meta(min_length=1, description="field of the unfinished file that holds the row's position")
+        str, Meta(min_length=1, description="field for the row's position, in the unfinished file")
     ] = "_async_position"
     dry_run: Annotated[bool, Meta(description="print the first prompt and stop")] = False
     solver: Annotated[
         str,
         Meta(
             min_length=1,
-            description="how answers are produced: chat, code_execution, sc_tir, module::maker; or several for each "
-            "row: majority, weighted_vote, best_of_n, genselect, gensynthesis",
+            description="how an answer is produced: chat, code_execution, sc_tir, module::maker; or from "
+            "several samples per row: majority, weighted_vote, best_of_n, genselect, gensynthesis",
         ),
     ] = CHAT
-    solver_config: Annotated[Row, Meta(description="settings of the solver (++sc_tir.* means the same)")] = {}
+    solver_config: Annotated[Row, Meta(description="settings of the solver (also ++sc_tir.*)")] = {}
     parallel_thinking: ParallelThinking = ParallelThinking()
-    code_execution: Annotated[bool, Meta(description="run code blocks of the answer (needs code_tags)")] = False
+    code_execution: Annotated[bool, Meta(description="run the code blocks of the answer (needs code_tags)")] = (
+        False
+    )
     total_code_executions_in_prompt: Annotated[
         Executions | tuple[Executions, ...] | None,
-        Meta(description="code executions the prompt speaks of, or [min,max] to draw each sample's number from"),
+        Meta(
+            description="number of code executions that the prompt mentions; or [min,max] to draw one per sample"
+        ),
     ] = None
-    override_max_code_executions: Annotated[bool, Meta(description="that number is the limit, too")] = False
+    override_max_code_executions: Annotated[bool, Meta(description="also use that number as the limit")] = False
     use_client_parsing: Annotated[
-        bool, Meta(description="accepted where it is false: the server reads the tool calls out of a reply")
+        bool, Meta(description="accepted only as false: the server parses the tool calls")
     ] = False
     tool_modules: Annotated[
         tuple[str, ...] | None,
-        Meta(description="what the model may call: python, mcp, tavily, exa, module::Class, file.py::function"),
+        Meta(
+            description="tools that the model may call: python, mcp, tavily, exa, module::Class, file.py::function"
+        ),
     ] = None
     tool_overrides: Annotated[Row, Meta(description="settings of the tools: {Provider: {key: value}}")] = {}
     schema_overrides: Annotated[
-        Row, Meta(description="other names and descriptions: {Provider: {tool: {name, description, parameters}}}")
+        Row,
+        Meta(
+            description="other names and descriptions for tools: "
+            "{Provider: {tool: {name, description, parameters}}}"
+        ),
     ] = {}
-    max_tool_calls: Annotated[int, Meta(ge=-1, description="tool calls of one row; -1 = 1,000")] = -1
+    max_tool_calls: Annotated[
+        int, Meta(ge=-1, description="largest number of tool calls per row; -1 = 1,000")
+    ] = -1
     sandbox: SandboxConfig = SandboxConfig()
     wait_for_sandbox: Annotated[
-        bool, Meta(description="wait for a sandbox server that is not up yet (at most endpoint_patience)")
+        bool, Meta(description="wait until the sandbox server is up (at most endpoint_patience)")
     ] = False
-    stop_phrase: Annotated[str | None, Meta(description="text at which generation stops")] = None
-    remove_stop_phrases: Annotated[bool, Meta(description="cut the stop phrase off the text")] = True
-    parse_reasoning: Annotated[
-        bool, Meta(description="keep only what follows the end of the model's reasoning")
-    ] = False
+    stop_phrase: Annotated[str | None, Meta(description="text that stops the generation")] = None
+    remove_stop_phrases: Annotated[bool, Meta(description="remove the stop phrase from the text")] = True
+    parse_reasoning: Annotated[bool, Meta(description="keep only the text after the model's reasoning")] = False
     end_reasoning_string: Annotated[str, Meta(min_length=1, description="text that ends the reasoning")] = (
         "</think>"
     )
     eval_type: Annotated[str | None, Meta(description="grader to run while generating")] = None
     eval_config: Annotated[Row, Meta(description="settings of the grader")] = {}
     structured_output: Annotated[
-        Literal["HLE_JUDGE_AA"] | None, Meta(description="JSON schema that the answer must follow")
+        Literal["HLE_JUDGE_AA"] | None, Meta(description="JSON schema that the answer must match")
     ] = None
     enable_audio: Annotated[
-        bool, Meta(description="accepted as in the reference system; sound that a row names is always sent")
+        bool, Meta(description="accepted for compatibility with NeMo-Skills; audio in a row is always sent")
     ] = True
     enable_audio_chunking: Annotated[
-        bool, Meta(description="false: sound is sent whole, whatever audio_chunk_task_types says")
+        bool, Meta(description="false: send audio in one piece, whatever audio_chunk_task_types says")
     ] = True
     audio_chunk_task_types: Annotated[
         tuple[str, ...] | None,
-        Meta(description="task_type of rows whose long sound is sent in pieces, one request each: [ASR,AST]"),
+        Meta(description="task_type of rows whose long audio is sent in pieces, one request each: [ASR,AST]"),
     ] = None
     chunk_audio_threshold_sec: Annotated[
-        float, Meta(gt=0, description="seconds of sound that are sent at once, for these tasks")
+        float, Meta(gt=0, description="longest piece of audio in seconds, for these tasks")
     ] = 30.0
     drop_content_types: Annotated[
-        tuple[str, ...], Meta(description="kinds of message parts that are not stored in records")
+        tuple[str, ...], Meta(description="kinds of message parts that are not written to records")
     ] = ("audio_url", "input_audio")
     enable_litellm_cache: Annotated[
-        bool, Meta(description="keep each single reply on disk until the file is finished (multi-call tasks)")
+        bool, Meta(description="keep every reply on disk until the file is finished (tasks of several requests)")
     ] = False
     endpoint_patience: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(
-            description="seconds to wait for an endpoint that is down before stopping (resumable); default 1800, for "
-            "one that has never answered 60, unless a scheduler runs this"
+            description="seconds to wait for an endpoint that does not answer, before the run stops "
+            "(resumable); default 1800; 60 for an endpoint that has never answered, unless a "
+            "scheduler runs the job"
         ),
     ] = None
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Meta(description="how much is said while running; debug: every request, reply and retry (never keys)"),
+        Meta(description="level of messages; debug: every request, reply and retry (never keys)"),
     ] = "info"
 
     def __post_init__(self) -> None:
         if (self.num_chunks is None) != (self.chunk_id is None):
             raise ValueError("num_chunks and chunk_id belong together: give both or neither")
         if self.num_chunks is not None and self.chunk_id is not None and self.chunk_id >= self.num_chunks:
-            raise ValueError(f"chunk_id {self.chunk_id} is not below num_chunks {self.num_chunks}")
+            raise ValueError(f"chunk_id {self.chunk_id} must be smaller than num_chunks {self.num_chunks}")
         if self.inference.endpoint_type == "text" and self.inference.tokens_to_generate is None:
             raise ValueError("inference.endpoint_type=text needs inference.tokens_to_generate")
         self._check_code()
@@ -219,9 +231,11 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.code_execution and not self.code_tags:
             raise ValueError("code_execution needs code_tags, for example ++code_tags=qwen")
         if self.code_execution and fold(self.solver) not in (CHAT, CODE_EXECUTION, *SELECTING):
-            raise ValueError(f"code_execution is a solver of its own, not a part of solver={self.solver}")
+            raise ValueError(
+                f"code_execution is a separate solver, so it cannot be combined with solver={self.solver}"
+            )
         if isinstance(stated, tuple) and (len(stated) not in (1, 2) or stated[0] > stated[-1]):
-            raise ValueError("total_code_executions_in_prompt is a number or [min,max]")
+            raise ValueError("total_code_executions_in_prompt: expected a number or [min,max]")
         if self.override_max_code_executions and stated is None:
             raise ValueError("override_max_code_executions needs total_code_executions_in_prompt")
         sessions = self.sandbox.max_sessions
@@ -229,37 +243,42 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         needed = self.max_concurrent_requests * self.answers_of_a_row
         if self.code_execution and here and needed > sessions:
             raise ValueError(
-                f"max_concurrent_requests={self.max_concurrent_requests} may need {needed} sessions at once: raise"
-                f" sandbox.max_sessions ({sessions}), or lower max_concurrent_requests"
+                f"max_concurrent_requests={self.max_concurrent_requests} may need {needed} sandbox sessions "
+                f"at once: raise sandbox.max_sessions ({sessions}), or lower max_concurrent_requests"
             )
 
     def _check_tools(self) -> None:
         if self.use_client_parsing:
-            raise ValueError("use_client_parsing: tool calls are read by the server here; leave the key out")
+            raise ValueError("use_client_parsing: the server parses tool calls here; leave this key out")
         if not self.tool_modules:
             idle = [n for n in ("tool_overrides", "schema_overrides") if getattr(self, n)]
             if idle or fold(self.solver) == TOOLS:
                 raise ValueError(
-                    f"{', '.join(idle) or 'solver=tools'} needs tool_modules, as ++tool_modules=[python]"
+                    f"{', '.join(idle) or 'solver=tools'} needs tool_modules, for example ++tool_modules=[python]"
                 )
             return
         if self.code_execution:
             raise ValueError("code_execution and tool_modules are two ways to run code: choose one of them")
         if fold(self.solver) not in (CHAT, TOOLS, *SEARCHING, *SELECTING):
-            raise ValueError(f"tool_modules belong to a solver of their own, not to solver={self.solver}")
+            raise ValueError(
+                f"tool_modules is a separate solver, so it cannot be combined with solver={self.solver}"
+            )
         if self.inference.endpoint_type == "text":
-            raise ValueError("tool_modules need inference.endpoint_type=chat or responses: text has no tool calls")
+            raise ValueError(
+                "tool_modules needs inference.endpoint_type=chat or responses: text has no tool calls"
+            )
 
     def _check_selection(self) -> None:
         if self.parallel_thinking.mode is None:
             return
         if self.selected_by:
             raise ValueError(
-                f"parallel_thinking and solver={self.solver} both choose among several answers: choose one of them"
+                f"parallel_thinking and solver={self.solver} both choose among several answers: use only one "
+                "of them"
             )
         if self.solved_by not in (CHAT, CODE_EXECUTION, SC_TIR, TOOLS) and "::" not in self.solver:
             raise ValueError(
-                f"parallel_thinking chooses among solutions, which solver={self.solver} does not write"
+                f"parallel_thinking chooses among solutions, but solver={self.solver} does not write solutions"
             )
 
     @property

@@ -64,7 +64,7 @@ class WorkPieces(Struct, frozen=True, kw_only=True):
             return [None]
         beyond = [k for k in self.chunk_ids if k >= self.num_chunks]
         if beyond:
-            raise ConfigError(f"--chunk_ids: {beyond[0]} is not below --num_chunks {self.num_chunks}.")
+            raise ConfigError(f"--chunk_ids: {beyond[0]} must be smaller than --num_chunks {self.num_chunks}.")
         return list(self.chunk_ids or range(self.num_chunks))
 
 
@@ -97,12 +97,12 @@ def parse_benchmarks(
     for part in (p.strip() for p in text.split(",")):
         name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
         if not name:
-            raise ConfigError(f"--benchmarks '{text}': write name[:samples], for example gsm8k:4,math-500.")
+            raise ConfigError(f"--benchmarks '{text}': expected name[:samples], for example gsm8k:4,math-500.")
         group = get_group(name, places)
         for benchmark in expand(name, places):
             if any(run.benchmark.name == benchmark.name for run in runs):
                 raise ConfigError(
-                    f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples."
+                    f"--benchmarks names {benchmark.name} twice; name it once, with the number of samples."
                 )
             chosen = split or benchmark.split
             try:
@@ -202,8 +202,8 @@ def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
     config = resolved.value
     if config.max_samples == 0:
         raise ConfigError(
-            f"max_samples is 0 ({resolved.origin.get('max_samples', 'by default')}): that is no row at all.",
-            hint="Give how many rows to take, or -1 for all of them.",
+            f"max_samples is 0 ({resolved.origin.get('max_samples', 'by default')}): no rows would be used.",
+            hint="Give the number of rows, or -1 for all of them.",
         )
     if config.solved_by == SC_TIR and config.eval_type is not None and _takes(config.eval_type, VOTED):
         resolved.value = msgspec.structs.replace(config, eval_config={VOTED: True, **config.eval_config})

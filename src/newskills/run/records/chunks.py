@@ -23,7 +23,7 @@ def count_lines(path: Path) -> int:
         for last in file:
             lines += bool(last.strip())
     if not last.endswith(b"\n"):
-        raise DataError(f"The last line of {path} is cut off.")
+        raise DataError(f"The last line of {path} is incomplete.")
     return lines
 
 
@@ -33,7 +33,7 @@ def count_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
         raise DataError(f"There are no chunks to merge into {merged}.")
     rows = sum(count_lines(chunk) for chunk in chunks)
     if expected is not None and rows != expected:
-        raise DataError(f"The chunks of {merged} hold {rows} rows, {expected} were asked for.")
+        raise DataError(f"The chunks of {merged} have {rows} rows, expected {expected}.")
     return rows
 
 

@@ -118,9 +118,9 @@ def check_complete(output: Path, first: int = -1) -> None:
     missing = _missing(output, unit) if unit is not None else []
     which = f": {_told(missing)}" if missing else ""
     raise DataError(
-        f"{output} was finished with {expected:,} rows and now holds {rows_now:,}: {expected - rows_now:,} are missing"
-        f"{which}.",
-        hint=f"Make them: {_remedy(output, spec)}",
+        f"{output} was finished with {expected:,} rows and now has {rows_now:,}: {expected - rows_now:,} are "
+        f"missing{which}.",
+        hint=f"To generate them: {_remedy(output, spec)}",
     )
 
 
@@ -170,4 +170,4 @@ def _told(missing: list[tuple[int, str]]) -> str:
 def _remedy(output: Path, spec: RunSpec | None) -> str:
     if spec is not None and spec.resume_with:
         return spec.resume_with
-    return "type the command that made this file again; it keeps the rows that are there."
+    return "run the command that wrote this file again; it keeps the existing rows."

@@ -65,7 +65,9 @@ class Disk:
         now = time.monotonic()
         if device not in self._full:
             self._full[device] = now
-            self._say(f"{error.message} Finished replies wait in memory: free some space within {PATIENCE:.0f} s.")
+            self._say(
+                f"{error.message} Finished replies wait in memory: free some disk space within {PATIENCE:.0f} s."
+            )
         if self._given_up or now - self._full[device] > PATIENCE:
             return False
         await asyncio.sleep(RETRY_EVERY)
@@ -74,7 +76,7 @@ class Disk:
     def has_space(self, device: int) -> None:
         """A write went well."""
         if self._full.pop(device, None) is not None:
-            self._say("There is space on the disk again; the run goes on.")
+            self._say("The disk has space again; the run continues.")
 
     def give_up(self) -> None:
         """No log waits for space any longer."""
@@ -257,8 +259,8 @@ class GroupLog:
         lost = self._log.waiting + len(self._lines)
         if not lost:
             return error
-        hint = f"{lost:,} finished lines are lost and will be made again; what stood in the file before is safe."
-        return StorageError(error.message, hint=f"{hint} Mend that, then run again.", full=error.full)
+        hint = f"{lost:,} finished lines are lost and will be generated again; earlier lines of the file are safe."
+        return StorageError(error.message, hint=f"{hint} Fix that, then run again.", full=error.full)
 
 
 class LogReader:

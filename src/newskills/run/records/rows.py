@@ -111,7 +111,7 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
             if line.strip():
                 identities.append(_number(_identity(decode_row(line, path, number))))
     if not identities:
-        raise DataError(f"{path} is empty: there is nothing to generate from.")
+        raise DataError(f"{path} is empty: there are no rows to generate from.")
     shared = _duplicates(identities)
     input_file = Input(path=path, rows=len(identities), digest=digest.hexdigest(), distinct=not shared)
     if not shared:

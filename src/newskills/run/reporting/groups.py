@@ -38,9 +38,7 @@ def group_reports(
             continue
         group = group_for(name)
         if group is None and name in scored:
-            notes.append(
-                f"{name} has a score of its own, which its file tells: ns summarize_results --group FILE."
-            )
+            notes.append(f"{name} has its own score, defined in its file: ns summarize_results --group FILE.")
             continue
         if group is None or group.score is None:
             if group is not None and len(members) < len(group.members):
@@ -50,7 +48,7 @@ def group_reports(
         by_name = {report.benchmark: report for report in members}
         keyed = {member: by_name.get(f"{name}.{group.short(member)}") for member in group.members}
         if missing := [member for member, report in keyed.items() if report is None]:
-            notes.append(f"{name} has no score yet: there are no results of {', '.join(missing)}.")
+            notes.append(f"{name} has no score yet: there are no results for {', '.join(missing)}.")
         else:
             grouped.append(_scored(group, name, {member: report for member, report in keyed.items() if report}))
     return grouped, notes
@@ -92,7 +90,7 @@ def _scored(group: Group, name: str, members: Mapping[str, Report]) -> Report:
 
 
 def _score(group: Group, modes: Mapping[str, Mapping[str, Row]]) -> dict[str, Row]:
-    assert group.score is not None, "asked only of groups with a score"
+    assert group.score is not None, "this group has no score"
     try:
         made = dict(group.score(modes))
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:

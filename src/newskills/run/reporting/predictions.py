@@ -15,6 +15,7 @@ import msgspec
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import decode_row, encode_line, open_for_reading
+from newskills.base.type_errors import type_fault
 from newskills.run.reporting.results import parts
 
 Decoder = msgspec.json.Decoder[Row]
@@ -114,6 +115,6 @@ def _patiently(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:
     try:
         return decoder.decode(encode_line(json.loads(line, parse_constant=lambda _: None)))
     except msgspec.ValidationError as misfit:
-        raise DataError(f"{path}, line {number}: {misfit}.") from misfit
+        raise DataError(f"{path}, line {number}: {type_fault(misfit)}.") from misfit
     except (ValueError, OverflowError, RecursionError):
         return decode_row(line, path, number)

@@ -94,8 +94,8 @@ def chunk_files(output: Path) -> list[Path]:
     if numbers != list(range(len(numbers))):
         names = ", ".join(path.name for _, path in chunks)
         raise DataError(
-            f"The chunks of {output} are not numbered from 0 without a gap: {names}.",
-            hint="Bring the missing ones here, or move those of another run away.",
+            f"The chunks of {output} are not numbered from 0 without gaps: {names}.",
+            hint="Copy the missing chunks here, or move chunks of another run away.",
         )
     return [path for _, path in chunks]
 

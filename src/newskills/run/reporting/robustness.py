@@ -120,9 +120,9 @@ def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
                     benchmarks.setdefault(result.benchmark, {})[prompt.name] = result
     if not benchmarks:
         raise DataError(
-            f"{results_dir} has no results of several prompts: no <benchmark>/<prompt>/eval-results/<benchmark>/"
-            "output*.jsonl.",
-            hint="ns robust_eval makes them; ns summarize_results is for single evaluations.",
+            f"{results_dir} has no results of several prompts: there is no "
+            "<benchmark>/<prompt>/eval-results/<benchmark>/output*.jsonl.",
+            hint="ns robust_eval writes them; for single evaluations use ns summarize_results.",
         )
     return benchmarks
 
@@ -190,7 +190,7 @@ def _robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Rob
         dict.fromkeys(runs_of_prompt.metric for runs_of_prompt in runs.values() if runs_of_prompt.metric)
     )
     if len(metrics) > 1:
-        raise DataError(f"{name}: some prompts were scored by {metrics[0]}, some by {metrics[1]}.")
+        raise DataError(f"{name}: some prompts were scored by {metrics[0]}, others by {metrics[1]}.")
     reports = [runs_of_prompt.together for runs_of_prompt in runs.values()]
     lost = sum(report.ledger.lost for report in reports)
     total = sum(report.ledger.total for report in reports)

@@ -276,7 +276,8 @@ def choose_metric(
             pass
     name = _infer_metric(benchmark, files[0])
     note = (
-        f"{benchmark} is no known benchmark; its records fit the metric '{name}' (--metric_type chooses another)."
+        f"{benchmark} is not a known benchmark; its records match the metric '{name}' (--metric_type chooses "
+        "another)."
     )
     return name, options.metrics_kwargs, [note]
 
@@ -290,8 +291,8 @@ def _infer_metric(benchmark: str, file: Path) -> str:
         if "is_correct" in row or "outcome" in row:
             return "generic"
     raise DataError(
-        f"{benchmark} is no known benchmark, and {file} has no field that says what is correct.",
-        hint="Grade it with `ns grade`, or name the metric with --metric_type.",
+        f"{benchmark} is not a known benchmark, and {file} has no field that says which answers are correct.",
+        hint="Grade it with `ns grade`, or give the metric with --metric_type.",
     )
 
 
@@ -323,7 +324,7 @@ def _nothing(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -
     results = [item for item in discover(results_dir) if item.files]
     if empty := [item.benchmark for item in results if _wanted(item.benchmark, options.benchmarks)]:
         why = "max_samples is 0." if options.max_samples == 0 else " ".join(notes)
-        return DataError(f"There is no row of {', '.join(empty)} to score: {why}")
+        return DataError(f"{', '.join(empty)}: there are no rows to score: {why}")
     if options.benchmarks and results:
         missing = [
             name for name in options.benchmarks if not any(_wanted(item.benchmark, (name,)) for item in results)
@@ -332,6 +333,8 @@ def _nothing(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -
             "benchmark in the results", ", ".join(missing), [item.benchmark for item in results]
         )
     return DataError(
-        f"{results_dir} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl, nor "
-        f"<benchmark>/output*.jsonl. {' '.join(notes)}".rstrip()
+        (
+            f"{results_dir} has no results: it contains no output*.jsonl, no "
+            f"eval-results/<benchmark>/output*.jsonl and no <benchmark>/output*.jsonl. {' '.join(notes)}"
+        ).rstrip()
     )

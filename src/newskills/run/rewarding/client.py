@@ -123,7 +123,7 @@ class RewardClient:
                 why, wait = _sentence(response), _told(response)
             wait = max(wait, backoff(tries, cap=15.0))
             if loop.time() + wait > until:
-                raise self._lost(f"It was asked for {self._options.patience:g} s. {why}")
+                raise self._lost(f"Requests were repeated for {self._options.patience:g} s. {why}")
             await asyncio.sleep(wait)
 
     def _read(self, response: HttpResponse, count: int) -> list[Judged]:
@@ -137,9 +137,9 @@ class RewardClient:
         try:
             answer = msgspec.json.decode(response.body, type=_RewardResponse)
         except msgspec.DecodeError as error:
-            raise self._lost(f"Its answer is not a reward server's ({error}).") from error
+            raise self._lost(f"Its answer is not that of a reward server ({error}).") from error
         if len(answer.items) != count:
-            raise self._lost(f"It gave {len(answer.items)} rewards for {count} samples.")
+            raise self._lost(f"It returned {len(answer.items)} rewards for {count} samples.")
         return answer.items
 
     def _lost(self, why: str) -> GraderError:
@@ -210,7 +210,7 @@ def text_of(completion: object) -> str:
         contents = [message.get("content") for message in messages if message.get("role") == "assistant"]
         if contents and isinstance(contents[-1], str):
             return contents[-1]
-    raise ConfigError("A completion is neither a text nor messages that end with the assistant's.")
+    raise ConfigError("A completion must be a text, or messages that end with one of the assistant.")
 
 
 def compute_score(
@@ -236,8 +236,8 @@ def compute_score(
     (item,) = _client(url).rewards([{**row, "generation": solution_str}])
     if item.reward is None and unscored is None:
         raise GraderError(
-            f"A sample could not be graded, and verl cannot leave it out. {item.why}",
-            hint="Set reward_kwargs.unscored to what such samples are worth.",
+            f"A sample could not be graded, and verl cannot skip it. {item.why}",
+            hint="Set reward_kwargs.unscored to the reward of such samples.",
         )
     score = unscored if item.reward is None else item.reward
     assert score is not None

@@ -182,8 +182,8 @@ class Rewarder:
         count = self._count
         if count is None:
             raise DataError(
-                "The reward counts tokens, and a sample comes without num_generated_tokens.",
-                hint="Send it, or name a --tokenizer.",
+                "The reward counts tokens, but a sample has no num_generated_tokens.",
+                hint="Send num_generated_tokens, or give a --tokenizer.",
             )
         return await asyncio.to_thread(
             lambda: [

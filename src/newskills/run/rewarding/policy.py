@@ -142,7 +142,7 @@ def with_programs(tags: str, executions: int, tokens: int) -> Row:
     Raises ConfigError where none may run.
     """
     if executions < 1:
-        raise ConfigError("++eval.code_executions: at least one program has to run.")
+        raise ConfigError("++eval.code_executions: expected 1 or more.")
     return {
         "code_execution": True,
         "code_tags": tags,

@@ -53,9 +53,9 @@ class QuestionFormat:
         solver = self.config.selected_by or self.config.solved_by
         if solver != CHAT:
             raise ConfigError(
-                f"{what} is answered by the solver {solver}, which asks the model more than once or runs what it "
-                "writes; training samples one reply.",
-                hint="Take a benchmark with the solver chat, or problems of yours: --training_data=FILE "
+                f"{what} uses the solver {solver}, which sends several requests or runs the model's code; "
+                "training samples one reply.",
+                hint="Use a benchmark with the solver chat, or your own problems: --training_data=FILE "
                 "++prompt_config=NAME.",
             )
 

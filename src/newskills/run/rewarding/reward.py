@@ -29,27 +29,29 @@ BEGIN, END = "<think>", "</think>"
 class FormatReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Worth of the form, whatever the verdict (`++reward.format.*`)."""
 
-    box: Annotated[float, Meta(description="a \\boxed{…} is there")] = 0.0
+    box: Annotated[float, Meta(description="reward if the answer has a \\boxed{…}")] = 0.0
     think: Annotated[
         float,
-        Meta(description="one thinking part that ends with </think>, then an answer"),
+        Meta(description="reward for one thinking part that ends with </think>, followed by an answer"),
     ] = 0.0
-    pattern: Annotated[str, Meta(description="regular expression that is looked for in the text")] = ""
-    pattern_bonus: Annotated[float, Meta(description="it is found")] = 0.0
+    pattern: Annotated[str, Meta(description="regular expression to search for in the text")] = ""
+    pattern_bonus: Annotated[float, Meta(description="reward if the expression is found")] = 0.0
 
     def __post_init__(self) -> None:
         try:
             re.compile(self.pattern)
         except re.error as error:
-            raise ValueError(f"pattern is no regular expression ({error})") from error
+            raise ValueError(f"pattern is not a regular expression ({error})") from error
 
 
 class LengthPenalty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """−penalty · max(0, length / 1000 − free) (`++reward.length.*`)."""
 
-    penalty: Annotated[float, Meta(ge=0, description="of each further thousand; 0 = none")] = 0.0
+    penalty: Annotated[float, Meta(ge=0, description="penalty per further thousand; 0 = none")] = 0.0
     free: Annotated[float, Meta(ge=0, description="thousands without penalty")] = 2.0
-    unit: Annotated[Literal["characters", "tokens"], Meta(description="what is counted")] = "characters"
+    unit: Annotated[Literal["characters", "tokens"], Meta(description="unit of length: what is counted")] = (
+        "characters"
+    )
 
 
 class OverlongPenalty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,9 +60,11 @@ class OverlongPenalty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     0 up to max_tokens − buffer, then falling in a straight line to −penalty at max_tokens and beyond.
     """
 
-    max_tokens: Annotated[int, Meta(ge=0, description="longest sample in tokens; 0 = no shaping")] = 0
-    buffer: Annotated[int, Meta(ge=1, description="tokens before that in which the penalty grows")] = 128
-    penalty: Annotated[float, Meta(ge=0, description="at its highest")] = 1.0
+    max_tokens: Annotated[int, Meta(ge=0, description="longest sample in tokens; 0 = no overlong penalty")] = 0
+    buffer: Annotated[
+        int, Meta(ge=1, description="number of tokens before that limit over which the penalty grows")
+    ] = 128
+    penalty: Annotated[float, Meta(ge=0, description="largest penalty")] = 1.0
 
     def __post_init__(self) -> None:
         if 0 < self.max_tokens < self.buffer:
@@ -73,14 +77,16 @@ class JudgeReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     reward = (1 − weight) · all other components + weight · (logic · a + correctness · b + clarity · c) / 10
     """
 
-    weight: Annotated[float, Meta(ge=0, le=1, description="of the judge's mark")] = 0.5
-    logic: Annotated[float, Meta(ge=0, description="weight of this line of the judge")] = 0.4
-    correctness: Annotated[float, Meta(ge=0, description="weight of this line of the judge")] = 0.4
-    clarity: Annotated[float, Meta(ge=0, description="weight of this line of the judge")] = 0.2
-    missing: Annotated[float, Meta(ge=0, le=10, description="points for a line that the judge left out")] = 5.0
+    weight: Annotated[float, Meta(ge=0, le=1, description="weight of the judge's score in the reward")] = 0.5
+    logic: Annotated[float, Meta(ge=0, description="weight of the judge's score for logic")] = 0.4
+    correctness: Annotated[float, Meta(ge=0, description="weight of the judge's score for correctness")] = 0.4
+    clarity: Annotated[float, Meta(ge=0, description="weight of the judge's score for clarity")] = 0.2
+    missing: Annotated[
+        float, Meta(ge=0, le=10, description="score of a line that is missing in the judge's reply")
+    ] = 5.0
     prompt: Annotated[str, Meta(description="prompt of the judge")] = "judge/reward"
     max_concurrent: Annotated[int, Meta(ge=1, description="questions in flight")] = 64
-    tries: Annotated[int, Meta(ge=1, description="for one question, where the endpoint fails")] = 3
+    tries: Annotated[int, Meta(ge=1, description="tries per question if the endpoint fails")] = 3
     server: ServerConfig = ServerConfig()
     inference: Inference = Inference(tokens_to_generate=1024, timeout=120.0)
 

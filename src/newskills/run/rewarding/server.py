@@ -117,11 +117,11 @@ class RewardServer:
     async def _judge(self, samples: Sequence[RewardItem]) -> list[Judged] | Response:
         tally, most = self.tally, self._listening.max_waiting
         if len(samples) > most:
-            return error_response(413, f"The request has {len(samples):,} samples; at most {most:,} fit.")
+            return error_response(413, f"The request has {len(samples):,} samples; at most {most:,} are accepted.")
         if tally.waiting + len(samples) > most:
             tally.refused += 1
             wait = min(LONGEST_WAIT, max(1, math.ceil(tally.waiting * tally.pace)))
-            sentence = f"{tally.waiting:,} samples are waiting; at most {most:,} fit."
+            sentence = f"{tally.waiting:,} samples are waiting; at most {most:,} are accepted."
             return error_response(429, sentence, (("Retry-After", str(wait)),))
         began = time.monotonic()
         tally.waiting += len(samples)
@@ -194,7 +194,7 @@ async def serve_rewards(
         )
         say(f"Reward server at {server.url}, grader {grader.label}; Ctrl-C stops it.")
         await _watch(app, stop, say)
-        say("Stopping: requests in work may finish (again: at once).")
+        say("Stopping: requests in progress may finish (again: stop now).")
         await _close(server, hurry)
         say(_summary(app.tally))
     finally:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
+from newskills.base.type_errors import type_fault
 from newskills.run.rewarding.reward import RewardItem, answered
 from newskills.train.loops.samples import Judged
 
@@ -112,15 +113,15 @@ def _read(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise DataError(f"The request does not fit: {error}.") from error
+        raise DataError(f"The request is not valid: {type_fault(error)}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"The body of the request is no JSON object: {error}.") from error
+        raise DataError(f"The body of the request is not a JSON object: {error}.") from error
 
 
 def _sampled(item: Row, where: str) -> RewardItem:
     row = item.pop("row", {})
     if not isinstance(row, dict):
-        raise DataError(f"{where}: `row` is no object.")
+        raise DataError(f"{where}: `row` is not an object.")
     record = {**row, **item}
     if not isinstance(record.get("generation"), str):
         raise DataError(f"{where} has no `generation`; its keys are {', '.join(sorted(record)) or 'none'}.")
@@ -139,7 +140,7 @@ def _answer(query: str, prompt: str, place: int) -> str:
     _, prompt_part, answer = query.partition(prompt.strip())
     if not prompt_part:
         raise DataError(
-            f"query[{place}] does not hold its prompt, so its answer cannot be told apart.",
-            hint="Send prompts as they are in the queries.",
+            f"query[{place}] does not contain its prompt, so its answer cannot be found.",
+            hint="Send the prompts exactly as they are in the queries.",
         )
     return answer

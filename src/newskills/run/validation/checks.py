@@ -174,10 +174,10 @@ def _think_up(
         if gold == {"generation": ""}:
             silent.add(row["id"])
     if unknown := len(inspected) - len(golds) - len(validation.exceptions):
-        validation.notes.append(f"no right reply is known for {unknown} of {len(inspected)} rows")
-    validation.notes += [f"{row} cannot be right: {why}" for row, why in validation.exceptions.items()]
+        validation.notes.append(f"no correct reply is known for {unknown} of {len(inspected)} rows")
+    validation.notes += [f"{row} can never be correct: {why}" for row, why in validation.exceptions.items()]
     if silent:
-        validation.notes.append(f"silence is right in {len(silent)} of {len(inspected)} rows")
+        validation.notes.append(f"an empty reply is correct in {len(silent)} of {len(inspected)} rows")
     spoken = [] if benchmark.solver == LIKELIHOOD else [item for item in inspected if item.row["id"] not in silent]
     replies += [_Reply(BLANK, row | {"generation": ""}) for row, _ in spoken]
     if golds:
@@ -213,7 +213,7 @@ def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[
     text = str(reply["generation"])[:_CUT]
     if benchmark.solver == LIKELIHOOD or not text or times <= at_most(len(golds), chance):
         return
-    line = f"'{text}' is right in {times} of {len(golds)} rows, chance is {benchmark.chance:.0%}"
+    line = f"'{text}' is correct in {times} of {len(golds)} rows, chance is {benchmark.chance:.0%}"
     skewed = benchmark.chance > 0 and share > (1 + chance) / 2
     (case.found.problems if skewed else case.found.notes).append(line)
 
@@ -250,7 +250,7 @@ def _finished(case: _Case) -> Validation:
             share.limit = at_most(share.of, case.chances.get(kind, 0.0))
             if share.right > share.limit:
                 validation.problems.append(
-                    f"{kind}: {share.right} of {share.of} are right, {share.limit} could be by chance"
+                    f"{kind}: {share.right} of {share.of} are correct, {share.limit} could be by chance"
                 )
     return validation
 
@@ -268,7 +268,7 @@ def _complaints(troubles: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for kind, several in troubles.items():
         if several:
             more = f" and {len(several) - _SHOWN} more" if len(several) > _SHOWN else ""
-            yield f"{kind}: not right: {'; '.join(several[:_SHOWN])}{more}"
+            yield f"{kind}: not correct: {'; '.join(several[:_SHOWN])}{more}"
 
 
 def at_most(n: int, chance: float) -> int:

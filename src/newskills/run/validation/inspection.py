@@ -71,7 +71,7 @@ def find_rows(benchmark: Benchmark, data_dir: Path | None, fetch: FetchOptions) 
     for split in done.splits:
         problems += _counted(benchmark, split)
         notes += _told(split)
-    notes += [f"split {split} is not looked at: {why}" for split, why in done.missing.items()]
+    notes += [f"split {split} is not checked: {why}" for split, why in done.missing.items()]
     path = load_rows(benchmark, "", data_dir)
     config = _config(benchmark, path)
     files = {benchmark.split: path} | {split.split: split.path for split in done.splits}
@@ -120,7 +120,7 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ins
         elif (place := draw.randrange(count)) < most:
             kept[place] = InspectedRow(row, text)
     if without:
-        rows.notes.append(f"{split}: {len(without)} of {count} rows lack their image or sound: {without[0]}")
+        rows.notes.append(f"{split}: {len(without)} of {count} rows lack their image or audio: {without[0]}")
     if unfit:
         rows.problems.append(f"{split}: {len(unfit)} of {count} rows have no prompt: {unfit[0]}")
     return count, kept
@@ -147,7 +147,7 @@ def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
     documented_rows = benchmark.items.get(split.split, made.rows)
     partial = any(source.partial for source in benchmark.sources if source.split == split.split)
     lacking = made.rows > documented_rows if partial else made.rows != documented_rows
-    problems = [f"{split.split}: {made.rows} rows in place of {documented_rows}"] if lacking else []
+    problems = [f"{split.split}: {made.rows} rows, expected {documented_rows}"] if lacking else []
     dropped = sum(made.dropped.values())
     if made.rows + dropped < made.source_rows:
         lost = made.source_rows - made.rows - dropped
@@ -180,5 +180,5 @@ def _prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -
             solver: Solver | None = builder.solver(config, prompt)
         except NewskillsError as error:
             solver = None
-            notes.append(f"prompts are tried without the solver: {error.message}")
+            notes.append(f"prompts are checked without the solver: {error.message}")
         return Prompts(prompt, solver, judge)

@@ -295,7 +295,7 @@ def _check_code(check: Check) -> bytes:
 def program(machine: str, *, network: bool, namespaced: bool) -> bytes:
     """The filter as an array of `struct sock_filter`. Raises OSError (ENOSYS) for another kind of processor."""
     if machine not in _MACHINES:
-        raise OSError(errno.ENOSYS, f"no system call filter for {machine} (there are {', '.join(_MACHINES)})")
+        raise OSError(errno.ENOSYS, f"no system call filter for {machine} (supported: {', '.join(_MACHINES)})")
     arch, column, gap_start, gap_end = _MACHINES[machine]
     code = [
         _op(_LD_WORD, _OFFSET_ARCH),

@@ -240,7 +240,8 @@ def _python() -> str:
             folders = ["/".join(parts[:end]) or "/" for end in range(1, len(parts) + 1)]
             closed = next((each for each in folders if not os.access(each, os.X_OK)), place)
             raise Refused(
-                f"{place} cannot be read by uid {os.geteuid()}: {closed} is closed to it (matters on rung b)"
+                f"{place} cannot be read by uid {os.geteuid()}: {closed} is closed to it (matters at "
+                "isolation level b)"
             )
     return places[0]
 

@@ -48,7 +48,7 @@ class Language(Struct, frozen=True, kw_only=True):
         if outcome["status"] != "exited":
             return str(outcome["status"])
         if self.broken is not None and outcome["exit"] == self.broken:
-            raise SandboxError(f"{self.name} could not begin: {outcome['err'].strip()}")
+            raise SandboxError(f"{self.name} could not start: {outcome['err'].strip()}")
         return self.failure if outcome["exit"] else "completed"
 
 

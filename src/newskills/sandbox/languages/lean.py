@@ -87,7 +87,7 @@ def _find(place: str) -> _Lean | None:
     if any(os.path.isfile(named / name) for name in _LAKE_FILES):
         return _project(named)
     raise ConfigError(
-        f"++sandbox.lean is {place}, which is no Lean program, toolchain (bin/lean) or project (lakefile)."
+        f"++sandbox.lean is {place}, which is not a Lean program, toolchain (bin/lean) or project (lakefile)."
     )
 
 
@@ -122,8 +122,8 @@ def _wanted(project: Path) -> _Lean:
     place = _toolchains() / _folder_name(name) / "bin" / "lean"
     if not os.path.isfile(place):
         raise ConfigError(
-            f"{project} wants the Lean toolchain {name}, which is not installed.",
-            hint=f"`elan toolchain install {name}` gets it.",
+            f"{project} needs the Lean toolchain {name}, which is not installed.",
+            hint=f"`elan toolchain install {name}` installs it.",
         )
     return _program(place.resolve())
 

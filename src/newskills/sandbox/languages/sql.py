@@ -26,7 +26,7 @@ def _request(execution: Execution, config: SandboxConfig) -> Message:
 def _checked(database: str, data_dir: str) -> str:
     """The path below the data folder. Raises ExecutionRefusedError."""
     if not data_dir:
-        raise ExecutionRefusedError("SQL needs a folder with databases: give the sandbox one as data_dir.")
+        raise ExecutionRefusedError("SQL needs a folder with databases: set the sandbox's data_dir.")
     path = PurePosixPath(database)
     if not database or "\0" in database or path.is_absolute() or ".." in path.parts:
         complaint = f"not '{database[:200]}'" if database else "and it is missing"

@@ -56,7 +56,7 @@ def make_memory(kind: str, state: Row, encoder: Encoder | None = None) -> Memory
 def check_encoder() -> None:
     """Raises ConfigError where the encoder's library is missing."""
     if find_spec("sentence_transformers") is None:
-        raise ConfigError("A memory by vectors needs sentence-transformers.", hint=f"Type: {INSTALL}")
+        raise ConfigError("A vector memory needs sentence-transformers.", hint=f"Type: {INSTALL}")
 
 
 def load_encoder() -> Encoder:
@@ -67,8 +67,8 @@ def load_encoder() -> Encoder:
     model: Any = guard(lambda: SentenceTransformer(ENCODER, device="cpu"))
     if isinstance(model, Failure):
         raise ConfigError(
-            f"The weights of {ENCODER} are not to be had: {model.message[:200]}",
-            hint="Fetch them where there is a network, and set HF_HOME to their folder.",
+            f"The weights of {ENCODER} cannot be loaded: {model.message[:200]}",
+            hint="Download them on a machine with a network, and set HF_HOME to their folder.",
         )
     return lambda texts: [list(map(float, row)) for row in model.encode(list(texts), normalize_embeddings=True)]
 

@@ -38,7 +38,7 @@ _NOTES = "Your {part} now:\n{shown}"
 class MemoryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of `solver=memory_calls`."""
 
-    memory: Annotated[Literal["kv", "vector", "rec_sum"], Meta(description="kind of the memory")] = "kv"
+    memory: Annotated[Literal["kv", "vector", "rec_sum"], Meta(description="type of memory")] = "kv"
 
 
 class _Scenario(Struct):

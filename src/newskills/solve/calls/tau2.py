@@ -29,20 +29,26 @@ Side = Literal["assistant", "user"]
 class Tau2SolverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of the solver `tau2`."""
 
-    data: Annotated[str, Meta(description="folder with <domain>.json: the data of the services")] = ""
+    data: Annotated[str, Meta(description="folder with <domain>.json: the data of the simulated services")] = ""
     user: Annotated[
         str, Meta(description="role of the model that plays the user (++models.user.model=NAME …)")
     ] = "user"
     judge: Annotated[
         str,
-        Meta(description="role of the model that judges assertions in words; empty: the one that plays the user"),
+        Meta(
+            description="role of the model that judges assertions in words; empty: the model that plays the user"
+        ),
     ] = ""
-    max_steps: Annotated[int, Meta(ge=1, description="messages and calls of both sides, at most")] = 200
-    max_errors: Annotated[int, Meta(ge=1, description="refused calls of both sides, at most")] = 10
-    user_prompt: Annotated[str, Meta(description="who the user is")] = "tau2/user"
-    judge_prompt: Annotated[str, Meta(description="whether an assertion holds")] = "tau2/assertion"
+    max_steps: Annotated[
+        int, Meta(ge=1, description="largest number of messages and calls, both sides together")
+    ] = 200
+    max_errors: Annotated[int, Meta(ge=1, description="largest number of refused calls, both sides together")] = 10
+    user_prompt: Annotated[str, Meta(description="prompt that describes the user")] = "tau2/user"
+    judge_prompt: Annotated[str, Meta(description="prompt that asks whether an assertion holds")] = (
+        "tau2/assertion"
+    )
     user_tokens: Annotated[
-        int, Meta(ge=1, description="new tokens of the user or judge in one request, at most")
+        int, Meta(ge=1, description="largest number of new tokens per request of the user or judge")
     ] = 2048
 
 
@@ -169,8 +175,8 @@ def _system(messages: Sequence[Message]) -> list[Message]:
 def _role(kit: Kit, role: str) -> Model:
     if role not in kit.models:
         raise ConfigError(
-            f"tau2-bench needs a second model that plays the user, and there is none with the role '{role}'.",
-            hint=f"Name one: ++models.{role}.model=NAME ++models.{role}.server_type=openai.",
+            f"tau2-bench needs a second model that plays the user, but no model has the role '{role}'.",
+            hint=f"Give one: ++models.{role}.model=NAME ++models.{role}.server_type=openai.",
         )
     return kit.models[role]
 

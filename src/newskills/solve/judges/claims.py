@@ -39,9 +39,11 @@ _VERDICT = re.compile(r"(not[ _-]supported|supported|irrelevant)\b", re.IGNORECA
 class ClaimsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of the judge (`--extra_judge_args`)."""
 
-    claim_prompt: Annotated[str, Meta(description="prompt about one claim")] = "judge/longfact-claim"
-    max_searches: Annotated[int, Meta(ge=1, le=50, description="searches for one claim")] = 5
-    max_claims: Annotated[int, Meta(ge=1, description="an answer with more claims stays unscored")] = 400
+    claim_prompt: Annotated[str, Meta(description="prompt that asks about one claim")] = "judge/longfact-claim"
+    max_searches: Annotated[int, Meta(ge=1, le=50, description="searches per claim")] = 5
+    max_claims: Annotated[
+        int, Meta(ge=1, description="largest number of claims; an answer with more stays unscored")
+    ] = 400
 
 
 class ClaimsJudgeSolver(JudgeSolver):
@@ -58,7 +60,8 @@ class ClaimsJudgeSolver(JudgeSolver):
         super().__init__(parts)
         if parts.tools is None or not parts.tools.specs:
             raise ConfigError(
-                "Claims are looked up by a search, and there is none.", hint="Name one: ++tool_modules=[tavily]."
+                "Claims are checked by a search, but no search tool is given.",
+                hint="Give one: ++tool_modules=[tavily].",
             )
         searches = [spec.name for spec in parts.tools.specs if "query" in spec.input_schema.get("properties", {})]
         if not searches:
@@ -172,7 +175,7 @@ def next_step(text: str) -> tuple[str | None, str]:
 def claims_text(claims: list[Row] | None) -> str:
     """The judgement in words."""
     if claims is None:
-        return "The claims of the answer could not be told."
+        return "The claims of the answer could not be extracted."
     counts = {
         name: sum(row["verdict"] == name for row in claims) for name in (SUPPORTED, NOT_SUPPORTED, IRRELEVANT)
     }

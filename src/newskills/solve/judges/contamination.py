@@ -31,7 +31,8 @@ class ContaminationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     retrieve_key: Annotated[str, Meta(min_length=1, description="field of the row with the problem")] = "problem"
     check_both_ways: Annotated[bool, Meta(description="ask about each pair in both orders")] = False
     top_k: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="only so many of the similar problems; null = all")
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="largest number of similar problems to ask about; null = all"),
     ] = None
 
 
@@ -80,11 +81,11 @@ class ContaminationSolver:
         key, row = self._config.retrieve_key, sample.row
         problem, similar = row.get(key), row.get(SIMILAR)
         if not isinstance(problem, str):
-            raise DataError(f"Record {sample.id}: the field '{key}' is missing or no text.")
+            raise DataError(f"Record {sample.id}: the field '{key}' is missing or not text.")
         if not isinstance(similar, list) or not all(isinstance(item, str) for item in similar):
             raise DataError(
-                f"Record {sample.id}: the field '{SIMILAR}' is missing or no list of texts.",
-                hint="ns retrieve_similar makes such rows.",
+                f"Record {sample.id}: the field '{SIMILAR}' is missing or not a list of texts.",
+                hint="ns retrieve_similar writes such rows.",
             )
         pairs = []
         for item in similar[: self._config.top_k]:

@@ -25,7 +25,7 @@ class SeveralConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """`++solver_config.*` of judges that ask several times."""
 
     prompts: Annotated[
-        dict[str, str], Meta(description="category of a row → prompt in place of prompt_config")
+        dict[str, str], Meta(description="category of a row → prompt instead of prompt_config")
     ] = {}
 
 

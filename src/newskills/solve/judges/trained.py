@@ -76,7 +76,7 @@ class OwnJudge:
         made = load_attr(config.module, "judge")(parts)
         if not isinstance(made, Solver):
             raise ConfigError(
-                f"{config.module} makes no judge: it needs `request(sample)` and `solve(sample, …)`."
+                f"{config.module} returns no judge: it needs `request(sample)` and `solve(sample, …)`."
             )
         self._own, self._lost = made, JudgeSolver(parts)
 

@@ -81,8 +81,8 @@ class BestOfNSolver:
         scorer = kit.models.get(REWARD, kit.models[MAIN] if judging else None)
         if scorer is None:
             raise ConfigError(
-                "There is no model that scores.",
-                hint="Name it: ++models.reward.server_type=vllm_classify ++models.reward.model=… "
+                "No model is given that scores the answers.",
+                hint="Give one: ++models.reward.server_type=vllm_classify ++models.reward.model=… "
                 "++models.reward.base_url=…",
             )
         seeds = seeds_of(request.inference.random_seed, self._config.samples)

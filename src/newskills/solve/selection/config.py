@@ -20,9 +20,9 @@ def _check_regex(regex: str) -> None:
     try:
         groups = re.compile(regex).groups
     except re.error as error:
-        raise ValueError(f"regex {regex!r} does not compile: {error}") from error
+        raise ValueError(f"regex {regex!r} is not a valid regular expression: {error}") from error
     if groups < 1:
-        raise ValueError(f"regex {regex!r} needs a group in parentheses for what is looked for")
+        raise ValueError(f"regex {regex!r} needs a group in parentheses for the text to extract")
 
 
 class GenSelectPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,9 +31,12 @@ class GenSelectPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     prompt_config: Annotated[str, Meta(description="prompt with {problem}, {solutions}, {num_solutions}")] = (
         "generic/genselect"
     )
-    regex: Annotated[str, Meta(description="its last match in the reply has the number of the chosen one")] = (
-        JUDGMENT
-    )
+    regex: Annotated[
+        str,
+        Meta(
+            description="regular expression; its last match in the reply gives the number of the chosen solution"
+        ),
+    ] = JUDGMENT
 
     def __post_init__(self) -> None:
         _check_regex(self.regex)
@@ -45,7 +48,9 @@ class GenSynthesisPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_field
     prompt_config: Annotated[str, Meta(description="prompt with {problem}, {solutions}, {num_solutions}")] = (
         "generic/gensynthesis"
     )
-    regex: Annotated[str, Meta(description="its last match in the reply has the solution")] = SYNTHESIS
+    regex: Annotated[
+        str, Meta(description="regular expression; its last match in the reply gives the solution")
+    ] = SYNTHESIS
 
     def __post_init__(self) -> None:
         _check_regex(self.regex)
@@ -56,20 +61,18 @@ class Selection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     temperature: Annotated[float, Meta(ge=0, description="sampling temperature of a comparison")] = 0.6
     tokens_to_generate: Annotated[
-        Positive | None, Meta(description="new tokens of a comparison; default: those of a solution")
+        Positive | None, Meta(description="longest comparison in new tokens; default: as for a solution")
     ] = None
     parse_reasoning: Annotated[
-        bool, Meta(description="look for the choice only behind the reasoning of a comparison")
+        bool, Meta(description="look for the choice only after the reasoning of a comparison")
     ] = False
     parse_reasoning_solutions: Annotated[
-        bool, Meta(description="show of each solution only what follows its reasoning")
+        bool, Meta(description="show only the part of each solution after its reasoning")
     ] = True
     solution_length_cap: Annotated[
-        Positive | None, Meta(description="longer solutions (characters) are not compared; null = all are")
+        Positive | None, Meta(description="longest solution to compare, in characters; null = any length")
     ] = 16384
-    filter_incomplete_solutions: Annotated[bool, Meta(description="solutions without text are not compared")] = (
-        True
-    )
+    filter_incomplete_solutions: Annotated[bool, Meta(description="leave out solutions without text")] = True
 
 
 class ParallelThinking(Selection, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,31 +80,36 @@ class ParallelThinking(Selection, frozen=True, kw_only=True, forbid_unknown_fiel
 
     mode: Annotated[
         Literal["genselect", "gensynthesis"] | None,
-        Meta(description="genselect: choose the best of them; gensynthesis: write one out of all"),
+        Meta(description="genselect: choose the best solution; gensynthesis: write one solution from all"),
     ] = None
-    window_size: Annotated[int, Meta(ge=2, description="solutions that are compared at once, at most")] = 8
+    window_size: Annotated[int, Meta(ge=2, description="largest number of solutions in one comparison")] = 8
     solution_key: Annotated[
-        str, Meta(min_length=1, description="field with the solution that is shown, such as summary")
+        str, Meta(min_length=1, description="field with the solution to show, such as summary")
     ] = "generation"
     genselect: GenSelectPrompt = GenSelectPrompt()
     gensynthesis: GenSynthesisPrompt = GenSynthesisPrompt()
     generation_dir: Annotated[
-        str | None, Meta(description="folder whose output-rs*.jsonl have the solutions; default: generate them")
+        str | None, Meta(description="folder with the solutions, in output-rs*.jsonl; default: generate them")
     ] = None
     num_initial_solutions: Annotated[
         Positive | None,
-        Meta(description="solutions to generate, or to take from generation_dir; default: window_size, or all"),
+        Meta(
+            description="number of solutions to generate, or to take from generation_dir; default: "
+            "window_size, or all"
+        ),
     ] = None
 
 
 class RepeatedSelection(Selection, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Many solutions, compared in several draws whose results vote (https://arxiv.org/abs/2504.16891)."""
 
-    samples: Annotated[Positive, Meta(description="solutions of each row")] = 16
+    samples: Annotated[Positive, Meta(description="solutions per row")] = 16
     window_size: Annotated[
-        int, Meta(ge=2, le=LARGEST, description="solutions that are compared at once, at most")
+        int, Meta(ge=2, le=LARGEST, description="largest number of solutions in one comparison")
     ] = 16
-    repeats: Annotated[Positive, Meta(description="draws, each in an order of its own; their answers vote")] = 8
+    repeats: Annotated[
+        Positive, Meta(description="number of comparisons, each in another order; their answers vote")
+    ] = 8
 
 
 class GenSelectConfig(RepeatedSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,10 +117,15 @@ class GenSelectConfig(RepeatedSelection, frozen=True, kw_only=True, forbid_unkno
 
     groups: Annotated[
         Literal["random", "tournament"],
-        Meta(description="random: a draw compares window_size of them; tournament: all, winners against winners"),
+        Meta(
+            description="random: each comparison takes window_size of them; tournament: all solutions, "
+            "winners against winners"
+        ),
     ] = "random"
     prompt_config: Annotated[str, Meta(description="prompt of a comparison")] = "generic/genselect"
-    regex: Annotated[str, Meta(description="its last match has the number of the chosen one")] = JUDGMENT
+    regex: Annotated[
+        str, Meta(description="regular expression; its last match gives the number of the chosen solution")
+    ] = JUDGMENT
 
     def __post_init__(self) -> None:
         _check_regex(self.regex)
@@ -121,13 +134,15 @@ class GenSelectConfig(RepeatedSelection, frozen=True, kw_only=True, forbid_unkno
 class GenSynthesisConfig(RepeatedSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of `solver=gensynthesis`."""
 
-    samples: Annotated[Positive, Meta(description="solutions of each row")] = 8
+    samples: Annotated[Positive, Meta(description="solutions per row")] = 8
     window_size: Annotated[
-        int, Meta(ge=2, le=LARGEST, description="solutions that are shown at once, at most")
+        int, Meta(ge=2, le=LARGEST, description="largest number of solutions shown at once")
     ] = 8
-    repeats: Annotated[Positive, Meta(description="solutions written out of them; their answers vote")] = 1
+    repeats: Annotated[
+        Positive, Meta(description="number of solutions to write from them; their answers vote")
+    ] = 1
     prompt_config: Annotated[str, Meta(description="prompt that asks for the solution")] = "generic/gensynthesis"
-    regex: Annotated[str, Meta(description="its last match has the solution")] = SYNTHESIS
+    regex: Annotated[str, Meta(description="regular expression; its last match gives the solution")] = SYNTHESIS
 
     def __post_init__(self) -> None:
         _check_regex(self.regex)
@@ -136,37 +151,42 @@ class GenSynthesisConfig(RepeatedSelection, frozen=True, kw_only=True, forbid_un
 class VoteConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of `solver=majority` and `solver=weighted_vote`."""
 
-    samples: Annotated[Positive, Meta(description="answers of each row")] = 16
+    samples: Annotated[Positive, Meta(description="answers per row")] = 16
     early_stop_votes: Annotated[
         Annotated[int, Meta(ge=2)] | None,
-        Meta(description="stop, and give up those under way, once so many agree (4 or 5 of 16)"),
+        Meta(description="stop early, and abort the other requests, when so many answers agree (4 or 5 of 16)"),
     ] = None
 
     def __post_init__(self) -> None:
         if self.early_stop_votes is not None and self.early_stop_votes > self.samples:
-            raise ValueError(f"early_stop_votes {self.early_stop_votes} is above samples {self.samples}")
+            raise ValueError(
+                f"early_stop_votes {self.early_stop_votes} must not be larger than samples {self.samples}"
+            )
 
 
 class BestOfNConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of `solver=best_of_n`."""
 
-    samples: Annotated[Positive, Meta(description="answers of each row")] = 16
+    samples: Annotated[Positive, Meta(description="answers per row")] = 16
     scorer: Annotated[
         Literal["reward", "judge"],
         Meta(
-            description="reward: ++models.reward scores them (server_type vllm_classify, vllm_score, vllm_pooling); "
-            "judge: a chat model does (++models.reward, else the model itself)"
+            description="reward: ++models.reward scores the answers (server_type vllm_classify, vllm_score, "
+            "vllm_pooling); judge: a chat model scores them (++models.reward, otherwise the "
+            "model itself)"
         ),
     ] = "judge"
     prompt_config: Annotated[str, Meta(description="prompt of the judge, with {problem} and {solution}")] = (
         "generic/score-solution"
     )
-    regex: Annotated[str, Meta(description="its last match in the judge's reply has the score")] = (
-        r"Score: (-?\d+(?:\.\d+)?)"
-    )
-    tokens_to_generate: Annotated[Positive | None, Meta(description="new tokens of a judgement")] = None
+    regex: Annotated[
+        str, Meta(description="regular expression; its last match in the judge's reply gives the score")
+    ] = r"Score: (-?\d+(?:\.\d+)?)"
+    tokens_to_generate: Annotated[
+        Positive | None, Meta(description="longest reply of the judge in new tokens")
+    ] = None
     parse_reasoning_solutions: Annotated[
-        bool, Meta(description="score of each answer only what follows its reasoning")
+        bool, Meta(description="score only the part of each answer after its reasoning")
     ] = True
 
     def __post_init__(self) -> None:

@@ -132,8 +132,8 @@ class WeightedVoteSolver(VotingSolver):
         values = candidate.fields.get("logprobs")
         if not values:
             raise DataError(
-                "The server sent no log-probabilities, which weigh the votes.",
-                hint="Use solver=majority, or a server that gives them.",
+                "The server sent no log-probabilities, which are needed to weight the votes.",
+                hint="Use solver=majority, or a server that returns them.",
             )
         return math.exp(math.fsum(values) / len(values))
 

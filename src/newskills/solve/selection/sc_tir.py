@@ -41,29 +41,32 @@ class ScTirConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
               any answer counts, and those that the math grader's quick steps take for the same vote together
     """
 
-    candidates: Annotated[int, Meta(ge=1, description="answers that are begun for a problem")] = 48
-    rounds: Annotated[int, Meta(ge=1, description="requests for one candidate, at most")] = 4
+    candidates: Annotated[int, Meta(ge=1, description="candidates to start for each problem")] = 48
+    rounds: Annotated[int, Meta(ge=1, description="largest number of requests per candidate")] = 4
     temperature: Annotated[float, Meta(ge=0, description="sampling temperature")] = 0.8
-    tokens_per_round: Annotated[int, Meta(ge=1, description="new tokens of a request, at most")] = 2048
-    code_timeout: Annotated[float, Meta(gt=0, description="seconds that a block may run")] = 5.0
-    max_output_characters: Annotated[int, Meta(ge=0, description="output shown to the model, at most")] = 200
-    language: Annotated[str, Meta(min_length=1, description="language of the blocks")] = "ipython"
-    headers: Annotated[tuple[str, ...], Meta(description="lines put before each block")] = (
+    tokens_per_round: Annotated[int, Meta(ge=1, description="longest reply to a request in new tokens")] = 2048
+    code_timeout: Annotated[float, Meta(gt=0, description="time limit of a code block in seconds")] = 5.0
+    max_output_characters: Annotated[
+        int, Meta(ge=0, description="longest code output shown to the model, in characters")
+    ] = 200
+    language: Annotated[str, Meta(min_length=1, description="language of the code blocks")] = "ipython"
+    headers: Annotated[tuple[str, ...], Meta(description="lines to put before each code block")] = (
         "import math",
         "import numpy as np",
         "import sympy as sp",
     )
     restart_without_code: Annotated[
-        bool, Meta(description="a round without code starts the candidate anew instead of dropping it")
+        bool, Meta(description="restart a candidate after a round without code, instead of dropping it")
     ] = False
     answer_characters: Annotated[
-        int, Meta(ge=1, description="end of the text in which an answer is looked for")
+        int, Meta(ge=1, description="characters at the end of the text in which to look for an answer")
     ] = 100
-    integers: Annotated[bool, Meta(description="only whole numbers from 0 on are answers")] = True
+    integers: Annotated[bool, Meta(description="accept only whole numbers from 0 on as answers")] = True
     modulus: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="integers vote by their remainder by this number")
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="compare integer answers modulo this number in the vote"),
     ] = 1000
-    default_answer: Annotated[str, Meta(description="predicted_answer where no candidate has one")] = "0"
+    default_answer: Annotated[str, Meta(description="predicted_answer if no candidate has an answer")] = "0"
 
     def template(self) -> Execution:
         """An execution of no code yet."""

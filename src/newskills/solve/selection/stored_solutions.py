@@ -60,7 +60,7 @@ class StoredSource:
         places = self._places.get(prompt_md5(request), [])[: self._most]
         if not places:
             raise DataError(
-                f"Record {sample.id}: no solution in {self._folder} was asked for with the same prompt.",
+                f"Record {sample.id}: no solution in {self._folder} was generated with the same prompt.",
                 hint="Use the prompt_config, system_message and code_tags with which the solutions were generated.",
             )
         return CandidateSet(candidates=await asyncio.to_thread(self._read, places))

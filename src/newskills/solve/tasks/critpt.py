@@ -17,9 +17,7 @@ from newskills.solve.turns import TurnsSolver
 class CritPtConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of `solver=critpt`."""
 
-    second_prompt: Annotated[str, Meta(description="prompt that asks for the function")] = (
-        "eval/critpt/code_output"
-    )
+    second_prompt: Annotated[str, Meta(description="prompt that asks for the code")] = "eval/critpt/code_output"
 
 
 class CritPtSolver(TurnsSolver):

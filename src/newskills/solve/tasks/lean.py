@@ -30,37 +30,44 @@ _LONGEST = 4_000
 class ProverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of the solver `prover`."""
 
-    refinements: Annotated[int, Meta(ge=0, description="further rounds after a proof that Lean refused")] = 2
+    refinements: Annotated[int, Meta(ge=0, description="more rounds after a proof that Lean rejects")] = 2
     refinement_prompt: Annotated[
         str, Meta(description="prompt of a round: error_message, proof_attempt, and the row's fields")
     ] = f"{_LIBRARY}goedel-prover-v2-refinement"
-    timeout: Annotated[float, Meta(gt=0, description="seconds on the clock for Lean, each round")] = 30.0
+    timeout: Annotated[float, Meta(gt=0, description="time limit of Lean in seconds, each round")] = 30.0
 
 
 class AutoformalizeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of the solver `autoformalize`. A prompt that is empty switches its step off."""
 
-    refinements: Annotated[int, Meta(ge=0, description="further rounds in all")] = 8
-    judge: Annotated[bool, Meta(description="read the statement back into words, and compare these")] = False
+    refinements: Annotated[int, Meta(ge=0, description="more rounds in total")] = 8
+    judge: Annotated[
+        bool, Meta(description="translate the statement back into words, and compare with the problem")
+    ] = False
     judge_role: Annotated[
         str,
-        Meta(description="which of several models (++server.model=[…]) reads back and compares; main: the first"),
+        Meta(
+            description="which of several models (++server.model=[…]) translates back and compares; main: "
+            "the first"
+        ),
     ] = MAIN
     header: Annotated[str, Meta(description="Lean's header; empty: the row's, or Mathlib with the usual ones")] = (
         ""
     )
-    timeout: Annotated[float, Meta(gt=0, description="seconds on the clock for Lean, each round")] = 30.0
-    parsing_prompt: Annotated[str, Meta(description="after an answer without a statement")] = (
+    timeout: Annotated[float, Meta(gt=0, description="time limit of Lean in seconds, each round")] = 30.0
+    parsing_prompt: Annotated[str, Meta(description="prompt after an answer without a statement")] = (
         f"{_LIBRARY}refinement_parsing_error"
     )
-    code_prompt: Annotated[str, Meta(description="after a statement that Lean refused")] = (
+    code_prompt: Annotated[str, Meta(description="prompt after a statement that Lean rejects")] = (
         f"{_LIBRARY}refinement_code_error"
     )
-    consistency_prompt: Annotated[str, Meta(description="after a statement that says something else")] = (
+    consistency_prompt: Annotated[str, Meta(description="prompt after a statement with another meaning")] = (
         f"{_LIBRARY}refinement_consistent_error"
     )
-    backtranslation_prompt: Annotated[str, Meta(description="Lean into words")] = f"{_LIBRARY}backtranslation"
-    judge_prompt: Annotated[str, Meta(description="whether both are the same problem")] = (
+    backtranslation_prompt: Annotated[str, Meta(description="prompt that translates Lean into words")] = (
+        f"{_LIBRARY}backtranslation"
+    )
+    judge_prompt: Annotated[str, Meta(description="prompt that asks whether both are the same problem")] = (
         f"{_LIBRARY}judge-backtranslation"
     )
 
@@ -200,7 +207,7 @@ class AutoformalizeSolver(_RoundSolver):
     async def _ask(self, prompt: str, row: Row, kit: Kit) -> str:
         if self._config.judge_role not in kit.models:
             raise ConfigError(
-                f"There is no model '{self._config.judge_role}'; there are {', '.join(sorted(kit.models))}."
+                f"There is no model '{self._config.judge_role}'; the choices are {', '.join(sorted(kit.models))}."
             )
         question = self._chat.with_prompt(load_prompt(prompt)).request(Sample(id=str(row.get("id", "")), row=row))
         reply = await ask(kit.models[self._config.judge_role], question)

@@ -131,9 +131,9 @@ class LoglikelihoodSolver:
         logprobs = reply.logprobs
         if logprobs is None or len(logprobs.tokens) < 2:
             raise BadRequestError(
-                f"The server of {model.name} gives no log-probabilities of the prompt (completions with echo and "
-                "logprobs), which the solver loglikelihood needs.",
-                hint="vLLM and SGLang give them; llama.cpp does not.",
+                f"The server of {model.name} returns no log-probabilities of the prompt (completions with "
+                "echo and logprobs), which the solver loglikelihood needs.",
+                hint="vLLM and SGLang return them; llama.cpp does not.",
             )
         values = logprobs.logprobs[:-1]
         count = tokens_at_end(logprobs.tokens[:-1], prompt, text)

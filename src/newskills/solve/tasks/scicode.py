@@ -26,7 +26,9 @@ _SUMS = (
 class SciCodeSolverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of the solver `scicode`."""
 
-    with_background: Annotated[bool, Meta(description="tell the scientific background of each step")] = True
+    with_background: Annotated[bool, Meta(description="show the model the scientific background of each step")] = (
+        True
+    )
 
 
 class SciCodeSolver:

@@ -53,7 +53,7 @@ def _cut(data: bytes, seconds: float) -> list[bytes]:
         import soundfile
     except ImportError as error:
         raise ConfigError(
-            "Sound is cut with soundfile, which is not installed.", hint="Type: pip install 'newskills[media]'"
+            "Cutting audio needs soundfile, which is not installed.", hint="Run: pip install 'newskills[media]'"
         ) from error
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as sound:
@@ -62,7 +62,7 @@ def _cut(data: bytes, seconds: float) -> list[bytes]:
             samples: Any = sound.read(dtype="int16", always_2d=True)
             rate = sound.samplerate
     except soundfile.LibsndfileError as error:
-        raise DataError(f"The sound of a request cannot be read: {error.error_string}") from error
+        raise DataError(f"The audio of a request cannot be read: {error.error_string}") from error
     step, pieces = int(seconds * rate), []
     starts = list(range(0, len(samples), step))
     if len(samples) - starts[-1] < _SHORTEST * rate:

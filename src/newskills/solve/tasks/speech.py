@@ -81,7 +81,7 @@ class SynthesisSolver(SpeechSolver):
         reply = await ask(kit.models[MAIN], request)
         sound: Row | None = (reply.raw_message or {}).get("audio")
         if sound is None:
-            raise ServerError(f"{kit.models[MAIN].name} sent no sound.")
+            raise ServerError(f"{kit.models[MAIN].name} sent no audio.")
         name = self._name(request)
         await asyncio.to_thread(_write, self._folder / name, base64.b64decode(sound["data"]))
         attempt = await self._chat.attempt(sample, request, reply, name)
@@ -93,7 +93,7 @@ class SynthesisSolver(SpeechSolver):
         chosen = request.extra_body.get("output_filename") or f"{request.key()}.wav"
         path = PurePosixPath(chosen)
         if path.is_absolute() or ".." in path.parts or not path.name:
-            raise DataError(f"output_filename is '{chosen}', but sounds are written below {SOUNDS}/ only.")
+            raise DataError(f"output_filename is '{chosen}', but audio is written only below {SOUNDS}/.")
         return f"{SOUNDS}/{path}"
 
 
@@ -105,7 +105,7 @@ def check_speech(server_type: str, solver: str) -> None:
     """Raises ConfigError where sound would come back and nothing kept it."""
     if server_type == "tts_nim" and solver != SPEECH_SOLVERS[server_type]:
         raise ConfigError(
-            f"tts_nim answers with sound, which solver={solver} does not keep.",
+            f"tts_nim answers with audio, which solver={solver} does not keep.",
             hint="Use ns generate without ++solver, or set ++solver=synthesis.",
         )
 

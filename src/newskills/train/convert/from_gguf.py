@@ -27,10 +27,10 @@ def gguf_to_hf(source: Path, target: Path) -> None:
     try:
         reader = gguf.GGUFReader(source)
     except (ValueError, IndexError) as error:
-        raise DataError(f"{source} is not a GGUF file that can be read: {error}.") from error
+        raise DataError(f"{source} is not a readable GGUF file: {error}.") from error
     fields = {key: field.contents() for key, field in reader.fields.items()}
     if (kind := fields.get("general.architecture")) != "llama":
-        raise ConfigError(f"{source} holds a model of the architecture {kind}; only llama is converted.")
+        raise ConfigError(f"{source} has a model of the architecture {kind}; only llama can be converted.")
     with atomic_folder(target) as folder:
         config = _config(fields, tied=all(tensor.name != "output.weight" for tensor in reader.tensors))
         _write(folder / "config.json", config)
@@ -65,8 +65,8 @@ def _write_tokenizer(folder: Path, fields: dict[str, Any]) -> None:
     kind, pre = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
     if kind != "gpt2" or pre not in PRE_TOKENIZERS:
         raise ConfigError(
-            f"The tokenizer ({kind}, {pre}) of this GGUF file is not one that can be converted.",
-            hint=f"Known: gpt2 with {', '.join(PRE_TOKENIZERS)}.",
+            f"The tokenizer ({kind}, {pre}) of this GGUF file cannot be converted.",
+            hint=f"Supported: gpt2 with {', '.join(PRE_TOKENIZERS)}.",
         )
     tokens: list[str] = fields["tokenizer.ggml.tokens"]
     types: list[int] = fields["tokenizer.ggml.token_type"]
@@ -135,7 +135,9 @@ def _write_tensors(path: Path, tensors: Any, config: dict[str, Any]) -> None:
     arrays = {}
     for tensor in tensors:
         if tensor.name == ROPE_FREQUENCIES:
-            raise ConfigError("This GGUF file stretches rotary positions; such models are not converted.")
+            raise ConfigError(
+                "This GGUF file scales rotary positions (RoPE scaling); such models cannot be converted."
+            )
         name = hf_name(tensor.name)
         array = as_stored(dequantize(tensor.data, tensor.tensor_type), np.dtype(np.float16), name)
         if (heads := rotated_heads(name, config)) is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 PREFIX = "base_model.model."
-BASE = "base_model_name_or_path in adapter_config.json says of which model it is."
+BASE = "base_model_name_or_path in adapter_config.json names its base model."
 
 
 class _Adapter(Struct, frozen=True):
@@ -47,7 +47,7 @@ class _Adapter(Struct, frozen=True):
         }
         if unmerged := [name for name, value in odd.items() if value]:
             raise ConfigError(
-                f"{where} uses {', '.join(unmerged)}, which is not merged.", hint="Merge it with PEFT."
+                f"{where} uses {', '.join(unmerged)}, which cannot be merged.", hint="Merge it with PEFT."
             )
         return float(self.lora_alpha / (self.r**0.5 if self.use_rslora else self.r))
 
@@ -63,7 +63,7 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
         config = msgspec.json.decode((adapter / "adapter_config.json").read_bytes(), type=_Adapter)
         pairs = load_file(adapter / "adapter_model.safetensors")
     except (OSError, msgspec.DecodeError) as error:
-        raise DataError(f"{adapter} is no LoRA adapter: {error}.") from error
+        raise DataError(f"{adapter} is not a LoRA adapter: {error}.") from error
     scale = config.scale(adapter)
     modules = sorted({name.removeprefix(PREFIX).rpartition(".lora_")[0] for name in pairs})
     left = set(modules)
@@ -77,8 +77,8 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
         if (b.shape[0], a.shape[1]) != tuple(tensor.shape):
             size = " × ".join(map(str, tensor.shape))
             raise DataError(
-                f"The adapter {adapter} is not of the model {base}: its pair for {module} makes {b.shape[0]} × "
-                f"{a.shape[1]}, the model has {size}.",
+                f"The adapter {adapter} does not belong to the model {base}: its pair for {module} makes "
+                f"{b.shape[0]} × {a.shape[1]}, the model has {size}.",
                 hint=BASE,
             )
         return (tensor.float() + scale * (b @ a)).to(tensor.dtype)
@@ -111,7 +111,7 @@ def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
     if empty := [str(folder) for folder, names in zip(folders, files, strict=True) if not names]:
         raise DataError(f"There is no *.safetensors in {', '.join(empty)}.")
     if other := [str(folder) for folder, names in zip(folders, files, strict=True) if names != files[0]]:
-        raise DataError(f"{', '.join(other)} has its weights in other files than {folders[0]}.")
+        raise DataError(f"{', '.join(other)} splits its weights into other files than {folders[0]}.")
 
     with atomic_folder(target) as new:
         for name in files[0]:

@@ -61,7 +61,7 @@ def hf_name(name: str) -> str:
         return _WHOLE[name]
     match = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
     if match is None or match[2] not in _BLOCK:
-        raise DataError(f"The tensor {name} has no place in a Llama model.")
+        raise DataError(f"The tensor {name} does not belong to a Llama model.")
     return f"model.layers.{match[1]}.{_BLOCK[match[2]]}.weight"
 
 
@@ -71,7 +71,7 @@ def gguf_name(name: str) -> str:
         return _GGUF_WHOLE[name]
     match = re.fullmatch(r"model\.layers\.(\d+)\.([\w.]+)\.weight", name)
     if match is None or match[2] not in _GGUF_BLOCK:
-        raise DataError(f"The tensor {name} has no place in a GGUF file of a Llama model.")
+        raise DataError(f"The tensor {name} does not belong to a GGUF file of a Llama model.")
     return f"blk.{match[1]}.{_GGUF_BLOCK[match[2]]}.weight"
 
 

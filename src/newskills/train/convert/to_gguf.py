@@ -27,7 +27,7 @@ def hf_to_gguf(source: Path, target: Path) -> None:
     config, tokenizer = _json(source / "config.json"), _json(source / "tokenizer.json")
     if (kinds := config.get("architectures")) != ["LlamaForCausalLM"]:
         raise ConfigError(
-            f"{source} holds a model of the architecture {kinds}; only LlamaForCausalLM is converted."
+            f"{source} has a model of the architecture {kinds}; only LlamaForCausalLM can be converted."
         )
     with atomic_write(target) as file:
         writer = gguf.GGUFWriter(file.name, "llama")
@@ -46,7 +46,7 @@ def _add_metadata(gguf: Any, writer: Any, config: dict[str, Any], source: Path) 
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     if rope.get("rope_type", "default") != "default":
         raise ConfigError(
-            f"{source} stretches rotary positions ({rope['rope_type']}); such models are not converted."
+            f"{source} scales rotary positions ({rope['rope_type']}); such models cannot be converted."
         )
     config = {"rope_theta": 10000.0, **rope, "num_key_value_heads": config["num_attention_heads"], **config}
     writer.add_name(source.name)
@@ -65,7 +65,7 @@ def _add_tokenizer(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any
     names = [name for name, reference_cuts in PRE_TOKENIZERS.items() if _alike(reference_cuts, cuts)]
     if model.get("type") != "BPE" or not names:
         raise ConfigError(
-            "The tokenizer cuts text in a way that llama.cpp has no name for here.",
+            "The tokenizer splits text in a way that llama.cpp does not support.",
             hint=f"Known: {', '.join(PRE_TOKENIZERS)}.",
         )
     special = {token["id"]: token["content"] for token in tokenizer["added_tokens"]}

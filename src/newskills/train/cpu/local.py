@@ -27,7 +27,9 @@ class CpuLocal(LoopTrainer):
             (set(lora.targets) != set(PROJECTIONS), "trainer.lora.targets"),
         ]
         if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed():
-            raise ConfigError(f"The cpu trainer has no {', '.join(unsupported)}.", hint="Use --backend=trl.")
+            raise ConfigError(
+                f"The cpu trainer does not support {', '.join(unsupported)}.", hint="Use --backend=trl."
+            )
         super().__init__(lambda: nullcontext(self._made()))
         self._base, self._settings = base, settings
 
@@ -53,7 +55,7 @@ class CpuLocal(LoopTrainer):
             rank=self._settings.lora.rank, alpha=self._settings.lora.alpha, seed=self._settings.lora.seed
         )
         config = CpuTrainerConfig(lora=lora, dtype=self._settings.dtype, threads=self._settings.threads)
-        with enough_memory("Take a smaller model, or ++trainer.dtype=bfloat16."):
+        with enough_memory("Use a smaller model, or ++trainer.dtype=bfloat16."):
             return CpuTrainer(self._base, config)
 
 

@@ -118,7 +118,7 @@ class CpuTrainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.steps += 1
-        check_finite(self.named, f"Step {self.steps} has spoilt the weights; training stopped")
+        check_finite(self.named, f"Step {self.steps} has made the weights unusable; training stopped")
         return {"grad_norm": norm.item()}
 
     def sample(
@@ -131,9 +131,9 @@ class CpuTrainer:
         longest = max(map(len, prompts)) + params.max_tokens
         if longest > (context := self.model.shape.max_position_embeddings):
             raise ConfigError(
-                f"A prompt with {params.max_tokens} new tokens is {longest} tokens long; the model's context has "
+                f"A prompt and {params.max_tokens} new tokens need {longest} tokens; the model's context is "
                 f"{context}.",
-                hint="Lower max_tokens or leave long prompts out.",
+                hint="Lower max_tokens, or leave out long prompts.",
             )
         return sample(self.model, prompts, num_samples, params)
 
@@ -173,12 +173,12 @@ class CpuTrainer:
             saved = msgspec.json.decode((folder / STATE).read_bytes(), type=_State)
             adapter, moments = load_file(folder / ADAPTER), load_file(folder / OPTIMIZER)
         except (OSError, msgspec.DecodeError, SafetensorError) as error:
-            raise DataError(f"{folder} is no state of the cpu trainer: {error}.") from error
+            raise DataError(f"{folder} is not a checkpoint of the cpu trainer: {error}.") from error
         mine = _State(str(self.base), self.config.lora, str(self.dtype), saved.steps)
         if saved != mine:
             raise DataError(
-                f"{folder} belongs to another run: it is of {saved.base} with {saved.lora}, {saved.dtype}; this one "
-                f"is {mine.base} with {mine.lora}, {mine.dtype}.",
+                f"{folder} belongs to another run: it is for {saved.base} with {saved.lora}, {saved.dtype}; "
+                f"this run is for {mine.base} with {mine.lora}, {mine.dtype}.",
                 hint="Use the same model and LoRA settings, or another output folder.",
             )
         with torch.no_grad():
@@ -216,8 +216,10 @@ class CpuTrainer:
         for datum in data:
             if len(datum.tokens) > context:
                 raise DataError(
-                    f"A sequence of {len(datum.tokens) + 1} tokens does not fit into the model's context of {context}.",
-                    hint="Leave such rows out: ns prepare_training_data ++filters.remove_len_outlier_solutions=true.",
+                    f"A sequence of {len(datum.tokens) + 1} tokens does not fit into the model's context of "
+                    f"{context}.",
+                    hint="Leave out such rows: ns prepare_training_data "
+                    "++filters.remove_len_outlier_solutions=true.",
                 )
             more = len(datum.tokens) - (common_length(part[-1].tokens, datum.tokens) if part else 0)
             if part and size + more > MICRO_TOKENS:
@@ -237,7 +239,7 @@ class CpuTrainer:
         }
         counts = torch.stack([joined[field] != 0 for field in FIELDS[loss]]).any(0).nonzero().squeeze(1)
         if not len(counts) and not self.all_logprobs:
-            raise DataError(f"The loss {loss} has nothing to learn from: every token counts zero.")
+            raise DataError(f"The loss {loss} has no tokens to train on: every token has weight zero.")
         targets = torch.tensor([token for datum in part for token in datum.targets])
         layout = Layout([datum.tokens for datum in part])
         hidden = self.model(layout)

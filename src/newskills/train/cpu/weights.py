@@ -76,8 +76,8 @@ def read_shape(folder: Path) -> Shape:
         shape = msgspec.json.decode(path.read_bytes(), type=Shape)
     except FileNotFoundError as error:
         raise DataError(
-            f"{folder} is no model folder: it has no config.json.",
-            hint="ns convert --convert_from=gguf --convert_to=hf makes one of a .gguf file.",
+            f"{folder} is not a model folder: it has no config.json.",
+            hint="ns convert --convert_from=gguf --convert_to=hf makes a model folder from a .gguf file.",
         ) from error
     except msgspec.DecodeError as error:
         raise DataError(f"{path} does not describe a Llama model: {error}.") from error
@@ -112,8 +112,8 @@ def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Pat
         has = "is missing" if shapes[wrong[0]] is None else f"is {shapes[wrong[0]]}"
         says = wanted.get(wrong[0]) or "that there is none"
         raise DataError(
-            f"The weights in {folder} are of another model than its config.json: {wrong[0]} {has}, config.json says "
-            f"{says}.",
+            f"The weights in {folder} belong to another model than its config.json: {wrong[0]} {has}, "
+            f"config.json says {says}.",
             hint="Copy config.json and *.safetensors from the same checkpoint.",
         )
 

@@ -94,7 +94,7 @@ def build(request: BuildRequest, progress: Progress) -> Card:
     work = work_folder(output)
     if any(source.path.resolve() == output.resolve() for source in request.inputs):
         raise ConfigError(
-            f"{output} is both an input and the output.", hint="Write to another place, or name inputs."
+            f"{output} is both an input and the output.", hint="Write to another file, or name inputs."
         )
     with locked(work / "lock", str(output)):
         _clear(work)
@@ -199,7 +199,7 @@ def _nothing_left(card: Card) -> str:
     if not card.rows_read:
         return "The input files have no rows."
     took = ", ".join(f"{step.name} {step.removed}" for step in steps_of(card) if step.removed)
-    return f"Nothing is left of {card.rows_read} rows. Removed by: {took}."
+    return f"No rows are left of {card.rows_read} rows. Removed by: {took}."
 
 
 CONTAMINATED = "remove_contaminated"
@@ -213,8 +213,8 @@ def _what_to_change(card: Card, request: BuildRequest) -> str:
         return ""
     names = ", ".join(problems.name for problems in request.compared)
     return (
-        f"Problems made from one template share most of their words with those of {names}: ask for more of them, "
-        f"--decontaminate_share=0.9 or 1 (now {request.share:g}), or for longer sequences, "
+        f"Problems made from one template share most of their words with those of {names}: raise the share "
+        f"that must match, --decontaminate_share=0.9 or 1 (now {request.share:g}), or use longer n-grams, "
         f"--decontaminate_ngram={2 * request.ngram} (now {request.ngram})."
     )
 

@@ -133,7 +133,7 @@ class Formatter:
         if not mark:
             raise DataError(
                 f"The chat template of {self._config.tokenizer} does not show what the assistant says.",
-                hint="Say how an answer ends: ++assistant_end=TEXT.",
+                hint="Set how an answer ends: ++assistant_end=TEXT.",
             )
         return end
 

@@ -46,8 +46,8 @@ class Schema(Struct, frozen=True, kw_only=True):
             return self.row(row)
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             raise DataError(
-                f"{place()}: this is no row of {self.name} ({type(error).__name__}: {error}); it has the fields "
-                f"{', '.join(sorted(map(str, row)))}."
+                f"{place()}: this is not a row of {self.name} ({type(error).__name__}: {error}); its fields "
+                f"are {', '.join(sorted(map(str, row)))}."
             ) from error
 
 

@@ -22,7 +22,7 @@ from newskills.train.data.published import Schema, resembling, schema_of
 EMPTY, UNLABELED, CORRECT, INCORRECT, UNFIT = (
     "empty rows",
     "rows without a verdict",
-    "right solutions",
+    "correct solutions",
     "wrong solutions",
     "rows that the data set marks as not for training",
 )
@@ -130,7 +130,7 @@ class ChunkReader:
         wrong = config.input_key if type(row.get(config.input_key)) is not str else config.output_key
         option = "input_key" if wrong == config.input_key else "output_key"
         keys = sorted(row)
-        state = f"is no text but {type(row[wrong]).__name__}" if wrong in row else "is missing"
+        state = f"is not text but {type(row[wrong]).__name__}" if wrong in row else "is missing"
         published, close = resembling(row), suggest(str(wrong), keys)
         if published:
             hint = f"These are the fields of {published}: add --dataset={published}."

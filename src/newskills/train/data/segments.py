@@ -43,7 +43,7 @@ def _segment(path: Path, bucket: int) -> bytes:
         while start < end:
             piece = os.pread(fd, end - start, start)
             if not piece:
-                raise OSError(f"{path} is shorter than it was written")
+                raise OSError(f"{path} is shorter than when it was written")
             pieces.append(piece)
             start += len(piece)
         return b"".join(pieces)

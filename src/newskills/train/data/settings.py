@@ -28,7 +28,7 @@ Switch = bool
 class MajorityConfig(Struct, frozen=True, kw_only=True):
     """How many votes an answer needs."""
 
-    min_majority_votes: Annotated[Length, _doc("fewest votes for the answer")] = 0
+    min_majority_votes: Annotated[Length, _doc("smallest number of votes for the answer")] = 0
     min_majority_percentage: Annotated[
         float, Meta(ge=0, le=1, description="smallest share (0–1) of all votes for the answer")
     ] = 0.0
@@ -39,97 +39,106 @@ class FilterSwitches(Struct, frozen=True, kw_only=True):
 
     drop_multi_boxed: Annotated[Switch, _doc("drop solutions with more than one \\boxed{…}")] = False
     remove_contaminated: Annotated[
-        Switch, _doc("drop problems of contamination_file and --decontaminate (one of them is required)")
+        Switch, _doc("drop problems of contamination_file and --decontaminate (at least one of them is required)")
     ] = True
-    remove_code_errors: Annotated[Switch, _doc("drop solutions that show tracebacks, time-outs, cut output")] = (
+    remove_code_errors: Annotated[Switch, _doc("drop solutions that show tracebacks, timeouts or cut output")] = (
         False
     )
     remove_matplotlib: Annotated[Switch, _doc("drop solutions that plot")] = False
     remove_no_code: Annotated[Switch, _doc("drop solutions without <tool_call> and </tool_call>")] = False
     remove_no_think_tags: Annotated[Switch, _doc("drop solutions without </think>")] = False
-    remove_verification_code: Annotated[Switch, _doc("drop solutions that announce a check or a plot by code")] = (
-        False
-    )
+    remove_verification_code: Annotated[
+        Switch, _doc("drop solutions that announce a check or a plot with code")
+    ] = False
     majority_filter: Annotated[Switch, _doc("drop answers with too few votes (majority_filter.*)")] = False
     trim_prefix: Annotated[Switch, _doc("remove the lead-in line `My solution:`")] = False
-    trim_solutions: Annotated[Switch, _doc("cut after the line with the last \\boxed{…}")] = True
+    trim_solutions: Annotated[Switch, _doc("cut the text after the line with the last \\boxed{…}")] = True
     drop_incorrect_arithmetic: Annotated[Switch, _doc("drop solutions with a wrong chain of arithmetic")] = False
-    split_arithmetic: Annotated[Switch, _doc("rewrite right chains of arithmetic with one operation per step")] = (
-        False
-    )
+    split_arithmetic: Annotated[
+        Switch, _doc("rewrite correct chains of arithmetic with one operation per step")
+    ] = False
     remove_len_outlier_problems: Annotated[
-        Switch, _doc("drop problems outside their length (needs tokenizer)")
+        Switch, _doc("drop problems outside the allowed length (needs tokenizer)")
     ] = True
     remove_len_outlier_solutions: Annotated[
-        Switch, _doc("drop solutions outside their length (needs tokenizer)")
+        Switch, _doc("drop solutions outside the allowed length (needs tokenizer)")
     ] = False
-    remove_len_outlier_inputs: Annotated[Switch, _doc("code_sft: the same for inputs")] = False
-    remove_len_outlier_outputs: Annotated[Switch, _doc("code_sft: the same for outputs")] = False
+    remove_len_outlier_inputs: Annotated[
+        Switch, _doc("code_sft: drop rows whose input is outside the allowed length")
+    ] = False
+    remove_len_outlier_outputs: Annotated[
+        Switch, _doc("code_sft: drop rows whose output is outside the allowed length")
+    ] = False
     drop_incorrect_code_blocks: Annotated[Switch, _doc("code_sft: keep only outputs with one python block")] = (
         False
     )
     drop_none_answers: Annotated[Switch, _doc("math_rl: drop rows without an expected answer")] = True
     code_text_filter: Annotated[
         CodeText | None,
-        _doc("of each problem keep solutions with code, or text, by what prevails (needs code_tags)"),
+        _doc(
+            "for each problem, keep either solutions with code or with text, whichever is more frequent "
+            "(needs code_tags)"
+        ),
     ] = None
 
 
 class TrainingDataConfig(Struct, frozen=True, kw_only=True):
     """Defaults are those of math_sft; other recipes lay theirs over them."""
 
-    output_path: Annotated[str, _doc("JSONL file to write; its data card lies beside it")] = ""
+    output_path: Annotated[str, _doc("JSONL file to write; its data card is written beside it")] = ""
     input_files: Annotated[
         Files | None, _doc("graded generations: files or patterns, separated by commas or blanks")
     ] = None
     preprocessed_dataset_files: Annotated[
-        Files | None, _doc("the same for rows that need no verdict (ready-made data)")
+        Files | None, _doc("the same, for rows that need no verdict (ready-made data)")
     ] = None
     input_key: Annotated[str, Meta(min_length=1, description="field with the problem")] = "problem"
     output_key: Annotated[str | None, _doc("field with the solution (math_rl: none)")] = "generation"
-    skip_first: Annotated[Length, _doc("leave out the first lines of each file")] = 0
-    add_correct: Annotated[bool, _doc("take right solutions")] = True
-    add_incorrect: Annotated[bool, _doc("take wrong solutions")] = False
-    add_unlabeled: Annotated[bool, _doc("take solutions without a verdict")] = False
-    use_judgement: Annotated[bool, _doc("the verdict is the judge's, not symbolic_correct")] = False
-    deduplicate: Annotated[bool, _doc("keep only the first of equal problems with equal solutions")] = True
+    skip_first: Annotated[Length, _doc("number of first lines of each file to skip")] = 0
+    add_correct: Annotated[bool, _doc("use correct solutions")] = True
+    add_incorrect: Annotated[bool, _doc("use wrong solutions")] = False
+    add_unlabeled: Annotated[bool, _doc("use solutions without a verdict")] = False
+    use_judgement: Annotated[bool, _doc("use the judge's verdict instead of symbolic_correct")] = False
+    deduplicate: Annotated[bool, _doc("of equal problems with equal solutions, keep only the first")] = True
     downsampling_method: Annotated[
         Literal["random", "fair"] | None,
         _doc("how num_output_samples are chosen; fair = in turn from each problem"),
     ] = None
     num_output_samples: Annotated[
-        Annotated[int, Meta(ge=1)] | None, _doc("how many rows to write; null = all")
+        Annotated[int, Meta(ge=1)] | None, _doc("number of rows to write; null = all")
     ] = None
-    random_seed: Annotated[int, _doc("another one gives another order and choice")] = 42
-    do_shuffle: Annotated[bool, _doc("false: problems stay in the order in which they first appear")] = True
+    random_seed: Annotated[int, _doc("random seed of order and choice")] = 42
+    do_shuffle: Annotated[bool, _doc("false: keep problems in the order in which they first appear")] = True
     prompt_config: Annotated[
-        str | None, _doc("prompt that asks the problem; with a tokenizer, rows become text")
+        str | None, _doc("prompt that wraps the problem; with a tokenizer, rows become text")
     ] = None
     tokenizer: Annotated[str | None, _doc("folder, tokenizer.json or name on the hub")] = None
-    chat_template_kwargs: Annotated[Row | None, _doc("variables of the chat template")] = None
+    chat_template_kwargs: Annotated[Row | None, _doc("chat template variables")] = None
     prompt_format: Annotated[Literal["ns", "openai"], _doc("openai: the rows hold `messages`")] = "ns"
-    system_message: Annotated[str | None, _doc("in place of the prompt's own")] = None
-    user_message: Annotated[str | None, _doc("in place of the prompt's own")] = None
-    examples_type: Annotated[str | None, _doc("few-shot set, in place of the prompt's own")] = None
-    few_shot_examples: Annotated[Row, _doc("single keys of the prompt's few-shot section")] = {}
-    prompt_suffix: Annotated[str | None, _doc("goes to the end of what the user says")] = None
-    start_assistant_response_key: Annotated[str | None, _doc("field that begins the assistant's answer")] = None
+    system_message: Annotated[str | None, _doc("system message, instead of the prompt's own")] = None
+    user_message: Annotated[str | None, _doc("user template, instead of the prompt's own")] = None
+    examples_type: Annotated[str | None, _doc("few-shot set, instead of the prompt's own")] = None
+    few_shot_examples: Annotated[Row, _doc("override keys of the prompt's few-shot section")] = {}
+    prompt_suffix: Annotated[str | None, _doc("text to add to the end of the user message")] = None
+    start_assistant_response_key: Annotated[str | None, _doc("field with the start of the assistant's answer")] = (
+        None
+    )
     assistant_end: Annotated[
-        str | None, _doc("goes to the end of finished outputs, in place of what the chat template has there")
+        str | None, _doc("text that ends finished outputs, instead of the chat template's")
     ] = None
-    code_tags: Annotated[str | None, _doc("marks of code in solutions and examples")] = None
-    min_problem_length: Annotated[Length, _doc("tokens of the problem")] = 0
-    max_problem_length: Annotated[Length, _doc("tokens of the problem")] = 1024
-    min_solution_length: Annotated[Length, _doc("tokens of the solution")] = 0
-    max_solution_length: Annotated[Length, _doc("tokens of the solution")] = 2048
-    min_input_length: Annotated[Length, _doc("code_sft: tokens of the input")] = 0
-    max_input_length: Annotated[Length, _doc("code_sft: tokens of the input")] = 1024
-    min_output_length: Annotated[Length, _doc("code_sft: tokens of the output")] = 0
-    max_output_length: Annotated[Length, _doc("code_sft: tokens of the output")] = 2048
+    code_tags: Annotated[str | None, _doc("how code is marked in solutions and examples")] = None
+    min_problem_length: Annotated[Length, _doc("limit on the length of a problem in tokens")] = 0
+    max_problem_length: Annotated[Length, _doc("limit on the length of a problem in tokens")] = 1024
+    min_solution_length: Annotated[Length, _doc("limit on the length of a solution in tokens")] = 0
+    max_solution_length: Annotated[Length, _doc("limit on the length of a solution in tokens")] = 2048
+    min_input_length: Annotated[Length, _doc("code_sft: limit on the length of an input in tokens")] = 0
+    max_input_length: Annotated[Length, _doc("code_sft: limit on the length of an input in tokens")] = 1024
+    min_output_length: Annotated[Length, _doc("code_sft: limit on the length of an output in tokens")] = 0
+    max_output_length: Annotated[Length, _doc("code_sft: limit on the length of an output in tokens")] = 2048
     use_chars_for_min_length: Annotated[bool, _doc("the smallest lengths count characters")] = False
     majority_filter: MajorityConfig = MajorityConfig()
     contamination_file: Annotated[
-        str | None, _doc("JSONL of ns generate --generation_type=check_contamination")
+        str | None, _doc("JSONL file of ns generate --generation_type=check_contamination")
     ] = None
     exclude_optional_keys: Annotated[bool, _doc("write only the fields that training needs")] = True
     metadata: Annotated[Row | None, _doc("fields to add to each row")] = None
@@ -273,9 +282,9 @@ def check_keys(recipe: DataRecipe, keys_given: Sequence[str]) -> None:
 def check_settings(config: TrainingDataConfig, recipe: DataRecipe, *, decontaminated: bool) -> None:
     """Raises ConfigError for what does not fit together. `decontaminated`: benchmarks were named to compare with."""
     if not config.output_path:
-        raise ConfigError("Where to? Give ++output_path=FILE.jsonl.")
+        raise ConfigError("No output file is given. Give ++output_path=FILE.jsonl.")
     if recipe.output != "rl" and not (config.add_correct or config.add_incorrect or config.add_unlabeled):
-        raise ConfigError("add_correct, add_incorrect and add_unlabeled are all false: nothing would be left.")
+        raise ConfigError("add_correct, add_incorrect and add_unlabeled are all false: no rows would be left.")
     if config.num_output_samples is not None and config.downsampling_method is None:
         raise ConfigError("num_output_samples needs a way to choose: add ++downsampling_method=random (or fair).")
     if config.downsampling_method is not None and config.num_output_samples is None and recipe.output != "rl":
@@ -290,22 +299,23 @@ def _check_filters(config: TrainingDataConfig, *, decontaminated: bool) -> None:
     if filters.remove_contaminated and config.contamination_file is None and not decontaminated:
         raise ConfigError(
             "filters.remove_contaminated has nothing to compare with.",
-            hint="Give --decontaminate=BENCHMARK, or ++contamination_file=FILE (ns generate "
-            "--generation_type=check_contamination makes one), or switch it off: ++filters.remove_contaminated=false.",
+            hint="Give --decontaminate=BENCHMARK, or ++contamination_file=FILE (from ns generate "
+            "--generation_type=check_contamination), or switch the filter off: "
+            "++filters.remove_contaminated=false.",
         )
     by_length = [
         name for name in filters.__struct_fields__ if name.startswith("remove_len") and getattr(filters, name)
     ]
     if by_length and config.tokenizer is None:
         raise ConfigError(
-            f"filters.{by_length[0]} counts tokens, but no tokenizer is named.",
-            hint=f"Give ++tokenizer=NAME, or switch it off: ++filters.{by_length[0]}=false.",
+            f"filters.{by_length[0]} counts tokens, but no tokenizer is given.",
+            hint=f"Give ++tokenizer=NAME, or switch the filter off: ++filters.{by_length[0]}=false.",
         )
     if filters.code_text_filter is not None and config.code_tags is None:
-        raise ConfigError("filters.code_text_filter looks for code: say how it is marked, ++code_tags=NAME.")
+        raise ConfigError("filters.code_text_filter searches for code: set how it is marked, ++code_tags=NAME.")
     if config.add_code_execution_counts and config.exclude_optional_keys:
         raise ConfigError(
-            "add_code_execution_counts adds an optional field, and exclude_optional_keys drops those.",
+            "add_code_execution_counts adds an optional field, but exclude_optional_keys drops such fields.",
             hint="Add ++exclude_optional_keys=false.",
         )
 
@@ -315,8 +325,8 @@ def _check_prompt(config: TrainingDataConfig, recipe: DataRecipe) -> None:
     if config.asks:
         if recipe.output != "conversation" and config.tokenizer is None:
             raise ConfigError(
-                "prompt_config makes texts for a model, which needs its chat template.",
-                hint="Give ++tokenizer=NAME, or leave prompt_config out to write the fields as they are.",
+                "prompt_config writes model input, which needs the model's chat template.",
+                hint="Give ++tokenizer=NAME, or leave out prompt_config to write the plain fields.",
             )
         return
     for name in ("system_message", "assistant_end", "chat_template_kwargs", "examples_type", "prompt_suffix"):

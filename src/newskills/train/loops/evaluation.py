@@ -24,26 +24,29 @@ TELLING = 20
 class EvalSettings(Struct, frozen=True, kw_only=True):
     """How held-out problems are asked during training."""
 
-    every: Annotated[int, Meta(ge=1, description="steps between measurements")] = 100
-    max_problems: Annotated[int, Meta(ge=1, description="of the held-out problems, the first so many")] = 200
-    samples: Annotated[int, Meta(ge=1, description="answers to each problem")] = 1
-    temperature: Annotated[float, Meta(ge=0, description="of the answers; 0 = greedy")] = 0.0
-    max_tokens: Annotated[int, Meta(ge=1, description="of an answer")] = 256
-    batch_size: Annotated[int, Meta(ge=1, description="problems asked at once")] = 32
+    every: Annotated[int, Meta(ge=1, description="steps between evaluations")] = 100
+    max_problems: Annotated[
+        int, Meta(ge=1, description="number of held-out problems to evaluate on (the first ones)")
+    ] = 200
+    samples: Annotated[int, Meta(ge=1, description="answers per problem")] = 1
+    temperature: Annotated[float, Meta(ge=0, description="temperature of the answers; 0 = greedy")] = 0.0
+    max_tokens: Annotated[int, Meta(ge=1, description="longest answer in tokens")] = 256
+    batch_size: Annotated[int, Meta(ge=1, description="problems per batch")] = 32
     code_tags: Annotated[
         str | None,
         Meta(
-            description="marks of programs in answers (qwen: ```python); they run in the sandbox. none: no programs"
+            description="how code is marked in answers (qwen: ```python); the sandbox runs it. none: no code "
+            "is run"
         ),
     ] = None
-    code_executions: Annotated[int, Meta(ge=1, description="programs of an answer that are run, at most")] = 5
+    code_executions: Annotated[int, Meta(ge=1, description="largest number of code blocks to run per answer")] = 5
     patience: Annotated[
         int,
-        Meta(ge=0, description="stop after so many measurements without a better reward; 0 = never"),
+        Meta(ge=0, description="early stopping: evaluations without a better reward; 0 = never"),
     ] = 0
     final: Annotated[
         Literal["best", "last"],
-        Meta(description="the model that a run ends with: by its reward here, or that of the last step"),
+        Meta(description="which model the run keeps: the best by evaluation reward, or the last"),
     ] = "best"
 
 

@@ -142,7 +142,7 @@ class TrainingFolder:
         kept = 0 if self.unchanged else int(self.last.name.rpartition("-")[2])
         if kept == last:
             return text
-        which = f"that of step {kept}" if kept else "the one that training began with"
+        which = f"that of step {kept}" if kept else "the initial model"
         worse = ", worse than before" if after < before else ""
         return f"{text}{worse}; the model is {which} ({dict(scores)[kept]:.3f}), the best one"
 
@@ -222,8 +222,8 @@ class TrainingFolder:
         changed = [name for name in {**earlier, **settings} if earlier.get(name) != settings.get(name)]
         if changed:
             raise ConfigError(
-                f"{self.path} holds a run with other settings: {', '.join(sorted(changed))}.",
-                hint="Use the same settings to go on with it, or another output folder.",
+                f"{self.path} has a run with other settings: {', '.join(sorted(changed))}.",
+                hint="Use the same settings to resume it, or another output folder.",
             )
 
     def _forget(self, name: str, step: int) -> None:

@@ -96,11 +96,13 @@ def grpo(
     loss is no number or nothing can be graded.
     """
     if not problems:
-        raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
+        raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
 
     config.check()
     if config.kl and not isinstance(client, ReferenceClient):
-        raise ConfigError("This trainer has no reference weights for a divergence.", hint="Leave ++kl out.")
+        raise ConfigError(
+            "This trainer has no reference weights to compute a KL divergence.", hint="Leave out ++kl."
+        )
 
     def step_of(step: int) -> dict[str, float]:
         groups = _groups(client, problems, config, step, scorer)

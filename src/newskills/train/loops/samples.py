@@ -68,5 +68,5 @@ def check_graded(judged: Sequence[Judged]) -> None:
     cause = f" ({causes[0][0].rstrip('.')})" if causes else ""
     raise TrainingError(
         f"None of the samples could be graded; training stopped{cause}.",
-        hint="Checkpoints are kept: mend the cause, and the same command goes on.",
+        hint="Checkpoints are kept: fix the cause, then run the same command to resume.",
     )

@@ -34,7 +34,7 @@ class SftConfig(Struct, frozen=True, kw_only=True):
 def example(prompt: Sequence[int], completion: Sequence[int]) -> Datum:
     """Only the completion's tokens count (each 1). Raises DataError where either is empty."""
     if not prompt or not completion:
-        raise DataError("An example needs at least one token before and one in what is to be learnt.")
+        raise DataError("An example needs at least one token of input and one token to train on.")
     tokens = [*prompt, *completion]
     weights = [0.0] * (len(prompt) - 1) + [1.0] * len(completion)
     return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights)
@@ -52,7 +52,7 @@ def sft(
     Raises DataError without examples, TrainingError where the loss is no number (the last checkpoint stays).
     """
     if not examples:
-        raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
+        raise DataError("There is nothing to train on.", hint="Check the filters of the training data.")
 
     def step_of(step: int) -> dict[str, float]:
         batch = batch_at(examples, step, config.batch_size, config.seed)

@@ -152,7 +152,7 @@ def run_steps(
     hooks.began(first, config.steps)
     for step in range(first, config.steps):
         begun = time.monotonic()
-        with enough_memory("Lower ++batch_size or ++max_tokens, or leave long sequences out."):
+        with enough_memory("Lower ++batch_size or ++max_tokens, or leave out long sequences."):
             hooks.before_step(step)
             if step == 0:
                 course.before(client)
@@ -173,7 +173,7 @@ def enough_memory(hint: str) -> Iterator[None]:
         full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
         if not full and "can't allocate memory" not in str(error):
             raise
-        raise TrainingError("The training ran out of memory; the last checkpoint is good.", hint=hint) from error
+        raise TrainingError("The training ran out of memory; the last checkpoint is usable.", hint=hint) from error
 
 
 def adam_at(config: Steps, step: int) -> AdamParams:

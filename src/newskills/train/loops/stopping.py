@@ -31,7 +31,7 @@ def stop_on_signals(signals: tuple[signal.Signals, ...] = (*ASKED_TO_END, WARNED
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
-        sys.stderr.write("\nstopping after this step, with a checkpoint; once more stops at once\n")
+        sys.stderr.write("\nstopping after this step, with a checkpoint; press again to stop now\n")
         sys.stderr.flush()
 
     before = [signal.signal(number, ask) for number in signals]

@@ -61,7 +61,7 @@ class Wandb(Struct, frozen=True, kw_only=True):
                 hint="Give a shorter --expname or --wandb_project, or --disable_wandb.",
             )
         if bad := sorted(set(self.project) & set("/\\#?%:")):
-            raise ConfigError(f"--wandb_project={self.project}: {' '.join(bad)} cannot be in a project's name.")
+            raise ConfigError(f"--wandb_project={self.project}: {' '.join(bad)} cannot be part of a project name.")
 
 
 def clock(seconds: int) -> str:
@@ -76,7 +76,7 @@ def steps_of(text: str | None, option: str) -> list[int]:
     """`100,200` → [100, 200], each once. Raises ConfigError."""
     parts = [part.strip() for part in (text or "").split(",") if part.strip()]
     if any(not part.isascii() or not part.isdigit() for part in parts):
-        raise ConfigError(f"{option}={text}: numbers of steps, separated by commas, are expected.")
+        raise ConfigError(f"{option}={text}: expected step numbers, separated by commas.")
     return list(dict.fromkeys(map(int, parts)))
 
 
@@ -84,5 +84,5 @@ def step_range(text: str) -> str:
     """`A:B` with 1 ≤ A < B. Raises ConfigError."""
     first, colon, last = text.partition(":")
     if not (colon and first.isdigit() and last.isdigit() and 1 <= int(first) < int(last)):
-        raise ConfigError(f"--profile_step_range={text}: write A:B, with 1 ≤ A < B (B is not profiled any more).")
+        raise ConfigError(f"--profile_step_range={text}: expected A:B, with 1 ≤ A < B (B is not profiled).")
     return f"{int(first)}:{int(last)}"

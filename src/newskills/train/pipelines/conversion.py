@@ -78,31 +78,33 @@ class Conversion(Struct, frozen=True, kw_only=True):
             raise ConfigError(f"From {self.convert_from} to {self.convert_to} there is nothing to convert.")
         if "nemo" in self.pair:
             raise ConfigError(
-                f"Nothing here converts {self.convert_from} to {self.convert_to}.", hint=REMOVED["nemo"]
+                f"Converting {self.convert_from} to {self.convert_to} is not supported.", hint=REMOVED["nemo"]
             )
         if self.pair not in (*CONTAINERS, *OWN):
-            raise ConfigError(f"Nothing converts {self.convert_from} to {self.convert_to}; there is {there}.")
+            raise ConfigError(
+                f"Converting {self.convert_from} to {self.convert_to} is not supported; supported: {there}."
+            )
         if self.dtype == "fp8" and self.convert_to != "trtllm":
-            raise ConfigError("--dtype=fp8 is a form of TensorRT-LLM's engines only (--convert_to=trtllm).")
+            raise ConfigError("--dtype=fp8 works only for TensorRT-LLM engines (--convert_to=trtllm).")
         if self.dtype == "fp8" and not self.calib_dataset:
-            raise ConfigError("--dtype=fp8 needs --calib_dataset: texts by which its scales are chosen.")
+            raise ConfigError("--dtype=fp8 needs --calib_dataset: texts to choose its scales with.")
         if self.convert_to == "trtllm" and self.dtype != "fp8":
             raise ConfigError(
-                f"--dtype={self.dtype}: TensorRT-LLM serves Hugging Face folders as they are; only fp8 is converted.",
+                f"--dtype={self.dtype}: TensorRT-LLM serves Hugging Face folders directly; only fp8 is converted.",
                 hint="ns start_server --server_type=trtllm --model=FOLDER",
             )
         if self.pair == ("hf", "megatron"):
             self._check_megatron()
         if self.convert_to == "hf" and self.model_type == "deepseek_v3":
-            raise ConfigError("Nothing converts DeepSeek v3 back to hf.")
+            raise ConfigError("Converting DeepSeek v3 back to hf is not supported.")
 
     def _check_megatron(self) -> None:
         if self.model_type != "llama":
-            raise ConfigError("Megatron-LM's converter reads Llama models only: give --model_type=llama.")
+            raise ConfigError("Megatron-LM's converter reads only Llama models: give --model_type=llama.")
         if self.dtype != "bf16":
             raise ConfigError(f"--dtype={self.dtype}: Megatron-LM's converter writes bf16 here.")
         if not self.hf_model_name:
-            raise ConfigError("--hf_model_name is missing: the model whose tokenizer goes with the checkpoint.")
+            raise ConfigError("--hf_model_name is missing: the model whose tokenizer belongs to the checkpoint.")
 
     def words(self) -> list[str]:
         """argv of the job; raises nothing after `check`."""

@@ -51,8 +51,8 @@ def examine(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
             facts = _form(row, forms, path, number)
         elif missing := [key for key in FORMS[facts.form] if key not in row]:
             raise FormatError(
-                f"{path}, line {number}, has no {' and no '.join(map(repr, missing))}, unlike the lines before it; "
-                f"its keys are {', '.join(row) or 'none'}."
+                f"{path}, line {number}, has no {' and no '.join(map(repr, missing))}, unlike the lines "
+                f"before it; its keys are {', '.join(row) or 'none'}."
             )
     if facts is None:
         raise FormatError(f"{path} is empty.")

@@ -48,13 +48,15 @@ class HarvestError(Exception):
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="harvest", description="Convert checkpoints to Hugging Face folders.")
-    parser.add_argument("--checkpoints", required=True, help="folder with a folder for each step")
-    parser.add_argument("--prefix", default="step_", help="beginning of the names of these folders")
-    parser.add_argument("--step", action="append", required=True, help="number, or last; may be repeated")
-    parser.add_argument("--target", required=True, help="folder to write; {step} in it where there are several")
-    parser.add_argument("--model", default="", help="the model that training began with")
+    parser.add_argument("--checkpoints", required=True, help="folder with one folder per step")
+    parser.add_argument("--prefix", default="step_", help="prefix of the names of these folders")
+    parser.add_argument("--step", action="append", required=True, help="step number, or last; may be repeated")
+    parser.add_argument(
+        "--target", required=True, help="folder to write; with several steps, {step} in it is replaced"
+    )
+    parser.add_argument("--model", default="", help="model that the training started from")
     parser.add_argument("--max-position-embeddings", type=int)
-    parser.add_argument("--plain", default="", help="safetensors below a checkpoint that need no converter")
+    parser.add_argument("--plain", default="", help="path of safetensors in a checkpoint that needs no converter")
     parser.add_argument("--project", default="", help="folder of the trainer")
     parser.add_argument("command", nargs="+")
     return parser.parse_args(argv)
@@ -67,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             source = checkpoint_of(Path(options.checkpoints), options.prefix, step)
             target = Path(options.target.replace("{step}", source.name.removeprefix(options.prefix)))
             if already(target, source):
-                _say(f"{target} is there already, made from {source}")
+                _say(f"{target} already exists, made from {source}")
                 continue
             convert(source, target, options)
             _say(f"{source} → {target}")
@@ -106,7 +108,9 @@ def already(target: Path, source: Path) -> bool:
     except (OSError, ValueError):
         record = None
     if not isinstance(record, dict):
-        raise HarvestError(f"{target} is there already, and not one of our conversions. Give another folder.")
+        raise HarvestError(
+            f"{target} already exists, but was not written by this conversion. Give another folder."
+        )
     if record.get("checkpoint") == str(source):
         return True
     shutil.rmtree(target)
@@ -212,7 +216,7 @@ def change_config(path: Path, **values: object) -> None:
 
 def _check(target: Path) -> None:
     if not (target / "config.json").is_file():
-        raise HarvestError(f"the converter has left no config.json in {target}.")
+        raise HarvestError(f"the converter wrote no config.json to {target}.")
     if not any(target.glob("*.safetensors")):
         _from_pickle(target)
     _check_finite(target)
@@ -233,7 +237,7 @@ def _from_pickle(target: Path) -> None:
     """Weights of older converters as safetensors. Nothing but tensors is unpickled. Raises StorageError."""
     files = sorted(target.glob("pytorch_model*.bin"))
     if not files:
-        raise HarvestError(f"the converter has left no weights in {target}.")
+        raise HarvestError(f"the converter wrote no weights to {target}.")
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import save_file

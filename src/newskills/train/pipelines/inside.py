@@ -32,18 +32,18 @@ SOURCE = "newskills"
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="inside", description="Run a trainer inside a job.")
-    parser.add_argument(
-        "--check", action="append", default=[], metavar="FORM,…:FILE", help="data to look at first"
-    )
+    parser.add_argument("--check", action="append", default=[], metavar="FORM,…:FILE", help="data to check first")
     parser.add_argument("--to-verl", action="append", default=[], nargs=2, metavar=("FROM", "TO"))
-    parser.add_argument("--prompt", default="", help="file with {} where a problem goes")
-    parser.add_argument("--folder", action="append", default=[], help="folder to make")
+    parser.add_argument("--prompt", default="", help="file with {} in place of the problem")
+    parser.add_argument("--folder", action="append", default=[], help="folder to create")
     parser.add_argument(
-        "--project", default="", help="folder of the trainer: its uv environment, and where to start"
+        "--project", default="", help="folder of the trainer: its uv environment and working folder"
     )
     parser.add_argument("--needs", default="", help="module that the trainer's Python must have")
-    parser.add_argument("--stopped", default="", help="what the trainer prints where the time limit stops it")
-    parser.add_argument("--deadline", type=int, help="seconds from now: {deadline} in the words, since 1970")
+    parser.add_argument("--stopped", default="", help="text that the trainer prints when the time limit stops it")
+    parser.add_argument(
+        "--deadline", type=int, help="seconds from now: replaces {deadline} in the words, as seconds since 1970"
+    )
     parser.add_argument("command", nargs="+")
     return parser.parse_args(argv)
 
@@ -113,10 +113,10 @@ def missing(python: Sequence[str], module: str, project: str) -> str:
         return f"{python[0]} does not start: {error}"
     if tried.returncode == 0:
         return ""
-    why = tried.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
+    why = tried.stderr.strip().splitlines()[-1:] or ["it ended without a message"]
     place = f"uv pip install --project {project}" if python[0] == "uv" else "pip install"
     return (
-        f"the trainer's Python cannot grade answers: {why[0]}. Give it what newskills needs: "
+        f"the trainer's Python cannot grade answers: {why[0]}. Install what newskills needs: "
         f"--installation_command='{place} msgspec filelock platformdirs pyyaml'"
     )
 
@@ -154,7 +154,7 @@ def run(words: Sequence[str], folder: str | None, stopped: str) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     if code == 0 and has_stopped:
-        _say("the trainer has saved its work because of the time limit; the next job goes on from there")
+        _say("the trainer has saved its work because of the time limit; the next job resumes from there")
         return AGAIN
     return code if code >= 0 else 128 - code
 

@@ -67,7 +67,7 @@ def from_keys(overrides: Mapping[str, str]) -> list[str]:
 def check_entrypoint(name: str) -> None:
     """Raises ConfigError for anything but a Python file of Megatron-LM's or an absolute path."""
     if not name.endswith(".py") or (name.startswith(("-", ".")) or "\0" in name):
-        raise ConfigError(f"--entrypoint={name}: {' or '.join(ENTRYPOINTS)} is expected.")
+        raise ConfigError(f"--entrypoint={name}: expected {' or '.join(ENTRYPOINTS)}.")
 
 
 def extra_arguments(words: Sequence[str], overrides: Mapping[str, str]) -> list[str]:

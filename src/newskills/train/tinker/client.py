@@ -49,8 +49,8 @@ def service_from(environ: Mapping[str, str], base_model: str, rank: int, seed: i
     _library()
     if not environ.get(KEY):
         raise AuthError(
-            f"There is no {KEY}.",
-            hint="Set it to your key; a service of ns serve_tinker without key takes tml-any.",
+            f"{KEY} is not set.",
+            hint="Set it to your key; a service of ns serve_tinker without a key accepts tml-any.",
         )
     return Service(base_model=base_model, rank=rank, seed=seed, base_url=environ.get(URL) or None)
 
@@ -139,7 +139,7 @@ class TinkerClient:
 
         Raises TrainingError where the client or the service does not give them.
         """
-        with _told("The service does not give weights away"):
+        with _told("The service does not allow downloading weights"):
             path = _of(self._learner().save_weights_external(name)).path
             rest = _library().RestClient(base_url=self.service.base_url, api_key=os.environ.get(KEY))
             found = _of(rest.get_external_weights_urls(path))
@@ -249,9 +249,7 @@ def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: Los
 
 def _sampled(sequence: Any) -> Sampled:
     if sequence.logprobs is None:
-        raise TrainingError(
-            "The service gave no log-probabilities of its samples; they are needed to learn from them."
-        )
+        raise TrainingError("The service sent no log-probabilities of its samples; training needs them.")
     return Sampled(
         tokens=[int(token) for token in sequence.tokens],
         logprobs=[float(value) for value in sequence.logprobs],
@@ -276,7 +274,7 @@ def _library() -> Any:
 
 def _download(url: str, target: Path) -> None:
     if not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url[:40]} is no address to download from")
+        raise ValueError(f"{url[:40]} is not an address to download from")
     with urllib.request.urlopen(url, timeout=DOWNLOAD_SECONDS) as answer, target.open("wb") as file:  # noqa: S310
         shutil.copyfileobj(answer, file)
 

@@ -33,7 +33,9 @@ class TinkerTrainer(LoopTrainer):
             (set(lora.targets) != set(usual.targets), "trainer.lora.targets"),
         ]
         if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed():
-            raise ConfigError(f"A Tinker service takes no {', '.join(unsupported)}.", hint="Use --backend=trl.")
+            raise ConfigError(
+                f"A Tinker service does not support {', '.join(unsupported)}.", hint="Use --backend=trl."
+            )
         super().__init__(self._made)
         self._base, self._lora = base, lora
 
@@ -58,7 +60,8 @@ class TinkerTrainer(LoopTrainer):
             merge_lora(self._base, adapter, target)
         except TrainingError as error:
             raise TrainingError(
-                f"The model has learnt all steps, but stays at the service as {state}: {error}"
+                "The training is complete, but the model could not be downloaded; it is at the service as "
+                f"{state}: {error}"
             ) from error
 
     def _name(self) -> str:

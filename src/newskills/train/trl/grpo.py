@@ -103,7 +103,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     Raises DataError without problems, ConfigError for lengths that do not fit the model.
     """
     if not problems:
-        raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
+        raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
     settings, folder = task.settings, task.folder
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base, list(scorer.stops))
     _check_lengths(problems, config, context_of(model))
@@ -183,7 +183,7 @@ def _check_lengths(problems: Sequence[Problem], config: GrpoConfig, context: int
     longest = max(len(problem.prompt) for problem in problems) + config.max_tokens
     if context and longest > context:
         raise DataError(
-            f"A prompt with {config.max_tokens} new tokens is {longest} tokens long; the model's context has "
+            f"A prompt and {config.max_tokens} new tokens need {longest} tokens; the model's context is "
             f"{context}.",
             hint="Lower ++max_tokens or set ++too_long=drop.",
         )

@@ -23,8 +23,8 @@ from newskills.train.verbs import Datum
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets")
 LESS = (
-    "Lower ++trainer.trl.micro_batch_size or ++max_tokens, set ++trainer.trl.gradient_checkpointing=true, or leave "
-    "long sequences out."
+    "Lower ++trainer.trl.micro_batch_size or ++max_tokens, set ++trainer.trl.gradient_checkpointing=true, or "
+    "leave out long sequences."
 )
 QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TRANSFORMERS_VERBOSITY": "error"}
 """A model folder is complete, so nothing is fetched; and nothing is told to others."""
@@ -35,7 +35,7 @@ class TrlTrainer:
         """Raises ConfigError where a package is missing."""
         if missing := [name for name in PACKAGES if find_spec(name) is None]:
             raise ConfigError(
-                f"The trl trainer needs {', '.join(missing)}, which this environment lacks.",
+                f"The trl trainer needs {', '.join(missing)}, which this environment does not have.",
                 hint="Run: pip install 'newskills[trl]' (without a GPU, install torch from its CPU index first).",
             )
         self._base, self._settings = base, settings
@@ -67,7 +67,9 @@ class TrlTrainer:
         if folder.finished:
             return True
         if config.resample:
-            raise ConfigError("The trl trainer has no ++resample.", hint="Leave it out, or use --backend=cpu.")
+            raise ConfigError(
+                "The trl trainer does not support ++resample.", hint="Leave it out, or use --backend=cpu."
+            )
         with self._ready():
             from newskills.train.trl.grpo import grpo
             from newskills.train.trl.model import TrainingTask

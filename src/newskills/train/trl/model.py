@@ -46,25 +46,27 @@ def check(settings: TrainerSettings) -> None:
     for name, (value, split) in SPLIT_WEIGHTS.items():
         if os.environ.get(name, "").lower() == value:
             raise ConfigError(
-                f"accelerate is told to split the weights over the processes ({split}, {name}={value}): the trl "
-                "trainer measures and saves where one process has them all.",
-                hint="Launch it without (accelerate launch --multi_gpu), with LoRA pairs instead of all weights if "
-                "memory is short; for larger models: ns nemo_rl sft or grpo on a cluster.",
+                f"accelerate is set to split the weights over the processes ({split}, {name}={value}): the "
+                "trl trainer evaluates and saves only if one process has all weights.",
+                hint="Launch it without that setting (accelerate launch --multi_gpu), with LoRA pairs "
+                "instead of all weights if memory is short; for larger models: ns nemo_rl sft or grpo "
+                "on a cluster.",
             )
     if settings.trl.quantization != "none":
         if settings.weights == "full":
             raise ConfigError(
-                "Quantised weights cannot be trained.", hint="Leave ++trainer.weights=full out: LoRA pairs are."
+                "Quantised weights cannot be trained.",
+                hint="Leave out ++trainer.weights=full: LoRA pairs can be trained on quantised weights.",
             )
         if (why := cannot_quantise()) is not None:
             raise ConfigError(
-                f"++trainer.trl.quantization={settings.trl.quantization} cannot be followed here: {why}.",
-                hint="Leave it out: the frozen weights stay as they are.",
+                f"++trainer.trl.quantization={settings.trl.quantization} cannot be used here: {why}.",
+                hint="Leave it out: the frozen weights keep their precision.",
             )
     sampler = settings.trl.sampler
     if sampler in NEEDS_GPU and not torch.cuda.is_available():
         raise ConfigError(
-            f"++trainer.trl.sampler={sampler} needs a GPU, and torch sees none here.",
+            f"++trainer.trl.sampler={sampler} needs a GPU, but torch finds none here.",
             hint="Leave it out: transformers samples on a CPU.",
         )
     if sampler.startswith("vllm") and find_spec("vllm") is None:
@@ -107,15 +109,15 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
     except ImportError as error:
         raise ConfigError(
             f"++trainer.trl.attention={settings.trl.attention} cannot be used here: {str(error).splitlines()[0]}",
-            hint="Leave it out: transformers chooses one that is here.",
+            hint="Leave it out: transformers chooses one that works here.",
         ) from error
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{base} cannot be loaded as a causal language model: {error}.") from error
     # transformers would fill both with random numbers and go on.
     if wrong := sorted({*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}):
         raise DataError(
-            f"The weights in {base} are of another model than its config.json: {wrong[0]} (of {len(wrong)} tensors) "
-            "is missing or has another size.",
+            f"The weights in {base} belong to another model than its config.json: {wrong[0]} (of {len(wrong)} "
+            "tensors) is missing or has another size.",
             hint="Copy config.json and *.safetensors from the same checkpoint.",
         )
     if settings.trl.quantization != "none":
@@ -154,7 +156,7 @@ def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
         tokenizer.eos_token = tokenizer.convert_ids_to_tokens(stops[0])
     if tokenizer.pad_token_id is None:
         if tokenizer.eos_token_id is None:
-            raise ConfigError(f"The tokenizer of {base} names neither a pad nor an end token.")
+            raise ConfigError(f"The tokenizer of {base} has neither a pad token nor an end token.")
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 
@@ -202,8 +204,8 @@ def arguments(
     micro = settings.trl.micro_batch_size or sequences // share
     if micro == 0 or sequences % (micro * share):
         raise ConfigError(
-            f"{sequences} sequences of a step cannot be shared out: {share} processes × ++trainer.trl.micro_batch_size="
-            f"{micro} does not divide them.",
+            f"{sequences} sequences per step cannot be split evenly: {share} processes × "
+            f"++trainer.trl.micro_batch_size={micro} does not divide them.",
         )
     half = precision_of(settings) == torch.bfloat16
     return {

@@ -15,28 +15,31 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
     """`++trainer.trl.*`."""
 
     micro_batch_size: Annotated[
-        int, Meta(ge=0, description="sequences of one forward pass on a device; 0 = all of a step")
+        int, Meta(ge=0, description="sequences per forward pass on a device; 0 = all sequences of a step")
     ] = 0
     gradient_checkpointing: Annotated[
-        bool, Meta(description="compute activations twice to keep fewer of them in memory")
+        bool, Meta(description="recompute activations to save memory (gradient checkpointing)")
     ] = False
     packing: Annotated[
-        bool, Meta(description="(sft) several examples in one sequence, without seeing each other")
+        bool, Meta(description="(sft) pack several examples into one sequence, without attention between them")
     ] = False
-    packed_length: Annotated[int, Meta(ge=2, description="(sft) tokens of a packed sequence")] = 1024
+    packed_length: Annotated[int, Meta(ge=2, description="(sft) length of a packed sequence in tokens")] = 1024
     sampler: Annotated[
         Literal["transformers", "paged", "vllm", "vllm_server"],
         Meta(
-            description="(grpo) what samples: generate of transformers, its paged continuous batching, vLLM beside the "
-            "trainer on its GPUs, or a vLLM server (trl vllm-serve)"
+            description="(grpo) sampler: generate of transformers, its paged continuous batching, vLLM "
+            "beside the trainer on the same GPUs, or a vLLM server (trl vllm-serve)"
         ),
     ] = "transformers"
     vllm_memory: Annotated[float, Meta(gt=0, le=1, description="share of GPU memory for vllm")] = 0.3
-    vllm_tensor_parallel: Annotated[int, Meta(ge=1, description="GPUs of one vllm")] = 1
-    vllm_url: Annotated[str, Meta(description="of vllm_server")] = "http://127.0.0.1:8000"
+    vllm_tensor_parallel: Annotated[int, Meta(ge=1, description="GPUs per vllm (tensor parallel)")] = 1
+    vllm_url: Annotated[str, Meta(description="address of vllm_server")] = "http://127.0.0.1:8000"
     attention: Annotated[
         str | None,
-        Meta(description="attention of transformers: sdpa, eager, flash_attention_2; none = its choice"),
+        Meta(
+            description="attention implementation of transformers: sdpa, eager, flash_attention_2; none = "
+            "chosen by transformers"
+        ),
     ] = None
 
     quantization: Annotated[
@@ -60,7 +63,7 @@ NEEDS_GPU = ("vllm", "vllm_server")
 def cannot_quantise() -> str | None:
     """Why frozen weights cannot be quantised on this machine; None: they can."""
     if not visible_gpus():
-        return "no GPU is seen"
+        return "no GPU is visible"
     if find_spec("bitsandbytes") is None:
         return "bitsandbytes is not installed (pip install bitsandbytes)"
     return None

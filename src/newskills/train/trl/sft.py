@@ -41,7 +41,7 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
     Raises DataError where there is nothing to train on.
     """
     if not examples:
-        raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
+        raise DataError("There is nothing to train on.", hint="Check the filters of the training data.")
     settings, folder = task.settings, task.folder
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     rows = _rows(examples, context_of(model), settings)
@@ -105,5 +105,5 @@ def _rows(examples: Sequence[Datum], context: int | None, settings: TrainerSetti
 def _labels(datum: Datum) -> list[int]:
     weights = datum.weights or ()
     if len(weights) != len(datum.targets) or any(weight not in (0, 1) for weight in weights):
-        raise DataError("The trl trainer takes weights of 0 and 1, as many as targets.")
+        raise DataError("The trl trainer accepts only weights of 0 and 1, one per target.")
     return [IGNORED, *(token if weight else IGNORED for token, weight in zip(datum.targets, weights, strict=True))]

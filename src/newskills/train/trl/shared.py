@@ -212,8 +212,8 @@ def check_readable(checkpoint: Path) -> None:
         except (OSError, SafetensorError) as error:
             raise DataError(
                 f"{path} cannot be read: {error}.",
-                hint=f"Take the last line off {CHECKPOINTS} beside it: the same command then goes on from the "
-                "checkpoint before.",
+                hint=f"Remove the last line of {CHECKPOINTS} beside it: the same command then resumes from "
+                "the checkpoint before.",
             ) from error
 
 

@@ -22,36 +22,40 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = "math_sft"
     dataset: Annotated[
         str | None,
-        doc("published set: fetched, or with ++input_files its own files (JSONL, JSON, parquet, also gzipped)"),
+        doc("published training set: downloaded, or read from ++input_files (JSONL, JSON, Parquet, also gzipped)"),
     ] = None
     benchmark: Annotated[
         str | None,
-        doc("whose prompt asks the problems, as in an evaluation (needs ++tokenizer; more ++ keys change it)"),
+        doc(
+            "benchmark whose prompt wraps the problems, as in its evaluation (needs ++tokenizer; more ++ "
+            "keys change it)"
+        ),
     ] = None
-    split: Annotated[str | None, doc("split of the published set (default: its first)")] = None
+    split: Annotated[str | None, doc("split of the published set (default: its first split)")] = None
     data_dir: Annotated[
-        str | None, doc("where prepared data lies (default: NEMO_SKILLS_DATA_DIR, or the user's cache)")
+        str | None, doc("folder of prepared data (default: NEMO_SKILLS_DATA_DIR, or the user's cache)")
     ] = None
     mirror: Annotated[str | None, doc("folder of an offline mirror (default: NEWSKILLS_MIRROR)")] = None
     offline: Annotated[bool | None, doc("never use the network")] = None
     workers: Annotated[
-        int, Meta(ge=0, description="processes; 0 = one for each CPU. They change nothing else")
+        int, Meta(ge=0, description="worker processes; 0 = one per CPU. The result does not depend on it")
     ] = 0
     dry_run: DryRun = False
     decontaminate: Annotated[
         list[str],
         doc(
-            "benchmarks (or JSONL files with `problem`) whose problems are removed, by shared words",
+            "benchmarks (or JSONL files with `problem`) whose problems are removed from the training data, "
+            "by shared words (n-grams)",
             DECONTAMINATION,
         ),
     ] = []
-    decontaminate_ngram: Annotated[AtLeastOne, doc("words in a sequence", DECONTAMINATION)] = NGRAM
+    decontaminate_ngram: Annotated[AtLeastOne, doc("words per n-gram", DECONTAMINATION)] = NGRAM
     decontaminate_share: Annotated[
         float,
         Meta(
             gt=0,
             le=1,
-            description="share of the shorter text's sequences that must be in both",
+            description="share of the shorter text's n-grams that must be in both texts",
             extra=DECONTAMINATION,
         ),
     ] = SHARE
@@ -59,9 +63,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
 COMMAND = Command(
     name="prepare_training_data",
-    summary="Build training data: filter generations or a published set, remove duplicates and what benchmarks ask, "
-    "choose, shuffle, and write SFT, conversation or RL rows with a card that says what each step removed. Keys "
-    "marked code_sft and math_rl belong to these recipes; shown defaults are those of math_sft.",
+    summary="Build training data: filter generations or a published set, remove duplicates and benchmark "
+    "problems (decontamination), sample, shuffle, and write SFT, conversation or RL rows with a data "
+    "card that says what each step removed. Keys marked code_sft and math_rl belong to these "
+    "recipes; the defaults shown are those of math_sft.",
     options=Options,
     config=TrainingDataConfig,
     run="newskills.commands.data.prepare_training_data.work:run",

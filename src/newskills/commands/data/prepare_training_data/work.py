@@ -43,7 +43,9 @@ from newskills.train.data.settings import (
 )
 
 ALIASES = {"hf_model_name": "tokenizer"}
-REMOVED = {"chat_format": "older formats of conversations are gone; use --config-name=stem_sft for messages"}
+REMOVED = {
+    "chat_format": ("older conversation formats are no longer supported; use --config-name=stem_sft for messages")
+}
 ASKING = (
     "prompt_config",
     "prompt_format",
@@ -135,7 +137,8 @@ def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None)
     if raw is None and ready is None:
         if schema is None:
             raise ConfigError(
-                "From what? Give ++input_files=FILES, ++preprocessed_dataset_files=FILES, or --dataset=NAME."
+                "No input is given. Give ++input_files=FILES, ++preprocessed_dataset_files=FILES, or "
+                "--dataset=NAME."
             )
         split = split_of(schema, options.split)
         fetch = _fetch(options)
@@ -206,7 +209,7 @@ def _questions(path: Path) -> Iterator[str]:
         text = question_of(row)
         if text is None:
             raise DataError(
-                f"{path}: a row has none of the fields {', '.join(FIELDS)}, so that nothing can be compared with it."
+                f"{path}: a row has none of the fields {', '.join(FIELDS)}, so nothing can be compared with it."
             )
         yield text
 
@@ -216,7 +219,7 @@ def _say_unknown(config: TrainingDataConfig) -> None:
         contaminated, unknown = read_contaminated(Path(config.contamination_file))
         notice(f"{config.contamination_file}: {len(contaminated)} contaminated problems")
         if unknown:
-            notice(f"{config.contamination_file}: {unknown} problems have no verdict; they are kept")
+            notice(f"{config.contamination_file}: {unknown} problems have no verdict and are kept")
 
 
 def _dry_run(
@@ -240,9 +243,9 @@ def _dry_run(
         request = _request(options, recipe, config, schema, ())
         for line in preview(request, 1):
             sys.stdout.write(f"{line.decode(errors='replace')}")
-    steps += [("compares", benchmark.name, "by shared words") for benchmark in compared]
+    steps += [("compares", benchmark.name, "by shared words (n-grams)") for benchmark in compared]
     page = card_files(Path(config.output_path))[1]
-    show_dry_run([*steps, ("writes", config.output_path, recipe.output), ("writes", page, "its card")])
+    show_dry_run([*steps, ("writes", config.output_path, recipe.output), ("writes", page, "its data card")])
 
 
 def _kind(source: InputSource) -> str:
@@ -257,7 +260,7 @@ def _report(card: Card, output: Path, bar: ProgressBar) -> None:
             bar.line(f"  {step.name}: {step.removed} removed{changed}", sys.stderr)
     for step in card.steps:
         if step.name == UNLABELED and step.removed:
-            notice(f"{step.removed} rows have no verdict and were left out; ++add_unlabeled=true takes them")
+            notice(f"{step.removed} rows have no verdict and were left out; ++add_unlabeled=true keeps them")
     sys.stdout.write(
         f"{output}: {card.rows_written} rows ({card_files(output)[1].name} says how they were made)\n"
     )

@@ -53,7 +53,7 @@ def run(parsed: Parsed[Options]) -> int:
         with atomic_write(Path(options.json)) as file:
             file.write(msgspec.json.format(msgspec.json.encode(validations), indent=1) + b"\n")
     wrong = sum(bool(validation.problems) for validation in validations)
-    sys.stdout.write(f"\n{len(validations) - wrong} of {len(validations)} benchmarks are as they should be\n")
+    sys.stdout.write(f"\n{len(validations) - wrong} of {len(validations)} benchmarks pass\n")
     return 1 if wrong else 0
 
 
@@ -62,9 +62,9 @@ def _chosen(options: Options, fetch: FetchOptions, root: Path) -> list[Benchmark
     if options.benchmarks == [ALL] or (options.category and not options.benchmarks):
         return _all(options.category, fetch, root)
     if options.category:
-        raise ConfigError("--category chooses among all benchmarks: give no names with it.")
+        raise ConfigError("--category selects among all benchmarks: do not give names with it.")
     if not options.benchmarks:
-        raise ConfigError("Which benchmarks? Give their names, or all.", hint="See: ns list benchmarks")
+        raise ConfigError("No benchmark is named. Give names, or all.", hint="See: ns list benchmarks")
     places = BenchmarkPlaces(options.extra_benchmark_map, root)
     return list(
         {benchmark.name: benchmark for name in options.benchmarks for benchmark in expand(name, places)}.values()
@@ -83,7 +83,7 @@ def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmar
     listed = [get_benchmark(entry.name) for entry in list_benchmarks(category)]
     prepared = [benchmark for benchmark in listed if there(benchmark)]
     if left := len(listed) - len(prepared):
-        notice(f"left out, since their rows are neither here nor in a mirror: {left} benchmarks")
+        notice(f"skipped, because their rows are neither on this machine nor in a mirror: {left} benchmarks")
     return prepared
 
 

@@ -18,25 +18,33 @@ from newskills.pipelines.options import doc
 class Options(Struct, frozen=True, kw_only=True):
     config: Annotated[
         str | None,
-        doc("config: a path, or a name in evaluate_configs/ or among those of newskills", {"short": "-c"}),
+        doc(
+            "config: a path, or the name of one in evaluate_configs/ or of one that ships with newskills",
+            {"short": "-c"},
+        ),
     ] = None
     run: Annotated[
-        str | None, doc("profile of env.toml: submit there, show the logs, end as the jobs end", {"short": "-r"})
+        str | None,
+        doc(
+            "profile of env.toml: submit there, show the logs, and exit with the exit code of the jobs",
+            {"short": "-r"},
+        ),
     ] = None
     batch: Annotated[
-        str | None, doc("profile of env.toml: submit there, and print the invocation", {"short": "-b"})
+        str | None, doc("profile of env.toml: submit there, and print the invocation id", {"short": "-b"})
     ] = None
-    dry_run: Annotated[
-        bool, doc("compile and check everything, show what would be done; do nothing", {"short": "-d"})
-    ] = False
+    dry_run: Annotated[bool, doc("check everything and show what would be done; run nothing", {"short": "-d"})] = (
+        False
+    )
     task: Annotated[
         list[str],
         doc(
-            "only this task: all of that name, or name.1: the second task of the config, called name",
+            "run only this task: every task of that name; or name.1 = the second task of the config, if its "
+            "name is `name`",
             {"short": "-t"},
         ),
     ] = []
-    force_squash: Annotated[bool, doc("import container images anew")] = False
+    force_squash: Annotated[bool, doc("import the container images again")] = False
 
 
 _PLACE = re.compile(r"\[(\d+)\](?=[^=]*=)", re.ASCII)
@@ -59,8 +67,10 @@ def _is_override(word: str) -> bool:
 
 COMMAND = _Evaluate(
     name="evaluate",
-    summary="Evaluate with a config of NeMo Evaluator's launcher: compose its defaults, resolve it with a profile of "
-    "env.toml, show it, and run its tasks here or on that profile's cluster. key.sub=value changes the config.",
+    summary="Run a config of NeMo Evaluator's launcher: merge its defaults, resolve it with a profile of "
+    "env.toml, show it, and run its tasks on this machine or on the profile's cluster. key.sub=value "
+    "changes the config. In Python: newskills.profile_evaluate. (To evaluate without such a config, "
+    "use ns eval; that is newskills.evaluate in Python.)",
     options=Options,
     run="newskills.commands.evaluate.evaluate.work:run",
     any_keys=True,

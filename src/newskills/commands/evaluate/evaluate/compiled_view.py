@@ -36,7 +36,9 @@ def show_tasks(compiled: CompiledConfig, calls: Sequence[EvalCall | None]) -> No
         sys.stdout.write(f"task {task.index} {printable(task.name)}: {printable(what)}\n")
     for task in compiled.tasks:
         for key in task.unread:
-            unread = f"task {task.index} {task.name}: '{key}' is not read; write it below nemo_evaluator_config"
+            unread = (
+                f"task {task.index} {task.name}: '{key}' is ignored here; write it below nemo_evaluator_config"
+            )
             sys.stdout.write(f"note: {printable(unread)}\n")
     for call in calls:
         for note in call.notes if call else ():

@@ -49,7 +49,7 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if options.run is not None and options.batch is not None:
         raise ConfigError(
-            "--run and --batch exclude each other: the first waits for the jobs, the second does not.",
+            "--run and --batch exclude each other: --run waits for the jobs, --batch does not.",
             hint=f"For example: ns evaluate -c {options.config or 'CONFIG'} --batch {options.batch}",
         )
     request = _asked(parsed)
@@ -106,9 +106,9 @@ def _words(options: Options) -> list[str]:
 def _check_place(compiled: CompiledConfig) -> None:
     if compiled.mode == "local" and compiled.execution.type != "local":
         raise ConfigError(
-            f"execution.type is '{compiled.execution.type}', and no profile says where that is.",
-            hint="Name one: --run PROFILE or --batch PROFILE. To run here: execution=local, or execution.type=local "
-            "with an execution.output_dir of this machine.",
+            f"execution.type is '{compiled.execution.type}', but no profile is given for it.",
+            hint="Give a profile: --run PROFILE or --batch PROFILE. To run here: execution=local, or "
+            "execution.type=local with an execution.output_dir of this machine.",
         )
 
 
@@ -134,9 +134,9 @@ def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> No
     with contextlib.redirect_stdout(shown):
         show_tasks(made.config, _calls(made.config))
         if foreign:
-            print("The configuration would be handed to nemo-evaluator-launcher.")
+            print("The config would be passed to nemo-evaluator-launcher.")
         elif made.open:
-            print("The jobs are not shown: give first what is open.")
+            print("The jobs are not shown: first give the values listed as open.")
         elif made.config.mode == "local" and made.config.execution.type != "local":
             print(
                 f"execution.type is '{made.config.execution.type}': --run PROFILE or --batch PROFILE submits it."
@@ -176,7 +176,7 @@ def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
     try:
         plans = squash_plan(compiled, environ)
     except RemoteError as error:
-        sys.stdout.write(f"images: which of them are imported already is not known: {printable(str(error))}\n")
+        sys.stdout.write(f"images: cannot tell which of them are already imported: {printable(str(error))}\n")
         return
     for plan in plans:
         sys.stdout.write(f"image {printable(plan.image)}: {printable(plan.why)}: {printable(plan.path)}\n")

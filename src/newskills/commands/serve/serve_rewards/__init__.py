@@ -17,24 +17,27 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    benchmark: Annotated[str | None, doc("whose grader rewards, with its settings", NAME)] = None
-    grader: Annotated[str | None, doc("grader, by its name; settings: ++eval_config.KEY", NAME)] = None
-    data_dir: Annotated[str | None, doc("where prepared data lies, for graders that read files beside it")] = None
+    benchmark: Annotated[
+        str | None, doc("benchmark whose grader gives the reward, with the benchmark's settings", NAME)
+    ] = None
+    grader: Annotated[str | None, doc("grader, by name; settings: ++eval_config.KEY", NAME)] = None
+    data_dir: Annotated[str | None, doc("folder of prepared data, for graders that read files in it")] = None
     host: Annotated[str, doc("address to listen on; 0.0.0.0 = all of this machine")] = "127.0.0.1"
     port: Annotated[Port, doc("port to listen on; 0 = a free one")] = 9060
-    max_waiting: Annotated[AtLeastOne, doc("samples in the server at once; clients that send more get 429")] = (
-        16_384
-    )
-    max_concurrent: Annotated[AtLeastOne, doc("samples at once of a grader that runs code")] = 64
+    max_waiting: Annotated[
+        AtLeastOne, doc("samples in the server at once; above that, clients get status 429")
+    ] = 16_384
+    max_concurrent: Annotated[AtLeastOne, doc("samples at once for a grader that runs code")] = 64
     workers: Annotated[
-        int, Meta(ge=0, description="processes of a grader that computes; 0 = one for each CPU of this process")
+        int, Meta(ge=0, description="worker processes for a grader that computes; 0 = one per CPU of this process")
     ] = 0
     tokenizer: Annotated[
-        str | None, doc("counts tokens where the reward needs their number and clients do not send it", NAME)
+        str | None,
+        doc("tokenizer that counts tokens, if the reward needs them and clients do not send them", NAME),
     ] = None
-    token_env: Annotated[
-        str, doc("environment variable with the token that clients must send, where it is set")
-    ] = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - its name
+    token_env: Annotated[str, doc("environment variable with the token that clients must send, if it is set")] = (
+        "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - its name
+    )
     token_file: TokenFile = None
     open: Open = False
     dry_run: DryRun = False
@@ -50,8 +53,9 @@ class RewardKeys(Struct, frozen=True, kw_only=True):
 
 COMMAND = Command(
     name="serve_rewards",
-    summary="Reward the samples of any trainer over HTTP, by the grader that evaluates: our own batches (/v1/rewards), "
-    "OpenRLHF's (/get_reward), slime's (/slime). What an instrument lost is never 0.",
+    summary="Compute rewards for the samples of any trainer over HTTP, with the same graders as evaluation. "
+    "It answers newskills batches (/v1/rewards), OpenRLHF (/get_reward) and slime (/slime). A sample "
+    "that could not be graded never gets reward 0.",
     options=Options,
     config=RewardKeys,
     run="newskills.commands.serve.serve_rewards.work:run",

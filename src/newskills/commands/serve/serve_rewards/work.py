@@ -64,16 +64,16 @@ def _grader(options: Options, keys: RewardKeys) -> tuple[str, Row]:
     """Name and settings. Raises ConfigError, UnknownNameError."""
     if (options.benchmark is None) == (options.grader is None):
         raise ConfigError(
-            "Which grader rewards? Give --benchmark or --grader, one of them.",
-            hint="ns list graders and ns list benchmarks show what there is.",
+            "Which grader gives the reward? Give either --benchmark or --grader.",
+            hint="See: ns list graders and ns list benchmarks",
         )
     if options.grader is not None:
         return options.grader, keys.eval_config
     benchmark = get_benchmark(str(options.benchmark))
     if not benchmark.grader or benchmark.judge is not None:
         raise ConfigError(
-            f"Answers to {benchmark.name} are judged by a model, which no grader replaces.",
-            hint="Name a --grader, and the judge as a part of the reward: ++reward.judge.server.model=NAME",
+            f"Answers to {benchmark.name} are judged by a model; it has no grader.",
+            hint="Give a --grader, and make the judge a part of the reward: ++reward.judge.server.model=NAME",
         )
     folder = Path(benchmark.folder) if benchmark.folder else split_folder(benchmark, options.data_dir)
     return benchmark.grader, {**in_folder(benchmark.grader_config, folder), **keys.eval_config}

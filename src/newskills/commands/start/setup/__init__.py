@@ -8,8 +8,8 @@ from newskills.commands.start.setup.options import Options
 
 COMMAND = Command(
     name="setup",
-    summary="Describe a cluster: asks what it has to know, writes <config_dir>/<name>.yaml, and tries it. Each "
-    "answer can be given as an option.",
+    summary="Describe a cluster: asks questions, writes <config_dir>/<name>.yaml, and tests it. Each answer "
+    "can also be given as an option.",
     options=Options,
     run="newskills.commands.start.setup.work:run",
     result="newskills.commands.start.setup.work:result",

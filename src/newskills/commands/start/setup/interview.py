@@ -74,7 +74,7 @@ class Interview:
                 if not (question.fits or question.when)(answers):
                     without = " without --ssh_host" if question.name.startswith("ssh_") else ""
                     raise ConfigError(
-                        f"--{question.name} has no meaning for executor {answers['executor']}{without}."
+                        f"--{question.name} cannot be used with executor {answers['executor']}{without}."
                     )
                 question.check(answer, answers)
                 answers[question.name] = answer
@@ -104,7 +104,7 @@ class Interview:
             except EOFError as error:
                 raise ConfigError(
                     "The input ended before all questions were answered; nothing was written.",
-                    hint="With --non_interactive, options and defaults are the answers.",
+                    hint="With --non_interactive, the answers are options and defaults.",
                 ) from error
             except UserError as error:
                 self.say(f"  {error}")
@@ -120,7 +120,7 @@ class Interview:
                     return
             except EOFError:
                 pass
-        raise ConfigError(f"{path} exists; it was left as it is.", hint="Give another --name, or --overwrite.")
+        raise ConfigError(f"{path} exists; it was not changed.", hint="Give another --name, or --overwrite.")
 
 
 def write(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig]:
@@ -220,17 +220,18 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
     return [
         Question(
             name="executor",
-            text="Where do jobs run? none (processes of this machine), local (containers of it) or slurm",
+            text="Where do jobs run? none (processes of this machine), local (containers of this machine) or "
+            "slurm",
             default=lambda answers: _likely_executor(),
             check=lambda text, answers: _one_of(text, EXECUTORS),
         ),
         Question(name="name", text="Name of the cluster", default=lambda a: str(a["executor"]), check=_check_name),
-        Question(name="ssh_host", text="Machine to submit from, by ssh (empty: this one)", when=slurm),
-        Question(name="ssh_user", text="User there (empty: as ~/.ssh/config says)", when=over_ssh),
-        Question(name="ssh_identity", text="Key file (empty: as ~/.ssh/config says)", when=over_ssh),
+        Question(name="ssh_host", text="Machine to submit from, by ssh (empty: this machine)", when=slurm),
+        Question(name="ssh_user", text="User name there (empty: as in ~/.ssh/config)", when=over_ssh),
+        Question(name="ssh_identity", text="Key file (empty: as in ~/.ssh/config)", when=over_ssh),
         Question(
             name="job_dir",
-            text="Folder for scripts and logs of jobs, which all nodes see",
+            text="Folder for scripts and logs of jobs, visible to all nodes",
             when=slurm,
             fits=lambda answers: True,
             default=lambda answers: "" if answers.get("ssh_host") or not home else f"{home}/newskills-jobs",
@@ -262,7 +263,7 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
         ),
         Question(
             name="hf_home",
-            text="Folder of the Hugging Face cache, as jobs see it (empty: jobs keep none)",
+            text="Folder of the Hugging Face cache, as jobs see it (empty: none)",
             when=boxes,
             check=lambda text, answers: _check_cache(text, answers, environ),
         ),
@@ -284,12 +285,12 @@ def _likely_executor() -> str:
 
 def _one_of(text: str, names: tuple[str, ...]) -> None:
     if text not in names:
-        raise ConfigError(f"'{text}' is none of them{suggest(text, names)}")
+        raise ConfigError(f"'{text}' is not one of the choices{suggest(text, names)}")
 
 
 def _check_name(text: str, answers: Answers) -> None:
     if not is_file_name(text):
-        raise ConfigError(f"'{text}' is no file name of letters, digits and _.+=@-.")
+        raise ConfigError(f"'{text}' is not a file name of letters, digits and _.+=@-.")
 
 
 def _check_folder(text: str, answers: Answers) -> None:
@@ -308,7 +309,7 @@ def _check_mount(text: str, environ: Mapping[str, str]) -> str:
 def _check_cache(text: str, answers: Answers, environ: Mapping[str, str]) -> None:
     mounts = parse_mounts(_check_mount(mount, environ) for mount in _listed(answers.get("mounts", "")))
     if text and answers.get("containers") and not reachable(text, mounts):
-        raise ConfigError(f"{text} lies below no mount, so each job would download its models again.")
+        raise ConfigError(f"{text} is not below a mount, so each job would download its models again.")
 
 
 def _images(text: Answer) -> dict[str, str]:

@@ -15,35 +15,35 @@ JOBS = {"group": "what jobs get"}
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    non_interactive: Annotated[bool, doc("ask nothing: options and defaults are the answers")] = False
-    test: Annotated[bool, doc("try the cluster after writing: ssh, sbatch or container engine, folders")] = True
-    dry_run: Annotated[bool, doc("ask, check and show the file; write and try nothing")] = False
-    pull_images: Annotated[bool, doc("fetch the images now (executor local)")] = False
+    non_interactive: Annotated[bool, doc("ask nothing: use options and defaults")] = False
+    test: Annotated[bool, doc("test the cluster after writing: ssh, sbatch or container engine, folders")] = True
+    dry_run: Annotated[bool, doc("ask, check and show the file; write and test nothing")] = False
+    pull_images: Annotated[bool, doc("pull the images now (executor local)")] = False
     executor: Annotated[
         Literal["none", "local", "slurm"] | None,
-        doc("none: processes of this machine; local: containers of it; slurm", FILE),
+        doc("none: processes of this machine; local: containers of this machine; slurm", FILE),
     ] = None
     name: Annotated[
         str | None, doc("name of the cluster, for --cluster (default: the executor)", {**FILE, **NAME})
     ] = None
     config_dir: Annotated[
-        str | None, doc("folder of the file (default: NEMO_SKILLS_CONFIG_DIR, or ./cluster_configs)", FILE)
+        str | None, doc("folder for the file (default: NEMO_SKILLS_CONFIG_DIR, or ./cluster_configs)", FILE)
     ] = None
-    overwrite: Annotated[bool, doc("replace a file of that name", FILE)] = False
+    overwrite: Annotated[bool, doc("replace an existing file of that name", FILE)] = False
     ssh_host: Annotated[
-        str | None, doc("machine to submit from, or a Host of ~/.ssh/config (default: this one)", SLURM)
+        str | None, doc("machine to submit from, or a Host of ~/.ssh/config (default: this machine)", SLURM)
     ] = None
-    ssh_user: Annotated[str | None, doc("user there (default: as the ssh config says)", SLURM)] = None
-    ssh_identity: Annotated[str | None, doc("key file (default: as the ssh config says)", SLURM)] = None
-    ssh_port: Annotated[int | None, doc("port there (default: as the ssh config says)", SLURM)] = None
+    ssh_user: Annotated[str | None, doc("user name there (default: as in ~/.ssh/config)", SLURM)] = None
+    ssh_identity: Annotated[str | None, doc("key file (default: as in ~/.ssh/config)", SLURM)] = None
+    ssh_port: Annotated[int | None, doc("port there (default: as in ~/.ssh/config)", SLURM)] = None
     account: Annotated[str | None, doc("account to charge", SLURM)] = None
-    partition: Annotated[str | None, doc("partition (default: the cluster's own)", SLURM)] = None
+    partition: Annotated[str | None, doc("partition (default: the cluster's default)", SLURM)] = None
     cpu_partition: Annotated[str | None, doc("partition for jobs without GPUs", SLURM)] = None
     qos: Annotated[str | None, doc("quality of service", SLURM)] = None
     time_limit: Annotated[str | None, doc("time limit in that partition, HH:MM:SS or D-HH:MM:SS", SLURM)] = None
-    job_dir: Annotated[str | None, doc("folder of jobs that all nodes see", JOBS)] = None
+    job_dir: Annotated[str | None, doc("folder for jobs, visible to all nodes", JOBS)] = None
     engine: Annotated[
-        Literal["podman", "docker"] | None, doc("container engine (default: what is there)", JOBS)
+        Literal["podman", "docker"] | None, doc("container engine (default: the one installed)", JOBS)
     ] = None
     containers: Annotated[list[str], doc("NAME=IMAGE: nemo-skills, vllm, sglang, sandbox, …", JOBS)] = []
     mounts: Annotated[list[str], doc("src:dst[:ro|rw]", JOBS)] = []

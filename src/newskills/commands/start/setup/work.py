@@ -31,7 +31,7 @@ def run(parsed: Parsed[Options]) -> int:
 def result(parsed: Parsed[Options]) -> None:
     """For Python: raises NewskillsError where the cluster lacks what its config promises."""
     if run(parsed):
-        raise NewskillsError("The config was written, but not all that it promises is there.")
+        raise NewskillsError("The config was written, but some of what it names does not exist.")
 
 
 def _ask(question: str) -> str:

@@ -13,15 +13,18 @@ from newskills.run.planning.config import GenerationConfig
 
 class Options(BenchmarkOptions, frozen=True, kw_only=True):
     benchmark: Annotated[
-        str, doc("math, math_level1, math_level5, math500, aime, amc, gsm8k, or any other; several with commas")
+        str,
+        doc(
+            "math, math_level1, math_level5, math500, aime, amc, gsm8k, or any other; several separated by commas"
+        ),
     ] = "math"
     use_vllm: UseVllm = False
 
 
 COMMAND = Command(
     name="aimo_evaluate",
-    summary="Evaluate a model of the recipe: served here, asked with the prompts it was trained with, graded by the "
-    "grader that rewards. ++ keys are those of ns eval.",
+    summary="Evaluate a model of the aimo recipe: it is served here, prompted as in training, and graded by "
+    "the grader that gave the reward. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
     run="newskills.commands.train.aimo.work.evaluation:run_evaluate",

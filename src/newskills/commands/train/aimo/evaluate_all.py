@@ -12,15 +12,15 @@ from newskills.run.planning.config import GenerationConfig
 
 
 class Options(BenchmarkOptions, frozen=True, kw_only=True):
-    benchmarks: Annotated[list[str], doc("names (default: math math500 aime amc gsm8k)")] = []  # noqa: RUF012 - copied
+    benchmarks: Annotated[list[str], doc("names of benchmarks (default: math math500 aime amc gsm8k)")] = []  # noqa: RUF012 - copied
     merge_output: Annotated[bool, doc("also write all scores into one file, all_results.json")] = False
     vllm: UseVllm = True
 
 
 COMMAND = Command(
     name="aimo_evaluate_all",
-    summary="Evaluate a model of the recipe on all its benchmarks with one server. Without a GPU llama.cpp serves, as "
-    "with --no-vllm. ++ keys are those of ns eval.",
+    summary="Evaluate a model of the aimo recipe on all its benchmarks with one server. Without a GPU, "
+    "llama.cpp serves it, as with --no-vllm. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
     run="newskills.commands.train.aimo.work.evaluation:run_all",

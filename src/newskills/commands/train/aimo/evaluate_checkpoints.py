@@ -12,15 +12,17 @@ from newskills.run.planning.config import GenerationConfig
 
 
 class Options(BenchmarkOptions, frozen=True, kw_only=True):
-    benchmark: Annotated[str, doc("names as those of ns aimo evaluate; several with commas")] = "math500"
-    base_model: Annotated[str | None, doc("what LoRA pairs belong to, where checkpoints do not say")] = None
+    benchmark: Annotated[str, doc("names as in ns aimo evaluate; several separated by commas")] = "math500"
+    base_model: Annotated[str | None, doc("base model of LoRA checkpoints, if the checkpoints do not name it")] = (
+        None
+    )
     use_vllm: UseVllm = False
 
 
 COMMAND = Command(
     name="aimo_evaluate_checkpoints",
-    summary="Evaluate every checkpoint of a training folder (--model) and show the scores by step, with intervals. "
-    "Those measured before are not measured again. ++ keys are those of ns eval.",
+    summary="Evaluate every checkpoint of a training folder (--model) and show the scores by step, with "
+    "intervals. Checkpoints that are already evaluated are skipped. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
     run="newskills.commands.train.aimo.work.evaluation:run_checkpoints",

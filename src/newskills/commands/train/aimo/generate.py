@@ -15,21 +15,21 @@ class Options(AnswerOptions, frozen=True, kw_only=True):
     strategy: Annotated[
         Literal["greedy", "majority_vote", "weighted_vote", "genselect", "tir"],
         doc(
-            "how an answer is found: one; the most frequent of several; that with most weight; the one that the model "
-            "itself prefers; one with programs that the sandbox runs"
+            "how the answer is chosen: one sample; majority vote; weighted vote; the sample that the model "
+            "itself ranks best (genselect); with code run in the sandbox (tir)"
         ),
     ] = "greedy"
     problem: Annotated[str | None, doc("a problem")] = None
-    input_file: Annotated[str | None, doc("or a JSONL file with `problem`")] = None
+    input_file: Annotated[str | None, doc("JSONL file with `problem`, instead")] = None
     num_samples: Annotated[
-        AtLeastOne | None, doc("answers to choose from (default 16); with tir several vote (default: one)")
+        AtLeastOne | None, doc("answers to choose from (default 16); with tir, several vote (default: one)")
     ] = None
     use_vllm: UseVllm = False
 
 
 COMMAND = Command(
     name="aimo_generate",
-    summary="Answer problems with a model of the recipe. ++ keys are those of ns generate.",
+    summary="Answer problems with a model of the aimo recipe. ++ keys are those of ns generate.",
     options=Options,
     config=GenerationConfig,
     run="newskills.commands.train.aimo.work.generation:run",

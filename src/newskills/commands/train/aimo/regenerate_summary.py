@@ -12,13 +12,13 @@ from newskills.pipelines.options import DryRun, doc
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    output_dir: Annotated[str, doc("folder of an evaluation of the recipe", {"positional": True})]
+    output_dir: Annotated[str, doc("folder of an evaluation of the aimo recipe", {"positional": True})]
     dry_run: DryRun = False
 
 
 COMMAND = Command(
     name="aimo_regenerate_summary",
-    summary="Make the tables of ns aimo evaluate, evaluate_all and evaluate_checkpoints anew from the records.",
+    summary="Rebuild the tables of ns aimo evaluate, evaluate_all and evaluate_checkpoints from the records.",
     options=Options,
     run="newskills.commands.train.aimo.work.evaluation:run_summary",
     aliases={"results_dir": "output_dir"},

@@ -8,8 +8,8 @@ from newskills.pipelines.training.megatron_lm_options import MegatronLmOptions
 
 COMMAND = Command(
     name="train_megatron_lm",
-    summary="Train with Megatron-LM on a cluster, one process for each GPU. Its own arguments follow behind --, or as "
-    "++keys: ++lr=1e-5 is --lr=1e-5, ++bf16=true is --bf16.",
+    summary="Train with Megatron-LM on a cluster, one process per GPU. Give its own arguments after --, or "
+    "as ++keys: ++lr=1e-5 is --lr=1e-5, ++bf16=true is --bf16.",
     options=MegatronLmOptions,
     run="newskills.pipelines.training.megatron_lm:run",
     prepare="newskills.pipelines.training.megatron_lm:prepare",

@@ -8,8 +8,9 @@ from newskills.pipelines.training.nemo_rl_options import GrpoNemoRlOptions
 
 COMMAND = Command(
     name="grpo_nemo_rl",
-    summary="Reinforce a model with NVIDIA's NeMo-RL on a cluster. Rows of {problem, expected_answer} are rewarded by "
-    "the math grader of evaluations; rows of NeMo Gym by what its YAML names. ++key=value are NeMo-RL's own keys.",
+    summary="Train a model with reinforcement learning (GRPO) in NVIDIA's NeMo-RL on a cluster. Rows of "
+    "{problem, expected_answer} are rewarded by the math grader of evaluations; rows of NeMo Gym by "
+    "the environments of their YAML. ++key=value sets NeMo-RL's own keys.",
     options=GrpoNemoRlOptions,
     run="newskills.pipelines.training.nemo_rl:run",
     prepare="newskills.pipelines.training.nemo_rl:prepare",

@@ -13,8 +13,9 @@ class Options(NemoRlOptions, frozen=True, kw_only=True):
 
 COMMAND = Command(
     name="sft_nemo_rl",
-    summary="Fine-tune with NVIDIA's NeMo-RL on a cluster: writes its configuration, starts Ray on the nodes, trains, "
-    "and makes a Hugging Face folder of the last checkpoint. ++key=value are NeMo-RL's own keys.",
+    summary="Fine-tune with NVIDIA's NeMo-RL on a cluster: writes its configuration, starts Ray on the "
+    "nodes, trains, and converts the last checkpoint to a Hugging Face folder. ++key=value sets "
+    "NeMo-RL's own keys.",
     options=Options,
     run="newskills.pipelines.training.nemo_rl:run",
     prepare="newskills.pipelines.training.nemo_rl:prepare",

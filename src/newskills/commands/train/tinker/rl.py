@@ -15,8 +15,9 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="tinker_rl",
-    summary="Reinforce a model at a Tinker service (TINKER_BASE_URL, TINKER_API_KEY), rewarded by the grader of "
-    "mathematics. Options are key=value. A killed run goes on with the same command. Needs newskills[tinker].",
+    summary="Train a model with reinforcement learning at a Tinker service (TINKER_BASE_URL, "
+    "TINKER_API_KEY), with rewards from the math grader. Options are key=value. A killed run resumes "
+    "with the same command. Needs newskills[tinker].",
     options=Options,
     config=TinkerRlConfig,
     run=run,

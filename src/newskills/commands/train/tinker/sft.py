@@ -15,8 +15,9 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="tinker_sft",
-    summary="Fine-tune a model at a Tinker service (TINKER_BASE_URL, TINKER_API_KEY) on solutions: chains of thought, "
-    "or such with code. Options are key=value. A killed run goes on with the same command. Needs newskills[tinker].",
+    summary="Fine-tune a model at a Tinker service (TINKER_BASE_URL, TINKER_API_KEY) on solutions: chains of "
+    "thought, with or without code. Options are key=value. A killed run resumes with the same "
+    "command. Needs newskills[tinker].",
     options=Options,
     config=TinkerSftConfig,
     run=run,

@@ -30,7 +30,7 @@ Learn = Callable[..., bool]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
     dry_run: DryRun = False
 
 
@@ -48,7 +48,7 @@ def run_to_end(
     if missing := [
         name for name in ("model_name", "log_dir") if name not in parsed.overrides and not parsed.explain
     ]:
-        raise ConfigError(f"{missing[0]} is missing: type {missing[0]}=…", hint="All keys: ns tinker rl --help")
+        raise ConfigError(f"{missing[0]} is missing: give {missing[0]}=…", hint="All keys: ns tinker rl --help")
     keys_set = keys_of(kind, parsed)
     if keys_set is None:
         return 0
@@ -71,7 +71,7 @@ def run_to_end(
     with TinkerClient(service) as client, stop_on_signals() as stop:
         whole = learn(client, config, rows, told=_row_printer(config), stop=stop)
     if not whole:
-        sys.stdout.write("stopped; the same command goes on from the last checkpoint\n")
+        sys.stdout.write("stopped; run the same command to resume from the last checkpoint\n")
         return STOPPED
     sys.stdout.write(f"{Path(config.log_dir) / 'checkpoints.jsonl'}\n")
     return 0

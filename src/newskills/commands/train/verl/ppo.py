@@ -8,8 +8,9 @@ from newskills.pipelines.training.verl_options import PpoVerlOptions
 
 COMMAND = Command(
     name="ppo_verl",
-    summary="Reinforce a model with verl (PPO, GRPO, …) on a cluster. Rows of {problem, expected_answer} are turned "
-    "into verl's and rewarded by the math grader of evaluations. ++key=value are verl's own keys.",
+    summary="Train a model with reinforcement learning (PPO, GRPO, …) in verl on a cluster. Rows of "
+    "{problem, expected_answer} are converted to verl's format and rewarded by the math grader of "
+    "evaluations. ++key=value sets verl's own keys.",
     options=PpoVerlOptions,
     run="newskills.pipelines.training.verl:run",
     prepare="newskills.pipelines.training.verl:prepare",

@@ -120,7 +120,7 @@ def _regex(pattern: str) -> Callable[[str], ExtractedAnswer | None]:
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except re.error as error:
-        raise ConfigError(f"extract_regex '{pattern}' is no regular expression: {error}.") from error
+        raise ConfigError(f"extract_regex '{pattern}' is not a regular expression: {error}.") from error
 
     def step(text: str) -> ExtractedAnswer | None:
         last = _last(compiled, text)

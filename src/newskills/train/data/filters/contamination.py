@@ -45,8 +45,8 @@ def read_contaminated(path: Path) -> tuple[frozenset[bytes], int]:
             row = decode_row(line, path, number)
             if "contaminated" not in row or not isinstance(row.get(CHECKED), str):
                 raise DataError(
-                    f"{path}, line {number}: the fields '{CHECKED}' and 'contaminated' are expected; "
-                    f"there are {', '.join(sorted(row)) or 'none'}.",
+                    f"{path}, line {number}: expected the fields '{CHECKED}' and 'contaminated'; the fields "
+                    f"are {', '.join(sorted(row)) or 'none'}.",
                     hint="ns generate --generation_type=check_contamination writes such a file.",
                 )
             if row["contaminated"]:

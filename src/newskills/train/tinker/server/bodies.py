@@ -18,7 +18,7 @@ def body_of(request: HttpRequest) -> bytes:
     if packing == "identity":
         return request.body
     if packing != "zstd":
-        raise ConfigError(f"The body is packed with '{packing[:40]}'; only zstd is known.")
+        raise ConfigError(f"The body is packed with '{packing[:40]}'; only zstd is supported.")
     try:
         import zstandard
     except ImportError as error:

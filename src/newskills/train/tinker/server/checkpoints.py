@@ -68,7 +68,7 @@ def parse(path: str) -> Address:
     parts = path.removeprefix(SCHEME).split("/")
     fits = path.startswith(SCHEME) and len(parts) == 3 and parts[1] in KINDS
     if not fits or not _RUN.fullmatch(parts[0]) or not _NAME.fullmatch(parts[2]):
-        raise DataError(f"'{path[:200]}' is no checkpoint; {SCHEME}RUN/weights/NAME is expected.")
+        raise DataError(f"'{path[:200]}' is not a checkpoint; expected {SCHEME}RUN/weights/NAME.")
     return Address(*parts)
 
 
@@ -108,11 +108,11 @@ class Checkpoints:
         """`write` makes the folder it is given, whole or not at all. Raises ConfigError for a name that is taken."""
         if not _NAME.fullmatch(address.name):
             raise ConfigError(
-                f"'{address.name[:100]}' cannot name a checkpoint: letters, digits, '.', '_' and '-' can."
+                f"'{address.name[:100]}' is not a valid checkpoint name: use letters, digits, '.', '_' and '-'."
             )
         folder = self._folder(address)
         if folder.exists() and not overwrite:
-            raise ConfigError(f"There is {address} already.", hint="Pass overwrite=True, or choose another name.")
+            raise ConfigError(f"{address} already exists.", hint="Pass overwrite=True, or choose another name.")
         new, old = (folder.with_name(f".{folder.name}{suffix}") for suffix in (NEXT, OLD))
         shutil.rmtree(new, ignore_errors=True)
         write(new)

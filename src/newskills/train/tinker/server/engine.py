@@ -145,7 +145,7 @@ class ModelEngine:
 
     def _learner(self, run_id: str) -> ServedTrainer:
         if run_id not in self._trainers:
-            raise DataError(f"The model {run_id} could not be made, or has been unloaded.")
+            raise DataError(f"The model {run_id} could not be created, or has been unloaded.")
         return self._trainers[run_id]
 
     def _asker(self, sampler: Sampler) -> ServedTrainer:
@@ -181,7 +181,8 @@ def _refuse(request: SampleRequest) -> None:
     }
     if unsupported := [name for name, is_given in lacks.items() if is_given]:
         raise ConfigError(
-            f"This service has no {', '.join(unsupported)}.", hint="It gives prompt_logprobs and logprobs."
+            f"This service does not support {', '.join(unsupported)}.",
+            hint="It supports prompt_logprobs and logprobs.",
         )
 
 

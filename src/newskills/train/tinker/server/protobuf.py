@@ -83,7 +83,7 @@ def fields(message: bytes | memoryview) -> Iterator[Field]:
         elif kind in SIZES:
             size = SIZES[kind]
         else:
-            raise DataError(f"The message has a field of the unknown kind {kind} at byte {at}.")
+            raise DataError(f"The message has a field of the unknown type {kind} at byte {at}.")
         if number == 0 or at + size > len(data):
             raise DataError(f"The message is cut off or damaged at byte {at}.")
         yield Field(number, kind, data[at : at + size])

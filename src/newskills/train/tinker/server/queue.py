@@ -76,7 +76,7 @@ class Queue:
         if job is None:
             raise DataError(
                 f"There is no request {request_id[:100]}.",
-                hint="Its answer was fetched long ago, or the service was started again since.",
+                hint="Its answer was fetched long ago, or the service was restarted.",
             )
         done, _ = await asyncio.wait([job.answer], timeout=seconds)
         if not done:
@@ -156,7 +156,7 @@ class RequestQueue:
         if job is not None:
             job.settle(
                 RefusedRequest(
-                    f"Request {self._next} of {self._name} never came, so {number} has no place.", user=True
+                    f"Request {self._next} of {self._name} never arrived, so {number} cannot run.", user=True
                 )
             )
             self._next = number + 1

@@ -158,10 +158,10 @@ class TinkerService:
     def _stranger(self, request: HttpRequest) -> Response | None:
         key = request.headers.get("x-api-key", "")
         if self._token and not hmac.compare_digest(key.encode(), self._token.encode()):
-            return error_response(401, "This service wants its key: set TINKER_API_KEY.")
+            return error_response(401, "This service needs its key: set TINKER_API_KEY.")
         if any(name in request.headers for name in BROWSER_HEADERS):
             # Any page that is open in a browser on this machine can post to its loopback addresses.
-            return error_response(403, "A web page may not use this service.")
+            return error_response(403, "Web pages may not use this service.")
         return None
 
     # Sessions and promises
@@ -177,7 +177,7 @@ class TinkerService:
         self._sessions[name] = ClientSession(
             user_metadata=message.user_metadata, display_name=message.display_name, seen=time.monotonic()
         )
-        note = "LoRA pairs are on attention and feed-forward layers; the unembedding stays as it is."
+        note = "This service trains LoRA pairs on attention and feed-forward layers, not on the unembedding."
         return {"type": "create_session", "session_id": name, "info_message": note}
 
     def _heartbeat(self, body: bytes) -> Row:
@@ -226,9 +226,9 @@ class TinkerService:
         message = wire.read_json(body, wire.ModelRequest)
         lora = message.lora_config
         if lora is None:
-            raise ConfigError("This service trains LoRA pairs only: the request has no lora_config.")
+            raise ConfigError("This service trains only LoRA pairs, but the request has no lora_config.")
         if not (lora.train_mlp and lora.train_attn):
-            raise ConfigError("This service trains attention and feed-forward layers together.")
+            raise ConfigError("This service trains attention and feed-forward layers only together.")
         _adam_only(message.optimizer_config)
         seed = uuid.uuid4().int >> 65 if lora.seed is None else lora.seed % (1 << 63)
         base = self._base(message.base_model)
@@ -297,7 +297,7 @@ class TinkerService:
     def _optim_step(self, body: bytes) -> Row:
         message = wire.read_json(body, wire.StepRequest)
         if message.optimizer_params is not None:
-            raise ConfigError("This service has the optimizer adamw only: send adam_params.")
+            raise ConfigError("This service has only the optimizer adamw: send adam_params.")
         adam = message.adam_params or wire.Adam()
 
         def step() -> Answer:
@@ -339,7 +339,7 @@ class TinkerService:
     def _save_external(self, body: bytes) -> Row:
         message = wire.read_json(body, wire.SaveRequest)
         if message.path is None or message.age_encryption_recipients:
-            raise ConfigError("This service saves weights for others under a name, and does not encrypt them.")
+            raise ConfigError("This service saves weights for others under a name, without encryption.")
         address = Address(message.model_id, "external_weights", message.path)
         return self._later(message.model_id, message.seq_id, lambda: self._save(address, message, optimizer=False))
 
@@ -449,18 +449,16 @@ class TinkerService:
     def _session(self, name: str) -> ClientSession:
         session = self._sessions.get(name)
         if session is None or session.finished:
-            raise UnknownNameError(
-                "session", name[:100], (), hint="It has ended, or the service was started again."
-            )
+            raise UnknownNameError("session", name[:100], (), hint="It has ended, or the service was restarted.")
         return session
 
     def _model(self, model_id: str) -> TrainedModel:
         if model_id in self._models:
             return self._models[model_id]
-        hint = "The service was started again, or never had it."
+        hint = "The service was restarted, or never had it."
         if self._ran(model_id):
             states = [checkpoint for checkpoint in self._saved.of(model_id) if checkpoint.kind == "weights"]
-            hint = f"The service was started again; its last state is {states[-1]}." if states else hint
+            hint = f"The service was restarted; its last state is {states[-1]}." if states else hint
         raise UnknownNameError("model", model_id[:100], (), hint=hint)
 
     def _ran(self, run_id: str) -> bool:
@@ -468,7 +466,7 @@ class TinkerService:
 
     def _known_sampler(self, name: str) -> Sampler:
         if name not in self._samplers:
-            hint = "It has ended, or the service was started again: create another sampling client."
+            hint = "It has ended, or the service was restarted: create another sampling client."
             raise UnknownNameError("sampling session", name[:100], (), hint=hint)
         return self._samplers[name]
 

@@ -108,7 +108,8 @@ def _state(folder: Path) -> SavedState:
         return msgspec.json.decode((folder / STATE).read_bytes(), type=SavedState)
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(
-            f"{folder} holds no optimizer: {error}.", hint="Load its weights alone, or a state from `weights/`."
+            f"{folder} contains no optimizer state: {error}.",
+            hint="Load its weights alone, or a state from `weights/`.",
         ) from error
 
 

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct, field
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
+from newskills.base.type_errors import type_fault
 from newskills.train.tinker.server import protobuf
 from newskills.train.tinker.server.protobuf import bytes_field, double_field, entry_field, number_field
 from newskills.train.verbs import Datum, LossOutput, Sampled
@@ -127,7 +128,9 @@ class ModelInput(Struct, frozen=True, kw_only=True):
         """Raises ConfigError for other parts than text."""
         for part in self.chunks:
             if part.type != "encoded_text":
-                raise ConfigError(f"A prompt has a part of the type {part.type[:40]}; only encoded_text is known.")
+                raise ConfigError(
+                    f"A prompt has a part of the type {part.type[:40]}; only encoded_text is supported."
+                )
         return [token for part in self.chunks for token in part.tokens]
 
 
@@ -185,9 +188,9 @@ def read_json(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise DataError(f"The request does not fit: {error}.") from error
+        raise DataError(f"The request is not valid: {type_fault(error)}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"The body of the request is no JSON object: {error}.") from error
+        raise DataError(f"The body of the request is not a JSON object: {error}.") from error
 
 
 def read_pass(body: bytes) -> PassRequest:
@@ -254,7 +257,7 @@ def _setting(key: str, value: protobuf.Field | None) -> float:
     for wire_field in protobuf.fields(value.message()) if value else ():
         if wire_field.number == 1:
             return wire_field.double()
-        raise DataError(f"The loss has no setting {key[:60]} that is a text.")
+        raise DataError(f"The loss has no setting {key[:60]} that is text.")
     return 0.0
 
 
@@ -287,7 +290,7 @@ def _chunk(message: memoryview) -> list[int]:
                 if inner.number == 1:
                     tokens += _array(inner.message(), np.dtype("<i4"), "the tokens of an input").tolist()
             return tokens
-        raise DataError("An input has a part that is no text; this service knows text only.")
+        raise DataError("An input has a part that is not text; this service supports only text.")
     return []
 
 
@@ -305,12 +308,12 @@ def _tensor(message: memoryview, what: str) -> list[Any]:
             case 4:
                 shape += wire_field.integers()
     if dtype not in DTYPES:
-        raise DataError(f"{what} has the unknown type of numbers {dtype}; float32, int64 and int32 are known.")
+        raise DataError(f"{what} has the unknown number type {dtype}; supported: float32, int64 and int32.")
     if sum(size != 1 for size in shape) > 1:
-        raise DataError(f"{what} has the shape {shape[:4]}; one number for each token is expected.")
+        raise DataError(f"{what} has the shape {shape[:4]}; expected one number per token.")
     values = _array(dense, DTYPES[dtype], what) if sparse is None else _spread(sparse, DTYPES[dtype], shape, what)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise DataError(f"{what} holds a value that is no number.")
+        raise DataError(f"{what} contains a value that is not a number.")
     numbers: list[Any] = values.tolist()
     return numbers
 
@@ -325,7 +328,7 @@ def _spread(message: memoryview, dtype: np.dtype[Any], shape: list[int], what: s
     fits = len(shape) == 2 and len(rows) == shape[0] + 1 and rows[0] == 0 and rows[-1] == len(values)
     fits = fits and bool((rows[:-1] <= rows[1:]).all()) and len(columns) == len(values) and size <= MOST_PLACES
     if not fits or (len(columns) and not (columns.min() >= 0 and columns.max() < width)):
-        raise DataError(f"{what} is no sparse tensor in CSR form.")
+        raise DataError(f"{what} is not a sparse tensor in CSR format.")
     places = np.repeat(np.arange(shape[0]), np.diff(rows)) * width + columns
     full = np.zeros(size, dtype)
     full[places] = values
@@ -334,5 +337,5 @@ def _spread(message: memoryview, dtype: np.dtype[Any], shape: list[int], what: s
 
 def _array(data: memoryview, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
     if len(data) % dtype.itemsize:
-        raise DataError(f"{what}: {len(data)} bytes are no whole number of {dtype.name}.")
+        raise DataError(f"{what}: {len(data)} bytes are not a multiple of the size of {dtype.name}.")
     return np.frombuffer(data, dtype)

@@ -45,7 +45,7 @@ def run_all(parsed: Parsed[AllOptions]) -> int:
     options = parsed.options
     vllm = options.vllm and (visible_gpus() > 0 or "vllm" in parsed.given)
     if options.vllm and not vllm and not options.server_address:
-        notice("no GPU here: llama.cpp serves on the CPU, as with --no-vllm")
+        notice("no GPU on this machine: llama.cpp serves on the CPU, as with --no-vllm")
     names = [name for text in options.benchmarks for name in text.split(",")] or list(ALL)
     spec = _spec(parsed, names, gpus(vllm))
     if options.dry_run:
@@ -76,9 +76,7 @@ def run_summary(parsed: Parsed[SummaryOptions]) -> int:
     folder = Path(parsed.options.output_dir)
     checkpoints = [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS).is_dir()]
     if not checkpoints:
-        raise DataError(
-            f"{folder} has no records of an evaluation (neither {RESULTS} nor checkpoint-*/{RESULTS})."
-        )
+        raise DataError(f"{folder} has no evaluation records (neither {RESULTS} nor checkpoint-*/{RESULTS}).")
     summaries = [
         CommandLine(command="summarize_results", places=(str(path),), why="the table of these records")
         for path in checkpoints

@@ -25,21 +25,21 @@ class AnswerOptions(Struct, frozen=True, kw_only=True):
     """Who answers, and how."""
 
     model: Annotated[str, MODEL]
-    server_address: Annotated[str | None, doc("use a running OpenAI-compatible server")] = None
-    output_dir: Annotated[str | None, doc("folder of records and tables (default: results/aimo/<model>)")] = None
+    server_address: Annotated[str | None, doc("address of a running OpenAI-compatible server")] = None
+    output_dir: Annotated[str | None, doc("folder for records and tables (default: results/aimo/<model>)")] = None
     dry_run: DryRun = False
 
 
 class BenchmarkOptions(AnswerOptions, frozen=True, kw_only=True):
     """How benchmarks are measured."""
 
-    max_samples: Annotated[AtLeastOne | None, doc("problems of each benchmark (default: all)")] = None
-    num_samples: Annotated[int, Meta(ge=1, description="answers to each problem; 1 = greedy")] = 1
-    use_tir: Annotated[bool, doc("the model writes programs, which the sandbox runs")] = False
-    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    max_samples: Annotated[AtLeastOne | None, doc("problems per benchmark (default: all)")] = None
+    num_samples: Annotated[int, Meta(ge=1, description="answers per problem; 1 = greedy")] = 1
+    use_tir: Annotated[bool, doc("the model writes code, which the sandbox runs")] = False
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
 
 
-UseVllm = Annotated[bool, doc("serve with vLLM on the GPUs here; else llama.cpp on the CPU")]
+UseVllm = Annotated[bool, doc("serve with vLLM on the GPUs of this machine; otherwise llama.cpp on the CPU")]
 
 
 def place(options: AnswerOptions) -> Path:

@@ -77,7 +77,7 @@ def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, 
         values_by_key["rl.vllm"] = "none"
     if options.use_llm_judge:
         if not options.llm_judge_model:
-            raise ConfigError("--use-llm-judge: which model? Give --llm-judge-model.")
+            raise ConfigError("--use-llm-judge needs a judge model. Give --llm-judge-model.")
         values_by_key["rl.judge_model"] = options.llm_judge_model
     return values_by_key
 
@@ -125,7 +125,9 @@ def _report_to(options: Options) -> tuple[str, ...]:
     if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
         here = find_spec("tensorboard") is not None
         instead = (
-            "metrics go to TensorBoard" if here else "nothing is shown elsewhere (tensorboard is not installed)"
+            "metrics go to TensorBoard"
+            if here
+            else "metrics are not logged elsewhere (tensorboard is not installed)"
         )
         notice(f"WANDB_DISABLED is set: {instead}")
         return ("tensorboard",) if here else ()
@@ -160,10 +162,10 @@ def _quantised(
     for name in sft:
         if f"{name}.quantisation" in resolved.origin:
             raise ConfigError(
-                f"++{name}.quantisation=nf4 cannot be followed here: {why}.",
-                hint=f"Leave it out, or set ++{name}.quantisation=none: the weights stay as they are.",
+                f"++{name}.quantisation=nf4 cannot be used here: {why}.",
+                hint=f"Leave it out, or set ++{name}.quantisation=none: the weights keep their precision.",
             )
-    notice(f"the frozen weights are not quantised to nf4 here: {why}")
+    notice(f"the frozen weights are not quantised to nf4: {why}")
     whole = {name: replace(getattr(config, name), quantisation="none") for name in sft}
     return replace(config, **whole)
 

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Type errors of msgspec in plain words: what was expected, and what was given."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "nothing",
+}
+"""Types as msgspec names them → words."""
+PLACE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`\Z")
+LONGEST = 60
+"""Characters of a value that is shown; of a longer one the type is."""
+_EXPECTED = re.compile(r"Expected `(?P<wanted>[^`]+)`(?P<bound>[^,`]*)(?:, got `(?P<got>[^`]+)`)?")
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+
+
+def type_fault(error: msgspec.ValidationError, value: object = msgspec.UNSET) -> str:
+    """`temperature: expected a number, got 'hot'`, without a full stop. `value` is what was converted, as a whole."""
+    text = str(error)
+    place = PLACE.search(text)
+    path = place["path"] if place else ""
+    text = PLACE.sub("", text)
+    if match := _EXPECTED.fullmatch(text):
+        kinds = [WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null"]
+        given = _shown(value, path) or WORDS.get(match["got"] or "", match["got"] or "")
+        text = f"expected {' or '.join(kinds)}{match['bound']}{f', got {given}' if given else ''}"
+    else:
+        text = f"{text[:1].lower()}{text[1:]}".replace("`", "'")
+    return f"{path}: {text}" if path else text
+
+
+def _shown(value: object, path: str) -> str:
+    """The part of `value` at `path`, where it is short and plain; else empty."""
+    at = 0
+    while at < len(path):
+        step = _STEP.match(path, at)
+        if step is None:
+            return ""
+        name, index = step.groups()
+        if name is not None and isinstance(value, dict) and name in value:
+            value = value[name]
+        elif index is not None and isinstance(value, list | tuple) and int(index) < len(value):
+            value = value[int(index)]
+        else:
+            return ""
+        at = step.end()
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, str | int | float) and len(repr(value)) <= LONGEST else ""
