@@ -24,6 +24,7 @@ HANDLES = {
 
 JSON, WORDS, NUMBERS = "str | dict[str, Any]", "str | Sequence[str]", "str | Sequence[int]"
 TEXTS = {
+    "allow": WORDS,
     "average_steps": NUMBERS,
     "benchmarks": WORDS,
     "cluster": JSON,
@@ -33,6 +34,7 @@ TEXTS = {
     "metrics_kwargs": JSON,
     "mount_paths": WORDS,
     "sbatch_kwargs": JSON,
+    "seeds": NUMBERS,
     "steps": NUMBERS,
     "summarize_sbatch_kwargs": JSON,
 }

@@ -186,10 +186,11 @@ def _template(config: PromptConfig, overrides: PromptOverrides) -> str:
     """The texts of a prompt before a record is filled in, for people who look for what differs."""
     usual = msgspec.to_builtins(FewShotConfig())
     shots = msgspec.to_builtins(config.few_shot_examples)
-    chosen = "\n".join(f"{key}: {value}" for key, value in shots.items() if value != usual[key])
+    chosen = [f"{key}: {value}" for key, value in shots.items() if value != usual[key]]
+    shown = config.few_shot_examples.examples_type or config.few_shot_examples.retrieval_field
     parts = {
         "system": config.system,
-        "few-shot examples": chosen,
+        "few-shot examples": "\n".join(chosen) if shown else "",
         "user": config.user,
         "suffix": overrides.prompt_suffix,
     }
