@@ -60,6 +60,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "experiments": "what was submitted from this machine",
     },
     "results": {
+        "view": "look at results, samples, comparisons and trainings in a browser",
         "summarize_results": "tables and metrics.json of a results folder",
         "summarize_robustness": "how much the wording of prompts changes the scores",
         "compute_metrics": "metrics of single output files",

@@ -37,7 +37,8 @@ READING = """3/3 done. What the table says:
   metrics   {out}/eval-results/<benchmark>/metrics.json
 
 Next:
-{activate}  ns prepare_data reasoning-gym.easy-product
+{activate}  ns view {out}   read the samples, and why each was graded so
+  ns prepare_data reasoning-gym.easy-product
   ns eval --benchmarks=reasoning-gym.easy-product:2 --server_type=llamacpp --model={model} --output_dir=out \\
       ++max_samples=50 ++inference.tokens_to_generate=64
   ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,7 @@ def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Eval
         say(f"note: not in the table, since it is not finished: {', '.join(left)}.")
     evaluation.reports = summary.reports
     say(render(summary.reports, spec.accept_lost / 100))
+    say(f"To see the samples, and why each was graded so: ns view {shlex.quote(str(spec.output_dir))}")
     if not evaluation.exit_code:
         evaluation.message = lost_too_much(summary.reports, spec.accept_lost)
         evaluation.exit_code = 1 if evaluation.message else 0

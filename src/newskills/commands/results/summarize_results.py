@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -103,6 +104,8 @@ def run(parsed: Parsed[Options]) -> int:
     if options.verbose:
         sys.stdout.write(render(summary.reports, options.accept_lost / 100))
     sys.stdout.write(f"\nmetrics: {summary.path}\n")
+    if options.cluster is None:
+        sys.stdout.write(f"samples: ns view {shlex.quote(options.results_dir)}\n")
     require_trust(summary.reports, options.accept_lost)
     return 0
 

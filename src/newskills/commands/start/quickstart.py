@@ -31,7 +31,8 @@ from newskills.view.documents.writing import write_report
 
 NEXT = """
 Next:
-{activate}  ns start_server --server_type=llamacpp --model={out}/models/grpo.F16.gguf
+{activate}  ns view {out}   the three models side by side, what changed and why, and the curves of both trainings
+  ns start_server --server_type=llamacpp --model={out}/models/grpo.F16.gguf
   ns grpo --model={out}/models/sft --benchmark=sorting-lesson --output_dir=out/grpo ++steps=60
   ns quickstart --no_train  evaluate the untrained model on two benchmarks, with several seeds
   ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME

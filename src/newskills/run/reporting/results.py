@@ -48,7 +48,7 @@ def discover(results_dir: Path) -> list[BenchmarkResults]:
         raise DataError(f"There is no folder {results_dir}.")
     here = results_dir.resolve()
     if files := output_files(here):
-        return [BenchmarkResults(_name_of(here), results_dir, files)]
+        return [BenchmarkResults(benchmark_name(here), results_dir, files)]
     root = results_dir / RESULTS
     tops = _folders(root if root.is_dir() else results_dir)
     depth = _DEEPEST if root.is_dir() else 1
@@ -59,8 +59,8 @@ def discover(results_dir: Path) -> list[BenchmarkResults]:
     ]
 
 
-def _name_of(folder: Path) -> str:
-    """Of the benchmark whose results lie there: `group.member` below a group's folder."""
+def benchmark_name(folder: Path) -> str:
+    """The name of the benchmark whose results lie there: `group.member` below a group's folder."""
     steps = folder.parts
     if RESULTS not in steps[:-1]:
         return folder.name

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What there is to see in the given folders: runs with their benchmarks, trainings, and what was passed over.
+
+A run is a folder that holds benchmarks: in its `eval-results`, or directly in it. Files are only looked at by name and
+size, so that hundreds of runs are found in a moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.run.reporting.results import NOT_BENCHMARKS, RESULTS, SEEDED, SEEDLESS, benchmark_name
+from newskills.view.folders import Folders
+
+ASYNC = "-async"
+DEEPEST = 9
+MOST_FOLDERS = 50_000
+"""Folders that are walked through; what lies beyond is left out, and said."""
+METRICS_LINES = "metrics.jsonl"
+SKIPPED = ("checkpoint-", "global_step", "wandb", "tensorboard", "__pycache__", "node_modules")
+
+
+class OutputFile(Struct, frozen=True, kw_only=True):
+    """Records of one seed. `path`: the file that holds them now; `unfinished`: it is the log of a run at work."""
+
+    path: Path
+    name: str
+    seed: int | None
+    unfinished: bool
+    size: int
+    changed: int
+
+    @property
+    def output(self) -> Path:
+        """The file that the run makes in the end."""
+        return self.path.with_name(self.path.name.removesuffix(ASYNC))
+
+
+class BenchmarkFiles(Struct, frozen=True, kw_only=True):
+    """The output files of one benchmark in one run, in the order of their seeds."""
+
+    name: str
+    folder: Path
+    files: tuple[OutputFile, ...]
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """`id` is what an address names it by."""
+
+    id: str
+    folder: Path
+    benchmarks: dict[str, BenchmarkFiles]
+
+
+class Training(Struct, frozen=True, kw_only=True):
+    id: str
+    folder: Path
+
+
+class Catalog(Struct, frozen=True, kw_only=True):
+    """`state` changes when any file that is shown changes; `notes`: what was passed over, in sentences."""
+
+    runs: dict[str, Run]
+    trainings: dict[str, Training]
+    notes: list[str]
+    state: str
+
+
+class _Walk:
+    def __init__(self, folders: Folders) -> None:
+        self.folders = folders
+        self.seen = 0
+        self.notes: list[str] = []
+        self.digest = hashlib.blake2b(digest_size=8)
+        self.results: dict[Path, list[BenchmarkFiles]] = {}
+        self.trainings: list[Path] = []
+
+    def folder(self, folder: Path, depth: int) -> None:
+        self.seen += 1
+        if self.seen > MOST_FOLDERS:
+            return
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            self.notes.append(f"{self.folders.name(folder)} cannot be read: {error.strerror}.")
+            return
+        self._files(folder, entries)
+        for entry in entries:
+            if depth and _is_worth(entry) and self._inside(entry) and entry.is_dir():
+                self.folder(Path(entry.path), depth - 1)
+
+    def _inside(self, entry: os.DirEntry[str]) -> bool:
+        if not entry.is_symlink():
+            return True
+        if self.folders.holds(Path(entry.path)):
+            return not entry.is_dir()  # its target is walked through where it lies
+        self.notes.append(f"{self.folders.name(Path(entry.path))} is left out: the link leads out of the folder.")
+        return False
+
+    def _files(self, folder: Path, entries: list[os.DirEntry[str]]) -> None:
+        files = {}
+        for entry in entries:
+            if _is_output(entry.name) or entry.name in ("metrics.json", METRICS_LINES, "samples.jsonl"):
+                if not self._inside(entry) or not entry.is_file():
+                    continue
+                status = entry.stat()
+                files[entry.name] = status
+                self.digest.update(
+                    f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode(errors="replace")
+                )
+        if METRICS_LINES in files:
+            self.trainings.append(folder)
+        outputs = tuple(_outputs(folder, files))
+        if not outputs:
+            return
+        parts = folder.parts
+        if RESULTS in parts[:-1]:
+            run = Path(*parts[: len(parts) - 1 - parts[::-1].index(RESULTS)])
+        else:
+            run = folder if folder in self.folders.roots else folder.parent
+        if not any(run.is_relative_to(root) for root in self.folders.roots):
+            run = next(root for root in self.folders.roots if folder.is_relative_to(root))
+        self.results.setdefault(run, []).append(
+            BenchmarkFiles(name=benchmark_name(folder), folder=folder, files=outputs)
+        )
+
+
+def discover_all(folders: Folders) -> Catalog:
+    """Everything in the given folders, by name. Never raises for what lies in them."""
+    walk = _Walk(folders)
+    for root in folders.roots:
+        walk.folder(root, DEEPEST)
+    if walk.seen > MOST_FOLDERS:
+        walk.notes.append(f"Only the first {MOST_FOLDERS:,} folders were looked at: name a folder further down.")
+    runs = {}
+    for folder, results in walk.results.items():
+        run = Run(id=folders.name(folder), folder=folder, benchmarks={one.name: one for one in results})
+        runs[run.id] = run
+    trainings = {
+        folders.name(folder): Training(id=folders.name(folder), folder=folder) for folder in walk.trainings
+    }
+    return Catalog(runs=runs, trainings=trainings, notes=walk.notes, state=walk.digest.hexdigest())
+
+
+def _is_worth(entry: os.DirEntry[str]) -> bool:
+    name = entry.name
+    return not (name.startswith((".", *SKIPPED)) or "-logs" in name or name in NOT_BENCHMARKS)
+
+
+def _is_output(name: str) -> bool:
+    if not name.startswith("output"):
+        return False
+    stem = name.removesuffix(ASYNC)
+    return stem.endswith(".jsonl") and (stem in SEEDLESS or "-rs" in stem or "chunk" in stem)
+
+
+def _outputs(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputFile]:
+    """Of a finished file and its log, the file; chunks only where the merged file is not there."""
+    found = []
+    for name, status in files.items():
+        stem = name.removesuffix(ASYNC)
+        if not _is_output(name) or (name != stem and stem in files):
+            continue
+        merged = stem.partition("_chunk_")[0].partition("-chunk")[0].removesuffix(".jsonl") + ".jsonl"
+        if merged != stem and merged in files:
+            continue
+        seeded = SEEDED.fullmatch(merged)
+        found.append(
+            OutputFile(
+                path=folder / name,
+                name=stem,
+                seed=int(seeded[1]) if seeded else None,
+                unfinished=name != stem,
+                size=status.st_size,
+                changed=status.st_mtime_ns,
+            )
+        )
+    yield from sorted(found, key=lambda file: (-1 if file.seed is None else file.seed, len(file.name), file.name))

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The small files of a run: metrics, settings, how the run ended. What cannot be read is absent, never an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.run.records.paths import OutputPaths
+from newskills.run.reporting.summarize import BENCHMARK_FILE, EXTENDED_FILE, METRICS_FILE
+from newskills.view.discovery import BenchmarkFiles, OutputFile
+from newskills.view.folders import Folders
+
+LARGEST = 64 << 20
+"""Bytes of a JSON file that is read."""
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+def read_json(folders: Folders, path: Path) -> Row:
+    """The object in the file; empty where there is none."""
+    try:
+        return _decoder.decode(folders.read(path, LARGEST))
+    except (DataError, OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def table(value: Any) -> Row:
+    """`value` where it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def metrics_of(folders: Folders, results: BenchmarkFiles) -> tuple[Row, Row]:
+    """(modes of metrics.json, what metrics_extended.json says) of a benchmark: of its folder, else of the run's."""
+    folder = results.folder
+    metrics = read_json(folders, folder / METRICS_FILE)
+    extended = read_json(folders, folder / EXTENDED_FILE)
+    name = results.name if results.name in metrics else next(iter(metrics), results.name)
+    return table(metrics.get(name)), table(extended.get(name))
+
+
+def described(folders: Folders, results: BenchmarkFiles) -> Row:
+    """benchmark.json: version, prompt, grader, data."""
+    return read_json(folders, results.folder / BENCHMARK_FILE)
+
+
+def state_of(folders: Folders, file: OutputFile) -> Row:
+    """`<output>.run.json`: settings, tokens, cost, times, how the run ended."""
+    return read_json(folders, OutputPaths(file.output).state)
+
+
+def number(value: Any) -> float | None:
+    """`value` where it is a finite number."""
+    fine = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+    return value if fine else None

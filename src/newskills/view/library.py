@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pages are made from: the catalog of the given folders, and indexes that a thread keeps up to date."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from platformdirs import user_cache_path
+
+from newskills.base.errors import DataError, NewskillsError, UnknownNameError
+from newskills.view.discovery import BenchmarkFiles, Catalog, OutputFile, Run, Training, discover_all
+from newskills.view.folders import Folders
+from newskills.view.index import FileIndex
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks at the folders, while somebody asks."""
+PATIENCE = 0.3
+"""Seconds that a page waits for records to be indexed; then it shows what there is."""
+MOST_INDEXES = 256
+"""Of files that were asked for last; others are loaded again when they are asked for."""
+
+
+class Indexed(NamedTuple):
+    """A benchmark of a run, and the indexes of its files in their order."""
+
+    run: Run
+    results: BenchmarkFiles
+    indexes: list[FileIndex]
+
+    @property
+    def progress(self) -> float:
+        """Share of all bytes that are indexed, 0–1."""
+        total = sum(index.target for index in self.indexes)
+        return 1.0 if not total else sum(index.progress * index.target for index in self.indexes) / total
+
+
+class Library:
+    """Safe to be asked by several threads at once."""
+
+    def __init__(self, given: Sequence[Path], *, wait: bool = False) -> None:
+        """`wait`: pages are made when all records are indexed, not while they are. Raises DataError."""
+        self.folders = Folders(given)
+        self._wait = wait
+        self._cache = _cache_folder()
+        self._lock = threading.Lock()
+        self._catalog: Catalog | None = None
+        self._looked = 0.0
+        self._indexes: OrderedDict[Path, FileIndex] = OrderedDict()
+        self._waiting: dict[Path, FileIndex] = {}
+        self._work = threading.Condition(self._lock)
+        self._errors: dict[Path, str] = {}
+        self._closed = False
+        self._thread = threading.Thread(target=self._keep_up, name="newskills-view-index", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        with self._work:
+            self._closed = True
+            self._work.notify_all()
+
+    def catalog(self) -> Catalog:
+        """Of a moment ago."""
+        with self._lock:
+            now = time.monotonic()
+            if self._catalog is None or now - self._looked > LOOK_EVERY:
+                self._catalog = discover_all(self.folders)
+                self._looked = time.monotonic()
+            return self._catalog
+
+    def run(self, name: str) -> Run:
+        """Raises UnknownNameError."""
+        runs = self.catalog().runs
+        if name not in runs:
+            raise UnknownNameError("run", name, runs)
+        return runs[name]
+
+    def training(self, name: str) -> Training:
+        """Raises UnknownNameError."""
+        trainings = self.catalog().trainings
+        if name not in trainings:
+            raise UnknownNameError("training", name, trainings)
+        return trainings[name]
+
+    def indexed(self, run: str, benchmark: str, *, patience: float = PATIENCE) -> Indexed:
+        """What is indexed of it so far; the rest is being indexed from now on, and waited for a moment.
+
+        Raises UnknownNameError, DataError.
+        """
+        known = self.run(run)
+        if benchmark not in known.benchmarks:
+            raise UnknownNameError("benchmark in this run", benchmark, known.benchmarks)
+        results = known.benchmarks[benchmark]
+        indexes = [self._index(file) for file in results.files]
+        if self._wait:
+            for index in indexes:
+                index.update()
+        with self._work:
+            paths = {file.path for file in results.files}
+            self._work.wait_for(lambda: not paths & self._waiting.keys(), patience)
+        for index in indexes:
+            if error := self._errors.get(index.file.path):
+                raise DataError(error)
+        return Indexed(known, results, indexes)
+
+    @property
+    def indexing(self) -> bool:
+        """Whether some file waits to be indexed."""
+        with self._lock:
+            return bool(self._waiting)
+
+    def _index(self, file: OutputFile) -> FileIndex:
+        with self._work:
+            index = self._indexes.pop(file.path, None)
+            if index is None or index.file.unfinished != file.unfinished:
+                index = FileIndex(file, self.folders, self._cache)
+            self._indexes[file.path] = index
+            while len(self._indexes) > MOST_INDEXES:
+                self._indexes.popitem(last=False)
+            index.target = max(index.target, file.size)
+            if (index.head.size, index.head.changed) != (file.size, file.changed) or file.unfinished:
+                self._waiting[file.path] = index
+                self._work.notify_all()
+        return index
+
+    def _keep_up(self) -> None:
+        while True:
+            with self._work:
+                while not self._waiting and not self._closed:
+                    self._work.wait()
+                if self._closed:
+                    return
+                path, index = next(iter(self._waiting.items()))
+            try:
+                index.update()
+                self._errors.pop(path, None)
+            except (NewskillsError, OSError) as error:
+                self._errors[path] = str(error)
+            finally:
+                with self._work:
+                    self._waiting.pop(path, None)
+                    self._work.notify_all()
+
+
+def _cache_folder() -> Path:
+    given = os.environ.get("NEWSKILLS_CACHE")
+    return (Path(given) if given else user_cache_path("newskills", appauthor=False)) / "view"

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images and sound of a record: those that its prompt carries, and files that it names within the given folders.
+
+Only kinds that cannot hold a program are handed to a browser, known by their first bytes, not by their names.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.view.folders import Folders
+
+LARGEST = 64 << 20
+"""Bytes."""
+MOST = 50
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+SOUNDS = (".wav", ".flac", ".mp3", ".ogg", ".opus")
+_DEEPEST = 6
+
+
+class Medium(NamedTuple):
+    """`kind`: image or sound; `source`: a path, or `data` (base64) where that is carried along."""
+
+    kind: str
+    source: str
+    data: str | None = None
+
+    def content(self, folders: Folders, beside: Path) -> tuple[bytes, str]:
+        """(bytes, type). Raises DataError for what may not or cannot be shown."""
+        if self.data is not None:
+            try:
+                found = base64.b64decode(self.data, validate=True)
+            except (binascii.Error, ValueError) as error:
+                raise DataError(f"This {self.kind} is not base64: {error}.") from error
+        else:
+            found = self._read(folders, beside)
+        kind = sniffed(found)
+        if kind is None:
+            raise DataError(f"This is no {self.kind} of a kind that is shown.")
+        return found, kind
+
+    def _read(self, folders: Folders, beside: Path) -> bytes:
+        path = Path(self.source.removeprefix("file://"))
+        for candidate in (path, beside / path, *(root / path for root in folders.roots)):
+            if folders.holds(candidate):
+                return folders.read(candidate, LARGEST)
+        raise DataError(f"{self.source} is not in the folders that are shown: name its folder as well.")
+
+    def summary(self) -> Row:
+        return {"kind": self.kind, "source": self.source[:300]}
+
+
+def media_in(messages: list[Row], row: Row) -> list[Medium]:
+    """Of the prompt, and of the record where the prompt does not carry them."""
+    found = list(dict.fromkeys([*_carried(messages, 0), *_carried(row, 0)]))
+    if not found:
+        found = list(dict.fromkeys(_named(row, 0)))
+    return found[:MOST]
+
+
+def sniffed(data: bytes) -> str | None:
+    """The type of an image or a sound, by its first bytes; None for anything else."""
+    heads = (
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"fLaC", "audio/flac"),
+        (b"OggS", "audio/ogg"),
+        (b"ID3", "audio/mpeg"),
+        (b"\xff\xfb", "audio/mpeg"),
+        (b"\xff\xf3", "audio/mpeg"),
+    )
+    if data[:4] == b"RIFF":
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12])
+    return next((kind for head, kind in heads if data.startswith(head)), None)
+
+
+def _carried(value: Any, depth: int) -> Iterator[Medium]:
+    """Content parts with base64 data."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _carried(item, depth + 1)
+    elif isinstance(value, dict):
+        image, sound = value.get("image_url"), value.get("input_audio")
+        url = image.get("url") if isinstance(image, dict) else image
+        if isinstance(url, str) and url.startswith("data:image/") and ";base64," in url:
+            yield Medium("image", "in the record", url.partition(";base64,")[2])
+        if isinstance(sound, dict) and isinstance(sound.get("data"), str):
+            yield Medium("sound", "in the record", sound["data"])
+        for item in value.values():
+            if isinstance(item, list | dict):
+                yield from _carried(item, depth + 1)
+
+
+def _named(value: Any, depth: int) -> Iterator[Medium]:
+    """Files that the record names."""
+    if isinstance(value, str):
+        name = value.lower()
+        if len(value) < 1000 and "\n" not in value and "://" not in value.removeprefix("file://"):
+            if name.endswith(IMAGES):
+                yield Medium("image", value)
+            elif name.endswith(SOUNDS):
+                yield Medium("sound", value)
+    elif depth < _DEEPEST and isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _named(item, depth + 1)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One benchmark of one run: curves over k, accuracy by subset, length and seed, tokens, problems all or none solve."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, compress
+from typing import Any
+
+from newskills.base.records import Row
+from newskills.base.stats import mean_interval
+from newskills.view.files import described, metrics_of, number, state_of, table
+from newskills.view.library import Library
+from newskills.view.pages.overview import PREFERRED, cell, settings_of
+from newskills.view.rows import NO_TOKENS, OUTCOMES
+from newskills.view.tables import CORRECT, SCORED, Samples, by_problem, samples_of
+
+BINS = 24
+_AT = re.compile(r"(?P<kind>pass|majority)@(?P<k>\d+)|pass@1\[avg-of-(?P<n>\d+)\]")
+
+
+def benchmark_page(library: Library, run: str, benchmark: str) -> Row:
+    """Raises UnknownNameError, DataError."""
+    found = library.indexed(run, benchmark)
+    samples = samples_of(found)
+    modes, extended = metrics_of(library.folders, found.results)
+    states = [state_of(library.folders, file) for file in found.results.files]
+    return {
+        "run": run,
+        "benchmark": benchmark,
+        "folder": str(found.results.folder),
+        "cell": cell(library, found.run, found.results),
+        "progress": found.progress,
+        "damaged": sum(index.head.damaged for index in found.indexes),
+        "settings": settings_of(library, found.results),
+        "about": described(library.folders, found.results),
+        "curves": curves(table(extended.get("numbers")), modes),
+        "by_subset": by_subset(samples),
+        "by_seed": by_seed(samples, [file.seed for file in found.results.files]),
+        "by_length": by_length(samples),
+        "tokens": token_histogram(samples),
+        "outcomes": {OUTCOMES[code]: count for code, count in sorted(Counter(samples.outcome).items())},
+        "causes": {samples.causes[code]: count for code, count in Counter(samples.cause).items() if code},
+        "finishes": {samples.finishes[code]: count for code, count in Counter(samples.finish).items() if code},
+        "agreement": agreement(samples),
+        "errors": [str(state["error"]) for state in states if state.get("error")],
+    }
+
+
+def curves(numbers: Row, modes: Row) -> list[Row]:
+    """Per metric: pass@k, majority@k and the average, by k, with intervals; nothing for a single sample."""
+    points: dict[str, dict[str, list[Row]]] = {}
+    for mode in dict.fromkeys([*numbers, *modes]):
+        match = _AT.fullmatch(mode)
+        if match is None:
+            continue
+        kind, k = ("average", int(match["n"])) if match["n"] else (match["kind"], int(match["k"]))
+        known = table(numbers.get(mode))
+        for metric, value in {**table(modes.get(mode)), **known}.items():
+            if metric not in PREFERRED:
+                continue
+            found = value if isinstance(value, dict) else {"value": value}
+            if number(found.get("value")) is not None:
+                point = {"k": k, **{name: number(found.get(name)) for name in ("value", "low", "high")}}
+                points.setdefault(metric, {}).setdefault(kind, []).append(point)
+    made = []
+    for metric, kinds in points.items():
+        if max(len(line) for line in kinds.values()) > 1:
+            lines = {kind: sorted(line, key=lambda point: point["k"]) for kind, line in kinds.items()}
+            made.append({"metric": metric, "lines": lines})
+    return made
+
+
+def by_subset(samples: Samples) -> list[Row]:
+    """Nothing where there is only one."""
+    if len(set(samples.subset)) < 2:
+        return []
+    groups = [(samples.subsets[code], code) for code in sorted(set(samples.subset))]
+    return [
+        _share(name or "(none)", samples, (value == code for value in samples.subset)) for name, code in groups
+    ]
+
+
+def by_seed(samples: Samples, seeds: Sequence[int | None]) -> list[Row]:
+    """Nothing for a single file."""
+    if len(samples.sizes) < 2:
+        return []
+    made, start = [], 0
+    for seed, size in zip(seeds, samples.sizes, strict=True):
+        counts = Counter(samples.outcome[start : start + size])
+        made.append(_shares("greedy" if seed is None else f"seed {seed}", counts))
+        start += size
+    return made
+
+
+def by_length(samples: Samples) -> list[Row]:
+    """Accuracy in eight groups of the replies, of equal size, from short to long; [from, to] in tokens."""
+    known = sorted(tokens for tokens in samples.tokens if tokens != NO_TOKENS)
+    if len(known) < 16 or known[0] == known[-1]:
+        return []
+    cuts = sorted({known[len(known) * part // 8] for part in range(1, 8)})
+    edges = [known[0], *[cut for cut in cuts if cut > known[0]], known[-1] + 1]
+    counts: list[Counter[int]] = [Counter() for _ in edges[1:]]
+    pairs = Counter(zip(samples.tokens, samples.outcome, strict=True))
+    for (tokens, outcome), count in pairs.items():
+        if tokens != NO_TOKENS:
+            place = next(place for place, edge in enumerate(edges[1:]) if tokens < edge)
+            counts[place][outcome] += count
+    return [
+        {**_shares(str(low) if low == high - 1 else f"{low}–{high - 1}", found), "from": low, "to": high - 1}
+        for low, high, found in zip(edges, edges[1:], counts, strict=False)
+        if found.total()
+    ]
+
+
+def token_histogram(samples: Samples) -> Row:
+    """Replies by tokens and outcome, in bins of equal width; the longest 0.5 % share the last one."""
+    pairs = Counter(zip(samples.tokens, samples.outcome, strict=True))
+    known = Counter({tokens: 0 for tokens, _ in pairs if tokens != NO_TOKENS})
+    for (tokens, _), count in pairs.items():
+        if tokens != NO_TOKENS:
+            known[tokens] += count
+    if not known:
+        return {"edges": [], "counts": {}}
+    total, sums = known.total(), list(accumulate(known[tokens] for tokens in sorted(known)))
+    ordered = sorted(known)
+    high = next(tokens for tokens, upto in zip(ordered, sums, strict=True) if upto >= 0.995 * total)
+    low = ordered[0]
+    width = max(1, -(-(high - low + 1) // BINS))
+    bins = (high - low) // width + 1
+    counts = {name: [0] * bins for name in OUTCOMES if name}
+    for (tokens, outcome), count in pairs.items():
+        if tokens != NO_TOKENS and OUTCOMES[outcome]:
+            counts[OUTCOMES[outcome]][min(bins - 1, (tokens - low) // width)] += count
+    return {
+        "edges": [low + width * place for place in range(bins + 1)],
+        "counts": {name: column for name, column in counts.items() if any(column)},
+        "longest": ordered[-1],
+        "mean": sum(tokens * count for tokens, count in known.items()) / total,
+        "median": next(tokens for tokens, upto in zip(ordered, sums, strict=True) if upto * 2 >= total),
+    }
+
+
+def agreement(samples: Samples) -> Row:
+    """How many problems have how many right samples; which all, none and some solve."""
+    corrects, totals = by_problem(samples)
+    pairs = Counter(zip(corrects, totals, strict=True))
+    scored = {pair: count for pair, count in pairs.items() if pair[1]}
+    return {
+        "problems": len(samples.ids),
+        "all": sum(count for (right, total), count in scored.items() if right == total),
+        "none": sum(count for (right, _), count in scored.items() if right == 0),
+        "mixed": sum(count for (right, total), count in scored.items() if 0 < right < total),
+        "unscored": len(samples.ids) - sum(scored.values()),
+        "by_right": [
+            {"right": right, "of": total, "problems": count} for (right, total), count in sorted(scored.items())
+        ],
+    }
+
+
+def _share(name: str, samples: Samples, chosen: Iterable[bool]) -> Row:
+    return _shares(name, Counter(compress(samples.outcome, chosen)))
+
+
+def _shares(name: str, counts: Counter[int]) -> Row:
+    """Share of right ones in per cent with its interval, as if all were independent."""
+    scored = sum(counts[code] for code in SCORED)
+    made: dict[str, Any] = {
+        "name": name,
+        "n": scored,
+        "of": counts.total(),
+        "value": None,
+        "low": None,
+        "high": None,
+    }
+    if scored:
+        low, high, _ = mean_interval({1.0: counts[CORRECT], 0.0: scored - counts[CORRECT]})
+        made |= {"value": 100 * counts[CORRECT] / scored, "low": 100 * low, "high": 100 * high}
+    return made

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks × runs: the score of each with its interval, what it cost, what was lost, and what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from newskills._version import __version__
+from newskills.base.records import Row
+from newskills.base.stats import wilson
+from newskills.view.discovery import BenchmarkFiles, Run
+from newskills.view.files import described, metrics_of, number, read_json, state_of, table
+from newskills.view.library import Library
+from newskills.view.rows import OUTCOMES
+
+PREFERRED = ("symbolic_correct", "judge_correct", "is_correct", "accuracy", "correct")
+NOT_SCORES = {"num_entries", "avg_tokens", "gen_seconds", "no_answer", "unscored", "num_benchmarks_in_group"}
+_TOLD = ("prompt", "prompt_hash", "grader", "version", "split", "model", "system")
+
+
+def overview(library: Library) -> Row:
+    """Everything but records is read: hundreds of runs are shown in a moment."""
+    catalog = library.catalog()
+    runs: list[Row] = [
+        {
+            "id": run.id,
+            "folder": str(run.folder),
+            "benchmarks": {name: cell(library, run, results) for name, results in sorted(run.benchmarks.items())},
+        }
+        for run in catalog.runs.values()
+    ]
+    runs.sort(key=_began)
+    return {
+        "version": __version__,
+        "folders": [str(root) for root in library.folders.roots],
+        "runs": runs,
+        "benchmarks": sorted({name for run in catalog.runs.values() for name in run.benchmarks}),
+        "differences": differences(library, [catalog.runs[run["id"]] for run in runs]),
+        "trainings": sorted(catalog.trainings),
+        "notes": catalog.notes,
+    }
+
+
+def cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
+    """One benchmark of one run. Shares are of all samples, 0–1."""
+    states = [state_of(library.folders, file) for file in results.files]
+    modes, extended = metrics_of(library.folders, results)
+    score = headline(modes, extended)
+    counts = _ledger(extended, states)
+    running = any(file.unfinished for file in results.files)
+    if not sum(counts.values()):
+        counts = _counted(library, run, results)
+    if score is None:
+        score = _share(counts, max((int(number(state.get("rows")) or 0) for state in states), default=0))
+    truncated = sum(_truncated(state) for state in states)
+    total = sum(counts.values())
+    began = [start for state in states if (start := number(state.get("started")))]
+    ended = [end for state in states if (end := number(state.get("ended")))]
+    made_by = str(table(extended.get("versions")).get("newskills") or "")
+    return {
+        "score": score,
+        "counts": counts,
+        "total": total,
+        "truncated": truncated,
+        "seeds": len(results.files),
+        "input_tokens": _sum(states, "input_tokens"),
+        "output_tokens": _sum(states, "output_tokens"),
+        "cost": _sum(states, "cost"),
+        "began": min(began, default=None),
+        "seconds": max(ended) - min(began) if began and len(ended) == len(began) else None,
+        "status": _status(states, running),
+        "done": sum(int(number(state.get("done")) or 0) for state in states),
+        "rows": sum(int(number(state.get("rows")) or 0) for state in states),
+        "withheld": bool(extended.get("withheld")),
+        "newer": made_by if _is_newer(made_by) else "",
+        "imported": str(described(library.folders, results).get("system") or ""),
+    }
+
+
+def _began(run: Row) -> tuple[float, str]:
+    """Earlier runs come first, those that do not say when they began last."""
+    times = [cell["began"] for cell in run["benchmarks"].values() if cell["began"] is not None]
+    return min(times, default=math.inf), run["id"]
+
+
+def headline(modes: Mapping[str, Any], extended: Mapping[str, Any]) -> Row | None:
+    """The score of the mode that averages over most samples: per cent, with its interval."""
+    numbers = table(extended.get("numbers"))
+    names = [name for name in {**modes, **numbers} if name.startswith("pass@1")]
+    if not names:
+        names = list(numbers or modes)
+    for mode in sorted(names, key=lambda name: (len(name), name), reverse=True):
+        for metric, found in _scores(table(numbers.get(mode)), table(modes.get(mode))):
+            return {"mode": mode, "metric": metric, **found}
+    return None
+
+
+def _scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
+    """(metric, value with interval) of a mode, the usual ones first."""
+    names = [name for name in {**numbers, **metrics} if name not in NOT_SCORES and "_interval" not in name]
+    found = []
+    for name in sorted(names, key=lambda name: PREFERRED.index(name) if name in PREFERRED else len(PREFERRED)):
+        known = table(numbers.get(name))
+        value = number(known.get("value", metrics.get(name)))
+        if value is not None:
+            low, high = number(known.get("low")), number(known.get("high"))
+            found.append((name, {"value": value, "low": low, "high": high, "n": number(known.get("n"))}))
+    return found
+
+
+def _ledger(extended: Row, states: Sequence[Row]) -> dict[str, int]:
+    """Samples by outcome: as the metrics say, else as the runs' records of themselves do."""
+    ledgers = [table(extended.get("ledger"))] if table(extended.get("ledger")) else []
+    ledgers = ledgers or [table(state.get("ledger")) for state in states]
+    return {
+        name: sum(int(number(ledger.get(name)) or 0) for ledger in ledgers)
+        for name in ("correct", "wrong", "no_answer", "unscored")
+    }
+
+
+def _truncated(state: Row) -> int:
+    ledger = table(state.get("ledger"))
+    by_cause = number(table(ledger.get("causes")).get("truncation")) or 0
+    return int(max(by_cause, number(table(ledger.get("finish_reasons")).get("length")) or 0))
+
+
+def _counted(library: Library, run: Run, results: BenchmarkFiles) -> dict[str, int]:
+    """Outcomes of the records, as far as they are indexed: of runs at work, and of results that have no metrics."""
+    indexes = library.indexed(run.id, results.name, patience=0).indexes
+    codes = [bytes(index.columns("outcome")[0]) for index in indexes]
+    names = ("correct", "wrong", "no_answer", "unscored")
+    return {name: sum(code.count(OUTCOMES.index(name)) for code in codes) for name in names}
+
+
+def _share(counts: Mapping[str, int], problems: int) -> Row | None:
+    """Right ones of those with a verdict, in per cent; the interval counts problems, since their samples correlate."""
+    scored = counts["correct"] + counts["wrong"] + counts["no_answer"]
+    if not scored:
+        return None
+    share = counts["correct"] / scored
+    n = min(problems or scored, scored)
+    low, high = (100 * bound for bound in wilson(share, n))
+    return {
+        "mode": "from the records",
+        "metric": "correct",
+        "value": 100 * share,
+        "low": low,
+        "high": high,
+        "n": n,
+    }
+
+
+def _sum(states: Sequence[Row], name: str) -> float | None:
+    known = [value for state in states if (value := number(state.get(name))) is not None]
+    return sum(known) if known else None
+
+
+def _status(states: Sequence[Row], running: bool) -> str:
+    said = {str(state.get("status")) for state in states if state.get("status")}
+    if running:
+        return "running" if "running" in said else "unfinished"
+    return "done" if said <= {"done"} else next(iter(said - {"done"}))
+
+
+def _is_newer(version: str) -> bool:
+    def steps(text: str) -> list[int]:
+        return [int(part) for part in text.split(".") if part.isdigit()]
+
+    return bool(version) and steps(version) > steps(__version__)
+
+
+def differences(library: Library, runs: Sequence[Run]) -> list[Row]:
+    """What is not the same in all runs that have a benchmark: rows of benchmark, setting, run → value."""
+    found: list[Row] = []
+    for benchmark in sorted({name for run in runs for name in run.benchmarks}):
+        having = [run for run in runs if benchmark in run.benchmarks]
+        if len(having) < 2:
+            continue
+        settings = {run.id: settings_of(library, run.benchmarks[benchmark]) for run in having}
+        for name in dict.fromkeys(name for each in settings.values() for name in each):
+            values = {run: each.get(name, "") for run, each in settings.items()}
+            if len(set(values.values())) > 1:
+                found.append({"benchmark": benchmark, "setting": name, "values": values})
+    return found
+
+
+def settings_of(library: Library, results: BenchmarkFiles) -> dict[str, str]:
+    """What was asked for, as texts by name."""
+    state = state_of(library.folders, results.files[0])
+    about = described(library.folders, results)
+    settings = {name: str(value) for name, value in table(state.get("settings")).items()}
+    settings.pop("inference.random_seed", None)
+    if "input_file" in settings:
+        settings["data"] = settings.pop("input_file")
+    settings |= {name: str(about[name]) for name in _TOLD if name in about and name not in settings}
+    settings["seeds"] = str(len(results.files))
+    return settings
+
+
+def run_settings(library: Library, run: Run) -> Row:
+    """run.json, which holds the whole resolved configuration; empty where there is none."""
+    return read_json(library.folders, run.folder / "run.json")

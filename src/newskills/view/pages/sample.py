@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One sample: the prompt as it was sent, the reply with its reasoning and tool calls, and why the grader decided so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.view.index import FileIndex
+from newskills.view.library import Indexed, Library
+from newskills.view.media import media_in
+from newskills.view.records import LONGEST_TEXT, as_text, messages_in, read_record, require, shortened
+from newskills.view.rows import NO_TOKENS, OUTCOMES
+from newskills.view.sent import prompt_sent
+from newskills.view.verdicts import verdict_of
+
+SHOWN_APART = {"generation", "reasoning_content", "conversation", "messages", "serialized_output", "tools"}
+_REASONING = ("reasoning_content", "_reasoning", "thinking")
+_END_THINKING = "</think>"
+
+
+def sample_page(library: Library, run: str, benchmark: str, file: int, number: int) -> Row:
+    """Raises UnknownNameError, DataError."""
+    found = library.indexed(run, benchmark)
+    index = require(found.indexes, file)
+    record = read_record(index, number)
+    page: Row = {
+        "run": run,
+        "benchmark": benchmark,
+        "file": file,
+        "number": number,
+        "name": str(library.folders.name(index.file.path)),
+        "seed": index.file.seed,
+        "bytes": record.bytes,
+        "siblings": siblings(found, index, number),
+    }
+    if record.row is None:
+        return page | {"damaged": record.problem, "raw": record.raw}
+    row = record.row
+    sent = prompt_sent(library.folders, found.run, index.file, row)
+    reasoning, reply = reply_of(row)
+    fields = {name: value for name, value in row.items() if name not in SHOWN_APART}
+    return page | {
+        "id": as_text(row.get("id", f"#{number}")),
+        "prompt": {
+            "messages": shortened(without_media(sent.messages)),
+            "exact": sent.exact,
+            "note": sent.note,
+        },
+        "reasoning": shortened(reasoning),
+        "reply": shortened(reply),
+        "turns": shortened(without_media(_turns(row))),
+        "tools": shortened(row.get("tools") or []),
+        "media": [item.summary() for item in media_in(sent.messages, row)],
+        "verdict": shortened(verdict_of(row, reply[:LONGEST_TEXT])),
+        "tokens": row.get("num_generated_tokens"),
+        "finish": row.get("finish_reason"),
+        "fields": shortened(fields, 20_000),
+    }
+
+
+def reply_of(row: Row) -> tuple[str, str]:
+    """(reasoning, reply); reasoning that the reply begins with counts as such."""
+    reply = as_text(row.get("generation"))
+    reasoning = next((as_text(row[name]) for name in _REASONING if row.get(name)), "")
+    if not reasoning and _END_THINKING in reply:
+        head, _, reply = reply.rpartition(_END_THINKING)
+        reasoning = head.removeprefix("<think>").strip("\n")
+        reply = reply.lstrip("\n")
+    elif not reasoning and reply.startswith("<think>"):
+        reasoning, reply = reply.removeprefix("<think>").strip("\n"), ""
+    return reasoning, reply
+
+
+def _turns(row: Row) -> list[Row]:
+    """What followed the prompt, where it is more than one reply: calls, results, further replies."""
+    messages = messages_in(row)
+    first = next((number for number, one in enumerate(messages) if one.get("role") == "assistant"), len(messages))
+    turns = messages[first:]
+    return turns if len(turns) > 1 or any(turn.get("tool_calls") for turn in turns) else []
+
+
+def siblings(found: Indexed, index: FileIndex, number: int) -> list[Row]:
+    """The other samples of the same problem: file, record, seed, outcome."""
+    if len(found.indexes) < 2:
+        return []
+    (own,) = index.columns("id")
+    wanted = own[number]
+    made = []
+    for place, other in enumerate(found.indexes):
+        ids, outcomes, tokens = other.columns("id", "outcome", "tokens")
+        if number < len(ids) and ids[number] == wanted:
+            at = number
+        else:
+            try:
+                at = ids.index(wanted)
+            except ValueError:
+                continue
+        count = tokens[at]
+        made.append(
+            {
+                "file": place,
+                "number": at,
+                "seed": other.file.seed,
+                "outcome": OUTCOMES[outcomes[at]],
+                "tokens": None if count == NO_TOKENS else count,
+            }
+        )
+    return made
+
+
+def without_media(value: Any) -> Any:
+    """Messages whose images and sound are told of, not carried: the page shows them apart."""
+    if isinstance(value, list):
+        return [without_media(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("type") == "image_url":
+        return {"type": "media", "text": "[image]"}
+    if value.get("type") == "input_audio" or (value.get("type") == "audio_url"):
+        return {"type": "media", "text": "[sound]"}
+    return {name: without_media(item) for name, item in value.items()}
+
+
+def media_bytes(
+    library: Library, run: str, benchmark: str, file: int, number: int, item: int
+) -> tuple[bytes, str]:
+    """(content, type) of an image or a sound of a record. Raises UnknownNameError, DataError."""
+    found = library.indexed(run, benchmark)
+    index = require(found.indexes, file)
+    row = read_record(index, number).row or {}
+    sent = prompt_sent(library.folders, found.run, index.file, row)
+    media = media_in(sent.messages, row)
+    if not 0 <= item < len(media):
+        raise DataError(f"This record has {len(media)} images and sounds.")
+    return media[item].content(library.folders, Path(index.file.path).parent)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training as it went: curves of what each step measured, settings, checkpoints, and samples by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from newskills.base.records import Row
+from newskills.train.loops.folder import CHECKPOINTS, METRICS, SAMPLES, SETTINGS
+from newskills.view.files import number, read_json
+from newskills.view.folders import Folders
+from newskills.view.library import Library
+from newskills.view.records import as_text, shortened
+
+MOST_POINTS = 1_500
+"""Of a curve; of a longer one, means of neighbours are shown."""
+MOST_SERIES = 80
+GROUPS = {
+    "Loss": ("loss", "nll", "perplexity", "policy_loss"),
+    "Reward": ("reward", "correct", "verdict", "accuracy", "score"),
+    "Held-out problems": ("eval_", "val", "held_out", "heldout"),
+    "KL and entropy": ("kl", "entropy", "ratio", "clip"),
+    "Length": ("completion_tokens", "length", "cut_off", "response_length", "tokens_per"),
+    "Learning rate": ("learning_rate", "lr"),
+    "Gradient": ("grad",),
+}
+"""Title of a plot → beginnings, or parts, of the names of what it shows; the first that fits counts."""
+OTHER = "Other"
+_decoder = msgspec.json.Decoder(dict[str, Any])
+_LONGEST_LINE = 32 << 20
+
+
+def training_page(library: Library, names: list[str]) -> Row:
+    """Several trainings to be laid over each other. Raises UnknownNameError."""
+    return {"trainings": [_training(library, name) for name in names], "groups": [*GROUPS, OTHER]}
+
+
+def rollouts(library: Library, name: str, step: int) -> list[Row]:
+    """Samples that were taken at a step. Raises UnknownNameError."""
+    path = library.training(name).folder / SAMPLES
+    found = []
+    for row in _rows(library.folders, path):
+        if row.get("step") == step:
+            found.append(shortened(_rollout(row), 20_000))
+            if len(found) >= 50:
+                break
+    return found
+
+
+def _training(library: Library, name: str) -> Row:
+    folder = library.training(name).folder
+    rows = list(_rows(library.folders, folder / METRICS))
+    steps = sorted(
+        {step for row in _rows(library.folders, folder / SAMPLES) if isinstance(step := row.get("step"), int)}
+    )
+    settings = read_json(library.folders, folder / SETTINGS) or read_json(library.folders, folder / "config.json")
+    return {
+        "id": name,
+        "folder": str(folder),
+        "series": series(rows),
+        "settings": shortened(settings, 2_000),
+        "checkpoints": [
+            {"step": row.get("step"), "name": as_text(row.get("name")), "final": bool(row.get("final"))}
+            for row in _rows(library.folders, folder / CHECKPOINTS)
+        ],
+        "sample_steps": steps,
+        "last_step": max((step for row in rows if (step := number(row.get("step"))) is not None), default=None),
+    }
+
+
+def series(rows: list[Row]) -> list[Row]:
+    """Name, group and points of everything that is a number, in the order of its first appearance."""
+    found: dict[str, list[list[float]]] = {}
+    for place, row in enumerate(rows):
+        step = number(row.get("step"))
+        for name, value in _flat(row):
+            if name != "step" and (known := number(value)) is not None:
+                found.setdefault(name, []).append([place if step is None else step, known])
+    return [
+        {"name": name, "group": group_of(name), "points": _thinned(points)}
+        for name, points in list(found.items())[:MOST_SERIES]
+    ]
+
+
+def group_of(name: str) -> str:
+    """The title of the plot that a value belongs to."""
+    low = name.lower().rpartition("/")[2]
+    if low.startswith(GROUPS["Held-out problems"]):
+        return "Held-out problems"
+    return next((title for title, parts in GROUPS.items() if any(part in low for part in parts)), OTHER)
+
+
+def _flat(row: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        if isinstance(value, dict) and not prefix:
+            yield from _flat(value, f"{name}/")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _thinned(points: list[list[float]]) -> list[list[float]]:
+    if len(points) <= MOST_POINTS:
+        return points
+    size = -(-len(points) // MOST_POINTS)
+    groups = [points[start : start + size] for start in range(0, len(points), size)]
+    return [[group[-1][0], sum(value for _, value in group) / len(group)] for group in groups]
+
+
+def _rollout(row: Row) -> Row:
+    """A problem with its sampled replies, whatever its writer calls them."""
+    responses = row.get("responses")
+    if not isinstance(responses, list):
+        responses = [row]
+    return {
+        "problem": as_text(row.get("problem") or row.get("prompt") or row.get("input")),
+        "gold": as_text(row.get("ground_truth") or row.get("expected_answer")),
+        "responses": [
+            {
+                "text": as_text(
+                    one.get("text") or one.get("response") or one.get("completion") or one.get("output")
+                ),
+                "reward": number(one.get("reward")),
+                "answer": as_text(one.get("extracted_answer")),
+                "finish": as_text(one.get("stop_reason") or one.get("finish_reason")),
+                "components": one.get("components") or {},
+            }
+            for one in responses
+            if isinstance(one, dict)
+        ],
+    }
+
+
+def _rows(folders: Folders, path: Path) -> Iterator[Row]:
+    """The lines that are objects; others are passed over."""
+    if not path.is_file():
+        return
+    with folders.open(path) as file:
+        while line := file.readline(_LONGEST_LINE):
+            try:
+                yield _decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                continue

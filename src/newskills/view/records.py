@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A record out of its file, and the parts of it that people look at. Long texts are cut, with what is missing said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.view.index import FileIndex
+
+LONGEST_LINE = 32 << 20
+"""Bytes of a line that is decoded; of a longer one the beginning is shown."""
+RAW = 20_000
+"""Bytes shown of a line that is no record."""
+LONGEST_TEXT = 200_000
+"""Characters of one text; `cut` says how many are missing."""
+SNIPPET = 200
+QUESTIONS = (
+    "problem",
+    "question",
+    "prompt",
+    "instruction",
+    "input",
+    "query",
+    "text",
+    "informal_statement",
+    "turns",
+)
+"""Fields that hold what is asked, the usual ones first."""
+GOLDS = ("expected_answer", "answer", "gold", "target", "reference", "expected_judgement", "canonical_solution")
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+class Record(Struct, kw_only=True):
+    """`row` None: the line is no record; `raw` is the beginning of it, `problem` says what is wrong."""
+
+    row: Row | None
+    bytes: int
+    raw: str = ""
+    problem: str = ""
+
+
+def read_record(index: FileIndex, number: int) -> Record:
+    """The record with the verdict that a run at work keeps apart. Raises DataError for a number that there is not."""
+    line, length = index.line(number, LONGEST_LINE)
+    if length > LONGEST_LINE:
+        problem = f"This line has {length:,} bytes, more than the {LONGEST_LINE:,} that are read. It begins:"
+        return Record(row=None, bytes=length, raw=_text(line[:RAW]), problem=problem)
+    try:
+        row = _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        problem = f"This line is no record ({error}). It begins:"
+        return Record(row=None, bytes=length, raw=_text(line[:RAW]), problem=problem)
+    for name in ("_async_position", "_async_key", "_async_settings"):
+        row.pop(name, None)
+    if verdict := index.verdict(number):
+        row |= _verdict(verdict)
+    return Record(row=row, bytes=length)
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace")
+
+
+def _verdict(line: bytes) -> Row:
+    score = _decoder.decode(line).get("score", {})
+    fields = {**score.get("fields", {}), "outcome": score.get("outcome"), "grader": score.get("grader")}
+    return fields | {"why": score.get("why", ""), "outcome_cause": score.get("cause")}
+
+
+def shortened(value: Any, most: int = LONGEST_TEXT) -> Any:
+    """`value` with long texts cut: each ends with how many characters are missing."""
+    if isinstance(value, str) and len(value) > most:
+        return f"{value[:most]}\n… {len(value) - most:,} more characters are not shown."
+    if isinstance(value, list):
+        return [shortened(item, most) for item in value[:2_000]]
+    if isinstance(value, dict):
+        return {name: shortened(item, most) for name, item in list(value.items())[:2_000]}
+    return value
+
+
+def as_text(value: Any) -> str:
+    """`value` as a text: itself, or JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else msgspec.json.encode(value).decode("utf-8", "replace")
+
+
+def question_of(row: Row) -> str:
+    """What was asked, in few words."""
+    for name in QUESTIONS:
+        if row.get(name):
+            return as_text(row[name])
+    for message in messages_in(row):
+        if message.get("role") == "user":
+            return as_text(message.get("content"))
+    return ""
+
+
+def gold_of(row: Row) -> tuple[str, str] | None:
+    """(field, text) of the right answer, where the record has one."""
+    return next(((name, as_text(row[name])) for name in GOLDS if row.get(name) not in (None, "")), None)
+
+
+def messages_in(row: Row) -> list[Row]:
+    """A conversation that the record holds."""
+    for name in ("conversation", "messages", "serialized_output"):
+        value = row.get(name)
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            return value
+    return []
+
+
+def brief(index: FileIndex, number: int) -> Row:
+    """A line of a list: id, question, answer, gold."""
+    record = read_record(index, number)
+    if record.row is None:
+        return {"id": f"line {number + 1}", "question": record.raw[:SNIPPET], "problem": record.problem}
+    row = record.row
+    gold = gold_of(row)
+    return {
+        "id": as_text(row.get("id", f"#{number}"))[:SNIPPET],
+        "question": question_of(row)[:SNIPPET],
+        "answer": as_text(row.get("predicted_answer"))[:SNIPPET],
+        "gold": gold[1][:SNIPPET] if gold else "",
+        "why": as_text(row.get("why"))[:SNIPPET],
+    }
+
+
+def require(index: list[FileIndex], file: int) -> FileIndex:
+    """Raises DataError."""
+    if not 0 <= file < len(index):
+        raise DataError(f"There are {len(index)} files; there is none with number {file}.")
+    return index[file]

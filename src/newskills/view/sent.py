@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The prompt of a record as it was sent: out of the record, or rendered again with the settings of its run.
+
+Only prompts of the library, or those that the run's settings spell out, are rendered, and only where that reads no file
+outside of the given folders.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from newskills.base.errors import ConfigError, DataError, NewskillsError
+from newskills.base.records import Row
+from newskills.run.planning.spec import RUN_FILE
+from newskills.view.discovery import OutputFile, Run
+from newskills.view.files import read_json, state_of, table
+from newskills.view.folders import Folders
+from newskills.view.records import messages_in
+
+if TYPE_CHECKING:
+    from newskills.prompts.renderer import Prompt
+
+RECORDED = "The record holds the conversation."
+_KEPT = 64
+_LONGEST_PATH = 4096
+_prompts: OrderedDict[str, _Known] = OrderedDict()
+_lock = threading.Lock()
+
+
+class Sent(NamedTuple):
+    """`messages` empty: it is not known, and `note` says why. `exact`: this is what the model was shown."""
+
+    messages: list[Row]
+    exact: bool
+    note: str
+
+
+class _Known(NamedTuple):
+    prompt: Prompt
+    folder: Path
+
+
+def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> Sent:
+    """Never raises: what cannot be shown is said in the note."""
+    if messages := messages_in(row):
+        return Sent(_asked(messages), True, RECORDED)
+    if "_prompt" in row or isinstance(row.get("rendered_prompt"), str):
+        text = row.get("_prompt", row.get("rendered_prompt"))
+        return Sent([{"role": "user", "content": text}], True, "The record holds the prompt.")
+    settings = table(state_of(folders, file).get("settings"))
+    unit = _unit(folders, run, file) or _named(settings)
+    if unit is None:
+        return Sent([], False, "The run left no settings from which the prompt could be rendered again.")
+    try:
+        known = _prompt(folders, unit)
+        _check_files(folders, known, row)
+        messages = [msgspec.to_builtins(message) for message in known.prompt.messages(row)]
+    except (NewskillsError, msgspec.MsgspecError, TypeError, ValueError) as error:
+        return Sent([], False, f"The prompt cannot be rendered again: {error}")
+    recorded = str(settings.get("prompt") or "")
+    name = f"{known.prompt.name} {known.prompt.hash}"
+    if recorded in ("", name):
+        return Sent(messages, bool(recorded), f"Rendered again with prompt {name}.")
+    note = f"Rendered again with prompt {name}, but the run was made with {recorded}: it may differ from what was sent."
+    return Sent(messages, False, note)
+
+
+def _asked(messages: list[Row]) -> list[Row]:
+    """What stands before the first answer."""
+    for number, message in enumerate(messages):
+        if message.get("role") == "assistant" or message.get("type") in ("function_call", "message", "reasoning"):
+            return messages[:number]
+    return messages
+
+
+def _unit(folders: Folders, run: Run, file: OutputFile) -> Row | None:
+    """The settings of a file in run.json; paths may have changed since, so the end of the name decides."""
+    units = read_json(folders, run.folder / RUN_FILE).get("units")
+    wanted = file.output.relative_to(run.folder).parts[-2:] if file.output.is_relative_to(run.folder) else ()
+    for unit in units if isinstance(units, list) else ():
+        config = table(table(unit).get("config"))
+        if Path(str(config.get("output_file", ""))).parts[-2:] == wanted:
+            return config
+    return None
+
+
+def _named(settings: Row) -> Row | None:
+    """What the record of a file says of its prompt, where its run has left no run.json, as jobs on clusters do.
+
+    The prompt's hash tells whether that is all there is to know.
+    """
+    name = str(settings.get("prompt") or "").rpartition(" ")[0]
+    form = settings.get("prompt_format", "ns")
+    return {"prompt_config": name if form == "ns" else None, "prompt_format": form} if name else None
+
+
+def _prompt(folders: Folders, config: Row) -> _Known:
+    """Raises NewskillsError, msgspec.ValidationError."""
+    key = msgspec.json.encode({name: value for name, value in config.items() if name != "output_file"}).decode()
+    with _lock:
+        if key not in _prompts:
+            _prompts[key] = _load(folders, config)
+        _prompts.move_to_end(key)
+        while len(_prompts) > _KEPT:
+            _prompts.popitem(last=False)
+        return _prompts[key]
+
+
+def _load(folders: Folders, config: Row) -> _Known:
+    from newskills.prompts.renderer import load_prompt
+    from newskills.run.engine.build import prompt_overrides
+    from newskills.run.planning.config import GenerationConfig
+
+    spec = config.get("prompt_config")
+    if isinstance(spec, str) and spec.endswith((".yaml", ".yml")) and not folders.holds(Path(spec)):
+        raise ConfigError(f"its file {spec} is not in the folders that are shown.")
+    for value in (spec, config.get("few_shot_examples")):
+        if "retrieval_file" in str(value):
+            raise ConfigError("its examples were retrieved from a file.")
+    settings = msgspec.convert({**config, "server": {}, "models": {}}, GenerationConfig)
+    return _Known(load_prompt(spec, prompt_overrides(settings)), Path(settings.input_file).parent)
+
+
+def _check_files(folders: Folders, known: _Known, row: Row) -> None:
+    """Raises DataError where the record names a file, as for an image, that may not be read."""
+    for text in _texts(row):
+        if len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
+            continue
+        try:
+            path = known.folder / Path(text.removeprefix("file://")).expanduser()
+            there = path.is_file()
+        except (OSError, RuntimeError, ValueError):
+            continue
+        if there and not folders.holds(path):
+            raise DataError(f"it has the file {path}, which is not in the folders that are shown.")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)

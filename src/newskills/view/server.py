@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The viewer over HTTP: read-only, for this machine, behind a random token in the address.
+
+An address names runs, benchmarks and numbers of records, never a path: what is read is looked up in the catalog of the
+given folders. The page may load nothing but its own files and pictures, and run nothing but its own scripts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import uvicorn
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from newskills.base.errors import DataError, NewskillsError, ServerStartError, UnknownNameError
+from newskills.base.records import Row
+from newskills.view.assets import KINDS, asset
+from newskills.view.library import Library
+from newskills.view.pages.benchmark import benchmark_page
+from newskills.view.pages.comparison import comparison_page
+from newskills.view.pages.jobs import experiment_page, jobs_page, log_page
+from newskills.view.pages.overview import overview
+from newskills.view.pages.sample import media_bytes, sample_page
+from newskills.view.pages.training import rollouts, training_page
+from newskills.view.records import brief, require
+from newskills.view.search import search
+from newskills.view.tables import encoded, samples_of
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
+)
+MEDIA_POLICY = "default-src 'none'; sandbox"
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+MOST_ROWS = 200
+"""Records of one answer."""
+Answer = Callable[[Library, "Asked"], Any]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class ViewOptions(Struct, frozen=True, kw_only=True):
+    """Where the page listens; port 0: any that is free. `token` empty: a random one."""
+
+    folders: tuple[Path, ...]
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str = ""
+
+
+class Asked:
+    """The parameters of an address. What is missing or no number is a DataError."""
+
+    def __init__(self, request: Request) -> None:
+        self._values = request.query_params
+
+    def text(self, name: str) -> str:
+        value = self._values.get(name)
+        if value is None:
+            raise DataError(f"The address lacks {name}=.")
+        return value
+
+    def number(self, name: str) -> int:
+        value = self.text(name)
+        if not (value.isascii() and value.isdigit() and len(value) < 16):
+            raise DataError(f"{name}={value[:40]} is no number.")
+        return int(value)
+
+    def pairs(self, name: str) -> list[list[int]]:
+        """`0:12,0:13` → [[0, 12], [0, 13]]."""
+        groups = [part.split(":") for part in self.text(name).split(",")[:MOST_ROWS] if part]
+        if any(len(group) != 2 or not all(one.isascii() and one.isdigit() for one in group) for group in groups):
+            raise DataError(f"{name}= is a list of files and records, such as 0:12,0:13.")
+        return [[int(one) for one in group] for group in groups]
+
+
+def _state(library: Library, asked: Asked) -> Row:
+    return {"state": library.catalog().state, "indexing": library.indexing}
+
+
+def _rows(library: Library, asked: Asked) -> list[Row]:
+    found = library.indexed(asked.text("run"), asked.text("benchmark"))
+    return [brief(require(found.indexes, file), number) for file, number in asked.pairs("rows")]
+
+
+def _search(library: Library, asked: Asked) -> Row:
+    found = library.indexed(asked.text("run"), asked.text("benchmark"))
+    return search(library.folders, found, asked.text("q"), asked.number("file"), asked.number("offset"))
+
+
+def _sample(library: Library, asked: Asked) -> Row:
+    where = asked.text("run"), asked.text("benchmark"), asked.number("file"), asked.number("number")
+    return sample_page(library, *where)
+
+
+def _columns(library: Library, asked: Asked) -> bytes:
+    found = library.indexed(asked.text("run"), asked.text("benchmark"))
+    return encoded(found, samples_of(found))
+
+
+PAGES: dict[str, Answer] = {
+    "state": _state,
+    "overview": lambda library, asked: overview(library),
+    "benchmark": lambda library, asked: benchmark_page(library, asked.text("run"), asked.text("benchmark")),
+    "columns": _columns,
+    "rows": _rows,
+    "search": _search,
+    "sample": _sample,
+    "comparison": lambda library, asked: comparison_page(
+        library, asked.text("first"), asked.text("second"), asked.text("benchmark")
+    ),
+    "training": lambda library, asked: training_page(library, asked.text("ids").split("|")),
+    "rollouts": lambda library, asked: rollouts(library, asked.text("id"), asked.number("step")),
+    "jobs": lambda library, asked: jobs_page(),
+    "experiment": lambda library, asked: experiment_page(asked.text("name")),
+    "log": lambda library, asked: log_page(asked.text("name"), asked.text("job"), asked.text("command")),
+}
+
+
+def application(library: Library, token: str, host: str) -> Starlette:
+    """All addresses begin with `/<token>/`; nothing else is answered."""
+    endpoints: dict[str, Endpoint] = {
+        "": _file("index.html"),
+        "static/{name:path}": _static,
+        "api/media": _media(library),
+        **{f"api/{name}": _page(library, page) for name, page in PAGES.items()},
+    }
+    routes = [
+        Route(f"/{token}/{path}", _guarded(endpoint, host), methods=["GET"])
+        for path, endpoint in endpoints.items()
+    ]
+    return Starlette(routes=routes, exception_handlers={404: _nothing, 405: _nothing})
+
+
+def _guarded(endpoint: Endpoint, host: str) -> Endpoint:
+    """Other sites that a browser has open cannot reach the page by another name for this machine."""
+
+    async def answer(request: Request) -> Response:
+        name = (urlsplit(f"//{request.headers.get('host', '')}").hostname or "").lower()
+        open_to_all = host in ("", "0.0.0.0", "::")  # noqa: S104 - compared
+        if not open_to_all and name not in {"localhost", "127.0.0.1", "::1", host}:
+            return _json({"error": "This page is for the machine that it runs on."}, 403)
+        return await endpoint(request)
+
+    return answer
+
+
+def _page(library: Library, page: Answer) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        try:
+            found = await run_in_threadpool(page, library, Asked(request))
+        except NewskillsError as error:
+            return _json({"error": str(error)}, 404 if isinstance(error, UnknownNameError) else 400)
+        except OSError as error:
+            return _json({"error": f"The files cannot be read: {error.strerror}."}, 400)
+        if isinstance(found, bytes):
+            return Response(found, media_type="application/octet-stream", headers=_headers(POLICY))
+        return _json(found)
+
+    return answer
+
+
+def _media(library: Library) -> Endpoint:
+    def find(asked: Asked) -> tuple[bytes, str]:
+        where = asked.text("run"), asked.text("benchmark"), asked.number("file"), asked.number("number")
+        return media_bytes(library, *where, asked.number("item"))
+
+    async def answer(request: Request) -> Response:
+        try:
+            content, kind = await run_in_threadpool(find, Asked(request))
+        except NewskillsError as error:
+            return _json({"error": str(error)}, 404)
+        return Response(content, media_type=kind, headers=_headers(MEDIA_POLICY))
+
+    return answer
+
+
+def _file(name: str) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        content = asset(name)
+        if content is None:
+            return await _nothing(request, None)
+        return Response(content, media_type=KINDS[name.rpartition(".")[2]], headers=_headers(POLICY))
+
+    return answer
+
+
+async def _static(request: Request) -> Response:
+    return await _file(request.path_params["name"])(request)
+
+
+async def _nothing(request: Request, error: Exception | None) -> Response:
+    return _json({"error": "There is nothing at this address. `ns view` prints the one that is meant."}, 404)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    content = msgspec.json.encode(value)
+    return Response(content, status, media_type="application/json", headers=_headers(POLICY))
+
+
+def _headers(policy: str) -> dict[str, str]:
+    return {**HEADERS, "Content-Security-Policy": policy}
+
+
+@contextlib.contextmanager
+def viewer(options: ViewOptions) -> Iterator[str]:
+    """Inside the `with` the viewer answers at the address that is yielded. Raises DataError, ServerStartError."""
+    library = Library(options.folders)
+    token = options.token or secrets.token_urlsafe(24)
+    listening = _listening(options)
+    config = uvicorn.Config(
+        application(library, token, options.host),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), name="newskills-view", daemon=True)
+    thread.start()
+    try:
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        yield f"http://{host}:{listening.getsockname()[1]}/{token}/"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+        library.close()
+
+
+def _listening(options: ViewOptions) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((options.host, options.port))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        raise ServerStartError(
+            f"The viewer cannot listen at {options.host}:{options.port}: {error.strerror}.",
+            hint="Another port: --port=7880; any free one: --port=0.",
+        ) from error
+    return made

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sample.
+import { exported, get, media } from "./api.js";
+import { FILTERS, columns, filtered, place, rowOf } from "./columns.js";
+import { h } from "./dom.js";
+import { rich, visible } from "./text.js";
+import { badge, bytes, count, link, plural } from "./words.js";
+
+export async function samplePage(context, parameters) {
+  const { run, benchmark, file, number } = parameters;
+  const at = { run, benchmark };
+  const [page, around] = await Promise.all([get("sample", { run, benchmark, file, number }), neighbours(parameters)]);
+  const kept = Object.fromEntries([...FILTERS, "sort"].map((name) => [name, parameters[name]]));
+  context.title(`${page.id || "damaged line"} · ${benchmark}`);
+  const to = (row) => row && link("sample", { ...at, file: row[0], number: row[1], ...kept });
+  context.keys = { j: to(around.next), k: to(around.previous), u: link("samples", { ...at, ...kept }), r: () => context.toggleRaw() };
+  const crumbs = context.crumbs([["Overview", "#/"], [run, null], [benchmark, link("benchmark", at)], ["samples", link("samples", { ...at, ...kept })], [page.id || "damaged line", null]]);
+  const turn = h("nav", { class: "pager", "aria-label": "Neighbours" },
+    step(to(around.previous), "Previous (k)"), h("span", { class: "quiet" }, around.place), step(to(around.next), "Next (j)"),
+    h("button", { type: "button", "aria-pressed": String(context.raw), on: { click: () => context.toggleRaw() } }, context.raw ? "Set formulas (r)" : "As written (r)"));
+  if (page.damaged) {
+    return [crumbs, h("h1", {}, "A line that is no record"), turn, h("p", { class: "note warn" }, page.damaged),
+      h("pre", { class: "code" }, visible(page.raw)), source(page)];
+  }
+  const { verdict } = page;
+  return [
+    crumbs,
+    h("h1", {}, badge(verdict.outcome), " ", visible(page.id), page.seed === null ? null : h("small", {}, ` seed ${page.seed}`)),
+    turn, siblings(page, at, kept),
+    why(verdict, context),
+    section("Prompt", page.prompt.exact ? page.prompt.note : `Not certain: ${page.prompt.note}`,
+      page.prompt.messages.length ? page.prompt.messages.map((one) => message(one, context)) : question(page, context)),
+    page.media.length ? section("Images and sound", "", page.media.map((one, item) => medium(one, item, page, at))) : null,
+    page.reasoning ? h("details", { class: "card" }, h("summary", {}, `Reasoning (${plural(page.reasoning.length, "character")})`), rich(page.reasoning, { raw: context.raw })) : null,
+    page.turns.length ? section("Reply, in turns", "", page.turns.map((one) => message(one, context)))
+      : section("Reply", length(page), [rich(page.reply, { raw: context.raw, marks: marks(verdict) })]),
+    page.tools.length ? h("details", { class: "card" }, h("summary", {}, `Tools that it could call (${page.tools.length})`), h("pre", { class: "code" }, visible(JSON.stringify(page.tools, null, 1)))) : null,
+    h("details", { class: "card" }, h("summary", {}, "All fields of the record"), fields(page.fields)),
+    source(page),
+  ];
+}
+
+async function neighbours({ run, benchmark, file, number, ...filters }) {
+  const made = await columns(run, benchmark, false).catch(() => null);
+  if (!made) return { place: "" };
+  const rows = filtered(made, { ...filters, q: "" }, null);
+  const at = rows.indexOf(rowOf(made, Number(file), Number(number)));
+  if (at < 0) return { place: "" };
+  return {
+    place: `${count(at + 1)} of ${count(rows.length)}`,
+    previous: at > 0 ? place(made, rows[at - 1]) : null,
+    next: at < rows.length - 1 ? place(made, rows[at + 1]) : null,
+  };
+}
+
+function step(href, text) {
+  return href ? h("a", { class: "button plain", href }, text) : h("span", { class: "button plain off" }, text);
+}
+
+function section(title, note, children) {
+  return h("section", { class: "card" }, h("h2", {}, title), note ? h("p", { class: "quiet" }, note) : null, children);
+}
+
+function length(page) {
+  const tokens = page.tokens === null || page.tokens === undefined ? "" : plural(page.tokens, "token");
+  return [tokens, page.finish ? `ended by: ${page.finish}` : ""].filter(Boolean).join(", ");
+}
+
+export function marks(verdict) {
+  const found = [];
+  if (verdict.answer_span) found.push({ start: verdict.answer_span[0], end: verdict.answer_span[1], kind: verdict.outcome === "correct" ? "taken right" : "taken", title: "taken as the answer" });
+  if (verdict.gold_span) found.push({ start: verdict.gold_span[0], end: verdict.gold_span[1], kind: "gold", title: "the right answer stands here" });
+  return found.sort((a, b) => a.start - b.start);
+}
+
+export function why(verdict, context) {
+  const cell = (name, value, kind) => h("div", { class: `answer ${kind}` }, h("span", { class: "quiet" }, name),
+    value === null || value === undefined || value === "" ? h("i", {}, "none") : rich(asMath(value), { raw: context.raw }));
+  const told = [];
+  if (verdict.cause) told.push(`Cause: ${verdict.cause}.`);
+  if (verdict.taken_from) told.push(`The answer was taken from ${verdict.taken_from}.`);
+  if (verdict.rule) told.push(`How it was compared: ${verdict.rule}.`);
+  if (verdict.answer && !verdict.answer_span) told.push("The answer does not stand in the reply in these very characters.");
+  return h("section", { class: "card why" }, h("h2", {}, "Why the grader decided so"),
+    h("div", { class: "two" }, cell("answer taken from the reply", verdict.answer, verdict.outcome === "correct" ? "right" : "wrong"),
+      cell(verdict.gold_field ? `right answer (${verdict.gold_field})` : "right answer", verdict.gold, "gold")),
+    told.length ? h("p", {}, told.join(" ")) : null,
+    h("p", { class: "quiet" }, [verdict.grader ? `grader ${verdict.grader}` : "no grader is recorded", verdict.why ? `, its words: ${visible(verdict.why)}` : ""]),
+    verdict.error ? h("p", { class: "note warn" }, visible(verdict.error)) : null,
+    verdict.judgement ? h("details", { open: true }, h("summary", {}, "The judge's words"), rich(verdict.judgement, { raw: context.raw })) : null);
+}
+
+// An answer without dollar signs that is plainly a formula is set as one.
+function asMath(text) {
+  return /\\[a-zA-Z]+|[_^]\{?/.test(text) && !/\$|\n/.test(text) && text.length < 500 && !/[A-Za-z]{4,}\s+[A-Za-z]{3,}/.test(text) ? `$${text}$` : text;
+}
+
+function question(page, context) {
+  const names = ["problem", "question", "instruction", "input", "prompt"];
+  const name = names.find((one) => typeof page.fields[one] === "string");
+  return name ? [h("p", { class: "quiet" }, `The field ${name} of the record:`), rich(page.fields[name], { raw: context.raw })] : h("p", { class: "quiet" }, "The record has no text of the prompt.");
+}
+
+function message(one, context) {
+  const role = String(one.role || one.type || "message");
+  const calls = Array.isArray(one.tool_calls) ? one.tool_calls : one.type === "function_call" ? [{ function: one }] : [];
+  const output = role === "tool" || one.type === "function_call_output";
+  const content = one.content ?? one.output ?? "";
+  return h("div", { class: `message ${["user", "system", "assistant", "tool"].includes(role) ? role : "tool"}` },
+    h("span", { class: "role" }, output && one.name ? `${role}: ${visible(String(one.name))}` : role),
+    one.reasoning_content ? h("details", {}, h("summary", {}, "reasoning"), rich(String(one.reasoning_content), { raw: context.raw })) : null,
+    output ? h("pre", { class: "code" }, visible(texts(content).join("\n"))) : texts(content).map((text) => rich(text, { raw: context.raw })),
+    calls.map((call) => h("div", { class: "call" }, h("span", { class: "role" }, `calls ${visible(String((call.function || call).name || ""))}`),
+      h("pre", { class: "code" }, visible(argumentsOf(call.function || call))))));
+}
+
+function texts(content) {
+  if (typeof content === "string") return content ? [content] : [];
+  if (Array.isArray(content)) return content.map((part) => typeof part === "string" ? part : part.text ?? part.output ?? JSON.stringify(part));
+  return content === null ? [] : [JSON.stringify(content, null, 1)];
+}
+
+function argumentsOf(call) {
+  const given = call.arguments;
+  try {
+    const read = typeof given === "string" ? JSON.parse(given) : given;
+    const values = Object.values(read || {});
+    if (values.length === 1 && typeof values[0] === "string") return values[0];
+    return JSON.stringify(read, null, 1);
+  } catch {
+    return String(given);
+  }
+}
+
+function medium(one, item, page, at) {
+  if (exported && !one.file) return h("p", { class: "quiet" }, `[${one.kind}: ${one.source}] was not exported`);
+  const src = media({ ...at, file: page.file, number: page.number }, exported ? one : { number: item });
+  const failed = h("p", { class: "quiet" }, `${one.kind} ${visible(one.source)}`);
+  const broken = (event) => event.target.replaceWith(h("p", { class: "note warn" }, `This ${one.kind} is not shown: ${visible(one.source)} is missing, of another kind, or outside of the folders given to ns view.`));
+  const node = one.kind === "image" ? h("img", { src, alt: `image ${item + 1} of the prompt`, loading: "lazy", on: { error: broken } })
+    : h("audio", { src, controls: true, on: { error: broken } });
+  return h("figure", { class: "media" }, node, failed);
+}
+
+function siblings(page, at, kept) {
+  if (page.siblings.length < 2) return null;
+  return h("p", { class: "siblings" }, h("span", { class: "quiet" }, "the same problem: "), page.siblings.map((one) =>
+    h("a", { class: one.file === page.file ? "here" : null, "aria-current": one.file === page.file ? "true" : null, href: link("sample", { ...at, file: one.file, number: one.number, ...kept }) },
+      badge(one.outcome), ` ${one.seed === null ? "greedy" : `seed ${one.seed}`}`)));
+}
+
+function fields(values) {
+  return h("dl", { class: "fields" }, Object.entries(values).map(([name, value]) => [h("dt", {}, visible(name)), h("dd", {}, visible(typeof value === "string" ? value : JSON.stringify(value)))]));
+}
+
+function source(page) {
+  return h("p", { class: "quiet source" }, `${page.name}, record ${count(Number(page.number) + 1)}, ${bytes(page.bytes)}`);
+}

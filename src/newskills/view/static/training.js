@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainings over their steps.
+import { get } from "./api.js";
+import { h, replace, table } from "./dom.js";
+import { lines } from "./plot.js";
+import { rich, visible } from "./text.js";
+import { count, lastPart, link, plural, trimmed } from "./words.js";
+
+export async function trainingPage(context, parameters) {
+  context.title("Training");
+  const all = await get("overview", {});
+  const crumbs = context.crumbs([["Overview", "#/"], ["training", null]]);
+  if (!all.trainings.length) {
+    return [crumbs, h("h1", {}, "Training"), h("div", { class: "card" }, h("p", {}, "There is no training in these folders: a training is a folder with metrics.jsonl, as ns sft, ns grpo and ns quickstart write it."))];
+  }
+  const chosen = (parameters.ids ? parameters.ids.split("|") : all.trainings.slice(0, 6)).filter((name) => all.trainings.includes(name));
+  const page = await get("training", { ids: (chosen.length ? chosen : all.trainings.slice(0, 6)).join("|") });
+  const { trainings } = page;
+  const short = names(trainings.map((one) => one.id));
+  return [
+    crumbs, h("h1", {}, trainings.length === 1 ? trainings[0].id : "Training"),
+    picker(all.trainings, chosen),
+    h("div", { class: "grid" }, page.groups.map((group) => plots(group, trainings, short, context)).flat()),
+    ...trainings.map((one) => rollouts(one, parameters, context, trainings.length === 1)),
+    ...trainings.map(details),
+  ];
+}
+
+// The parts of names that tell them apart.
+function names(ids) {
+  const last = ids.map(lastPart);
+  return new Set(last).size === last.length ? last : ids;
+}
+
+function picker(all, chosen) {
+  if (all.length < 2) return null;
+  const set = (name, on) => {
+    const next = on ? [...chosen, name] : chosen.filter((one) => one !== name);
+    location.hash = link("training", { ids: next.join("|") });
+  };
+  return h("fieldset", { class: "choices" }, h("legend", {}, "Laid over each other"), all.slice(0, 60).map((name) =>
+    h("label", {}, h("input", { type: "checkbox", checked: chosen.includes(name), on: { change: (event) => set(name, event.target.checked) } }), " ", name)));
+}
+
+function plots(group, trainings, short, context) {
+  const found = [...new Set(trainings.flatMap((one) => one.series.filter((line) => line.group === group).map((line) => line.name)))];
+  const drawn = found.slice(0, group === "Other" ? 4 : 8).map((name) => {
+    const having = trainings.map((one, place) => ({ name: short[place], points: (one.series.find((line) => line.name === name) || { points: [] }).points }));
+    return h("div", { class: "card" }, lines(name.replaceAll("_", " "), having.map((one) => one), { width: context.width(2), height: 190, x: "step" }));
+  });
+  return drawn;
+}
+
+function rollouts(training, parameters, context, alone) {
+  if (!training.sample_steps.length) return null;
+  const place = h("div", {});
+  const steps = training.sample_steps;
+  const show = async (step) => {
+    replace(place, h("p", { class: "quiet" }, "…"));
+    try {
+      const found = await get("rollouts", { id: training.id, step });
+      replace(place, found.map((one) => rollout(one, context)));
+    } catch (error) {
+      replace(place, h("p", { class: "note warn" }, error.message));
+    }
+  };
+  const choice = h("select", { "aria-label": `Step of ${training.id}`, on: { change: (event) => show(Number(event.target.value)) } }, steps.map((step) => h("option", { value: step, selected: String(step) === parameters.step }, `step ${step}`)));
+  const box = h("details", { class: "card", open: alone && parameters.step !== undefined }, h("summary", {}, `Samples of ${training.id}, by step (${count(steps.length)})`), h("p", {}, choice), place);
+  box.addEventListener("toggle", () => { if (box.open && !place.childNodes.length) show(Number(choice.value)); });
+  if (box.open) show(Number(choice.value));
+  return box;
+}
+
+function rollout(one, context) {
+  const rewards = one.responses.map((reply) => reply.reward).filter((reward) => reward !== null);
+  const mean = rewards.length ? rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length : null;
+  return h("details", { class: "rollout" }, h("summary", {}, visible(one.problem).slice(0, 160), h("span", { class: "quiet" }, ` ${plural(one.responses.length, "reply").replace("replys", "replies")}${mean === null ? "" : `, mean reward ${trimmed(mean)}`}`)),
+    rich(one.problem, { raw: context.raw }), one.gold ? h("p", {}, h("span", { class: "quiet" }, "right answer "), h("code", {}, visible(one.gold))) : null,
+    one.responses.map((reply) => h("div", { class: "message assistant" }, h("span", { class: "role" }, `reward ${reply.reward === null ? "–" : trimmed(reply.reward)}`,
+      Object.keys(reply.components).length > 1 ? ` (${Object.entries(reply.components).map(([name, value]) => `${name} ${trimmed(value)}`).join(", ")})` : "", reply.finish ? `, ended by ${visible(reply.finish)}` : ""), rich(reply.text, { raw: context.raw }))));
+}
+
+function details(training) {
+  const settings = Object.entries(training.settings).map(([name, value]) => [h("code", {}, name), h("td", { class: "wrapped" }, visible(typeof value === "string" ? value : JSON.stringify(value)))]);
+  return h("details", { class: "card" }, h("summary", {}, `Settings and checkpoints of ${training.id}`),
+    h("p", { class: "quiet" }, training.folder),
+    training.checkpoints.length ? table("Checkpoints", [{ text: "step", number: true }, "name", ""], training.checkpoints.map((one) => [count(one.step), visible(one.name), one.final ? "final" : ""])) : null,
+    settings.length ? table("Settings", ["setting", "value"], settings) : null);
+}

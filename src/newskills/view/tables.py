@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of a benchmark as columns: all files one after the other, with the number of the problem of each."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from newskills.base.records import Row
+from newskills.view.library import Indexed
+from newskills.view.rows import OUTCOMES
+
+CORRECT = OUTCOMES.index("correct")
+SCORED = tuple(OUTCOMES.index(name) for name in ("correct", "wrong", "no_answer"))
+_ONE = bytes(code == CORRECT for code in range(256))
+_MASK_SCORED = bytes(code in SCORED for code in range(256))
+
+
+class Samples(NamedTuple):
+    """Columns with one value for each sample, in the order of the files.
+
+    sizes      samples of each file
+    problem    number of the problem: equal for samples of the same id
+    ids        64 bits of the id of each problem
+    """
+
+    sizes: list[int]
+    problem: array[int]
+    ids: array[int]
+    tokens: array[int]
+    subset: array[int]
+    outcome: array[int]
+    cause: array[int]
+    finish: array[int]
+    subsets: list[str]
+    causes: list[str]
+    finishes: list[str]
+
+
+def samples_of(found: Indexed) -> Samples:
+    """What is indexed of the benchmark by now."""
+    names = ("id", "tokens", "subset", "outcome", "cause", "finish")
+    each = [index.columns(*names) for index in found.indexes]
+    heads = [index.head for index in found.indexes]
+    tables: list[list[str]] = []
+    joined: list[array[int]] = []
+    for place, kind in ((2, "subsets"), (4, "causes"), (5, "finishes")):
+        lists = [getattr(head, kind) for head in heads]
+        table = list(dict.fromkeys(name for names in lists for name in names)) or [""]
+        tables.append(table)
+        joined.append(_renumbered([columns[place] for columns in each], lists, table))
+    problem, ids = _problems([columns[0] for columns in each])
+    return Samples(
+        sizes=[len(columns[0]) for columns in each],
+        problem=problem,
+        ids=ids,
+        tokens=_join([columns[1] for columns in each], "I"),
+        subset=joined[0],
+        outcome=_join([columns[3] for columns in each], "B"),
+        cause=joined[1],
+        finish=joined[2],
+        subsets=tables[0],
+        causes=tables[1],
+        finishes=tables[2],
+    )
+
+
+def by_problem(samples: Samples) -> tuple[bytearray | array[int], bytearray | array[int]]:
+    """(correct samples, scored samples) of each problem, by its number."""
+    right = bytes(samples.outcome).translate(_ONE)
+    scored = bytes(samples.outcome).translate(_MASK_SCORED)
+    size = len(samples.ids)
+    if len(samples.sizes) < 256 and all(count == size for count in samples.sizes) and _aligned(samples, size):
+        return _added(right, size, len(samples.sizes)), _added(scored, size, len(samples.sizes))
+    corrects, totals = array("I", bytes(4 * size)), array("I", bytes(4 * size))
+    for number, problem in enumerate(samples.problem):
+        corrects[problem] += right[number]
+        totals[problem] += scored[number]
+    return corrects, totals
+
+
+def encoded(found: Indexed, samples: Samples) -> bytes:
+    """For the page: length of a JSON head (4 bytes, little-endian), the head, padding to 4, then the columns."""
+    head: Row = {
+        "rows": len(samples.outcome),
+        "problems": len(samples.ids),
+        "outcomes": OUTCOMES,
+        "subsets": samples.subsets,
+        "causes": samples.causes,
+        "finishes": samples.finishes,
+        "files": [
+            {
+                "name": index.file.path.name,
+                "seed": index.file.seed,
+                "rows": size,
+                "damaged": index.head.damaged,
+                "unfinished": index.file.unfinished,
+            }
+            for index, size in zip(found.indexes, samples.sizes, strict=True)
+        ],
+        "progress": found.progress,
+    }
+    text = msgspec.json.encode(head)
+    text += b" " * (-len(text) % 4)
+    wide = [samples.problem, samples.tokens, samples.subset]
+    if sys.byteorder == "big":
+        wide = [array(column.typecode, column) for column in wide]
+        for column in wide:
+            column.byteswap()
+    narrow = [samples.outcome, samples.cause, samples.finish]
+    return b"".join([len(text).to_bytes(4, "little"), text, *(column.tobytes() for column in [*wide, *narrow])])
+
+
+def _problems(ids: Sequence[array[int]]) -> tuple[array[int], array[int]]:
+    """(number of the problem of each sample, id of each problem). Files in the same order need no search."""
+    if not ids:
+        return array("I"), array("Q")
+    first = max(ids, key=len)
+    if all(column == first[: len(column)] for column in ids) and len(set(first)) == len(first):
+        numbers = array("I", range(len(first)))
+        return _join([numbers[: len(column)] for column in ids], "I"), first
+    known: dict[int, int] = {}
+    problem = array("I", (known.setdefault(one, len(known)) for column in ids for one in column))
+    return problem, array("Q", known)
+
+
+def _aligned(samples: Samples, size: int) -> bool:
+    return samples.problem[:size].tobytes() * len(samples.sizes) == samples.problem.tobytes()
+
+
+def _added(flags: bytes, size: int, files: int) -> bytearray:
+    """Sums of bytes that lie `size` apart: large integers are added, which needs no loop over samples."""
+    total = sum(int.from_bytes(flags[number * size : (number + 1) * size], "little") for number in range(files))
+    return bytearray(total.to_bytes(size, "little"))
+
+
+def _renumbered(columns: Sequence[array[int]], lists: Sequence[list[str]], table: list[str]) -> array[int]:
+    code = columns[0].typecode if columns else "B"
+    made = []
+    for column, names in zip(columns, lists, strict=True):
+        if names == table[: len(names)]:
+            made.append(column)
+        else:
+            new = [table.index(name) for name in names]
+            made.append(array(code, (new[value] for value in column)))
+    return _join(made, code)
+
+
+def _join(columns: Sequence[array[int]], code: str) -> array[int]:
+    joined = array(code)
+    for column in columns:
+        joined.extend(column)
+    return joined

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real headless Chromium: what people see, what keys do, and that text of models never acts.
+
+With NEWSKILLS_SCREENSHOTS=docs/images the pictures of docs/view.md are made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from tests.view.browser import Browser, chromium
+from tests.view.results import HOSTILE, benchmark, mixed, record, rich_records, write_lines
+
+from newskills.view.export import export
+from newskills.view.server import ViewOptions, viewer
+
+pytestmark = pytest.mark.slow
+RICH = "run=base&benchmark=rich"
+SUMS = "run=base&benchmark=sums"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if chromium() is None:
+        if os.environ.get("NEWSKILLS_TEST_EXTRAS"):
+            pytest.fail("no chromium here: apt-get install chromium")
+        pytest.skip("no chromium here: apt-get install chromium")
+    made = Browser()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Two runs with seeds, one benchmark of rich and hostile records, two trainings."""
+    root = tmp_path_factory.mktemp("results")
+    benchmark(root / "base", "sums", [mixed(120, 5, shift=s) for s in range(4)])
+    benchmark(root / "tuned", "sums", [mixed(120, 7, shift=s) for s in range(4)])
+    benchmark(root / "base", "rich", [rich_records()])
+    for name, slope in (("sft", 0.02), ("grpo", 0.03)):
+        steps = [
+            {"step": n, "loss": 1 / n, "reward": 0.2 + slope * n, "learning_rate": 1e-4} for n in range(1, 21)
+        ]
+        write_lines(root / "training" / name / "metrics.jsonl", steps)
+        responses = [{"text": HOSTILE, "reward": 1.0}, {"text": "no", "reward": 0.0}]
+        write_lines(
+            root / "training" / name / "samples.jsonl", [{"step": 5, "problem": "2+2", "responses": responses}]
+        )
+    return root
+
+
+@pytest.fixture
+def shown(monkeypatch, tmp_path) -> Iterator[Callable[..., str]]:
+    monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
+    with ExitStack() as stack:
+        yield lambda *folders: stack.enter_context(viewer(ViewOptions(folders=folders)))
+
+
+@pytest.fixture
+def page(browser, folder, shown) -> str:
+    browser.size(1280, 900)
+    browser.messages.clear()
+    browser.requested.clear()
+    return shown(folder)
+
+
+def unharmed(browser: Browser) -> None:
+    """No script of a record ran, none of its elements is there, and nothing outside was asked for."""
+    assert browser.run("window.pwned === undefined")
+    assert (
+        browser.run(
+            "document.querySelectorAll('main script, main iframe, main style, main [onerror], main object').length"
+        )
+        == 0
+    )
+    links = browser.run("[...document.querySelectorAll('a')].map((node) => node.getAttribute('href'))")
+    assert all(link is None or link.startswith("#") for link in links)
+    assert not [address for address in browser.requested if "//evil" in address]
+    assert browser.run("getComputedStyle(document.body).display") != "none"
+
+
+def test_the_overview_leads_to_samples_and_the_reason_in_three_clicks(browser, page):
+    browser.open(page)
+    assert "Overview" in browser.text()
+    browser.click("table.scores td.name a")
+    browser.wait("document.querySelector('main').dataset.page === 'benchmark'")
+    assert browser.run("document.querySelectorAll('svg.plot').length") >= 2
+    browser.click("main a.button:not(.plain)")
+    browser.wait("document.querySelectorAll('a.row').length > 0")
+    browser.click("a.row")
+    browser.wait("document.querySelector('main').dataset.page === 'sample'")
+    assert "Why the grader decided so" in browser.text()
+    assert not browser.messages
+
+
+def test_filters_are_in_the_address_and_the_list(browser, page):
+    browser.open(f"{page}#/samples?{SUMS}")
+    browser.wait("document.querySelectorAll('a.row').length === 50")
+    browser.run(
+        "(() => { const choice = document.querySelector('select[name=outcome]'); choice.value = 'wrong';"
+        " choice.dispatchEvent(new Event('change')); })()"
+    )
+    browser.wait("document.querySelector('p[role=status]').innerText.startsWith('240 samples of 480')")
+    assert "outcome=wrong" in browser.run("location.hash")
+    browser.open(f"{page}#/samples?{SUMS}&agreement=none&seed=0&min=20&max=30")
+    told = browser.run("document.querySelector('p[role=status]').innerText")
+    rows = browser.run("[...document.querySelectorAll('a.row .right')].map((node) => parseInt(node.innerText))")
+    assert int(told.split()[0]) == len(rows) > 0
+    assert all(20 <= tokens <= 30 for tokens in rows)
+
+
+def test_search_finds_text_of_the_records(browser, page):
+    browser.open(f"{page}#/samples?{SUMS}")
+    browser.press("/")
+    browser.wait("document.activeElement.id === 'search'")
+    browser.send("Input.insertText", text="what is 77 times")
+    browser.wait("document.querySelector('p[role=status]').innerText.startsWith('4 samples of 480')")
+    assert "p77" in browser.run("document.querySelector('a.row').innerText")
+
+
+def test_keys_lead_through_list_and_samples(browser, page):
+    browser.open(f"{page}#/samples?{SUMS}&outcome=wrong")
+    browser.press("j")
+    browser.press("j")
+    browser.press("Enter")
+    browser.wait("document.querySelector('main').dataset.page === 'sample'")
+    assert "2 of 240" in browser.text()
+    browser.press("j")
+    browser.wait("document.body.innerText.includes('3 of 240')")
+    browser.press("k")
+    browser.wait("document.body.innerText.includes('2 of 240')")
+    browser.press("u")
+    browser.wait("document.querySelector('main').dataset.page === 'samples'")
+    browser.press("?")
+    browser.wait("document.querySelector('dialog').open")
+    browser.press("?")
+    browser.press("g")
+    browser.press("t")
+    browser.wait("document.querySelector('main').dataset.page === 'training'")
+
+
+def test_formulas_code_tools_pictures_and_reasoning_are_shown_as_such(browser, page):
+    browser.open(f"{page}#/sample?{RICH}&file=0&number=0")
+    assert browser.run("document.querySelectorAll('math').length") == 4
+    assert "return n * (n + 1)" in browser.run("document.querySelector('pre.code').innerText")
+    assert browser.run("document.querySelector('mark.taken.right').innerText").strip() == "28"
+    assert "for $5 to $6." in browser.text()
+    browser.press("r")
+    browser.wait("document.body.innerText.includes('\\\\frac{-b')")
+    browser.press("r")
+    browser.wait("document.querySelectorAll('math').length === 4")
+    browser.open(f"{page}#/sample?{RICH}&file=0&number=2")
+    assert "print(84 / 2)" in browser.text()
+    assert "tool: python" in browser.text()
+    browser.open(f"{page}#/sample?{RICH}&file=0&number=3")
+    assert browser.run("document.querySelector('details.card').open") is False
+    browser.open(f"{page}#/sample?{RICH}&file=0&number=4")
+    browser.wait("document.querySelector('main img').naturalWidth === 1")
+    browser.open(f"{page}#/sample?{RICH}&file=0&number=8")
+    assert "This line is no record" in browser.text()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"#/sample?{RICH}&file=0&number=1",
+        f"#/samples?{RICH}",
+        "#/training?ids=training%2Fgrpo&step=5",
+        f"#/sample?run={quote(HOSTILE[:60])}&benchmark=x&file=0&number=0",
+        f"#/{quote(HOSTILE[:60])}",
+        f"#/compare?benchmark=sums&first={quote(HOSTILE[:60])}",
+    ],
+)
+def test_text_of_models_is_shown_and_never_acts(browser, page, place):
+    browser.open(page + place)
+    browser.run("document.querySelectorAll('details').forEach((node) => { node.open = true; }); 0")
+    if "training" in place:
+        browser.wait("document.querySelectorAll('.rollout').length > 0")
+        browser.run("document.querySelectorAll('.rollout').forEach((node) => { node.open = true; }); 0")
+    text = browser.text()
+    if "number=1" in place:
+        assert "<script>window.pwned = 1" in text
+        assert 'onerror="window.pwned = 2"' in text
+        assert "⟦ESC⟧[31mred" in text
+        assert "⟦U+202E⟧evil" in text
+        assert "\\href{javascript:window.pwned=7}{x}" in text
+    unharmed(browser)
+
+
+def test_the_policy_stops_what_the_page_would_never_do(browser, page):
+    """Were markup ever let in by a mistake, the browser would refuse it."""
+    browser.open(page)
+    browser.messages.clear()
+    refused = browser.run(
+        "(() => { try { document.querySelector('main').innerHTML = '<svg onload=\"pwned=1\">'; return ''; }"
+        " catch (error) { return String(error); } })()"
+    )
+    assert "TrustedHTML" in refused
+    browser.run(
+        "(() => { const node = document.createElement('img'); node.src = 'https://evil.invalid/x.png';"
+        " document.body.append(node); })()"
+    )
+    assert "TrustedScript" in browser.run(
+        "(() => { try { setTimeout('window.pwned=2'); return ''; } catch (e) { return String(e); } })()"
+    )
+    asked = browser.run("fetch('https://evil.invalid/').then(() => 'sent', () => 'refused')")
+    assert asked == "refused"
+    browser.wait("document.images.length > 0")
+    until = [message for message in browser.messages if "Content Security Policy" in message]
+    assert until
+    assert browser.run("window.pwned === undefined")
+
+
+def test_a_run_that_is_written_appears_without_a_reload(browser, shown, tmp_path):
+    output = tmp_path / "run/eval-results/sums/output.jsonl"
+    write_lines(output, mixed(3, 10))
+    browser.open(f"{shown(tmp_path)}#/samples?run=run&benchmark=sums")
+    browser.wait("document.querySelectorAll('a.row').length === 3")
+    with output.open("a") as file:
+        file.write(json.dumps(record(3, outcome="wrong")) + "\n")
+    browser.wait("document.querySelectorAll('a.row').length === 4")
+
+
+def test_an_empty_folder_says_what_to_do(browser, shown, tmp_path):
+    browser.open(shown(tmp_path))
+    assert "Nothing to see yet" in browser.text()
+    assert "--output_dir" in browser.text()
+
+
+def test_a_comparison_shows_flips_side_by_side(browser, page):
+    browser.open(f"{page}#/compare?benchmark=sums&first=base&second=tuned")
+    assert re.search(r"tuned is better by 20\.0 points \[\d", browser.text())
+    browser.click("ol.samples a.row")
+    browser.wait("document.querySelectorAll('.sides').length === 2")
+    assert browser.run("document.querySelectorAll('mark.gone, mark.come').length") >= 2
+
+
+def test_the_pages_fit_a_telephone(browser, page):
+    browser.size(390, 844)
+    for place in (
+        "#/",
+        f"#/benchmark?{SUMS}",
+        f"#/samples?{RICH}",
+        f"#/sample?{RICH}&file=0&number=1",
+        "#/compare",
+        "#/training",
+    ):
+        browser.open(page + place)
+        assert browser.run("document.documentElement.scrollWidth <= window.innerWidth"), place
+
+
+def test_names_and_roles_for_those_who_listen(browser, page):
+    for place in (
+        "#/",
+        f"#/benchmark?{SUMS}",
+        f"#/samples?{RICH}",
+        f"#/sample?{RICH}&file=0&number=4",
+        "#/compare",
+        "#/training",
+    ):
+        browser.open(page + place)
+        nameless = browser.run(
+            "[...document.querySelectorAll('svg.plot, select, input, button, a, img, table')].filter((node) => !("
+            "node.getAttribute('aria-label') || node.getAttribute('alt') || node.innerText?.trim() ||"
+            " node.labels?.length || node.querySelector?.('caption'))).length"
+        )
+        assert nameless == 0, place
+        assert browser.run("document.querySelectorAll('h1').length") == 1
+        assert browser.run("document.documentElement.lang") == "en"
+
+
+def test_an_export_opens_from_a_file(browser, folder, tmp_path):
+    written = export([folder], tmp_path / "page", 1000)
+    assert written.samples == 971
+    assert not written.notes
+    browser.size(1280, 900)
+    browser.messages.clear()
+    address = written.page.as_uri()
+    browser.open(address)
+    assert "Overview" in browser.text()
+    browser.open(f"{address}#/samples?{RICH}&outcome=wrong")
+    assert browser.run("document.querySelectorAll('a.row').length") == 4
+    browser.open(f"{address}#/sample?{RICH}&file=0&number=1")
+    assert "<script>window.pwned = 1" in browser.text()
+    unharmed(browser)
+    browser.open(f"{address}#/sample?{RICH}&file=0&number=0")
+    assert browser.run("document.querySelectorAll('math').length") == 4
+    browser.open(f"{address}#/sample?{RICH}&file=0&number=4")
+    browser.wait("document.querySelector('main img').naturalWidth === 1")
+    browser.open(f"{address}#/compare?benchmark=sums&first=base&second=tuned")
+    assert "tuned is better by" in browser.text()
+    browser.open(f"{address}#/training")
+    assert browser.run("document.querySelectorAll('svg.plot').length") >= 3
+    assert not [
+        message for message in browser.messages if "Content Security Policy" in message or "exception" in message
+    ]
+
+
+def test_pictures_for_the_documentation(browser, page, tmp_path):
+    target = Path(os.environ.get("NEWSKILLS_SCREENSHOTS", tmp_path))
+    places = {
+        "view-overview": ("#/", 620),
+        "view-benchmark": (f"#/benchmark?{SUMS}", 760),
+        "view-sample": (f"#/sample?{RICH}&file=0&number=0", 760),
+        "view-comparison": ("#/compare?benchmark=sums&first=base&second=tuned", 700),
+        "view-training": ("#/training", 560),
+    }
+    for name, (place, height) in places.items():
+        browser.size(1080, 800)
+        browser.open(page + place)
+        made = browser.picture(target / f"{name}.png", height=height)
+        assert made.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The viewer over HTTP: what it shows of good and bad folders, and what it refuses."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, write_lines
+
+from newskills.base.errors import DataError, ServerStartError
+from newskills.view.assets import SCRIPTS, asset
+from newskills.view.server import ViewOptions, viewer
+
+Reply = tuple[int, bytes, dict[str, str]]
+
+
+class Client:
+    """Asks as a browser does; `token` is part of every address."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self.place, self.path = parts.netloc, parts.path
+
+    def raw(self, path: str, **headers: str) -> Reply:
+        connection = http.client.HTTPConnection(self.place, timeout=120)
+        connection.putrequest("GET", path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        reply = connection.getresponse()
+        found = reply.status, reply.read(), dict(reply.getheaders())
+        connection.close()
+        return found
+
+    def get(self, name: str, **parameters: Any) -> Any:
+        status, body, _ = self.raw(f"{self.path}api/{name}?{urlencode(parameters)}")
+        assert status == 200, body
+        return json.loads(body)
+
+    def refused(self, name: str, **parameters: Any) -> str:
+        status, body, _ = self.raw(f"{self.path}api/{name}?{urlencode(parameters)}")
+        assert status in (400, 404), (status, body[:200])
+        return str(json.loads(body)["error"])
+
+
+@pytest.fixture
+def shown(monkeypatch, tmp_path) -> Iterator[Callable[..., Client]]:
+    monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
+    with ExitStack() as stack:
+        yield lambda *folders: Client(stack.enter_context(viewer(ViewOptions(folders=folders))))
+
+
+def patiently(client: Client, name: str, **parameters: Any) -> Any:
+    """The page once all records are indexed."""
+    client.get(name, **parameters)
+    while client.get("state")["indexing"]:
+        pass
+    return client.get(name, **parameters)
+
+
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    benchmark(folder / "base", "sums", [mixed(40, 5, shift=s) for s in range(2)])
+    benchmark(folder / "tuned", "sums", [mixed(40, 8, shift=s) for s in range(2)])
+    benchmark(folder / "base", "rich", [rich_records()])
+    return folder
+
+
+def test_the_overview_tells_scores_shares_and_what_differs(tmp_path, shown):
+    client = shown(results(tmp_path))
+    page = client.get("overview")
+    assert [run["id"] for run in page["runs"]] == ["base", "tuned"]
+    cell = page["runs"][1]["benchmarks"]["sums"]
+    assert cell["score"]["value"] == 80.0
+    assert cell["score"]["low"] < 80 < cell["score"]["high"]
+    assert (cell["counts"]["wrong"], cell["total"], cell["cost"], cell["seconds"]) == (16, 80, 0.025, 60.0)
+    assert [one["setting"] for one in page["differences"]] == ["server.model"]
+
+
+def test_a_benchmark_tells_by_seed_length_and_problem(tmp_path, shown):
+    client = shown(results(tmp_path))
+    page = patiently(client, "benchmark", run="base", benchmark="sums")
+    assert [one["name"] for one in page["by_seed"]] == ["seed 0", "seed 1"]
+    assert page["outcomes"] == {"correct": 40, "wrong": 40}
+    assert sum(one["n"] for one in page["by_length"]) == 80
+    agreement = page["agreement"]
+    assert agreement["all"] + agreement["none"] + agreement["mixed"] == agreement["problems"] == 40
+    assert sum(map(sum, page["tokens"]["counts"].values())) == 80
+    rich = patiently(client, "benchmark", run="base", benchmark="rich")
+    assert rich["damaged"] == 1
+    assert {one["name"] for one in rich["by_subset"]} == {"(none)", "algebra", "geometry"}
+
+
+def test_a_sample_tells_prompt_reply_and_why(tmp_path, shown):
+    client = shown(results(tmp_path))
+    at = {"run": "base", "benchmark": "rich", "file": 0}
+    patiently(client, "benchmark", run="base", benchmark="rich")
+    page = client.get("sample", number=0, **at)
+    start, end = page["verdict"]["answer_span"]
+    assert page["reply"][start:end] == "28"
+    assert page["verdict"]["taken_from"] == "the last \\boxed{…} of the reply"
+    tools = client.get("sample", number=2, **at)
+    assert [one["role"] for one in tools["prompt"]["messages"]] == ["system", "user"]
+    assert [one["role"] for one in tools["turns"]] == ["assistant", "tool", "assistant"]
+    assert tools["prompt"]["exact"]
+    assert client.get("sample", number=3, **at)["reasoning"].startswith("I think.")
+    assert "invalid" in client.get("sample", number=8, **at)["damaged"]
+    assert (
+        client.refused("sample", number=99, **at) == "output.jsonl has 11 records; there is none with number 99."
+    )
+
+
+def test_images_come_with_their_type_and_nothing_else_does(tmp_path, shown):
+    folder = results(tmp_path)
+    (tmp_path / "outside.png").write_bytes(base64.b64decode(PIXEL))
+    (folder / "inside.png").write_bytes(base64.b64decode(PIXEL))
+    (folder / "page.png").write_text("<script>alert(1)</script>")
+    rows = [
+        record(n, image_path=str(path))
+        for n, path in enumerate([tmp_path / "outside.png", "inside.png", "page.png"])
+    ]
+    benchmark(folder / "base", "pictures", [rows])
+    client = shown(folder)
+    patiently(client, "benchmark", run="base", benchmark="pictures")
+    patiently(client, "benchmark", run="base", benchmark="rich")
+    at = {"run": "base", "file": 0, "item": 0}
+
+    def media(number: int, name: str = "pictures") -> Reply:
+        return client.raw(f"{client.path}api/media?{urlencode({**at, 'benchmark': name, 'number': number})}")
+
+    assert media(0)[0] == 404
+    assert b"not in the folders" in media(0)[1]
+    status, body, headers = media(1)
+    assert (status, headers["content-type"], body[:4]) == (200, "image/png", b"\x89PNG")
+    assert headers["content-security-policy"] == "default-src 'none'; sandbox"
+    assert media(2)[0] == 404
+    assert media(4, "rich")[2]["content-type"] == "image/png"
+
+
+def test_search_goes_on_until_the_end(tmp_path, shown):
+    client = shown(results(tmp_path))
+    patiently(client, "benchmark", run="base", benchmark="sums")
+    at = {"run": "base", "benchmark": "sums", "file": 0, "offset": 0}
+    found = client.get("search", q="WHAT IS 7 TIMES", **at)
+    assert found["hits"] == [[0, 7], [1, 7]]
+    assert found["next"] is None
+    assert found["done"] == found["total"]
+    assert client.get("search", q="no such text", **at)["hits"] == []
+    assert "1 to 500 characters" in client.refused("search", q="", **at)
+
+
+def test_a_comparison_tells_flips_stories_and_the_difference(tmp_path, shown):
+    client = shown(results(tmp_path))
+    for run in ("base", "tuned"):
+        patiently(client, "benchmark", run=run, benchmark="sums")
+    page = client.get("comparison", first="base", second="tuned", benchmark="sums")
+    assert page["difference"]["value"] == pytest.approx(30.0)
+    assert page["gains"] + page["losses"] + page["same_right"] + page["same_wrong"] == page["common"] == 40
+    assert sum(one["flips"] for one in page["stories"]) == page["gains"] + page["losses"] == len(page["flips"])
+    assert [one["setting"] for one in page["settings"]] == ["server.model"]
+    back = client.get("comparison", first="tuned", second="base", benchmark="sums")
+    assert back["difference"]["value"] == pytest.approx(-30.0)
+
+
+def test_a_training_is_shown_with_its_samples(tmp_path, shown):
+    folder = tmp_path / "training/grpo"
+    write_lines(
+        folder / "metrics.jsonl", [{"step": n, "loss": 1 / n, "reward": n / 9, "kl": 0.1} for n in range(1, 10)]
+    )
+    responses = [{"text": "4", "reward": 1.0, "components": {"verdict": 1.0}}]
+    write_lines(
+        folder / "samples.jsonl", [{"step": 3, "problem": "2+2", "ground_truth": "4", "responses": responses}]
+    )
+    (folder / "settings.json").write_text('{"learning_rate": 0.1}')
+    client = shown(tmp_path / "training")
+    (training,) = client.get("training", ids="grpo")["trainings"]
+    assert {one["name"]: one["group"] for one in training["series"]} == {
+        "loss": "Loss",
+        "reward": "Reward",
+        "kl": "KL and entropy",
+    }
+    assert training["sample_steps"] == [3]
+    assert client.get("rollouts", id="grpo", step=3)[0]["responses"][0]["reward"] == 1.0
+    assert "Unknown training" in client.refused("training", ids="none")
+
+
+# ---- Bad input ------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_folder_is_shown_as_such_and_a_missing_one_refused(tmp_path, shown):
+    page = shown(tmp_path).get("overview")
+    assert (page["runs"], page["trainings"]) == ([], [])
+    with pytest.raises(DataError, match="There is no folder"), viewer(ViewOptions(folders=(tmp_path / "none",))):
+        pass
+
+
+def test_a_run_that_is_being_written_grows_on_the_page(tmp_path, shown):
+    folder = tmp_path / "run/eval-results/sums"
+    raw = [{"id": f"p{n}", "generation": "x", "_async_position": n, "_async_key": "k"} for n in range(6)]
+    write_lines(folder / "output.jsonl-async", raw[:2])
+    (folder / "output.jsonl.run.json").write_text('{"status": "running", "settings": {}, "rows": 6, "done": 2}')
+    client = shown(tmp_path)
+    before = client.get("state")["state"]
+    assert patiently(client, "benchmark", run="run", benchmark="sums")["cell"]["status"] == "running"
+    with write_lines(folder / "output.jsonl-async", raw[:5]).open("a") as file:
+        file.write('{"id": "half')
+    while client.get("state")["state"] == before:
+        pass
+    while sum(patiently(client, "benchmark", run="run", benchmark="sums")["outcomes"].values()) != 5:
+        pass
+
+
+def test_runs_of_different_benchmarks_and_rows_say_what_is_missing(tmp_path, shown):
+    benchmark(tmp_path / "a", "sums", [mixed(30, 5)])
+    benchmark(tmp_path / "b", "sums", [mixed(50, 5)[20:]])
+    benchmark(tmp_path / "b", "other", [mixed(5, 5)])
+    client = shown(tmp_path)
+    for run in "ab":
+        patiently(client, "benchmark", run=run, benchmark="sums")
+    page = client.get("comparison", first="a", second="b", benchmark="sums")
+    assert (page["common"], page["only_first"], page["only_second"]) == (10, 20, 20)
+    assert "Unknown benchmark in a 'other'" in client.refused(
+        "comparison", first="a", second="b", benchmark="other"
+    )
+
+
+def test_five_hundred_runs_are_listed(tmp_path, shown):
+    for number in range(500):
+        folder = tmp_path / f"run-{number:03}/eval-results/sums"
+        write_lines(folder / "output.jsonl", [record(number)])
+        (folder / "metrics.json").write_text(json.dumps({"sums": {"pass@1": {"symbolic_correct": 100.0}}}))
+        ledger = {"sums": {"ledger": {"correct": 1, "wrong": 0, "no_answer": 0, "unscored": 0}}}
+        (folder / "metrics_extended.json").write_text(json.dumps(ledger))
+    page = shown(tmp_path).get("overview")
+    assert len(page["runs"]) == 500
+    assert {run["benchmarks"]["sums"]["score"]["value"] for run in page["runs"]} == {100.0}
+    assert not list(tmp_path.rglob(".view"))
+
+
+def test_a_newer_version_and_broken_files_are_told(tmp_path, shown):
+    folder = benchmark(tmp_path / "a", "sums", [mixed(5, 5)])
+    extended = {"sums": {"numbers": [1], "ledger": None, "versions": {"newskills": "99.1.0"}}}
+    (folder / "metrics_extended.json").write_text(json.dumps(extended))
+    (folder / "metrics.json").write_text("[]")
+    (folder / "output.jsonl.run.json").write_text('{"settings": "what"}')
+    (folder / "benchmark.json").write_bytes(b"\xff\xfe")
+    page = shown(tmp_path).get("overview")
+    assert page["runs"][0]["benchmarks"]["sums"]["newer"] == "99.1.0"
+
+
+def test_huge_texts_are_cut_with_a_notice(tmp_path, shown):
+    benchmark(tmp_path / "a", "sums", [[record(0, generation="long " * 200_000)]])
+    client = shown(tmp_path)
+    patiently(client, "benchmark", run="a", benchmark="sums")
+    reply = client.get("sample", run="a", benchmark="sums", file=0, number=0)["reply"]
+    assert reply.endswith("… 800,000 more characters are not shown.")
+
+
+# ---- Refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/api/overview",
+        "/static/app.js",
+        "{token}static/../../server.py",
+        "{token}static/..%2f..%2fserver.py",
+        "{token}static/%2e%2e/server.py",
+        "{token}static//etc/passwd",
+        "{token}static/%2Fetc%2Fpasswd",
+        "{token}static/katex.LICENSE",
+        "{token}api/../../../../etc/passwd",
+        "{token}etc/passwd",
+    ],
+)
+def test_no_other_address_is_answered(tmp_path, shown, path):
+    client = shown(results(tmp_path))
+    status, body, headers = client.raw(path.replace("{token}", client.path))
+    assert status == 404
+    assert json.loads(body)["error"].startswith("There is nothing at this address.")
+    assert "default-src 'none'" in headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", "..%2f..", "base/../../x", "base\0", "."])
+def test_names_of_runs_are_no_paths(tmp_path, shown, name):
+    client = shown(results(tmp_path))
+    assert "Unknown run" in client.refused("benchmark", run=name, benchmark="sums")
+    assert "Unknown benchmark" in client.refused("benchmark", run="base", benchmark=name)
+
+
+def test_links_out_of_the_folder_are_not_followed(tmp_path, shown):
+    secret = benchmark(tmp_path / "secret", "sums", [mixed(5, 5)])
+    folder = results(tmp_path)
+    (folder / "linked").symlink_to(tmp_path / "secret")
+    other = folder / "base/eval-results/stolen"
+    other.mkdir()
+    (other / "output.jsonl").symlink_to(secret / "output.jsonl")
+    (folder / "base/eval-results/rich/metrics.json").symlink_to(secret / "output.jsonl")
+    client = shown(folder)
+    page = client.get("overview")
+    assert {run["id"] for run in page["runs"]} == {"base", "tuned"}
+    assert "stolen" not in page["benchmarks"]
+    assert any("leads out of the folder" in note for note in page["notes"])
+
+
+def test_a_file_that_becomes_a_link_later_is_refused(tmp_path, shown):
+    folder = results(tmp_path)
+    client = shown(folder)
+    at = {"run": "base", "benchmark": "rich"}
+    patiently(client, "benchmark", **at)
+    output = folder / "base/eval-results/rich/output.jsonl"
+    shutil.copy(output, tmp_path / "elsewhere.jsonl")
+    output.unlink()
+    os.symlink(tmp_path / "elsewhere.jsonl", output)
+    assert client.raw(f"{client.path}api/sample?{urlencode({**at, 'file': 0, 'number': 0})}")[0] in (400, 404)
+
+
+def test_only_this_machine_may_name_the_page(tmp_path, shown):
+    client = shown(results(tmp_path))
+    assert client.raw(client.path, Host="evil.invalid")[0] == 403
+    assert client.raw(client.path, Host="localhost:1")[0] == 200
+
+
+def test_nothing_is_changed_over_http(tmp_path, shown):
+    client = shown(results(tmp_path))
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        connection = http.client.HTTPConnection(client.place, timeout=60)
+        connection.request(method, f"{client.path}api/overview")
+        assert connection.getresponse().status in (404, 405)
+        connection.close()
+
+
+def test_a_port_that_is_taken_is_told(tmp_path, shown):
+    client = shown(tmp_path)
+    options = ViewOptions(folders=(tmp_path,), port=int(client.place.rpartition(":")[2]))
+    with pytest.raises(ServerStartError, match="cannot listen"), viewer(options):
+        pass
+
+
+def test_tokens_are_random(tmp_path, shown):
+    paths = {shown(tmp_path).path for _ in range(3)}
+    assert len(paths) == 3
+    assert all(len(path) > 30 for path in paths)
+
+
+def test_katex_is_the_file_that_was_checked_in():
+    page = Path(__file__).parents[2] / "decisions/0022-the-viewer-keeps-an-index.md"
+    assert hashlib.sha256(asset("katex.min.js") or b"").hexdigest() in page.read_text()
+
+
+def test_scripts_of_the_page_put_in_no_markup():
+    for name in SCRIPTS:
+        text = (asset(name) or b"").decode()
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\(|new Function|https?://(?!www\.w3)", text
+        )
