@@ -65,7 +65,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "summarize_results": "print tables of results, write metrics.json",
         "summarize_robustness": "show how much prompt wording changes the scores",
         "compute_metrics": "compute the metrics of graded output files",
-        "compare": "is one run better? paired tests with intervals",
+        "compare": "test whether one run is better, paired by sample",
         "regrade": "grade again without generating again",
         "report": "write results as an HTML page and as Markdown",
         "samples": "read samples in the terminal, with filters",

@@ -118,6 +118,7 @@ function nothing() {
 
 async function look() {
   let soon = LOOK_EVERY;
+  const began = performance.now();
   try {
     const now = await get("state", {});
     const changed = state !== null && (now.state !== state.state || state.indexing);
@@ -131,7 +132,8 @@ async function look() {
   } catch (error) {
     replace(activity, error.message);
   }
-  setTimeout(look, document.hidden ? LOOK_EVERY * 4 : soon);
+  // What takes long to show is shown less often, so that indexing goes on meanwhile.
+  setTimeout(look, document.hidden ? LOOK_EVERY * 4 : Math.max(soon, 4 * (performance.now() - began)));
 }
 
 // Nobody's reading is disturbed: what is typed into, or marked, stays.

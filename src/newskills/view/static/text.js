@@ -3,8 +3,8 @@
 import { h } from "./dom.js";
 
 const MOST_FORMULAS = 300;
-const LONGEST_FORMULA = 4000;
-const FORMULA = /\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)|(?<![\\$\w])\$(?!\s)([^$\n]{1,400}?)(?<![\s\\])\$(?![\w$])|(\\boxed\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})/g;
+// Lengths are bounded, so that a text full of beginnings without an end is read in no time, too.
+const FORMULA = /\$\$([\s\S]{1,4000}?)\$\$|\\\[([\s\S]{1,4000}?)\\\]|\\\(([\s\S]{1,4000}?)\\\)|(?<![\\$\w])\$(?!\s)([^$\n]{1,400}?)(?<![\s\\])\$(?![\w$])|(\\boxed\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})+\})/g;
 const FENCE = /```([\w+-]*)[^\S\n]*\n([\s\S]*?)(?:```|$)/g;
 // Control characters, marks that change the direction of text, and characters without width.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
@@ -26,7 +26,6 @@ function pieces(text) {
     const end = start + match[0].length;
     if (formulas >= MOST_FORMULAS || found.some((one) => one.kind === "code" && start < one.end && end > one.start)) continue;
     const inner = match[1] ?? match[2] ?? match[3] ?? match[4] ?? match[5];
-    if (inner.length > LONGEST_FORMULA) continue;
     formulas += 1;
     found.push({ kind: "math", start, end, inner, display: match[1] !== undefined || match[2] !== undefined });
   }
