@@ -119,4 +119,4 @@ def test_an_editor_shows_arguments_and_their_meaning(editor: Path) -> None:
     (shown,) = jedi.Script("import newskills\nnewskills.evaluate(", path=editor).get_signatures()
     assert "benchmarks: str | Sequence[str]" in shown.to_string()
     assert "server_timeout: float=1800.0" in shown.to_string()
-    assert "seconds a hosted server may take to start" in shown.docstring()
+    assert "seconds to wait for a started server" in shown.docstring()

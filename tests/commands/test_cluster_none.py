@@ -277,7 +277,7 @@ def test_containers_and_mounts_without_containers_are_noted(place) -> None:
     asked = "--main_container=/i.sqsh --mount_paths=/tmp:/t"
     done = place.ns(f"{line} {asked} true")
     assert done.returncode == 0, done.stderr
-    assert "no effect of --main_container, --mount_paths" in done.stderr
+    assert "--main_container, --mount_paths: no effect" in done.stderr
     assert "no effect" not in place.ns(f"{line} true").stderr
     for name in ("one", "two"):
         assert f"there is no experiment '{name}'" in done.stderr

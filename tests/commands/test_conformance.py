@@ -292,7 +292,7 @@ def test_the_short_names_of_the_documents(here, fake_server: FakeServerFactory) 
 def test_old_eval_hosts_the_model(here, engines) -> None:
     done = words(after_ns(OLD_WITH_A_GPU, "eval"), here, **engines)
     assert done.returncode == 0, done.stderr
-    assert "++prompt_template=llama3-instruct has no effect" in done.stderr
+    assert "++prompt_template=llama3-instruct is ignored" in done.stderr
     assert scores(here / "exps/test-eval/metrics.json") == {"gsm8k": 100.0}
 
 

@@ -175,7 +175,7 @@ def test_the_oldest_lines_still_work(here, fake_server: FakeServerFactory, optio
         env={"OPENAI_API_KEY": "k"},
     )
     assert done.returncode == 0, done.stderr
-    assert "++prompt_template=llama3-instruct has no effect" in done.stderr
+    assert "++prompt_template=llama3-instruct is ignored" in done.stderr
     assert (here / "exps/test-eval3/eval-results/own-sums/output.jsonl.done").exists()
     old = here / "test-results/own-sums"
     write(old / "output-greedy.jsonl", rows_of(here / "exps/test-eval3/eval-results/own-sums/output.jsonl"))

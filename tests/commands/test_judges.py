@@ -168,7 +168,7 @@ def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(
         ("--judge_model=x --judge_server_type=vllm --extra_judge_args=++prompt_config=judge/maths", "judge/math"),
         (
             "--judge_model=x --judge_server_type=vllm --judge_server_address=http://h --judge_server_gpus=1",
-            "The judge: --judge_server_gpus hosts a model here, --judge_server_address uses one that runs",
+            "The judge: --judge_server_gpus starts a server, --judge_server_address uses a running one",
         ),
     ],
 )
@@ -224,7 +224,7 @@ def test_benchmarks_without_need_of_a_judge_are_judged_on_demand(here, fake_serv
     words = line(model.url, judge.url, "--accept_lost=20", benchmarks="./plain.py")
     idle = ns(words, cwd=here)
     assert idle.returncode == 0, idle.stderr
-    assert "no effect of --judge_model, --judge_server_type, --judge_server_address" in idle.stderr
+    assert "--judge_model, --judge_server_type, --judge_server_address: no effect" in idle.stderr
     assert not judge.records
     assert not (here / "out/tmp-eval-results").exists()
     done = ns(f"{words} --judge_all".replace("=out", "=judged"), cwd=here)

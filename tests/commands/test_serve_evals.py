@@ -90,11 +90,11 @@ def test_nothing_to_do_is_no_error(calm) -> None:
 
 GOOD = order(ROUTER, "aime25")
 REFUSED = {
-    "an empty body": (b"", "no JSON"),
-    "malformed JSON": (b'{"rollout_id": 3', "no JSON"),
-    "text that is no UTF-8": (b'{"rollout_id": 3, "router_url": "\xff"}', "no JSON"),
-    "a number where an object belongs": (b"3", "does not fit"),
-    "a list where an object belongs": ([GOOD], "does not fit"),
+    "an empty body": (b"", "not a JSON object"),
+    "malformed JSON": (b'{"rollout_id": 3', "not a JSON object"),
+    "text that is no UTF-8": (b'{"rollout_id": 3, "router_url": "\xff"}', "not a JSON object"),
+    "a number where an object belongs": (b"3", "is not valid"),
+    "a list where an object belongs": ([GOOD], "is not valid"),
     "no rollout_id": ({k: v for k, v in GOOD.items() if k != "rollout_id"}, "rollout_id"),
     "a rollout_id in words": ({**GOOD, "rollout_id": "three"}, "rollout_id"),
     "a rollout_id with a fraction": ({**GOOD, "rollout_id": 3.5}, "rollout_id"),

@@ -110,11 +110,11 @@ def test_what_cannot_be_graded_is_null_or_503(served) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("/v1/rewards", b"{", "no JSON object"),
-        ("/v1/rewards", b'{"items": [{"generation": "\xff"}]}', "no JSON object"),
-        ("/v1/rewards", b'{"items": [{"generation": ' + b"[" * 5000, "no JSON object"),
-        ("/v1/rewards", {"item": []}, "`item`"),
-        ("/v1/rewards", {"items": [1]}, "$.items[0]"),
+        ("/v1/rewards", b"{", "not a JSON object"),
+        ("/v1/rewards", b'{"items": [{"generation": "\xff"}]}', "not a JSON object"),
+        ("/v1/rewards", b'{"items": [{"generation": ' + b"[" * 5000, "not a JSON object"),
+        ("/v1/rewards", {"item": []}, "'item'"),
+        ("/v1/rewards", {"items": [1]}, "items[0]: expected"),
         (
             "/v1/rewards",
             {"items": [{"expected_answer": "4"}]},

@@ -194,7 +194,7 @@ def test_folders_that_cannot_be_mounted_are_refused() -> None:
 
 @pytest.mark.parametrize("handle", ["", "1;2", "1:", "a", "1 2", "$(id)", "1\n", "--all", "1_", "12345678901"])
 def test_only_ids_are_handles(handle: str) -> None:
-    with pytest.raises(ConfigError, match="no id"):
+    with pytest.raises(ConfigError, match="not the id"):
         slurm_ids(handle)
 
 

@@ -109,7 +109,7 @@ def test_where_landlock_is_refused_too_nothing_is_left() -> None:
     found, rung, _, no_b = probe("seccomp.install(network=True, namespaced=False)")
     assert rung == "none"
     assert not found["landlock"].ok
-    assert no_b.startswith("rung b is not possible here: landlock: ")
+    assert no_b.startswith("isolation level b is not possible here: landlock: ")
 
 
 def test_a_hidden_part_of_proc_is_named() -> None:

@@ -152,7 +152,7 @@ async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> LaunchedZ
             await _prove(launched)
         except SandboxError as error:
             _remove(settings["links"].values())
-            reasons.append(f"rung {rung}: {error.message}")
+            reasons.append(f"isolation level {rung}: {error.message}")
         else:
             return launched
     raise SandboxError(

@@ -228,5 +228,5 @@ def test_without_a_key_or_a_file(here, monkeypatch: pytest.MonkeyPatch, model, f
     assert "log_dir is missing" in here(*words[:3], code=2)
     assert "There is no file" in here(*words[:4], "dataset_name=none.jsonl", code=2)
     monkeypatch.delenv("TINKER_API_KEY")
-    assert "There is no TINKER_API_KEY" in here(*words, code=1)
+    assert "TINKER_API_KEY is not set" in here(*words, code=1)
     assert not (files / "x").exists()

@@ -302,7 +302,7 @@ def test_errors_are_sentences(client, ask, sentence: str) -> None:
 
 def test_an_unknown_loss_and_model_are_named(theirs, address) -> None:
     client = theirs.create_lora_training_client("tiny", rank=4).result()
-    with pytest.raises(tinker.RequestFailedError, match="Unknown loss 'dro'; there are cispo"):
+    with pytest.raises(tinker.RequestFailedError, match="Unknown loss 'dro'; the choices are cispo"):
         client.forward_backward([datum_of(EXAMPLES[0])], "dro").result()
     with (
         connected(address, "tinny") as other,
@@ -327,9 +327,9 @@ def post(address, path, body, **headers):
         ("forward_backward", b"\x0a\x01x\x10\x01", {}, 404, "Unknown model 'x'"),
         ("forward_backward", b"junk", {"Content-Encoding": "zstd"}, 400, "body is damaged"),
         ("forward_backward", b"", {"Content-Encoding": "br"}, 400, "only zstd is supported"),
-        ("create_session", b"[]", {}, 400, "does not fit"),
+        ("create_session", b"[]", {}, 400, "is not valid"),
         ("create_model", b'{"session_id": "x"}', {}, 400, "model_seq_id"),
-        ("optim_step", b"{", {}, 400, "no JSON object"),
+        ("optim_step", b"{", {}, 400, "not a JSON object"),
         ("retrieve_future", b'{"request_id": "nothing"}', {}, 404, "no request nothing"),
         ("nowhere", b"{}", {}, 404, "nothing at /api/v1/nowhere"),
         ("asample", b'{"num_samples": 9000000000, "prompt": {"chunks": []}}', {}, 400, "num_samples"),
