@@ -18,6 +18,7 @@ from newskills.cli import main
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.sft import example
+from newskills.train.tinker.client import Service, TinkerClient
 from newskills.train.verbs import AdamParams, Datum, LossConfig, SamplingParams
 
 tinker = pytest.importorskip("tinker", reason="needs newskills[tinker]")
@@ -356,6 +357,14 @@ def test_a_session_that_is_silent_ends_and_its_models_with_it(
         other.save_weights("new")
         with pytest.raises(TrainingError, match=f"its last state is {path}"):
             learn(client, 1)
+
+
+def test_a_session_ends_where_the_work_in_it_fails(address):
+    client = TinkerClient(Service(base_model="tiny", rank=4, base_url=address))
+    with pytest.raises(DataError, match="no state"), client:
+        client.load_state("no state")
+    with pytest.raises(TrainingError):
+        client.save_weights("y")
 
 
 def bare_model(address):
