@@ -185,8 +185,8 @@ def test_what_is_missing_is_told_and_the_file_stays(tmp_path: Path) -> None:
         env={"PATH": f"{tools}"},
     )
     assert done.returncode == 1
-    assert "[wrong] sbatch: not there" in done.stdout
-    assert f"[wrong] mounts: {tmp_path}/x not there" in done.stdout
+    assert "[wrong] sbatch: not installed" in done.stdout
+    assert f"[wrong] mounts: {tmp_path}/x missing" in done.stdout
     assert written(tmp_path / "conf").name == "big.yaml"
 
 
@@ -212,7 +212,7 @@ def test_a_real_cluster(tmp_path: Path) -> None:
     assert not (tmp_path / "jobs").exists()
     wrong = ns(f"{line}=bach --overwrite", cwd=tmp_path)
     assert wrong.returncode == 1
-    assert "[wrong] partitions: bach unknown; there are batch" in wrong.stdout
+    assert "[wrong] partitions: bach unknown; the choices are batch" in wrong.stdout
 
 
 def test_a_real_container_engine(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "evaluate": "NeMo Evaluator configs (Python: profile_evaluate)",
         "nemo_evaluator": "run NeMo Evaluator tasks as jobs, with servers",
         "robust_eval": "evaluate a model with many wordings of the prompts",
-        "plan_eval": "problems and samples that it takes to see a difference, and their cost",
+        "plan_eval": "plan problems, samples and cost of an evaluation",
         "grade": "grade any JSONL file of answers",
         "critpt": "grade CritPt answers at the CritPt service",
         "swe_bench": "grade SWE-bench patches with the SWE-bench harness",
@@ -61,7 +61,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "experiments": "list the experiments submitted from this machine",
     },
     "results": {
-        "view": "look at results, samples, comparisons and trainings in a browser",
+        "view": "look at results and samples in a browser",
         "summarize_results": "print tables of results, write metrics.json",
         "summarize_robustness": "show how much prompt wording changes the scores",
         "compute_metrics": "compute the metrics of graded output files",
