@@ -32,8 +32,8 @@ def type_fault(error: msgspec.ValidationError, value: object = msgspec.UNSET) ->
     text = PLACE.sub("", text)
     if match := _EXPECTED.fullmatch(text):
         kinds = [WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null"]
-        given = _shown(value, path) or WORDS.get(match["got"] or "", match["got"] or "")
-        text = f"expected {' or '.join(kinds)}{match['bound']}{f', got {given}' if given else ''}"
+        value_shown = _shown(value, path) or WORDS.get(match["got"] or "", match["got"] or "")
+        text = f"expected {' or '.join(kinds)}{match['bound']}X else ''}"
     else:
         text = f"{text[:1].lower()}{text[1:]}".replace("`", "'")
     return f"{path}: {text}" if path else text

@@ -55,7 +55,7 @@ HEADERS = {
 }
 MOST_ROWS = 200
 """Records of one answer."""
-Answer = Callable[[Library, "Asked"], Any]
+Answer = Callable[[Library, "Parameters"], Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -68,72 +68,74 @@ class ViewOptions(Struct, frozen=True, kw_only=True):
     token: str = ""
 
 
-class Asked:
+class Parameters:
     """The parameters of an address. What is missing or no number is a DataError."""
 
     def __init__(self, request: Request) -> None:
         self._values = request.query_params
 
     def text(self, name: str) -> str:
+        """Raises DataError where it is missing."""
         value = self._values.get(name)
         if value is None:
             raise DataError(f"The address lacks {name}=.")
         return value
 
     def number(self, name: str) -> int:
+        """Raises DataError for what is no number."""
         value = self.text(name)
         if not (value.isascii() and value.isdigit() and len(value) < 16):
             raise DataError(f"{name}={value[:40]} is no number.")
         return int(value)
 
     def pairs(self, name: str) -> list[list[int]]:
-        """`0:12,0:13` → [[0, 12], [0, 13]]."""
+        """`0:12,0:13` → [[0, 12], [0, 13]]. Raises DataError for anything else."""
         groups = [part.split(":") for part in self.text(name).split(",")[:MOST_ROWS] if part]
         if any(len(group) != 2 or not all(one.isascii() and one.isdigit() for one in group) for group in groups):
             raise DataError(f"{name}= is a list of files and records, such as 0:12,0:13.")
         return [[int(one) for one in group] for group in groups]
 
 
-def _state(library: Library, asked: Asked) -> Row:
+def _state(library: Library, parameters: Parameters) -> Row:
     return {"state": library.catalog().state, "indexing": library.indexing}
 
 
-def _rows(library: Library, asked: Asked) -> list[Row]:
-    found = library.indexed(asked.text("run"), asked.text("benchmark"))
-    return [brief(require(found.indexes, file), number) for file, number in asked.pairs("rows")]
+def _rows(library: Library, parameters: Parameters) -> list[Row]:
+    found = library.indexed(parameters.text("run"), parameters.text("benchmark"))
+    return [brief(require(found.indexes, file), number) for file, number in parameters.pairs("rows")]
 
 
-def _search(library: Library, asked: Asked) -> Row:
-    found = library.indexed(asked.text("run"), asked.text("benchmark"))
-    return search(library.folders, found, asked.text("q"), asked.number("file"), asked.number("offset"))
+def _search(library: Library, parameters: Parameters) -> Row:
+    found = library.indexed(parameters.text("run"), parameters.text("benchmark"))
+    return search(library.folders, found, parameters.text("q"), parameters.number("file"), parameters.number("offset"))
 
 
-def _sample(library: Library, asked: Asked) -> Row:
-    where = asked.text("run"), asked.text("benchmark"), asked.number("file"), asked.number("number")
+def _sample(library: Library, parameters: Parameters) -> Row:
+    where = parameters.text("run"), parameters.text("benchmark"), parameters.number("file"), parameters.number("number")
     return sample_page(library, *where)
 
 
-def _columns(library: Library, asked: Asked) -> bytes:
-    found = library.indexed(asked.text("run"), asked.text("benchmark"))
+def _columns(library: Library, parameters: Parameters) -> bytes:
+    found = library.indexed(parameters.text("run"), parameters.text("benchmark"))
     return encoded(found, samples_of(found))
 
 
 PAGES: dict[str, Answer] = {
     "state": _state,
-    "overview": lambda library, asked: overview(library),
-    "benchmark": lambda library, asked: benchmark_page(library, asked.text("run"), asked.text("benchmark")),
+    "overview": lambda library, parameters: overview(library),
+    "benchmark": lambda library, parameters: benchmark_page(library, parameters.text("run"), parameters.text("benchmark")),
     "columns": _columns,
     "rows": _rows,
     "search": _search,
     "sample": _sample,
-    "comparison": lambda library, asked: comparison_page(
-        library, asked.text("first"), asked.text("second"), asked.text("benchmark")
+    "comparison": lambda library, parameters: comparison_page(
+        library, parameters.text("first"), parameters.text("second"), parameters.text("benchmark")
     ),
-    "training": lambda library, asked: training_page(library, asked.text("ids").split("|")),
-    "rollouts": lambda library, asked: rollouts(library, asked.text("id"), asked.number("step")),
-    "jobs": lambda library, asked: jobs_page(),
-    "experiment": lambda library, asked: experiment_page(asked.text("name")),
-    "log": lambda library, asked: log_page(asked.text("name"), asked.text("job"), asked.text("command")),
+    "training": lambda library, parameters: training_page(library, parameters.text("ids").split("|")),
+    "rollouts": lambda library, parameters: rollouts(library, parameters.text("id"), parameters.number("step")),
+    "jobs": lambda library, parameters: jobs_page(),
+    "experiment": lambda library, parameters: experiment_page(parameters.text("name")),
+    "log": lambda library, parameters: log_page(parameters.text("name"), parameters.text("job"), parameters.text("command")),
 }
 
 
@@ -168,7 +170,7 @@ def _guarded(endpoint: Endpoint, host: str) -> Endpoint:
 def _page(library: Library, page: Answer) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
-            found = await run_in_threadpool(page, library, Asked(request))
+            found = await run_in_threadpool(page, library, Parameters(request))
         except NewskillsError as error:
             return _json({"error": str(error)}, 404 if isinstance(error, UnknownNameError) else 400)
         except OSError as error:
@@ -181,13 +183,13 @@ def _page(library: Library, page: Answer) -> Endpoint:
 
 
 def _media(library: Library) -> Endpoint:
-    def find(asked: Asked) -> tuple[bytes, str]:
-        where = asked.text("run"), asked.text("benchmark"), asked.number("file"), asked.number("number")
-        return media_bytes(library, *where, asked.number("item"))
+    def find(parameters: Parameters) -> tuple[bytes, str]:
+        where = parameters.text("run"), parameters.text("benchmark"), parameters.number("file"), parameters.number("number")
+        return media_bytes(library, *where, parameters.number("item"))
 
     async def answer(request: Request) -> Response:
         try:
-            content, kind = await run_in_threadpool(find, Asked(request))
+            content, kind = await run_in_threadpool(find, Parameters(request))
         except NewskillsError as error:
             return _json({"error": str(error)}, 404)
         return Response(content, media_type=kind, headers=_headers(MEDIA_POLICY))
