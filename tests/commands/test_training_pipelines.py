@@ -363,7 +363,11 @@ def test_a_mean_as_a_job(disk) -> None:
         (TO_MEGATRON, ["--model_type=llama"], "--hf_model_name is missing"),
         (TO_MEGATRON, ["--model_type=llama", "--dtype=fp8"], "only for TensorRT-LLM"),
         (CONVERT.replace("dcp", "nemo"), [], "export the model"),
-        (CONVERT.replace("dcp", "megatron").replace("=hf", "=trtllm"), [], "Converting megatron to trtllm is not supported"),
+        (
+            CONVERT.replace("dcp", "megatron").replace("=hf", "=trtllm"),
+            [],
+            "Converting megatron to trtllm is not supported",
+        ),
         (CONVERT.replace("step_5", "last"), [], "the folder of one NeMo-RL step"),
         (CONVERT, ["--model_type=deepseek_v3"], "DeepSeek v3"),
         (CONVERT.replace("dcp", "hf"), [], "nothing to convert"),
