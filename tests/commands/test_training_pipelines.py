@@ -145,7 +145,7 @@ def test_lengths_follow_the_user_and_the_model(disk, capfd: pytest.CaptureFixtur
     (disk / "base/config.json").write_text('{"max_position_embeddings": 2048}')
     assert (seen(SFT), seen(GRPO), seen(GRPO, "--max_length=1000")) == (2048, 2048, 1000)
     assert seen(GRPO, "++policy.max_total_sequence_length=1500") == 1500
-    with pytest.raises(ConfigError, match="can see 2048 tokens"):
+    with pytest.raises(ConfigError, match="is 2048 tokens"):
         seen(GRPO, "--max_length=4000")
     words = words_of(plan_of(disk, PPO).jobs[0])
     assert {"data.max_prompt_length=512", "data.max_response_length=1536"} <= set(words)
@@ -363,7 +363,11 @@ def test_a_mean_as_a_job(disk) -> None:
         (TO_MEGATRON, ["--model_type=llama"], "--hf_model_name is missing"),
         (TO_MEGATRON, ["--model_type=llama", "--dtype=fp8"], "only for TensorRT-LLM"),
         (CONVERT.replace("dcp", "nemo"), [], "export the model"),
-        (CONVERT.replace("dcp", "megatron").replace("=hf", "=trtllm"), [], "Nothing converts megatron to trtllm"),
+        (
+            CONVERT.replace("dcp", "megatron").replace("=hf", "=trtllm"),
+            [],
+            "Converting megatron to trtllm is not supported",
+        ),
         (CONVERT.replace("step_5", "last"), [], "the folder of one NeMo-RL step"),
         (CONVERT, ["--model_type=deepseek_v3"], "DeepSeek v3"),
         (CONVERT.replace("dcp", "hf"), [], "nothing to convert"),
@@ -412,7 +416,7 @@ def test_what_nobody_said_is_chosen_and_told(
     pipeline = plan_of(disk, line, timeouts={}, mounts=[f"{disk}:/disk", f"{disk.parent}/results:/results"])
     told = capsys.readouterr().err
     assert "no --backend: megatron (about 25 billion parameters)" in told
-    assert "no --num_gpus: 8 per node (the cluster did not say)" in told
+    assert "no --num_gpus: 8 per node (the cluster did not report it)" in told
     assert "no --output_dir: writing to /results/my-run" in told
     assert config_of(pipeline)["policy"]["megatron_cfg"]["enabled"] is True
     assert config_of(pipeline)["logger"]["log_dir"] == "/results/my-run/logs"
@@ -493,7 +497,7 @@ def test_rows_that_have_both_forms(disk, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_mean_never_takes_the_place_of_another_model(disk) -> None:
     (disk / "out/final_hf_model").mkdir(parents=True)
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="already exists"):
         plan_of(disk, SFT, "--average_steps=1,2")
     assert len(plan_of(disk, SFT, "--average_steps=1,2", "--final_hf_path=/disk/mine").jobs) == 3
 

@@ -268,7 +268,7 @@ def chosen_splits(benchmark: Benchmark, splits: Sequence[str]) -> Sequence[str]:
 def _check_split(benchmark: Benchmark, split: str) -> None:
     split_names = benchmark.splits()
     if split not in split_names:
-        raise DataError(f"{benchmark.name} has no split '{split}'; there are {', '.join(split_names)}.")
+        raise DataError(f"{benchmark.name} has no split '{split}'; the choices are {', '.join(split_names)}.")
 
 
 def _prepare_split(benchmark: Benchmark, split: str, folder: Path, fetcher: Fetcher) -> PreparedSplit:
