@@ -78,7 +78,7 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     jobs: dict[str, Any] = {}
     ssh_tunnel: SshTunnel | None = None
     engine: Annotated[
-        Literal["docker", "podman"] | None,
+        Literal["podman", "docker"] | None,
         Meta(description="container engine of executor local; None: the one installed"),
     ] = None
 
