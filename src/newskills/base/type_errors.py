@@ -33,7 +33,7 @@ def type_fault(error: msgspec.ValidationError, value: object = msgspec.UNSET) ->
     if match := _EXPECTED.fullmatch(text):
         kinds = [WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null"]
         value_shown = _shown(value, path) or WORDS.get(match["got"] or "", match["got"] or "")
-        text = f"expected {' or '.join(kinds)}{match['bound']}X else ''}"
+        text = f"expected {' or '.join(kinds)}{match['bound']}{f', got {value_shown}' if value_shown else ''}"
     else:
         text = f"{text[:1].lower()}{text[1:]}".replace("`", "'")
     return f"{path}: {text}" if path else text

@@ -55,7 +55,7 @@ HEADERS = {
 }
 MOST_ROWS = 200
 """Records of one answer."""
-Answer = Callable[[Library, "Parameters"], Any]
+Answer = Callable[[Library, "Query"], Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -68,7 +68,7 @@ class ViewOptions(Struct, frozen=True, kw_only=True):
     token: str = ""
 
 
-class Parameters:
+class Query:
     """The parameters of an address. What is missing or no number is a DataError."""
 
     def __init__(self, request: Request) -> None:
@@ -96,46 +96,51 @@ class Parameters:
         return [[int(one) for one in group] for group in groups]
 
 
-def _state(library: Library, parameters: Parameters) -> Row:
+def _state(library: Library, query: Query) -> Row:
     return {"state": library.catalog().state, "indexing": library.indexing}
 
 
-def _rows(library: Library, parameters: Parameters) -> list[Row]:
-    found = library.indexed(parameters.text("run"), parameters.text("benchmark"))
-    return [brief(require(found.indexes, file), number) for file, number in parameters.pairs("rows")]
+def _rows(library: Library, query: Query) -> list[Row]:
+    found = library.indexed(query.text("run"), query.text("benchmark"))
+    return [brief(require(found.indexes, file), number) for file, number in query.pairs("rows")]
 
 
-def _search(library: Library, parameters: Parameters) -> Row:
-    found = library.indexed(parameters.text("run"), parameters.text("benchmark"))
-    return search(library.folders, found, parameters.text("q"), parameters.number("file"), parameters.number("offset"))
+def _search(library: Library, query: Query) -> Row:
+    found = library.indexed(query.text("run"), query.text("benchmark"))
+    return search(library.folders, found, query.text("q"), query.number("file"), query.number("offset"))
 
 
-def _sample(library: Library, parameters: Parameters) -> Row:
-    where = parameters.text("run"), parameters.text("benchmark"), parameters.number("file"), parameters.number("number")
+def _sample(library: Library, query: Query) -> Row:
+    where = (
+        query.text("run"),
+        query.text("benchmark"),
+        query.number("file"),
+        query.number("number"),
+    )
     return sample_page(library, *where)
 
 
-def _columns(library: Library, parameters: Parameters) -> bytes:
-    found = library.indexed(parameters.text("run"), parameters.text("benchmark"))
+def _columns(library: Library, query: Query) -> bytes:
+    found = library.indexed(query.text("run"), query.text("benchmark"))
     return encoded(found, samples_of(found))
 
 
 PAGES: dict[str, Answer] = {
     "state": _state,
-    "overview": lambda library, parameters: overview(library),
-    "benchmark": lambda library, parameters: benchmark_page(library, parameters.text("run"), parameters.text("benchmark")),
+    "overview": lambda library, query: overview(library),
+    "benchmark": lambda library, query: benchmark_page(library, query.text("run"), query.text("benchmark")),
     "columns": _columns,
     "rows": _rows,
     "search": _search,
     "sample": _sample,
-    "comparison": lambda library, parameters: comparison_page(
-        library, parameters.text("first"), parameters.text("second"), parameters.text("benchmark")
+    "comparison": lambda library, query: comparison_page(
+        library, query.text("first"), query.text("second"), query.text("benchmark")
     ),
-    "training": lambda library, parameters: training_page(library, parameters.text("ids").split("|")),
-    "rollouts": lambda library, parameters: rollouts(library, parameters.text("id"), parameters.number("step")),
-    "jobs": lambda library, parameters: jobs_page(),
-    "experiment": lambda library, parameters: experiment_page(parameters.text("name")),
-    "log": lambda library, parameters: log_page(parameters.text("name"), parameters.text("job"), parameters.text("command")),
+    "training": lambda library, query: training_page(library, query.text("ids").split("|")),
+    "rollouts": lambda library, query: rollouts(library, query.text("id"), query.number("step")),
+    "jobs": lambda library, query: jobs_page(),
+    "experiment": lambda library, query: experiment_page(query.text("name")),
+    "log": lambda library, query: log_page(query.text("name"), query.text("job"), query.text("command")),
 }
 
 
@@ -170,7 +175,7 @@ def _guarded(endpoint: Endpoint, host: str) -> Endpoint:
 def _page(library: Library, page: Answer) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
-            found = await run_in_threadpool(page, library, Parameters(request))
+            found = await run_in_threadpool(page, library, Query(request))
         except NewskillsError as error:
             return _json({"error": str(error)}, 404 if isinstance(error, UnknownNameError) else 400)
         except OSError as error:
@@ -183,13 +188,18 @@ def _page(library: Library, page: Answer) -> Endpoint:
 
 
 def _media(library: Library) -> Endpoint:
-    def find(parameters: Parameters) -> tuple[bytes, str]:
-        where = parameters.text("run"), parameters.text("benchmark"), parameters.number("file"), parameters.number("number")
-        return media_bytes(library, *where, parameters.number("item"))
+    def find(query: Query) -> tuple[bytes, str]:
+        where = (
+            query.text("run"),
+            query.text("benchmark"),
+            query.number("file"),
+            query.number("number"),
+        )
+        return media_bytes(library, *where, query.number("item"))
 
     async def answer(request: Request) -> Response:
         try:
-            content, kind = await run_in_threadpool(find, Parameters(request))
+            content, kind = await run_in_threadpool(find, Query(request))
         except NewskillsError as error:
             return _json({"error": str(error)}, 404)
         return Response(content, media_type=kind, headers=_headers(MEDIA_POLICY))

@@ -54,7 +54,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def result(parsed: Parsed[Options]) -> list[EvalPlan]:
-    """For Python: a plan for each benchmark."""
+    """For Python: a plan for each benchmark. Raises ConfigError where there is nothing to plan from."""
     from newskills.view.comparison.planning import PlanOptions, plan_from_accuracy, plan_from_runs
 
     options = parsed.options
