@@ -185,7 +185,7 @@ def test_a_folder_of_constants(tmp_path: Path) -> None:
     assert benchmark.grader_config == {"timeout": 5}
     assert (benchmark.split, benchmark.samples, benchmark.needs_sandbox) == ("dev", 4, True)
     assert load_rows(benchmark) == folder / "dev.jsonl"
-    with pytest.raises(DataError, match="no split 'test'; there are dev"):
+    with pytest.raises(DataError, match="no split 'test'; the choices are dev"):
         load_rows(benchmark, "test")
     assert prepare(benchmark, data_dir=tmp_path / "data").folder == folder
     assert not (tmp_path / "data").exists()

@@ -51,7 +51,7 @@ def test_json_forms(tmp_path: Path) -> None:
     [
         ("[1]", {"format": "object"}, "expected an object, not list"),
         ("a: [", {"format": "yaml"}, "invalid YAML"),
-        ("5", {"format": "json"}, "a list of objects is expected, not int"),
+        ("5", {"format": "json"}, "expected a list of objects, not int"),
         ("[{", {"format": "json"}, "invalid JSON"),
         ("{}", {"format": "json", "records": ("x",)}, "there is no 'x'"),
         ('{"a":1}\n{"a"\n', {}, "line 2: invalid JSON"),

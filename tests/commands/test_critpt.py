@@ -114,7 +114,7 @@ def test_a_refusal(tmp_path: Path, service, monkeypatch: pytest.MonkeyPatch) -> 
     write(tmp_path / "output.jsonl", graded())
     done = ns(f"ns critpt submit output.jsonl --output_file=a.json --api_url={service(429).url}", cwd=tmp_path)
     assert done.returncode == 1
-    assert 'refused (429): {"error": "rate limit"}' in done.stderr
+    assert 'refused the request (429): {"error": "rate limit"}' in done.stderr
     assert not (tmp_path / "a.json").exists()
 
 

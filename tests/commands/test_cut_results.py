@@ -36,7 +36,7 @@ def test_half_a_result_is_never_scored(place: Place, fake_server: FakeServerFact
     ):
         refused = place.ns(words)
         assert refused.returncode != 0
-        assert "finished with 10 rows and now holds 6: 4 are missing: rows 7-10 of the input" in refused.stderr
+        assert "finished with 10 rows and now has 6: 4 are missing: rows 7-10 of the input" in refused.stderr
         assert "ns eval --benchmarks=./sums.py" in refused.stderr
     mended = place.ns(line)
     assert mended.returncode == 0, mended.stderr

@@ -13,8 +13,13 @@ from newskills.commands.loading import load
 from newskills.commands.table import command_names
 from newskills.config.fields import leaves
 
-ONLY_LOOK = {"doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"}
-"""Commands that change nothing of the user's; a rehearsal is itself the trial of another command."""
+ONLY_LOOK = {
+    *("doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"),
+    *("compare", "why", "samples", "regrade", "report", "plan_eval"),
+}
+"""Commands that change nothing of the user's; a rehearsal is itself the trial of another command, and those that look at
+results write new files at most.
+"""
 
 GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct": True} for row in SUMS]
 MODEL = "--server_type=openai --server_address=http://127.0.0.1:9 --model=m"

@@ -195,7 +195,7 @@ def test_from_python(here, fake_server: FakeServerFactory, monkeypatch: pytest.M
     assert len(rows_of(here / "out/output.jsonl")) == 3
     with pytest.raises(TypeError, match="did you mean 'output_dir'"):
         newskills.generate(outputdir="x")  # type: ignore[call-arg]
-    with pytest.raises(NewskillsError, match="Which model"):
+    with pytest.raises(NewskillsError, match="No model is given"):
         newskills.generate(server_type="vllm", output_dir="o", input_file="in.jsonl")
 
 

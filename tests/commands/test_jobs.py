@@ -63,7 +63,7 @@ def test_cancel(place) -> None:
     followed = ns("ns logs -f long", cwd=place)
     assert followed.returncode == 143
     assert "[one/main] saved" in followed.stdout
-    assert ns("ns cancel long", cwd=place).stdout.endswith(": nothing runs or waits\n")
+    assert ns("ns cancel long", cwd=place).stdout.endswith(": no job is running or waiting\n")
     assert ns("ns status", cwd=place).stdout.splitlines()[1].endswith("2 cancelled")
 
 

@@ -112,7 +112,7 @@ def test_nothing_is_judged_where_answers_are_missing(place, fake_server: FakeSer
     words = evaluation(model.url, at(judge.url))
     failed = place.ns(words)
     assert failed.returncode != 0
-    assert "output-rs0.jsonl.done: what is to be worked on is not complete" in place.logs("eval")
+    assert "output-rs0.jsonl.done: its job has not finished" in place.logs("eval")
     assert not judge.records
     assert not (place.folder / "out/metrics.json").exists()
     model.script = answering()

@@ -93,7 +93,7 @@ def test_a_broken_file_is_no_wrong_answer(tmp_path: Path, mirror: Path) -> None:
         stopped = ns(line, cwd=tmp_path)
         assert stopped.returncode != 0
         assert "Record fsdd-3_theo_1: " in stopped.stderr
-        assert "3_theo_1.wav is a broken sound" in stopped.stderr
+        assert "3_theo_1.wav is broken audio" in stopped.stderr
         done = ns(f"{line} ++server.enable_soft_fail=true --accept_lost 5", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     finally:

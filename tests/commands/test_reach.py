@@ -31,7 +31,7 @@ def test_a_server_without_a_token_stays_on_this_machine_unless_told(line, tmp_pa
     for host in ("0.0.0.0", "''", "::"):
         refused = ns(f"{line} --host={host} --dry_run", cwd=tmp_path)
         assert refused.returncode == 2, refused.stdout
-        assert "no token is set. Give --token_file=FILE, or --open" in refused.stderr
+        assert "could use the server. Give --token_file=FILE, or --open" in refused.stderr
     for more in ("", "--host=localhost", "--host=0.0.0.0 --open", "--host=0.0.0.0 --token_file=token"):
         done = ns(f"{line} {more} --dry_run", cwd=tmp_path)
         assert done.returncode == 0, done.stderr

@@ -168,7 +168,7 @@ def test_a_taken_port_is_told(tmp_path: Path) -> None:
             {"NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT": "soon"},
             "SESSION_TIMEOUT: expected a number",
         ),
-        ("ns sandbox serve", {"NEMO_SKILLS_SANDBOX_PORT": "a"}, "NEMO_SKILLS_SANDBOX_PORT must be a port"),
+        ("ns sandbox serve", {"NEMO_SKILLS_SANDBOX_PORT": "a"}, "NEMO_SKILLS_SANDBOX_PORT: expected a port"),
         ("ns sandbox serve --python=/no/python --sandbox=none --port=0", {}, "/no/python"),
     ],
 )

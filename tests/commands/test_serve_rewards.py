@@ -226,7 +226,7 @@ def test_a_full_server_sends_clients_away_for_a_while(tmp_path: Path) -> None:
         while served.call("/v1/stats")[1]["waiting"] < 8:
             time.sleep(0.01)
         status, answer, headers = served.call("/v1/rewards", {"items": [{"generation": "0"}]})
-        assert (status, answer["error"]) == (429, "8 samples are waiting; at most 8 fit.")
+        assert (status, answer["error"]) == (429, "8 samples are waiting; at most 8 are accepted.")
         assert 1 <= int(headers["Retry-After"]) <= 30
         assert served.call("/v1/rewards", {"items": [{"generation": "0"}] * 9})[0] == 413
         with RewardClient(served.url) as client:

@@ -114,7 +114,7 @@ def test_there_is_life_before_the_first_step(place) -> None:
     assert done.returncode == 0, done.stderr
     shown = [line for line in done.stderr.splitlines() if line.startswith("SFT")]
     assert shown[0] == "SFT: loading the model"
-    assert shown[1] == "SFT 0/2 · step 1 has begun"
+    assert shown[1] == "SFT 0/2 · step 1 has started"
     assert shown[-1].startswith("SFT 2/2 · loss ")
 
 

@@ -189,7 +189,7 @@ def test_megatron_takes_no_tools(here, model) -> None:
     options = line(server, f"++tool_modules=[{OWN}::roll]").replace("server_type=vllm", "server_type=megatron")
     done = ns(options, cwd=here)
     assert done.returncode == 2
-    assert "megatron takes no tools" in done.stderr
+    assert "megatron does not accept tools" in done.stderr
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

@@ -92,11 +92,11 @@ COUNTED = """
 import mmap, newskills.run.engine.execute, newskills.run.records.log, newskills.run.engine.unit
 newskills.run.records.log.QUICK = 60.0
 counter = mmap.mmap(os.open({path!r}, os.O_RDWR), 8)
-answered = newskills.run.engine.unit.UnitRun.answered
+answered = newskills.run.engine.unit.UnitRun.book_answer
 def count(*arguments):
     answered(*arguments)
     counter[:8] = (int.from_bytes(counter[:8], "little") + 1).to_bytes(8, "little")
-newskills.run.engine.unit.UnitRun.answered = count
+newskills.run.engine.unit.UnitRun.book_answer = count
 """
 
 

@@ -139,7 +139,7 @@ def test_several_greedy_answers_are_refused(tmp_path: Path, fake_server: FakeSer
     [
         ({"solver": "majority"}, "use only one of them"),
         ({"solver": "llm_judge"}, "does not write"),
-        ({"code_execution": True, "code_tags": "qwen", "max_concurrent_requests": 200}, "1600 sessions"),
+        ({"code_execution": True, "code_tags": "qwen", "max_concurrent_requests": 200}, "1600 sandbox sessions"),
     ],
 )
 def test_what_does_not_go_together(settings: dict[str, Any], said: str) -> None:

@@ -118,7 +118,7 @@ class RunFolder(ABC):
         """Raises DataError where the state to begin with has seen all batches."""
         if self.first >= self.total:
             raise DataError(
-                f"The state to begin with has {self.first} batches behind it; this run has only {self.total}.",
+                f"The state to start from has already done {self.first} batches; this run has only {self.total}.",
                 hint="Raise num_epochs, or begin with the tinker:// path of the state.",
             )
         return self.first
@@ -185,7 +185,7 @@ class RunFolder(ABC):
         checkpoint = _last(Path(resume_from))
         if checkpoint is None or not checkpoint.state_path:
             raise DataError(
-                f"resume_from={resume_from}: it is no {SCHEME} path, and no folder whose {CHECKPOINTS} names a state."
+                f"resume_from={resume_from}: expected a {SCHEME} path, or a folder whose {CHECKPOINTS} names a state."
             )
         client.load_state(checkpoint.state_path)
         return 0 if checkpoint.final else checkpoint.batch

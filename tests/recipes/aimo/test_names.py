@@ -77,16 +77,16 @@ def test_four_bits_are_honoured_or_refused_with_a_sentence(tmp_path: Path) -> No
     words.remove("--force-cpu")
     done = ns(tmp_path, *words, "--backend=trl")
     assert done.returncode == 0, done.stderr
-    assert "not quantised to nf4: no GPU is seen" in done.stderr
+    assert "not quantised to nf4: no GPU is visible" in done.stderr
     assert "quantization" not in done.stdout
     asked = ns(tmp_path, *words, "--backend=trl", "++cot.quantisation=nf4")
     assert asked.returncode == 2
-    assert "++cot.quantisation=nf4 cannot be followed here: no GPU is seen" in asked.stderr
+    assert "++cot.quantisation=nf4 cannot be followed here: no GPU is visible" in asked.stderr
     learn = ["sft", "--backend=trl", "--model=model", "--training_data=pairs.jsonl", "--output_dir=o"]
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"input": "A", "output": "B"}) + "\n")
     alone = ns(tmp_path, *learn, "++trainer.trl.quantization=nf4")
     assert alone.returncode == 2
-    assert "++trainer.trl.quantization=nf4 cannot be followed here: no GPU is seen" in alone.stderr
+    assert "++trainer.trl.quantization=nf4 cannot be followed here: no GPU is visible" in alone.stderr
 
 
 @pytest.mark.gpu
@@ -118,7 +118,7 @@ def test_a_share_of_the_samples_is_told(tmp_path: Path) -> None:
     )
     done = ns(tmp_path, *words, "--sample-save-rate=0.5", "--report-to=none", "--eval-steps=0")
     assert done.returncode == 0, done.stderr
-    assert "problems with their answers stay in out/samples.jsonl (--sample-save-rate=0.5; 1, or" in done.stdout
+    assert "problems with their answers are kept in out/samples.jsonl (--sample-save-rate=0.5; 1, or" in done.stdout
 
 
 def test_apples_gpu_is_asked_for_by_its_variable() -> None:

@@ -43,7 +43,7 @@ def results(folder):
 @pytest.mark.slow
 def test_three_stages_one_after_the_other(whole) -> None:
     folder, said = whole
-    assert "overlap: 1 of 13 rows ask what tests.jsonl ask" in said
+    assert "overlap: 1 of 13 rows are problems of tests.jsonl" in said
     assert "programs: 13 of 17 rows do what they show; left out: 4 with another output" in said
     for stage, before in zip(STAGES, ("model", "out/sft_cot", "out/sft_tir"), strict=True):
         assert f"{before} → out/{stage}" in said
@@ -133,7 +133,7 @@ def test_a_branch_never_loses_checkpoints(whole, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--stage=tir",), "There is no model in outputs/sft_cot"),
-        (("--stage=rl", "--base-model=model", "++rl.num_generations=3"), "no multiple of num_generations=3"),
+        (("--stage=rl", "--base-model=model", "++rl.num_generations=3"), "not a multiple of num_generations=3"),
         (("--stage=full", "--base-model=model", "--resume-from-checkpoint=x"), "is for one stage only"),
         (
             ("--stage=rl", "--base-model=model", "--resume-from-checkpoint=x/checkpoint-5"),

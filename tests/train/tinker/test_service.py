@@ -453,7 +453,7 @@ def test_states_survive_a_service_that_is_killed(model, tmp_path: Path, monkeypa
     ("words", "sentence"),
     [
         (["--token_env=OTHER"], "The key must begin with tml-"),
-        (["--token_env=NONE"], "there is no variable NONE"),
+        (["--token_env=NONE"], "variable NONE is not set"),
         (["--model_name=a,b"], "--model has 1 models, but --model_name has 2 names"),
         (["--model=nowhere"], "nowhere"),
         (["--dtype=int8"], "no dtype int8"),

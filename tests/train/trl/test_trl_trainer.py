@@ -352,7 +352,7 @@ def test_examples_that_do_not_fit(model, tmp_path: Path) -> None:
     long = example([1] * 40, [2] * 40)
     with pytest.raises(DataError, match="1 of 21 examples are longer than 64 tokens; the longest has 80"):
         fine_tune(model, tmp_path / "a", examples=[*EXAMPLES, long])
-    with pytest.raises(DataError, match="context has 64"):
+    with pytest.raises(DataError, match="context is 64"):
         reinforce(model, tmp_path / "b", msgspec.structs.replace(GRPO, max_tokens=80))
     with pytest.raises(DataError, match="nothing to train on"):
         fine_tune(model, tmp_path / "c", examples=[])
