@@ -208,7 +208,7 @@ def test_sequences_that_do_not_fit(place) -> None:
     write_rows(place / "texts.jsonl", [{"input": "AB", "output": "C" * n} for n in (1, 2, 40, 50, 3, 4)])
     done = ns(place, *words, "++max_length=20")
     assert done.returncode == 2
-    assert "2 of 6 sequences are longer than the 20 tokens that fit (longest: 51)" in done.stderr
+    assert "2 of 6 sequences are longer than the limit of 20 tokens (longest: 51)" in done.stderr
     assert "++too_long=drop" in done.stderr
     done = ns(place, *words, "++max_length=20", "++too_long=truncate", "++steps=1")
     assert done.returncode == 0, done.stderr
@@ -255,12 +255,12 @@ def test_problems_with_wrong_answers_are_left_out(place) -> None:
         ),
         (
             ["sft", "--model=model", "--training_data=texts.jsonl", "++trainer.trl.packing=true"],
-            "no trainer.trl.packing",
+            "does not support trainer.trl.packing",
         ),
         (["sft", "--model=model", "--training_data=texts.jsonl", "++eval.patience=2"], "--eval_benchmark=NAME"),
         (
             ["sft", "--model=model", "--training_data=mute.jsonl"],
-            "mute.jsonl, row 1: `messages` are no conversation",
+            "mute.jsonl, row 1: `messages` is not a conversation",
         ),
         (["sft", "--model=nowhere", "--training_data=chats.jsonl"], "Unknown model 'nowhere'"),
         (["sft", "--model=model", "--training_data=chats.jsonl", "++epoch=1"], "epochs"),
@@ -305,7 +305,7 @@ def test_weights_of_another_model_are_not_trained(place) -> None:
             pytest.importorskip("trl")
         done = ns(place, *words, f"--backend={backend}", f"--output_dir={backend}", *FAST)
         assert done.returncode == 2
-        assert "The weights in other are of another model than its config.json" in done.stderr
+        assert "The weights in other belong to another model than its config.json" in done.stderr
         assert "Traceback" not in done.stderr
 
 
@@ -321,7 +321,7 @@ def test_checkpoints_of_other_models_do_not_mix(place) -> None:
     adapter = "--adapter=out/checkpoint-000001"
     done = ns(place, "merge_lora", "--base_model=wide", adapter, "--output_model=merged")
     assert done.returncode == 2
-    assert "out/checkpoint-000001 is not of the model wide" in done.stderr
+    assert "out/checkpoint-000001 does not belong to the model wide" in done.stderr
     done = ns(place, "average_checkpoints", "--checkpoints", "model", "wide", "--output_model=mean")
     assert "wide is a checkpoint of another model" in done.stderr
     done = ns(place, "average_checkpoints", "--checkpoints", "model", "nowhere", "--output_model=mean")

@@ -225,7 +225,7 @@ def test_all_that_is_missing_is_told_at_once_with_the_sections_to_add(tmp_path: 
         "exprt: there is no such section; did you mean 'export'",
     ):
         assert part in text
-    added = yaml.safe_load(text.partition("of your own:\n")[2].partition("\nor give")[0])
+    added = yaml.safe_load(text.partition("your own values:\n")[2].partition("\nor give")[0])
     assert added["execution"]["gres"] == "gpu:8"
     assert "execution.gres=…" in text
 
