@@ -137,7 +137,7 @@ def test_dependencies_come_first() -> None:
         ),
         (
             {"name": "j", "group": group(Command(BaseJobScript("x", het_group_index=1)))},
-            "het_group_index=1, and is in group 0",
+            "het_group_index=1, but is in group 0",
         ),
     ],
 )
@@ -188,7 +188,7 @@ def test_scripts_in_two_groups_share_no_state() -> None:
     assert both.jobs[0] == alone
     assert both.jobs[1].groups[1].commands == alone.groups[0].commands
     twice = [group(Command(server, name="s1")), group(Command(server, name="s2"), echo())]
-    with pytest.raises(ConfigError, match="'s1' and 's2' of job 'j' run one and the same server script"):
+    with pytest.raises(ConfigError, match="'s1' and 's2' of job 'j' run the same server script"):
         plan({"name": "j", "groups": twice})
 
 
@@ -332,7 +332,7 @@ def test_a_pipeline_runs(here, tmp_path: Path) -> None:
 
 
 def test_a_job_that_fails_is_told(here) -> None:
-    with pytest.raises(NewskillsError, match=r"Not all jobs of exp/.*: 'bad' failed\. See: ns logs exp/"):
+    with pytest.raises(NewskillsError, match=r"Some jobs of exp/.* failed: 'bad' failed\. See: ns logs exp/"):
         Pipeline("exp", here, [{"name": "bad", "group": group(echo("exit 3"))}]).run()
 
 

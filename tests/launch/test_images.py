@@ -52,7 +52,7 @@ def test_uris_that_all_releases_of_enroot_understand(text: str, uri: str) -> Non
     ],
 )
 def test_what_is_no_image_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"Image|no reference"):
+    with pytest.raises(ConfigError, match=r"Image |not a container image reference"):
         parse_image(text)
 
 

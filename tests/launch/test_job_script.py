@@ -169,7 +169,7 @@ def test_an_old_bash_and_another_shell_are_told_apart(tmp_path: Path) -> None:
         (Command(name="a", script=Script(argv=("x",), env={"A-B": "1"})), "not the name of a variable"),
         (Command(name="a", script=Script(argv=("x", Ref("a", "port")))), "has no port"),
         (Command(name="a", script=Script(argv=("x", Ref("a", "meeting")))), "has no port"),
-        (Command(name="job", script=Script(argv=("x",))), "job.sh, which is taken"),
+        (Command(name="job", script=Script(argv=("x",))), "job.sh, whose name is taken"),
     ],
 )
 def test_what_cannot_be_written_down(tmp_path: Path, command: Command, why: str) -> None:
@@ -180,7 +180,7 @@ def test_what_cannot_be_written_down(tmp_path: Path, command: Command, why: str)
 @pytest.mark.parametrize("attribute", ["rank", "meeting", "meeting_port"])
 def test_where_a_command_meets_is_its_own_affair(tmp_path: Path, attribute: str) -> None:
     two = job("j", server(), Command(name="it", script=Script(argv=("x", Ref("server", attribute)))))
-    with pytest.raises(ConfigError, match=f"refers to the {attribute} of 'server', which is its own affair"):
+    with pytest.raises(ConfigError, match=f"refers to the {attribute} of 'server', which other commands cannot use"):
         render(two, _here(tmp_path), processes(tmp_path))
 
 

@@ -59,8 +59,8 @@ def test_the_same_again_submits_nothing(desk) -> None:
     again = desk.submit(plan)
     assert again.jobs == ()
     assert desk.said[-1] == (
-        f"2 of 2 jobs wait or run already, in {first.id}: nothing is submitted. "
-        f"Look: ns status {first.id}  Stop: ns cancel {first.id}"
+        f"2 of 2 jobs already wait or run, in {first.id}: nothing is submitted. "
+        f"Look: ns status {first.id}  Cancel: ns cancel {first.id}"
     )
     assert [one.id for one in ExperimentRecords(desk.environ).all_of("mine")] == [first.id]
     assert desk.submit(plan, dry_run=True).jobs == ()
@@ -89,7 +89,7 @@ def test_only_what_nobody_does_is_submitted(desk) -> None:
     assert [one.name for one in again.jobs] == ["a", "sum"]
     assert again.jobs[1].after == (first.jobs[1].handle,)
     assert again.jobs[1].depends_on == ("a",)
-    assert desk.said[-1].startswith(f"1 of 3 jobs wait or run already, in {first.id}: 2 are submitted.")
+    assert desk.said[-1].startswith(f"1 of 3 jobs already wait or run, in {first.id}: 2 are submitted.")
     assert desk.end(again) == {"a": "completed", "sum": "completed"}
     assert desk.end(first)["b"] == "completed"
 

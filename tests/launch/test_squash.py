@@ -85,7 +85,7 @@ def test_an_image_is_imported_once_on_a_node_and_then_taken_again(scene: Scene) 
     assert scene.files() == [Path(path).name, f"{Path(path).name}.json"]
     assert scene.run() == {IMAGE: path}
     assert len(scene.enroot.calls()) == 1
-    assert any("is there" in line for line in scene.said)
+    assert any("exists" in line for line in scene.said)
 
 
 def test_files_need_no_import_and_what_is_no_image_is_refused(scene: Scene) -> None:

@@ -261,10 +261,10 @@ def test_another_shell(sshd) -> None:
     [
         ({"IdentityFile": "{folder}/stranger"}, r"refused the login: Permission denied \(publickey\)"),
         ({"UserKnownHostsFile": "/dev/null"}, r"host key of broken is not known yet\. Run `ssh broken` once"),
-        ({"UserKnownHostsFile": "{folder}/changed"}, r"host key of broken is not the one that is known"),
+        ({"UserKnownHostsFile": "{folder}/changed"}, r"host key of broken has changed"),
         ({"HostName": "no-such-host.invalid"}, r"The host broken"),
         ({"Port": "1"}, r"broken refuses connections"),
-        ({"NoSuchOption": "1"}, r"ssh config is wrong: Bad configuration option: nosuchoption"),
+        ({"NoSuchOption": "1"}, r"ssh config is not valid: Bad configuration option: nosuchoption"),
     ],
 )
 def test_reasons_and_next_steps(sshd, tmp_path: Path, settings, sentence: str) -> None:

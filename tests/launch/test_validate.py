@@ -86,7 +86,7 @@ def test_names_that_collide() -> None:
 def test_names_that_are_no_file_names(name) -> None:
     only("A job has the name", job(name))
     only("A command of job 'a' has the name", job("a", command(name)))
-    only("The pipeline is called", job(), name=name)
+    only("The pipeline has the name", job(), name=name)
 
 
 @given(st.text(max_size=LONGEST + 5))

@@ -192,7 +192,7 @@ def test_silence_is_an_empty_transcript(tmp_path: Path) -> None:
     ("kind", "words", "said"),
     [
         ("tts_nim", "++inference.temperature=0.7", "does not sample"),
-        ("tts_nim", "++inference.extra_body.pitch=2", "there are language_code"),
+        ("tts_nim", "++inference.extra_body.pitch=2", "the choices are language_code"),
         ("tts_nim", "++solver=chat", "does not keep"),
         ("asr_nim", "++inference.extra_body.custom_configuration=loud", "key:value"),
         ("asr_nim", "--server_gpus=1", "--server_gpus"),

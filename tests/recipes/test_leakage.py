@@ -83,4 +83,4 @@ def test_what_is_measured_is_not_learnt_from(place, words, said: str, dry: bool)
 def test_other_questions_are_learnt_from(place) -> None:
     done = ns(place, "grpo", "--benchmark=./mine.py", "--split=other", "--dry_run")
     assert done.returncode == 0, done.stderr
-    assert "overlap: 0 of 2 questions of mine (test) are in what is learnt from" in done.stderr
+    assert "overlap: 0 of 2 questions of mine (test) are in the training data" in done.stderr

@@ -88,7 +88,7 @@ def test_nothing_is_deleted_when_the_count_is_wrong(tmp_path: Path) -> None:
     chunks = [tmp_path / f"c{k}" for k in range(2)]
     for chunk in chunks:
         chunk.write_text('{"a":1}\n')
-    with pytest.raises(DataError, match="2 rows, 3 were asked for"):
+    with pytest.raises(DataError, match="have 2 rows, expected 3"):
         merge_chunks(tmp_path / "all", chunks, expected=3)
     assert all(chunk.exists() for chunk in chunks)
     chunks[1].write_text('{"a":1}\n{"a"')

@@ -43,7 +43,7 @@ def test_a_cut_file_is_refused_with_what_is_missing_and_how_to_make_it(unit: Uni
     cut(output, 12)
     with pytest.raises(DataError) as error:
         summarize_files("gsm8k", [output], None, SummaryOptions())
-    assert "finished with 20 rows and now holds 12: 8 are missing: rows 13-20 of the input (ids " in str(
+    assert "finished with 20 rows and now has 12: 8 are missing: rows 13-20 of the input (ids " in str(
         error.value
     )
     assert whole[12]["id"] in str(error.value)
@@ -109,7 +109,7 @@ def test_a_merged_file_that_was_cut(unit: Unit, server: FakeServer, tmp_path: Pa
     merged = chunks[0].merged
     whole, asked = records(merged), len(server.records)
     cut(merged, 10)
-    with pytest.raises(DataError, match="finished with 20 rows and now holds 10"):
+    with pytest.raises(DataError, match="finished with 20 rows and now has 10"):
         check_complete(merged)
     assert all(is_cut(chunk) for chunk in chunks)
     result = run(*chunks)

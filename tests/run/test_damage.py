@@ -75,7 +75,7 @@ def test_a_lost_state_is_made_anew_from_records_with_the_same_settings(
     server = fake_server(ECHO)
     (unit,) = begun(tmp_path, fake_server, eval_type=NAME)
     unit.paths.state.unlink()
-    with pytest.raises(DataError, match=r"other settings; changed: something \(output-rs0.jsonl.run.json is lost"):
+    with pytest.raises(DataError, match=r"other settings; changed: unknown \(output-rs0.jsonl.run.json is lost"):
         run(at(unit, server.base_url, generation_key="answer"))
     assert server.records == []
     result, said = run_and_listen(at(unit, server.base_url))

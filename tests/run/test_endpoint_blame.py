@@ -71,7 +71,7 @@ def test_a_key_that_expires_ends_the_run_and_loses_no_row(
     result = run(make_unit(tmp_path, server.base_url, server=settings, max_concurrent_requests=4))
     assert (result.exit_code, result.units[0].status) == (1, "stopped")
     assert 0 < result.units[0].generated <= 10
-    assert ("paid" if status == 402 else "key") in result.message
+    assert ("payment" if status == 402 else "key") in result.message
     server.script = Script(answer=Answer(kind="echo"))
     again = run(make_unit(tmp_path, server.base_url, server=settings))
     assert (again.exit_code, again.units[0].ledger.unscored) == (0, 0)

@@ -352,7 +352,7 @@ def test_a_resume_asks_the_solver_about_a_part_of_what_is_done(
     result, said = run_and_listen(unit)
     kept = result.units[0].kept
     assert (result.exit_code, len(records(unit.merged))) == (0, 300)
-    assert f"{kept} of 300 rows are done already" in said
+    assert f"{kept} of 300 rows are already done" in said
     assert len(rendered) - (300 - kept) <= 2 * 10 + 1
 
 

@@ -90,7 +90,7 @@ def test_merged_chunks_are_not_graded_again_and_the_run_says_what_to_type(
     before = units[0].merged.read_bytes()
     result = run(*(changed(unit, eval_config={"always": True}) for unit in units))
     for found in result.units:
-        assert found.note.startswith('graded by toy@1 {}, asked for toy@1 {"always":true}')
+        assert found.note.startswith('graded by toy@1 {}, but this run asks for toy@1 {"always":true}')
         assert f"ns grade --grader={NAME} --input_files={units[0].merged} --output_file=FILE" in found.note
     assert units[0].merged.read_bytes() == before
     assert [found.note for found in run(*(changed(unit, eval_type=None) for unit in units)).units] == ["", ""]

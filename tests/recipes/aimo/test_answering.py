@@ -111,7 +111,7 @@ def test_every_checkpoint_is_measured_once(place, half) -> None:
     seen = len(half.records)
     again = ns(place, *line, "--model=run", f"--server_address={half.url}")
     assert again.returncode == 0, again.stderr
-    assert "step 2: measured before" in again.stdout
+    assert "step 2: already evaluated" in again.stdout
     assert len(half.records) == seen
     shutil.rmtree(place / "run")
     (place / "out/checkpoints.md").unlink()

@@ -47,7 +47,7 @@ CASES = {
     program("print(1)", "2"): "with another output",
     program("1 / 0", "Traceback (most recent call last):"): "failing",
     program("while True: pass", "1"): "too slow",
-    program("print(1)", "1") * 6: "with more than 5 programs",
+    program("print(1)", "1") * 6: "with more than 5 code blocks",
     program("import os; os.kill(os.getpid(), 9)", "1"): "failing",
 }
 

@@ -33,7 +33,7 @@ def test_the_next_set_takes_the_place_of_one_that_cannot_be_had() -> None:
 
     _built([line("math-hard"), line("numinamath-cot")], ns, said.append)
     assert asked == ["math-hard", "numinamath-cot"]
-    assert said == ["note: math-hard: The hub refuses it.; numinamath-cot takes its place"]
+    assert said == ["note: math-hard: The hub refuses it.; numinamath-cot is used instead"]
     with pytest.raises(DataError, match="refuses"):
         _built([line("math-hard")], ns, said.append)
 

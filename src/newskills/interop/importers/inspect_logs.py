@@ -71,7 +71,7 @@ def _log(file: Path, score: str) -> ImportedBenchmark:
         raise DataError(
             f"{file}: no scorer '{score}' in the samples; the choices are {', '.join(names) or 'none'}."
         )
-    several = any(epoch > 1 for epoch, _ in rows)
+    several = _epochs(spec) > 1 or any(epoch > 1 for epoch, _ in rows)
     facts = {
         "model": spec.get("model"),
         "task_version": spec.get("task_version"),
@@ -96,6 +96,12 @@ def _first_scorer(spec: Row, samples: list[Row]) -> str:
             name: str = scorer["name"].rpartition("/")[2]
             return name
     return next((name for sample in samples for name in _scores(sample)), "")
+
+
+def _epochs(spec: Row) -> int:
+    """Answers to each sample that the run was to give."""
+    epochs = _or_empty(spec.get("config")).get("epochs")
+    return epochs if isinstance(epochs, int) else 1
 
 
 def _expected(spec: Row) -> list[str]:

@@ -106,7 +106,7 @@ def decode_record(line: bytes, decoder: Decoder, path: Path, number: int) -> Row
     try:
         return decoder.decode(line)
     except msgspec.ValidationError as misfit:
-        raise DataError(f"{path}, line {number}: {misfit}.") from misfit
+        raise DataError(f"{path}, line {number}: {type_fault(misfit)}.") from misfit
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _patiently(line, decoder, path, number)
 
