@@ -273,7 +273,10 @@ def test_a_server_is_deployed_for_the_task(project) -> None:
             "ns evaluate -c mine.yaml 'evaluation.tasks=[{name: tau2_bench_retail}]'",
             "pip install nemo-evaluator-launcher",
         ),
-        ("ns evaluate -c mine.yaml 'evaluation.tasks=[{name: x.ifeval}]'", "newskills has its own benchmark 'ifeval'"),
+        (
+            "ns evaluate -c mine.yaml 'evaluation.tasks=[{name: x.ifeval}]'",
+            "newskills has its own benchmark 'ifeval'",
+        ),
         ("ns evaluate -c mine.yaml 'evaluation.pre_cmd=rm -r x'", "NEMO_EVALUATOR_TRUST_PRE_CMD"),
         ("ns evaluate -c mine.yaml 'evaluation.env_vars={A: host:NOT_SET_HERE}'", "NOT_SET_HERE"),
         ("ns evaluate -c mine.yaml target.api_endpoint.api_key_name=NOT_SET_HERE", "NOT_SET_HERE"),

@@ -180,7 +180,9 @@ def test_what_cannot_be_written_down(tmp_path: Path, command: Command, why: str)
 @pytest.mark.parametrize("attribute", ["rank", "meeting", "meeting_port"])
 def test_where_a_command_meets_is_its_own_affair(tmp_path: Path, attribute: str) -> None:
     two = job("j", server(), Command(name="it", script=Script(argv=("x", Ref("server", attribute)))))
-    with pytest.raises(ConfigError, match=f"refers to the {attribute} of 'server', which other commands cannot use"):
+    with pytest.raises(
+        ConfigError, match=f"refers to the {attribute} of 'server', which other commands cannot use"
+    ):
         render(two, _here(tmp_path), processes(tmp_path))
 
 

@@ -109,4 +109,4 @@ def test_nodes_that_do_not_come_are_not_awaited_for_ever(node) -> None:
     assert (head.returncode, "not all nodes joined in time" in errors) == (1, True)
     worker = node(1, port, patience=0.5)
     _, errors = worker.communicate(timeout=60)
-    assert (worker.returncode, f"no way to 127.0.0.1:{port}" in errors) == (1, True)
+    assert (worker.returncode, f"cannot reach 127.0.0.1:{port}" in errors) == (1, True)

@@ -35,9 +35,7 @@ def test_a_text_endpoint_without_a_tokenizer(tmp_path: Path, fake_server: FakeSe
         "server": {"server_type": "openai", "api_key": "k"},
         "inference": {"endpoint_type": "text", "tokens_to_generate": 8},
     }
-    with pytest.raises(
-        ConfigError, match=r"chat_template_kwargs cannot be used\. No tokenizer is known for fake"
-    ):
+    with pytest.raises(ConfigError, match=r"chat_template_kwargs cannot be used\. No tokenizer is known for fake"):
         run(make_unit(tmp_path, server.base_url, chat_template_kwargs={"thinking": True}, **settings))
     assert server.records == []
     result, said = run_and_listen(make_unit(tmp_path, server.base_url, **settings))
@@ -71,7 +69,10 @@ def test_tags_that_a_chat_endpoint_hides_are_told(
         ({"override_max_code_executions": "true"}, "needs total_code_executions_in_prompt"),
         ({"total_code_executions_in_prompt": "[8,1]"}, r"a number or \[min,max\]"),
         ({"total_code_executions_in_prompt": "[1,2,3]"}, r"a number or \[min,max\]"),
-        ({"code_execution": "true", "code_tags": "qwen", "solver": "sc_tir"}, "cannot be combined with solver=sc_tir"),
+        (
+            {"code_execution": "true", "code_tags": "qwen", "solver": "sc_tir"},
+            "cannot be combined with solver=sc_tir",
+        ),
         (
             {"code_execution": "true", "code_tags": "qwen", "max_concurrent_requests": "1001"},
             "raise sandbox.max_ses",

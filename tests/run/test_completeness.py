@@ -43,9 +43,7 @@ def test_a_cut_file_is_refused_with_what_is_missing_and_how_to_make_it(unit: Uni
     cut(output, 12)
     with pytest.raises(DataError) as error:
         summarize_files("gsm8k", [output], None, SummaryOptions())
-    assert "finished with 20 rows and now has 12: 8 are missing: rows 13-20 of the input (ids " in str(
-        error.value
-    )
+    assert "finished with 20 rows and now has 12: 8 are missing: rows 13-20 of the input (ids " in str(error.value)
     assert whole[12]["id"] in str(error.value)
     assert "ns generate --again" in str(error.value)
     check_complete(output, first=12)

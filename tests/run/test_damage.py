@@ -53,7 +53,7 @@ def test_a_zero_block_in_a_log_costs_what_stood_there(tmp_path: Path, fake_serve
     result, said = run_and_listen(at(unit, server.base_url))
     assert (result.exit_code, result.units[0].kept) == (0, done - touched)
     assert len(server.records) == 60 - done + touched
-    assert "output-rs0.jsonl-damaged; what stood there is made again" in said
+    assert "output-rs0.jsonl-damaged; the rows in them are generated again" in said
     assert unit.paths.damaged.read_bytes().count(b"\0") == BLOCK
     assert [r["generation"] for r in records(unit.merged)] == [f"What is {i} + 1?" for i in range(60)]
     assert all("_async" not in name for record in records(unit.merged) for name in record)

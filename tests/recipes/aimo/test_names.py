@@ -118,7 +118,9 @@ def test_a_share_of_the_samples_is_told(tmp_path: Path) -> None:
     )
     done = ns(tmp_path, *words, "--sample-save-rate=0.5", "--report-to=none", "--eval-steps=0")
     assert done.returncode == 0, done.stderr
-    assert "problems with their answers are kept in out/samples.jsonl (--sample-save-rate=0.5; 1, or" in done.stdout
+    assert (
+        "problems with their answers are kept in out/samples.jsonl (--sample-save-rate=0.5; 1, or" in done.stdout
+    )
 
 
 def test_apples_gpu_is_asked_for_by_its_variable() -> None:

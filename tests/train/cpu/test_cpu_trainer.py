@@ -201,7 +201,7 @@ def test_bad_data_is_refused_with_a_sentence(folder) -> None:
         trainer.forward_backward([Datum(tokens=[1], targets=[2])], "cross_entropy")
     with pytest.raises(DataError, match="no tokens to train on"):
         trainer.forward_backward([Datum(tokens=[1], targets=[2], weights=[0.0])], "cross_entropy")
-    with pytest.raises(ConfigError, match="context has 64"):
+    with pytest.raises(ConfigError, match="context is 64"):
         trainer.sample([[1] * 60], 1, SamplingParams(max_tokens=10))
 
 

@@ -83,7 +83,7 @@ def test_as_the_plain_way(small_pieces, rows, deduplicate: bool, shuffled: bool)
         folder = Path(name)
         file = write(folder / "in.jsonl", rows)
         if not groups:
-            with pytest.raises(DataError, match=r"Nothing is left|no rows"):
+            with pytest.raises(DataError, match=r"No rows are left|no rows"):
                 made(folder, [file], values=values)
             assert [path.name for path in folder.iterdir()] == ["in.jsonl"]
             return

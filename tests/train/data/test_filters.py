@@ -169,9 +169,7 @@ def test_contaminated_problems(tmp_path: Path) -> None:
     step = RemoveContaminated(key="problem", found=found)
     assert [step.apply({"problem": text}) for text in "ABC"] == [DROPPED, KEPT, KEPT]
     file.write_text('{"problem": "A", "verdict": true}\n')
-    with pytest.raises(
-        DataError, match=r"checked\.jsonl, line 1: .*'contaminated' are expected; there are problem"
-    ):
+    with pytest.raises(DataError, match=r"checked\.jsonl, line 1: .*'contaminated'; the fields are problem"):
         read_contaminated(file)
 
 
