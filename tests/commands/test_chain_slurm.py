@@ -107,7 +107,7 @@ def test_the_same_command_while_its_jobs_wait(place) -> None:
     (experiment,) = place.experiments("twice")
     again = place.ns(line, hold)
     assert again.returncode == 0, again.stderr
-    assert f"7 of 7 jobs wait or run already, in {experiment.id}: nothing is submitted." in again.stderr
+    assert f"7 of 7 jobs already wait or run, in {experiment.id}: nothing is submitted." in again.stderr
     assert again.stdout == ""
     assert len({job.handle.split("_")[0] for job in experiment.jobs[:6]}) == 1
     assert len(place.experiments("twice")) == 1

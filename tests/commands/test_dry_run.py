@@ -110,6 +110,7 @@ LINES = {
     ),
     "import": ("ns import results", "10 records"),
     "export": ("ns export results --format inspect", "to logs"),
+    "view": ("ns view results --export page", "a page, its data and its scripts"),
     "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
     "serve_rewards": ("ns serve_rewards --grader=math ++reward.wrong=-0.5", "math@4"),
     "serve_evals": ("ns serve_evals --port=0 --output-root=evals", "++server.model=slime-openai-model"),

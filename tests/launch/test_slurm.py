@@ -75,7 +75,7 @@ def test_a_job_runs_and_every_character_arrives(tmp_path: Path) -> None:
     handle = (where / "job.handle").read_text().split()[0]
     assert (where / "logs" / f"one_{handle}_sbatch.log").is_file()
     assert any(line.startswith("True it's plain") for line in executor.logs(handle))
-    with pytest.raises(ConfigError, match="known"):
+    with pytest.raises(ConfigError, match="has no job"):
         list(executor.logs("77777777"))
 
 

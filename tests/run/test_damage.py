@@ -80,7 +80,7 @@ def test_a_lost_state_is_made_anew_from_records_with_the_same_settings(
     assert server.records == []
     result, said = run_and_listen(at(unit, server.base_url))
     assert (result.exit_code, result.units[0].kept, len(server.records)) == (0, 20, 40)
-    assert "20 rows of output-rs0.jsonl-async fit these settings" in said
+    assert "20 rows of output-rs0.jsonl-async match these settings" in said
     assert result.units[0].output_tokens == sum(r["num_generated_tokens"] for r in records(unit.merged))
 
 

@@ -64,7 +64,7 @@ def test_rows_stay_whose_programs_do_what_they_show(tmp_path: Path) -> None:
     assert verdicts == list(CASES.values())
     assert counts["kept"] == 2
     assert [one["messages"][1]["content"] for one in read(target)] == list(CASES)[:2]
-    assert said == ["programs of 8 of 8 rows were run"]
+    assert said == ["the code of 8 of 8 rows was run"]
 
 
 def test_a_check_goes_on_behind_its_verdicts(tmp_path: Path) -> None:

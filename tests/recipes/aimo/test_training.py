@@ -44,7 +44,7 @@ def results(folder):
 def test_three_stages_one_after_the_other(whole) -> None:
     folder, said = whole
     assert "overlap: 1 of 13 rows are problems of tests.jsonl" in said
-    assert "programs: 13 of 17 rows do what they show; left out: 4 with another output" in said
+    assert "code: 13 of 17 rows print what they show; left out: 4 with another output" in said
     for stage, before in zip(STAGES, ("model", "out/sft_cot", "out/sft_tir"), strict=True):
         assert f"{before} → out/{stage}" in said
         assert (folder / "out" / stage / "final_hf_model/config.json").is_file()
