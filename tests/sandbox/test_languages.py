@@ -211,7 +211,7 @@ def test_sql_without_a_database_is_refused_and_a_broken_one_is_no_fault_of_the_q
     )
     assert of(results, "raised") == [*["ExecutionRefusedError"] * 8, "SandboxError"]
     assert results[1]["text"] == "There is no database 'missing.sqlite' in the data folder."
-    assert results[8]["text"] == "sql could not begin: DatabaseError: file is not a database"
+    assert results[8]["text"] == "sql could not start: DatabaseError: file is not a database"
     with pytest.raises(ExecutionRefusedError, match="set the sandbox's data_dir"):
         request("sql", database="a")
 

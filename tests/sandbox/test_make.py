@@ -57,5 +57,5 @@ def test_the_session_timeout_of_the_environment() -> None:
 
 @pytest.mark.parametrize("wrong", ["x", "0", "65536", "-1", "6000.0", "9" * 5000, "٦٠٠٠"])
 def test_a_wrong_port_in_the_environment(wrong: str) -> None:
-    with pytest.raises(ConfigError, match="NEMO_SKILLS_SANDBOX_PORT must be a port"):
+    with pytest.raises(ConfigError, match="NEMO_SKILLS_SANDBOX_PORT: expected a port"):
         port_of(None, {"NEMO_SKILLS_SANDBOX_PORT": wrong})
