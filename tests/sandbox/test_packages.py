@@ -76,7 +76,7 @@ def test_the_closure_of_requirements_is_shown_and_nothing_else(python: str) -> N
 
 
 def test_what_is_not_there_is_named_with_the_line_that_installs_it(python: str) -> None:
-    with pytest.raises(ConfigError, match=r"packages names nope, which .* `.*python -m pip install nope` gets it"):
+    with pytest.raises(ConfigError, match=r"packages names nope, which .* `.*python -m pip install nope` installs it"):
         examined(python=python, packages=("alpha", "nope"))
     with pytest.raises(ConfigError, match="packages names source"):
         examined(python=python, packages=("source",))
