@@ -76,13 +76,15 @@ def test_the_closure_of_requirements_is_shown_and_nothing_else(python: str) -> N
 
 
 def test_what_is_not_there_is_named_with_the_line_that_installs_it(python: str) -> None:
-    with pytest.raises(ConfigError, match=r"packages names nope, which .* `.*python -m pip install nope` installs it"):
+    with pytest.raises(
+        ConfigError, match=r"packages names nope, which .* `.*python -m pip install nope` installs it"
+    ):
         examined(python=python, packages=("alpha", "nope"))
     with pytest.raises(ConfigError, match="packages names source"):
         examined(python=python, packages=("source",))
     with pytest.raises(ConfigError, match=r"preload names nope\.deep, which .* pip install"):
         examined(python=python, preload=("json.tool", "nope.deep"))
-    with pytest.raises(ConfigError, match=r"preload names gamma, which \+\+sandbox.packages does not bring"):
+    with pytest.raises(ConfigError, match=r"preload names gamma, which \+\+sandbox.packages does not include"):
         examined(python=python, packages=("alpha",), preload=("gamma", "beta_two", "json"))
     with pytest.raises(SandboxError, match="does not start: No such file"):
         examined(python="/nowhere/python")
