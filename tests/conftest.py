@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No key, proxy or personal setting of the machine reaches a test; nothing is written into its home."""
     home = tmp_path_factory.mktemp("home")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.upper().endswith(_INHERITED) or name.startswith(_PREFIXES):
