@@ -50,7 +50,6 @@ def test_an_export_is_a_folder_to_open(results, tmp_path, capsys):
     ("words", "told"),
     [
         (["nowhere"], "There is no folder nowhere. Name a folder that `ns eval`"),
-        (["{results}", "--token=a/b"], "--token has letters, digits, - and _ only."),
         (["{results}", "--port=70000"], "port"),
     ],
 )

@@ -60,12 +60,11 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class ViewOptions(Struct, frozen=True, kw_only=True):
-    """Where the page listens; port 0: any that is free. `token` empty: a random one."""
+    """Where the page listens; port 0: any that is free."""
 
     folders: tuple[Path, ...]
     host: str = "127.0.0.1"
     port: int = 0
-    token: str = ""
 
 
 class Query:
@@ -238,7 +237,7 @@ def _headers(policy: str) -> dict[str, str]:
 def viewer(options: ViewOptions) -> Iterator[str]:
     """Inside the `with` the viewer answers at the address that is yielded. Raises DataError, ServerStartError."""
     library = Library(options.folders)
-    token = options.token or secrets.token_urlsafe(24)
+    token = secrets.token_urlsafe(24)
     listening = _listening(options)
     config = uvicorn.Config(
         application(library, token, options.host),

@@ -36,7 +36,6 @@ class Options(Struct, frozen=True, kw_only=True):
     host: Annotated[
         str, doc("address to listen at; any but this machine's own lets others in who know the token")
     ] = "127.0.0.1"
-    token: Annotated[str, doc("part of the address that keeps others out (default: a new random one)")] = ""
     open: Annotated[bool, doc("also open the page in this machine's browser")] = False
     dry_run: DryRun = False
 
@@ -64,13 +63,9 @@ def _serve(folders: tuple[Path, ...], options: Options) -> int:
             f"ns view needs {' and '.join(missing)}, which this environment lacks.",
             hint="Run: pip install 'newskills[view]'. Without them, ns view DIR --export OUT writes a folder to open.",
         )
-    if options.token and not (
-        options.token.isascii() and options.token.replace("-", "").replace("_", "").isalnum()
-    ):
-        raise ConfigError("--token has letters, digits, - and _ only.")
     from newskills.view.server import ViewOptions, viewer
 
-    place = ViewOptions(folders=folders, host=options.host, port=options.port, token=options.token)
+    place = ViewOptions(folders=folders, host=options.host, port=options.port)
     try:
         with viewer(place) as address:
             sys.stdout.write(f"{address}\n")
