@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from newskills._version import __version__
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.run.records.paths import OutputPaths
@@ -56,3 +57,12 @@ def number(value: Any) -> float | None:
     """`value` where it is a finite number."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
     return value if fine else None
+
+
+def is_newer(version: str) -> bool:
+    """Whether `version`, as `0.2.0`, is later than that of this newskills; not where it is empty."""
+    return _release(version) > _release(__version__)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:3] if part.isdigit())

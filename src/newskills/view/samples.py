@@ -16,6 +16,7 @@ from newskills.base.errors import DataError, UnknownNameError, UserError
 from newskills.base.records import Cause, Outcome, Row
 from newskills.base.terminal import printable
 from newskills.run.reporting.results import BenchmarkResults, discover
+from newskills.run.reporting.summarize import subsets_of
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts
 
 WIDTH = 80
@@ -101,14 +102,9 @@ def _fits(judged: JudgedRow, selection: Selection) -> bool:
     )
     if any(value is not None and value != own for value, own in wanted):
         return False
-    if selection.subset is not None and selection.subset not in _subsets(row):
+    if selection.subset is not None and selection.subset not in subsets_of(row):
         return False
     return selection.search is None or _holds(row, selection.search.casefold())
-
-
-def _subsets(row: Row) -> list[str]:
-    subset = row.get("subset_for_metrics")
-    return [str(name) for name in subset] if isinstance(subset, list) else [str(subset)]
 
 
 def _holds(row: Row, text: str) -> bool:

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.commands.command import Command
+from newskills.commands.shared.json_output import print_json
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import AtLeastOne, doc
 
@@ -47,7 +47,7 @@ def run(parsed: Parsed[Options]) -> int:
 
     plans = result(parsed)
     if parsed.options.json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(plans), indent=2).decode() + "\n")
+        print_json(plans)
     else:
         sys.stdout.write("\n".join(map(as_text, plans)))
     return 0

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
 from newskills.commands.command import Command
+from newskills.commands.shared.json_output import print_json
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
 
@@ -50,7 +50,7 @@ def run(parsed: Parsed[Options]) -> int:
     conditions = [gate.parse_condition(text) for text in options.fail_if]
     comparison = _comparison(options)
     if options.json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(comparison), indent=2).decode() + "\n")
+        print_json(comparison)
     else:
         sys.stdout.write(shown.as_text(comparison, options.flips))
     if options.html:

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.commands.command import Command
+from newskills.commands.shared.json_output import print_json
 from newskills.config.command_line import Parsed
 from newskills.config.values import parse_value
 from newskills.pipelines.notices import notice
@@ -49,7 +49,7 @@ def run(parsed: Parsed[Options]) -> int:
     for note in notes:
         notice(note)
     if parsed.options.json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(done), indent=2).decode() + "\n")
+        print_json(done)
         return 0
     sys.stdout.write("\n".join(as_text(item, parsed.options.flips) for item in done))
     if parsed.options.output_dir:

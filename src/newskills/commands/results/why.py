@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import Struct
 
 from newskills.commands.command import Command
+from newskills.commands.shared.json_output import print_json
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
 
@@ -30,7 +30,7 @@ def run(parsed: Parsed[Options]) -> int:
 
     explanations = result(parsed)
     if parsed.options.json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(explanations), indent=2).decode() + "\n")
+        print_json(explanations)
     else:
         sys.stdout.write("\n".join(map(as_text, explanations)))
     return 0

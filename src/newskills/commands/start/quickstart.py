@@ -26,8 +26,6 @@ from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, activatio
 from newskills.recipes.steps_shown import steps_shown
 from newskills.run.planning.plan import RESULTS
 from newskills.train.loops.stopping import StoppedError, ended_by_term
-from newskills.view.documents.report import ReportOptions
-from newskills.view.documents.writing import write_report
 
 NEXT = """
 Next:
@@ -115,6 +113,9 @@ def _lesson(options: Options) -> int:
 
 
 def _write_page(folder: Path) -> None:
+    from newskills.view.documents.report import ReportOptions
+    from newskills.view.documents.writing import write_report
+
     page, _ = write_report([folder], folder / REPORT, "Quickstart", ReportOptions())
     print(f"page      {page}")
 

@@ -159,7 +159,7 @@ def summarize_files(
     limit = options.max_samples if options.max_samples >= 0 else None
     for predictions in islice(_problems(name, files, {**OWN_FIELDS, **metrics[ALL].fields}), limit):
         graders.update(row["grader"] for row in predictions if isinstance(row.get("grader"), str))
-        subsets = _subsets(predictions[0])
+        subsets = subsets_of(predictions[0])
         if options.max_seq_len is not None:
             predictions = _cut(predictions, options.max_seq_len, metrics[ALL])
         for subset in (ALL, *subsets):
@@ -296,7 +296,8 @@ def _infer_metric(benchmark: str, file: Path) -> str:
     )
 
 
-def _subsets(record: Row) -> list[str]:
+def subsets_of(record: Row) -> list[str]:
+    """Names of the subsets that a record counts for."""
     subset = record.get("subset_for_metrics")
     if subset is None:
         return []

@@ -32,6 +32,7 @@ from newskills.run.reporting.predictions import Decoder, decode_record, decoder_
 from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, parts
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
 from newskills.sandbox.config import SandboxConfig
+from newskills.view.files import is_newer
 
 QUESTIONS = ("question", "problem")
 FIELDS: Mapping[str, Any] = {
@@ -251,12 +252,8 @@ def _warnings(records: BenchmarkRecords) -> Iterator[str]:
     if records.missing > records.damaged:
         yield f"{benchmark}: {counted(records.missing, 'row')} of finished files are missing."
     made_by = str(records.facts.get("newskills") or "")
-    if _release(made_by) > _release(__version__):
+    if is_newer(made_by):
         yield f"{benchmark} was written by newskills {made_by}, which is newer than this one ({__version__})."
-
-
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
 
 
 def _graded(

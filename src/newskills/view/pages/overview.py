@@ -11,7 +11,7 @@ from newskills._version import __version__
 from newskills.base.records import Row
 from newskills.base.stats import wilson
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import described, metrics_of, number, read_json, state_of, table
+from newskills.view.files import described, is_newer, metrics_of, number, state_of, table
 from newskills.view.library import Library
 from newskills.view.rows import OUTCOMES
 
@@ -74,7 +74,7 @@ def cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
         "done": sum(int(number(state.get("done")) or 0) for state in states),
         "rows": sum(int(number(state.get("rows")) or 0) for state in states),
         "withheld": bool(extended.get("withheld")),
-        "newer": made_by if _is_newer(made_by) else "",
+        "newer": made_by if is_newer(made_by) else "",
         "imported": str(described(library.folders, results).get("system") or ""),
     }
 
@@ -164,13 +164,6 @@ def _status(states: Sequence[Row], running: bool) -> str:
     return "done" if said <= {"done"} else next(iter(said - {"done"}))
 
 
-def _is_newer(version: str) -> bool:
-    def steps(text: str) -> list[int]:
-        return [int(part) for part in text.split(".") if part.isdigit()]
-
-    return bool(version) and steps(version) > steps(__version__)
-
-
 def differences(library: Library, runs: Sequence[Run]) -> list[Row]:
     """What is not the same in all runs that have a benchmark: rows of benchmark, setting, run → value."""
     found: list[Row] = []
@@ -197,8 +190,3 @@ def settings_of(library: Library, results: BenchmarkFiles) -> dict[str, str]:
     settings |= {name: str(about[name]) for name in _TOLD if name in about and name not in settings}
     settings["seeds"] = str(len(results.files))
     return settings
-
-
-def run_settings(library: Library, run: Run) -> Row:
-    """run.json, which holds the whole resolved configuration; empty where there is none."""
-    return read_json(library.folders, run.folder / "run.json")
