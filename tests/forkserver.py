@@ -98,8 +98,10 @@ _COMMANDS = ForkServer()
 _CPU = ForkServer(
     "newskills.train.cpu.local", "newskills.train.loops.trainer", "torch._dynamo", environ=_ONE_THREAD
 )
-_TRL = ForkServer("newskills.train.trl.sft", "newskills.train.trl.grpo", environ=_ONE_THREAD)
-_TRAINING = ("sft", "grpo", "aimo", "aimo_train", "convert", "merge_lora", "average_checkpoints")
+_TRL = ForkServer(
+    "newskills.train.trl.sft", "newskills.train.trl.dpo", "newskills.train.trl.grpo", environ=_ONE_THREAD
+)
+_TRAINING = ("sft", "dpo", "grpo", "aimo", "aimo_train", "convert", "merge_lora", "average_checkpoints")
 
 
 def ns(

@@ -310,6 +310,66 @@ def convert(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def dpo(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    output_dir: str,
+    backend: str = 'cpu',
+    dry_run: bool = False,
+    data_dir: str | None = None,
+    eval_benchmark: str | None = None,
+    eval_split: str = 'test',
+    allow_overlap: bool = False,
+    training_data: str | None = None,
+    input_files: str | Sequence[str] = (),
+    benchmark: str | None = None,
+    wandb_name: str | None = None,
+    wandb_group: str | None = None,
+    wandb_project: str = 'nemo-skills',
+) -> None:
+    """Train a small model on preferred and rejected replies on this machine (DPO; LoRA on a CPU). Pairs
+    come from a file, or from graded outputs: correct replies beside wrong ones to the same problem. A
+    killed or stopped run resumes with the same command and reaches the same numbers. Needs
+    newskills[train,local].
+
+    `ns dpo` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns dpo --help` lists them
+        model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
+        output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
+            stopped (required)
+        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
+            Tinker service (default 'cpu')
+        dry_run: check everything and show what would be done; run nothing
+        data_dir: folder of prepared data
+        eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
+        eval_split: split of that benchmark (default 'test')
+        allow_overlap: allow training on problems that are also evaluated on
+        training_data: JSONL file of {prompt, chosen, rejected}: texts used unchanged, or conversations
+        input_files: instead: graded output files of several seeds; correct replies are paired with
+            wrong ones
+        benchmark: benchmark of `input_files`: its prompt (or ++prompt_config)
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
+        wandb_group: group of the run
+        wandb_project: project of the run (default 'nemo-skills')
+
+    Older names of arguments work, too: `hf_model` for `model`.
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def evaluate(
     ctx: Arguments | None = None,
     *,

@@ -55,6 +55,7 @@ FUNCTIONS = {
         command="compute_metrics", returns="list[Report]", meaning="One report for each table."
     ),
     "convert": Function(command="convert", submits=True),
+    "dpo": Function(command="dpo"),
     "evaluate": Function(
         command="eval",
         returns="Evaluation",

@@ -120,6 +120,7 @@ PUBLIC = {
             "TrainingClient",
         ),
     ),
+    "newskills.train.loops.dpo": Public(purpose="trainers", names=("DpoConfig", "Pair")),
     "newskills.train.loops.folder": Public(purpose="trainers", names=("TrainingFolder",)),
     "newskills.train.loops.grpo": Public(purpose="trainers", names=("GrpoConfig",)),
     "newskills.train.loops.samples": Public(purpose="trainers", names=("Problem", "Scorer")),

@@ -33,6 +33,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "train": {
         "sft": "fine-tune a small model on this machine (SFT)",
+        "dpo": "train on preferred and rejected replies here (DPO)",
         "grpo": "reinforcement learning on this machine (GRPO)",
         "sft_nemo_rl": "fine-tune with NeMo-RL on a cluster (SFT)",
         "grpo_nemo_rl": "reinforcement learning with NeMo-RL (GRPO)",

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Protocol
 from msgspec import Meta, Struct
 
 from newskills.base.registry import Registry
+from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Problem, Scorer
@@ -57,6 +58,10 @@ class Trainer(Protocol):
 
         Raises DataError for examples that do not fit, TrainingError where training cannot go on.
         """
+        ...
+
+    def dpo(self, pairs: Sequence[Pair], config: DpoConfig, folder: TrainingFolder, hooks: Hooks = ...) -> bool:
+        """Learns to prefer one reply over another; as `sft`. Raises ConfigError for settings that it lacks."""
         ...
 
     def grpo(

@@ -121,6 +121,12 @@ class TrainingClient(SamplingClient, Protocol):
         """Adds the gradient of the loss. Raises TrainingError where it is not a number."""
         ...
 
+    def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+        """Log-probabilities of the targets under the weights of this moment, without gradient; what stands for a
+        target that does not count may be 0.0.
+        """
+        ...
+
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
         """Changes the weights and forgets the gradient; returns at least `grad_norm`."""
         ...
@@ -142,5 +148,5 @@ class ReferenceClient(Protocol):
     """Weights that remember where they began."""
 
     def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Log-probabilities of the targets under the weights before any training; 0.0 where nothing counts."""
+        """As `TrainingClient.logprobs`, under the weights before any training."""
         ...

@@ -66,7 +66,10 @@ def problems(model):
 
 @pytest.fixture
 def files(tmp_path: Path, problems):
-    for name, rows in (("pairs", PAIRS), ("problems", problems)):
+    preferences = [
+        {"prompt": row["input"], "chosen": row["output"], "rejected": row["output"][::-1] + "A"} for row in PAIRS
+    ]
+    for name, rows in (("pairs", PAIRS), ("preferences", preferences), ("problems", problems)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path
 
@@ -190,19 +193,27 @@ def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(here, environ, m
     assert rows_of(files / "killed", "samples.jsonl") == samples
 
 
-@pytest.mark.parametrize("command", ["sft", "grpo"])
+@pytest.mark.parametrize("command", ["sft", "dpo", "grpo"])
 def test_our_loops_train_at_a_service(here, model, files, command: str) -> None:
     words = [f"--model={model}", f"--output_dir={files / 'out'}", "--backend=tinker", "++trainer.lora.rank=4"]
     more = ["++batch_size=4", "++learning_rate=0.02", "++save_every=2"]
     if command == "sft":
         words += [f"--training_data={files / 'pairs.jsonl'}", "++epochs=3"]
+    elif command == "dpo":
+        words += [f"--training_data={files / 'preferences.jsonl'}", "++epochs=3"]
     else:
         words += [
             f"--training_data={files / 'problems.jsonl'}",
             "++prompt_config=generic/math",
             "++eval_type=math",
         ]
-        words += ["++max_tokens=4", "++steps=3", "++reward.format.pattern=A", "++reward.format.pattern_bonus=1"]
+        words += [
+            "++kl=0.01",
+            "++max_tokens=4",
+            "++steps=3",
+            "++reward.format.pattern=A",
+            "++reward.format.pattern_bonus=1",
+        ]
     said = here(command, *words, *more)
     assert "final_hf_model" in said
     last = list(read_rows(files / "out/checkpoints.jsonl"))[-1]
@@ -211,7 +222,7 @@ def test_our_loops_train_at_a_service(here, model, files, command: str) -> None:
     changed = [name for name, value in before.items() if not torch.equal(value, trained[name])]
     assert sum("_proj" in name for name in before) == len(changed) > 0
     metrics = rows_of(files / "out")
-    if command == "sft":
+    if command in ("sft", "dpo"):
         assert metrics[-1]["loss"] < metrics[0]["loss"]
     else:
         assert metrics[-1]["reward"] > metrics[0]["reward"]

@@ -112,6 +112,24 @@ class StepKeys(Struct, frozen=True, kw_only=True):
         return min(filter(None, (self.max_length, context_of(base))), default=None)
 
 
+class PromptKeys(StepKeys, frozen=True, kw_only=True):
+    """`++` keys of a training whose prompts are made of a benchmark's rows."""
+
+    prompt_config: Annotated[str | None, Meta(description="another prompt than the benchmark's")] = None
+    prompt_format: Annotated[
+        Literal["ns", "openai"] | None, Meta(description="openai: the problems hold `messages`")
+    ] = None
+    system_message: Annotated[str | None, Meta(description="system message, instead of the prompt's own")] = None
+    user_message: Annotated[str | None, Meta(description="user template, instead of the prompt's own")] = None
+    examples_type: Annotated[str | None, Meta(description="few-shot set, instead of the prompt's own")] = None
+
+    def prompt_layer(self) -> Layer:
+        """What the user changes of the prompt; the rest is as in an evaluation of the benchmark."""
+        names = ("prompt_config", "prompt_format", "system_message", "user_message", "examples_type")
+        options_set = {name: getattr(self, name) for name in (*names, "chat_template_kwargs")}
+        return Layer("command line", {name: value for name, value in options_set.items() if value is not None})
+
+
 TRAINING = (
     "model",
     "training_data",
@@ -274,6 +292,21 @@ def measured_by(options: LocalOptions) -> dict[str, list[str]]:
     benchmark = get_benchmark(options.eval_benchmark)
     data = load_rows(benchmark, options.eval_split, options.data_dir)
     return {f"{benchmark.name} ({options.eval_split})": questions_in(data)}
+
+
+def split_questions(name: str | None, data_dir: str | None) -> dict[str, list[str]]:
+    """The questions of the split that a benchmark measures, by its name; none where it is not prepared here.
+
+    Raises UnknownNameError.
+    """
+    if name is None:
+        return {}
+    benchmark = get_benchmark(name)
+    try:
+        rows = load_rows(benchmark, benchmark.split, data_dir)
+    except DataError:  # not prepared: nobody can have measured by it here
+        return {}
+    return {f"{benchmark.name} ({benchmark.split})": questions_in(rows)}
 
 
 def questions_in(data: Path) -> list[str]:

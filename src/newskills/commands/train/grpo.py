@@ -22,7 +22,7 @@ from newskills.commands.shared.training import (
     FINAL,
     TRAINING,
     LocalOptions,
-    StepKeys,
+    PromptKeys,
     TrainingRun,
     check_trainer,
     config_of,
@@ -33,9 +33,9 @@ from newskills.commands.shared.training import (
     questions_in,
     remark,
     run_training,
+    split_questions,
 )
 from newskills.config.command_line import Parsed
-from newskills.config.layers import Layer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.options import doc
@@ -64,16 +64,9 @@ class Options(LocalOptions, frozen=True, kw_only=True):
     ] = None
 
 
-class GrpoKeys(StepKeys, frozen=True, kw_only=True):
+class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
     """`++` keys of `ns grpo`."""
 
-    prompt_config: Annotated[str | None, Meta(description="another prompt than the benchmark's")] = None
-    prompt_format: Annotated[
-        Literal["ns", "openai"] | None, Meta(description="openai: the problems hold `messages`")
-    ] = None
-    system_message: Annotated[str | None, Meta(description="system message, instead of the prompt's own")] = None
-    user_message: Annotated[str | None, Meta(description="user template, instead of the prompt's own")] = None
-    examples_type: Annotated[str | None, Meta(description="few-shot set, instead of the prompt's own")] = None
     eval_type: Annotated[str | None, Meta(description="another grader than the benchmark's")] = None
     eval_config: Annotated[dict[str, Any], Meta(description="settings of the grader")] = msgspec.field(
         default_factory=dict
@@ -130,11 +123,11 @@ def run(parsed: Parsed[Options]) -> int:
     benchmark, data = _skill(options, keys)
     out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
-    asking = asking_of(benchmark, data, options.model, [_changes(keys)])
+    asking = asking_of(benchmark, data, options.model, [keys.prompt_layer()])
     asking.check_one_reply(options.benchmark or str(data))
     check_overlap(
         lambda: (text for row in rows for text in texts_of(row)),
-        {**_held_out_questions(options, benchmark), **measured_by(options)},
+        {**_held_out_questions(options), **measured_by(options)},
         allowed=options.allow_overlap,
         say=remark,
     )
@@ -156,7 +149,7 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
-    skill = Skill(base, asking_of(benchmark, data, str(base), [_changes(keys)]))
+    skill = Skill(base, asking_of(benchmark, data, str(base), [keys.prompt_layer()]))
     room = keys.limit(base), keys.max_tokens, keys.too_long
     config = config_of(GrpoConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}
@@ -186,25 +179,12 @@ def run(parsed: Parsed[Options]) -> int:
         )
 
 
-def _held_out_questions(options: Options, benchmark: Benchmark) -> dict[str, list[str]]:
+def _held_out_questions(options: Options) -> dict[str, list[str]]:
     """What --eval_data asks, and the split of the benchmark that is measured, where it is here."""
-    questions = {}
+    questions = split_questions(options.benchmark, options.data_dir)
     if options.eval_data is not None:
         questions[options.eval_data] = questions_in(Path(options.eval_data))
-    if options.benchmark is not None:
-        try:
-            own = load_rows(benchmark, benchmark.split, options.data_dir)
-        except DataError:  # not prepared: nobody can have measured by it here
-            return questions
-        questions[f"{benchmark.name} ({benchmark.split})"] = questions_in(own)
     return questions
-
-
-def _changes(keys: GrpoKeys) -> Layer:
-    """What the user changes of the prompt; the rest is as in an evaluation of the benchmark."""
-    names = ("prompt_config", "prompt_format", "system_message", "user_message", "examples_type")
-    options_set = {name: getattr(keys, name) for name in (*names, "chat_template_kwargs")}
-    return Layer("command line", {name: value for name, value in options_set.items() if value is not None})
 
 
 def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:

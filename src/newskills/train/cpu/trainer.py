@@ -137,13 +137,19 @@ class CpuTrainer:
             )
         return sample(self.model, prompts, num_samples, params)
 
-    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Those of the base model, without the pairs."""
-        with torch.inference_mode(), self.model.without_pairs():
+    def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+        """Of the targets that count; the others are given as 0.0."""
+        with torch.inference_mode():
             logprobs: list[list[float]] = []
             for part in self._parts(data):
-                logprobs += self._pass(part, "importance_sampling", LossConfig())[1]
+                loss: LossName = "importance_sampling" if part[0].weights is None else "cross_entropy"
+                logprobs += self._pass(part, loss, LossConfig())[1]
         return logprobs
+
+    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+        """Those of the base model, without the pairs."""
+        with self.model.without_pairs():
+            return self.logprobs(data)
 
     def save_state(self, folder: Path) -> None:
         moments = {

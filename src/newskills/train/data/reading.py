@@ -116,10 +116,7 @@ class ChunkReader:
         """None where nobody has decided: an instrument that failed says nothing about the solution."""
         if self._config.use_judgement:
             return parse_judgement(row.get("judgement"))
-        if row.get("outcome") == "unscored":
-            return None
-        label = row.get("symbolic_correct")
-        return None if label is None else bool(label)
+        return recorded_verdict(row)
 
     def _check(self, row: Row, file: InputFile, offset: int) -> None:
         config = self._config
@@ -141,6 +138,14 @@ class ChunkReader:
             f"{close if wrong not in row and not published and 'did you mean' in close else '.'}",
             hint=hint,
         )
+
+
+def recorded_verdict(row: Row) -> bool | None:
+    """Whether the grader has found the reply of a record correct; None where nobody has decided."""
+    if row.get("outcome") == "unscored":
+        return None
+    label = row.get("symbolic_correct")
+    return None if label is None else bool(label)
 
 
 def _place(file: InputFile, offset: int) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
+from newskills.train.loops.dpo import DpoConfig, Pair, dpo
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Problem, Scorer
@@ -15,8 +16,8 @@ from newskills.train.verbs import Datum, TrainingClient
 
 
 class LoopTrainer:
-    """`sft` and `grpo` of a `newskills.train.trainers.Trainer`; `client` is called once a run that is not finished,
-    and closed at its end.
+    """`sft`, `dpo` and `grpo` of a `newskills.train.trainers.Trainer`; `client` is called once a run that is not
+    finished, and closed at its end.
     """
 
     def __init__(self, client: Callable[[], AbstractContextManager[TrainingClient]]) -> None:
@@ -33,6 +34,18 @@ class LoopTrainer:
             return True
         with self._client() as client:
             return sft(client, examples, config, folder, hooks)
+
+    def dpo(
+        self,
+        pairs: Sequence[Pair],
+        config: DpoConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        if folder.finished:
+            return True
+        with self._client() as client:
+            return dpo(client, pairs, config, folder, hooks)
 
     def grpo(
         self,

@@ -66,6 +66,7 @@ class TinkerClient:
             self._client = _library().ServiceClient(base_url=service.base_url, api_key=os.environ.get(KEY))
         self._training: Any = None
         self._sampling: Any = None
+        self._reference: Any = None
 
     def forward_backward(
         self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
@@ -93,6 +94,27 @@ class TinkerClient:
                 hint=NOT_FINITE,
             )
         return LossOutput(loss=value, logprobs=logprobs)
+
+    def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+        """Of all targets. Raises TrainingError where the service refuses."""
+        loss: LossName = "importance_sampling" if data[0].weights is None else "cross_entropy"
+        with _told("The service refused a forward pass"):
+            output = _of(self._learner().forward([self._datum(datum, loss) for datum in data], loss))
+        return [[float(value) for value in entry["logprobs"].data] for entry in output.loss_fn_outputs]
+
+    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+        """Those of the base model, which the service serves without pairs. Raises TrainingError."""
+        with _told(f"The service could not score texts with {self.service.base_model}"):
+            if self._reference is None:
+                self._reference = _of(self._client.create_sampling_client(base_model=self.service.base_model))
+            futures = [
+                self._reference.compute_logprobs(
+                    self._types.ModelInput.from_ints([*datum.tokens, datum.targets[-1]])
+                )
+                for datum in data
+            ]
+            scores = [_of(future) for future in futures]
+        return [[0.0 if value is None else float(value) for value in each[1:]] for each in scores]
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
         """What the service measures: ours the norm of the gradient, another perhaps nothing."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError, TrainingError
 from newskills.base.store import atomic_folder
+from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Problem, Scorer
@@ -26,7 +27,12 @@ LESS = (
     "Lower ++trainer.trl.micro_batch_size or ++max_tokens, set ++trainer.trl.gradient_checkpointing=true, or "
     "leave out long sequences."
 )
-QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TRANSFORMERS_VERBOSITY": "error"}
+QUIET = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TQDM_DISABLE": "1",
+}
 """A model folder is complete, so nothing is fetched; and nothing is told to others."""
 
 
@@ -54,6 +60,24 @@ class TrlTrainer:
             from newskills.train.trl.sft import sft
 
             return sft(TrainingTask(self._base, self._settings, folder, hooks), examples, config)
+
+    def dpo(
+        self,
+        pairs: Sequence[Pair],
+        config: DpoConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        """Whether all steps are done. Raises ConfigError for settings of SFT alone, DataError, TrainingError."""
+        if folder.finished:
+            return True
+        if self._settings.trl.packing:
+            raise ConfigError("DPO cannot pack pairs.", hint="Leave out ++trainer.trl.packing.")
+        with self._ready():
+            from newskills.train.trl.dpo import dpo
+            from newskills.train.trl.model import TrainingTask
+
+            return dpo(TrainingTask(self._base, self._settings, folder, hooks), pairs, config)
 
     def grpo(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SFT and GRPO of TRL have in common here: learning rates, errors, records and checkpoints are ours."""
+"""What SFT, DPO and GRPO of TRL have in common here: learning rates, errors, records and checkpoints are ours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ PARTIAL = ".unfinished"
 
 
 class TrlTrainerMixin:
-    """Put before SFTTrainer and GRPOTrainer. `course_config` and `updates_a_step` are set before training begins."""
+    """Put before SFTTrainer, DPOTrainer and GRPOTrainer. `course_config` and `updates_a_step` are set before training
+    begins.
+    """
 
     course_config: Steps
     updates_a_step: int = 1
@@ -107,7 +109,10 @@ class StepRecords(TrainerCallback):
         self._begun = time.monotonic()
 
 
-KEPT = ("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accuracy", "clip_ratio/region_mean")
+KEPT = (
+    *("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accuracy", "clip_ratio/region_mean"),
+    *("rewards/chosen", "rewards/rejected", "rewards/margins", "rewards/accuracies"),
+)
 """Metrics of TRL that are taken over; the others are ours."""
 
 

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of a preferred and a rejected reply: from files of pairs, or from graded outputs, right beside wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from newskills.base.callbacks import PrintLine
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.base.terminal import counted
+from newskills.recipes.skill import Skill
+from newskills.train.data.reading import recorded_verdict
+from newskills.train.loops.dpo import Pair
+from newskills.train.verbs import Datum
+
+DECIDED = ("correct", "wrong", "no_answer")
+CUT = "length"
+"""The finish reason of a reply that reached its limit of tokens: no token ends it."""
+
+
+class Preference(Struct, frozen=True, kw_only=True):
+    """A row of a file of pairs. `prompt` is a conversation, or a text that is used as it is, and so are the replies."""
+
+    prompt: list[Row] | str
+    chosen: str
+    rejected: str
+    tools: list[Row] | None = None
+
+
+class PairCount(Struct, frozen=True, kw_only=True):
+    """How many graded replies gave no pair. Problems: all correct, all wrong; replies: unscored, cut off."""
+
+    problems: int
+    all_correct: int
+    all_wrong: int
+    unscored: int
+    cut_off: int
+
+
+class _Reply(NamedTuple):
+    text: str
+    ended: bool
+
+
+class _Problem(NamedTuple):
+    row: Row
+    correct: dict[str, _Reply]
+    wrong: dict[str, _Reply]
+
+
+def read_preferences(path: Path) -> list[Preference]:
+    """Rows `{prompt, chosen, rejected}` of texts or of conversations, as TRL reads them, or `{chosen, rejected}` of
+    two whole conversations. Raises DataError.
+    """
+    rows = [_preference(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
+    if not rows:
+        raise DataError(f"{path} has no rows to train on.")
+    return rows
+
+
+def pair_outputs(
+    files: Sequence[Path], skill: Skill, per_problem: int, seed: int, *, keep_cut_off: bool
+) -> tuple[list[Preference], PairCount]:
+    """Correct replies beside wrong ones to the same problem, at most `per_problem` pairs, drawn by `seed`.
+
+    Rows of `files` are those of an evaluation, with a verdict; what nobody has decided is in no pair. The prompt is
+    what `skill` makes of the row. Raises DataError where no problem has both kinds, or a row has no reply.
+    """
+    problems: dict[str, _Problem] = {}
+    unscored = cut_off = 0
+    for path in files:
+        for number, row in enumerate(read_rows(path), 1):
+            where = f"{path}, row {number}"
+            correct = _verdict(row)
+            if correct is None:
+                unscored += 1
+                continue
+            ended = row.get("finish_reason") != CUT
+            if not ended and not keep_cut_off:
+                cut_off += 1
+                continue
+            problem = problems.setdefault(_identity(row, where), _Problem(row, {}, {}))
+            text = _generation(row, where)
+            (problem.correct if correct else problem.wrong).setdefault(text, _Reply(text, ended))
+    count = PairCount(
+        problems=len(problems),
+        all_correct=sum(not problem.wrong for problem in problems.values()),
+        all_wrong=sum(not problem.correct for problem in problems.values()),
+        unscored=unscored,
+        cut_off=cut_off,
+    )
+    pairs = [
+        _rendered(problem.row, *replies, skill)
+        for identity, problem in problems.items()
+        for replies in _drawn(problem, per_problem, f"{seed}-{identity}")
+    ]
+    if not pairs:
+        raise DataError(
+            f"None of {counted(count.problems, 'problem')} has both a correct and a wrong reply "
+            f"({count.all_correct} only correct ones, {count.all_wrong} only wrong ones, {unscored} replies unscored).",
+            hint="Draw more replies: ns eval --benchmarks=NAME:8, with a higher ++inference.temperature.",
+        )
+    return pairs, count
+
+
+def fitting_pairs(pairs: Sequence[Pair], limit: int | None, *, drop: bool, say: PrintLine) -> list[Pair]:
+    """The pairs of at most `limit` tokens. Raises DataError for longer ones, unless they are to be left out."""
+    if limit is None:
+        return list(pairs)
+    kept = [pair for pair in pairs if max(len(pair.chosen.tokens), len(pair.rejected.tokens)) < limit]
+    if len(kept) == len(pairs):
+        return kept
+    what = f"{len(pairs) - len(kept)} of {len(pairs)} pairs are longer than the limit of {limit} tokens"
+    if not drop:
+        raise DataError(f"{what}.", hint="Set ++too_long=drop.")
+    if not kept:
+        raise DataError(f"{what}, so nothing is left to train on.")
+    say(f"{what}; they are left out")
+    return kept
+
+
+def as_pair(preference: Preference, skill: Skill) -> Pair:
+    """Token ids of both replies after the prompt. Raises DataError where one is empty."""
+
+    def reply(text: str) -> Datum:
+        if isinstance(preference.prompt, str):
+            return skill.continuation(preference.prompt, text)
+        return skill.reply(preference.prompt, text, preference.tools)
+
+    return Pair(chosen=reply(preference.chosen), rejected=reply(preference.rejected))
+
+
+def _drawn(problem: _Problem, most: int, seed: str) -> list[tuple[_Reply, _Reply]]:
+    pairs = list(product(problem.correct.values(), problem.wrong.values()))
+    random.Random(seed).shuffle(pairs)  # noqa: S311 - no secret
+    return pairs[:most]
+
+
+def _rendered(row: Row, correct: _Reply, wrong: _Reply, skill: Skill) -> Preference:
+    """As texts: a reply that was cut off has no token at its end."""
+    chosen, rejected = (
+        skill.pair(row, reply.text)["output"] if reply.ended else reply.text for reply in (correct, wrong)
+    )
+    return Preference(prompt=skill.prompt_text(row), chosen=chosen, rejected=rejected)
+
+
+def _verdict(row: Row) -> bool | None:
+    """Whether a reply is correct; None where nobody has decided."""
+    outcome = row.get("outcome")
+    return outcome == "correct" if outcome in DECIDED else recorded_verdict(row)
+
+
+def _identity(row: Row, where: str) -> str:
+    """What tells problems apart: their id, else what they ask."""
+    for name in ("id", "problem_id", "problem", "question", "prompt"):
+        if row.get(name) is not None:
+            return f"{name}: {row[name]}"
+    raise DataError(
+        f"{where} has neither `id` nor `problem`, so replies to one problem cannot be found.",
+        hint="Use output files of ns eval or ns generate that ns grade has graded.",
+    )
+
+
+def _generation(row: Row, where: str) -> str:
+    text = row.get("generation")
+    if not isinstance(text, str) or not text:
+        raise DataError(f"{where} has no `generation`, so there is no reply to compare.")
+    if row.get("reasoning_content"):
+        raise DataError(
+            f"{where} keeps its reasoning apart in `reasoning_content`; DPO trains on the reply alone.",
+            hint="Evaluate without a reasoning parser, so that `generation` holds all of the reply.",
+        )
+    return text
+
+
+def _preference(row: Row, where: str) -> Preference:
+    chosen, rejected, prompt = row.get("chosen"), row.get("rejected"), row.get("prompt", row.get("input"))
+    if chosen is None or rejected is None:
+        raise DataError(
+            f"{where} has no `chosen` and `rejected`; its keys are {', '.join(sorted(row)) or 'none'}.",
+            hint="Rows are {prompt, chosen, rejected}; graded outputs go to --input_files.",
+        )
+    if prompt is None:
+        prompt, chosen, rejected = _split(chosen, rejected, where)
+    tools = row.get("tools")
+    if isinstance(prompt, list):
+        return Preference(prompt=prompt, chosen=_said(chosen, where), rejected=_said(rejected, where), tools=tools)
+    texts = [text for text in (prompt, chosen, rejected) if isinstance(text, str) and text]
+    if len(texts) < 3:
+        raise DataError(f"{where}: `prompt`, `chosen` and `rejected` must be texts that are not empty.")
+    return Preference(prompt=texts[0], chosen=texts[1], rejected=texts[2])
+
+
+def _split(chosen: Any, rejected: Any, where: str) -> tuple[list[Row], list[Row], list[Row]]:
+    """Two whole conversations: what is before the last turn is the prompt."""
+    if not (isinstance(chosen, list) and isinstance(rejected, list) and len(chosen) > 1 and len(rejected) > 1):
+        raise DataError(f"{where} has no `prompt`, and `chosen` and `rejected` are not conversations.")
+    if chosen[:-1] != rejected[:-1]:
+        raise DataError(f"{where}: the conversations of `chosen` and `rejected` differ before the last turn.")
+    return chosen[:-1], chosen[-1:], rejected[-1:]
+
+
+def _said(reply: Any, where: str) -> str:
+    """The text of a reply: a text, or a list with one turn of the assistant."""
+    turn = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
+    text = turn.get("content") if isinstance(turn, dict) and turn.get("role") == "assistant" else turn
+    if not isinstance(text, str) or not text:
+        raise DataError(f"{where}: a reply must be one turn of the assistant with a text.")
+    return text

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Direct preference optimisation (https://arxiv.org/abs/2305.18290): of two replies to one prompt, make one likelier.
+
+With m = β · ((log p(chosen) − log p_ref(chosen)) − (log p(rejected) − log p_ref(rejected))), sums over the tokens of
+a reply, the loss of a pair is −log σ(m), and that of a batch is the mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.train.loops.folder import TrainingLog
+from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.verbs import AdamParams, Datum, ReferenceClient, TrainingClient
+
+
+class Pair(Struct, frozen=True, kw_only=True):
+    """Two replies to one prompt. Their weights are 1 on the tokens of the reply and 0 on the prompt."""
+
+    chosen: Datum
+    rejected: Datum
+
+
+class DpoConfig(Struct, frozen=True, kw_only=True):
+    """steps of batch_size pairs; save_every steps a checkpoint (0 = only at the end)."""
+
+    steps: int
+    batch_size: int = 8
+    beta: float = 0.1
+    learning_rate: float = 5e-5
+    schedule: Schedule = "linear"
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    save_every: int = 20
+    seed: int = 0
+
+    def adam(self, step: int) -> AdamParams:
+        return adam_at(self, step)
+
+
+class PairLogprobs(NamedTuple):
+    """Log-probabilities of the two replies of a pair, in nats."""
+
+    chosen: float
+    rejected: float
+
+
+class PairLoss(NamedTuple):
+    """Of one pair: its loss, the rewards β · (log p − log p_ref) of its replies, and the slope of the loss in m."""
+
+    loss: float
+    chosen_reward: float
+    rejected_reward: float
+    slope: float
+
+
+def pair_loss(own: PairLogprobs, reference: PairLogprobs, beta: float) -> PairLoss:
+    """The loss at the log-probabilities of the model and of the reference."""
+    chosen, rejected = beta * (own.chosen - reference.chosen), beta * (own.rejected - reference.rejected)
+    margin = chosen - rejected
+    return PairLoss(_softplus(-margin), chosen, rejected, -_sigmoid(-margin))
+
+
+def dpo(
+    client: TrainingClient,
+    pairs: Sequence[Pair],
+    config: DpoConfig,
+    folder: TrainingLog,
+    hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+) -> bool:
+    """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
+
+    The gradient is that of the loss, in two passes: one finds the log-probabilities, the other learns each reply with
+    the slope that its pair has there as its weight. Log-probabilities of the reference are computed once per pair.
+
+    Raises DataError without pairs, ConfigError where the trainer has no reference weights, TrainingError where the
+    loss is no number (the last checkpoint stays).
+    """
+    if not pairs:
+        raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
+    if not isinstance(client, ReferenceClient):
+        raise ConfigError(
+            "This trainer has no reference weights, which DPO needs.", hint="Use --backend=cpu or --backend=trl."
+        )
+    reference = _Reference(client, pairs)
+
+    def step_of(step: int) -> dict[str, float]:
+        batch = batch_at(range(len(pairs)), step, config.batch_size, config.seed)
+        data = _replies([pairs[index] for index in batch])
+        own = _by_pair(data, client.logprobs(data))
+        losses = [
+            pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference.of(batch), strict=True)
+        ]
+        adam = config.adam(step)
+        metrics = {**_measured(losses), "learning_rate": adam.learning_rate, "tokens": sum(map(_count, data))}
+        weighted = _weighted(data, losses, config.beta)
+        if not weighted:
+            return {**metrics, "grad_norm": 0.0}
+        client.forward_backward(weighted, "cross_entropy")
+        return metrics | client.optim_step(adam)
+
+    return run_steps(client, config, folder, step_of, hooks)
+
+
+class _Reference:
+    """What the replies were worth before any training, computed when a pair is first needed."""
+
+    def __init__(self, client: ReferenceClient, pairs: Sequence[Pair]) -> None:
+        self._client, self._pairs = client, pairs
+        self._known: dict[int, PairLogprobs] = {}
+
+    def of(self, indices: Sequence[int]) -> list[PairLogprobs]:
+        missing = [index for index in indices if index not in self._known]
+        if missing:
+            data = _replies([self._pairs[index] for index in missing])
+            logprobs = _by_pair(data, self._client.reference_logprobs(data))
+            self._known.update(zip(missing, logprobs, strict=True))
+        return [self._known[index] for index in indices]
+
+
+def _replies(pairs: Sequence[Pair]) -> list[Datum]:
+    """Both replies of a pair beside each other, so that a trainer can compute their prompt once."""
+    return [reply for pair in pairs for reply in (pair.chosen, pair.rejected)]
+
+
+def _by_pair(data: Sequence[Datum], logprobs: Sequence[Sequence[float]]) -> list[PairLogprobs]:
+    sums = [
+        sum(weight * value for weight, value in zip(datum.weights or (), values, strict=True))
+        for datum, values in zip(data, logprobs, strict=True)
+    ]
+    return [PairLogprobs(*two) for two in zip(sums[::2], sums[1::2], strict=True)]
+
+
+def _weighted(data: Sequence[Datum], losses: Sequence[PairLoss], beta: float) -> list[Datum]:
+    """The replies with the negative slope of the mean loss as their weights; none where a slope is 0."""
+    factors = [sign * beta * pair.slope / len(losses) for pair in losses for sign in (-1.0, 1.0)]
+    return [
+        Datum(
+            tokens=datum.tokens,
+            targets=datum.targets,
+            weights=[weight * factor for weight in datum.weights or ()],
+        )
+        for datum, factor in zip(data, factors, strict=True)
+        if factor
+    ]
+
+
+def _measured(losses: Sequence[PairLoss]) -> dict[str, float]:
+    """Means over the pairs, by the names that TRL gives them."""
+    return {
+        "loss": fmean(pair.loss for pair in losses),
+        "rewards/chosen": fmean(pair.chosen_reward for pair in losses),
+        "rewards/rejected": fmean(pair.rejected_reward for pair in losses),
+        "rewards/margins": fmean(pair.chosen_reward - pair.rejected_reward for pair in losses),
+        "rewards/accuracies": fmean(float(pair.chosen_reward > pair.rejected_reward) for pair in losses),
+    }
+
+
+def _count(datum: Datum) -> float:
+    return sum(datum.weights or ())
+
+
+def _sigmoid(value: float) -> float:
+    if value < 0:
+        return math.exp(value) / (1 + math.exp(value))
+    return 1 / (1 + math.exp(-value))
+
+
+def _softplus(value: float) -> float:
+    """log(1 + exp(value)), also where exp would overflow."""
+    return max(value, 0.0) + math.log1p(math.exp(-abs(value)))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Direct preference optimisation with TRL on pairs that are token ids already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from datasets import Dataset
+from trl import DPOConfig as TrlConfig
+from trl import DPOTrainer
+
+from newskills.base.errors import DataError
+from newskills.train.loops.dpo import DpoConfig, Pair
+from newskills.train.loops.schedule import batch_at
+from newskills.train.trl.model import (
+    TrainingTask,
+    arguments,
+    context_of,
+    load_model,
+    load_tokenizer,
+    peft_of,
+    seed_pairs,
+)
+from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
+from newskills.train.verbs import Datum
+
+
+class _DpoTrainer(TrlTrainerMixin, DPOTrainer):  # type: ignore[misc]
+    def _prepare_dataset(self, dataset: Dataset, *_: Any) -> Dataset:
+        """Rows are token ids already."""
+        return dataset
+
+
+def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
+    """The order of pairs, the learning rates and the loss are those of `newskills.train.loops.dpo`; log-probabilities
+    of the reference are computed before the first step, once per pair.
+
+    Raises DataError where there is nothing to train on, or a pair is longer than the model's context.
+    """
+    if not pairs:
+        raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
+    settings, folder = task.settings, task.folder
+    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
+    rows = Dataset.from_list([_row(pair) for pair in pairs])
+    _check_lengths(rows, context_of(model))
+    size = min(config.batch_size, len(rows))
+    order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
+    trainer = _DpoTrainer(
+        model=model,
+        args=TrlConfig(
+            **arguments(config, settings, size, output=folder.path, updates=config.steps),
+            beta=config.beta,
+            max_length=None,
+            precompute_ref_log_probs=True,
+            train_sampling_strategy="sequential",
+        ),
+        train_dataset=rows,
+        processing_class=tokenizer,
+        peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
+    )
+    trainer.train_dataset = trainer.train_dataset.select(order)
+    trainer.course_config = config
+    if settings.weights == "lora":
+        seed_pairs(trainer.model, settings.lora)
+    counts = [len(row["chosen_ids"]) + len(row["rejected_ids"]) for row in rows]
+
+    def tokens() -> dict[str, float]:
+        last = trainer.state.global_step * size
+        return {"tokens": float(sum(counts[at] for at in order[last - size : last]))}
+
+    return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, tokens)
+
+
+def _row(pair: Pair) -> dict[str, list[int]]:
+    prompt, chosen = _parts(pair.chosen)
+    same, rejected = _parts(pair.rejected)
+    if prompt != same:
+        raise DataError("The trl trainer needs the same prompt before both replies of a pair.")
+    return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
+
+
+def _parts(datum: Datum) -> tuple[list[int], list[int]]:
+    """Prompt and reply. Raises DataError for weights other than 0 on the one and 1 on the other."""
+    weights = list(datum.weights or ())
+    start = weights.index(1) if 1 in weights else len(weights)
+    if weights[start:] != [1] * (len(datum.targets) - start) or any(weights[:start]) or start == len(weights):
+        raise DataError("The trl trainer accepts only weights of 0 on the prompt and 1 on the reply.")
+    return [*datum.tokens[: start + 1]], [*datum.targets[start:]]
+
+
+def _check_lengths(rows: Dataset, context: int | None) -> None:
+    lengths = [len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"])) for row in rows]
+    if context and max(lengths) > context:
+        longer = sum(length > context for length in lengths)
+        raise DataError(
+            f"{longer} of {len(rows)} pairs are longer than the model's context of {context} tokens; the longest has "
+            f"{max(lengths)}.",
+            hint="Set ++too_long=drop.",
+        )
