@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
-import os
 import subprocess
 import sys
 import time
@@ -37,6 +36,7 @@ from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mirror import file_sha256
 from newskills.benchmarks.downloads.readers import RawRow
 from newskills.benchmarks.downloads.sources import in_mirror, local_files, opened
+from newskills.benchmarks.folders import data_dir, folder_of
 from newskills.benchmarks.options import written
 
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
@@ -85,21 +85,6 @@ class PreparedData(Struct, kw_only=True):
     splits: list[PreparedSplit]
     missing: dict[str, str] = {}
     seconds: float = 0.0
-
-
-def data_dir(folder: str | Path | None = None) -> Path:
-    """Where prepared data lies: `given`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or `data` in the cache folder.
-
-    The cache folder is `NEWSKILLS_CACHE`, or the one the system has for the user.
-    """
-    chosen = folder or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
-    if chosen:
-        return Path(chosen).expanduser()
-    if cache := os.environ.get("NEWSKILLS_CACHE"):
-        return Path(cache).expanduser() / "data"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("newskills", appauthor=False) / "data"
 
 
 _root = data_dir  # where a parameter `data_dir` hides the function
@@ -250,7 +235,7 @@ def _whole(path: Path, benchmark: Benchmark) -> Path:
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
     """`<data dir>/<name>`; dots in the name become sub-folders."""
-    return _root(data_dir) / (benchmark.data or benchmark.name).replace(".", "/")
+    return folder_of(benchmark.data or benchmark.name, _root(data_dir))
 
 
 def chosen_splits(benchmark: Benchmark, splits: Sequence[str]) -> Sequence[str]:

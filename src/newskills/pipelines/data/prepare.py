@@ -17,13 +17,13 @@ from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_be
 from newskills.benchmarks.data import (
     PreparedData,
     chosen_splits,
-    data_dir,
     prepare_many,
     read_provenance,
     split_folder,
 )
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
+from newskills.benchmarks.folders import data_dir
 from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves

@@ -12,9 +12,10 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.store import atomic_write
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
-from newskills.benchmarks.data import data_dir, split_folder
+from newskills.benchmarks.data import split_folder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
+from newskills.benchmarks.folders import data_dir
 from newskills.commands.data.validate import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.data.downloads import ProgressBar
