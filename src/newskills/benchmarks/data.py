@@ -39,6 +39,10 @@ from newskills.benchmarks.downloads.sources import in_mirror, local_files, opene
 from newskills.benchmarks.folders import data_dir, folder_of
 from newskills.benchmarks.options import written
 
+NOT_VERIFIED = "not verified against the live source"
+_CHANGED = (
+    "Compare its fields with the benchmark's page; where the source has changed, look for a newer newskills."
+)
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
@@ -269,6 +273,8 @@ def _prepare_split(benchmark: Benchmark, split: str, folder: Path, fetcher: Fetc
 
 
 def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher) -> PreparedSplit:
+    for outdated in path.parent.glob(f"{path.name}*.check.json"):
+        outdated.unlink(missing_ok=True)
     for abandoned in path.parent.glob(f".{path.name}.*.tmp"):
         abandoned.unlink(missing_ok=True)
     with _raw_rows(benchmark, split, fetcher) as (raw, origin, files):
@@ -304,7 +310,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
 
 
 def _notices(benchmark: Benchmark, made: Provenance) -> list[str]:
-    notices = ["not verified against the live source"] if benchmark.unverified else []
+    notices = [NOT_VERIFIED] if benchmark.unverified else []
     expected = benchmark.items.get(made.split)
     if expected is not None and expected != made.rows:
         notices.append(f"{made.rows} rows, but {expected} are known: scores may not be comparable")
@@ -465,10 +471,13 @@ class _Tally:
         except KeyError as error:
             raise DataError(
                 f"{where}: the field {error} is missing, which {self.benchmark.name} expects; "
-                f"the row has {', '.join(sorted(map(str, row))) or 'none'}."
+                f"the row has {', '.join(sorted(map(str, row))) or 'none'}.",
+                hint=_CHANGED,
             ) from error
         except _MISFITS as error:
-            raise DataError(f"{where}: the row does not fit {self.benchmark.name}: {error}.") from error
+            raise DataError(
+                f"{where}: the row does not fit {self.benchmark.name}: {error}.", hint=_CHANGED
+            ) from error
 
     def _checked(self, row: Row, number: str, where: str) -> Row:
         identity = str(row.get("id", f"{self.prefix}-{number}"))
