@@ -19,8 +19,9 @@ from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
-from newskills.benchmarks.data import data_dir, load_rows, prepare, prepare_many, read_provenance
+from newskills.benchmarks.data import load_rows, prepare, prepare_many, read_provenance
 from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.benchmarks.folders import data_dir
 
 QUICK = FetchOptions(retries=0, pause=0.01)
 

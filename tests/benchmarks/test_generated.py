@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from datetime import date
 from functools import cache
 from pathlib import Path
 
@@ -41,16 +42,22 @@ def test_the_pages_are_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("benchmark", ALL, ids=lambda benchmark: benchmark.name)
-def test_pages_tell_what_was_never_read_from_its_source(benchmark: Benchmark) -> None:
-    family = benchmark.name.partition(".")[0]
-    page = pages_of_all()[f"{family}.md"]
-    remarks = [line for line in page.splitlines() if "not verified against the live source" in line]
-    some = [one.name for one in ALL if one.unverified and one.name.partition(".")[0] == family]
-    assert len(remarks) == bool(some)
-    if some:
-        assert benchmark.unverified == (
-            f"`{benchmark.name}`" in remarks[0] or remarks[0].endswith("(index.md#not-verified) |")
-        )
+def test_pages_tell_how_far_the_source_is_proven_and_by_what(benchmark: Benchmark) -> None:
+    page = pages_of_all()[f"{benchmark.name.partition('.')[0]}.md"]
+    state = "schema checked" if benchmark.evidence else "not verified"
+    lines = [line for line in page.splitlines() if line.startswith("| live source | [")]
+    (line,) = [line for line in lines if f"`{benchmark.name}`" in line] or lines
+    assert line.startswith(f"| live source | [{state if benchmark.unverified else 'verified'}](")
+    for proof in benchmark.evidence:
+        assert f"| compared | {proof.compared}: <{proof.url}> ({proof.date}) |" in page
+
+
+@pytest.mark.parametrize("benchmark", ALL, ids=lambda benchmark: benchmark.name)
+def test_evidence_names_a_public_address_and_a_day(benchmark: Benchmark) -> None:
+    for proof in benchmark.evidence:
+        assert proof.url.startswith("https://")
+        assert proof.compared
+        assert date.fromisoformat(proof.date) >= date(2026, 1, 1)
 
 
 def test_listing_imports_no_benchmark() -> None:

@@ -106,7 +106,6 @@ def test_invented_rows_are_mapped_prompted_and_graded(file: str, tmp_path: Path)
     [
         ("asr-leaderboard.jsonl", "audio_path"),
         ("audiobench.nonjudge.jsonl", "audio_path"),
-        ("contextasr-bench.fine.jsonl", "audio_filepath"),
         ("musan.jsonl", "audio_path"),
     ],
 )

@@ -187,10 +187,12 @@ def test_benchmarks_of_installed_packages_are_listed(tmp_path: Path) -> None:
     assert any(row.split() == ["ep-sums", "plug-in", "plug.sums:BENCHMARK"] for row in done.stdout.splitlines())
 
 
-def test_the_list_explains_its_mark_beside_the_table(tmp_path: Path) -> None:
-    done = ns("ns list benchmarks", cwd=tmp_path)
-    marked = [line for line in done.stdout.splitlines() if line.endswith("(not verified)")]
-    assert done.stderr.startswith(f"{len(marked)} of {len(done.stdout.splitlines())} are not verified. ")
+def test_the_list_counts_and_explains_the_states_beside_the_table(tmp_path: Path) -> None:
+    done = ns("ns list benchmarks", cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path)})
+    rows = done.stdout.splitlines()
+    for state in ("not verified", "schema checked"):
+        marked = [line for line in rows if line.endswith(f"({state})")]
+        assert f"{len(marked)} of {len(rows)} are {state}: " in done.stderr
     assert "live source could not be reached" in done.stderr
 
 

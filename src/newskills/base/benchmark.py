@@ -140,6 +140,19 @@ class Judge(Struct, frozen=True, kw_only=True):
     model_defaults: Row = {}
 
 
+class Evidence(Struct, frozen=True):
+    """A public text that says what the live source holds, read where its rows could not be had.
+
+    url         card of the data set, its loading script, or published code that reads it
+    compared    what of the mapping stands there: fields, configurations, splits, rows
+    date        when it was read, ISO 8601
+    """
+
+    url: str
+    compared: str
+    date: str
+
+
 class Option(Struct, frozen=True, kw_only=True):
     """An option of `ns prepare_data` that a benchmark has for itself: `--name`, `--name value …`, `--name=a,b`.
 
@@ -183,7 +196,8 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     data            name of the benchmark whose prepared files it shares (same sources, same mapping)
     folder          holds `<split>.jsonl` already (benchmarks that come with their data)
     misprints       id of a row → why its own answer cannot be called right: a fault of the source that is left in
-    unverified      its mapping was never run on the live source, only on rows of the same schema
+    unverified      its mapping was never run on rows of the live source, only on rows of the same schema
+    evidence        what the mapping was compared with instead
     requires        extra of newskills to install (`newskills[local]`)
     version         raised whenever the same generations could score differently
     """
@@ -225,6 +239,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     folder: str = ""
     misprints: dict[str, str] = {}
     unverified: bool = False
+    evidence: tuple[Evidence, ...] = ()
     version: str = "1"
 
     def splits(self) -> tuple[str, ...]:

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from newskills.benchmarks.listing import (
     ENTRY_POINTS,
-    UNVERIFIED,
+    STATE_MEANING,
+    STATES,
     BenchmarkPlaces,
     CatalogEntry,
     Extra,
+    State,
     entries,
     list_all,
     list_benchmarks,
+    state_of,
 )
 
 if TYPE_CHECKING:  # listing needs no records, and they cost it 20 ms
@@ -25,10 +28,12 @@ if TYPE_CHECKING:  # listing needs no records, and they cost it 20 ms
 
 __all__ = [
     "ENTRY_POINTS",
-    "UNVERIFIED",
+    "STATES",
+    "STATE_MEANING",
     "BenchmarkPlaces",
     "CatalogEntry",
     "Extra",
+    "State",
     "entries",
     "expand",
     "get_benchmark",
@@ -37,6 +42,7 @@ __all__ = [
     "list_benchmarks",
     "member_of",
     "place_of",
+    "state_of",
 ]
 
 

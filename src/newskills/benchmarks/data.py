@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
-import os
 import subprocess
 import sys
 import time
@@ -37,8 +36,13 @@ from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mirror import file_sha256
 from newskills.benchmarks.downloads.readers import RawRow
 from newskills.benchmarks.downloads.sources import in_mirror, local_files, opened
+from newskills.benchmarks.folders import data_dir, folder_of
 from newskills.benchmarks.options import written
 
+NOT_VERIFIED = "not verified against the live source"
+_CHANGED = (
+    "Compare its fields with the benchmark's page; where the source has changed, look for a newer newskills."
+)
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
@@ -85,21 +89,6 @@ class PreparedData(Struct, kw_only=True):
     splits: list[PreparedSplit]
     missing: dict[str, str] = {}
     seconds: float = 0.0
-
-
-def data_dir(folder: str | Path | None = None) -> Path:
-    """Where prepared data lies: `given`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or `data` in the cache folder.
-
-    The cache folder is `NEWSKILLS_CACHE`, or the one the system has for the user.
-    """
-    chosen = folder or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
-    if chosen:
-        return Path(chosen).expanduser()
-    if cache := os.environ.get("NEWSKILLS_CACHE"):
-        return Path(cache).expanduser() / "data"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("newskills", appauthor=False) / "data"
 
 
 _root = data_dir  # where a parameter `data_dir` hides the function
@@ -250,7 +239,7 @@ def _whole(path: Path, benchmark: Benchmark) -> Path:
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
     """`<data dir>/<name>`; dots in the name become sub-folders."""
-    return _root(data_dir) / (benchmark.data or benchmark.name).replace(".", "/")
+    return folder_of(benchmark.data or benchmark.name, _root(data_dir))
 
 
 def chosen_splits(benchmark: Benchmark, splits: Sequence[str]) -> Sequence[str]:
@@ -284,6 +273,8 @@ def _prepare_split(benchmark: Benchmark, split: str, folder: Path, fetcher: Fetc
 
 
 def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher) -> PreparedSplit:
+    for outdated in path.parent.glob(f"{path.name}*.check.json"):
+        outdated.unlink(missing_ok=True)
     for abandoned in path.parent.glob(f".{path.name}.*.tmp"):
         abandoned.unlink(missing_ok=True)
     with _raw_rows(benchmark, split, fetcher) as (raw, origin, files):
@@ -319,7 +310,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
 
 
 def _notices(benchmark: Benchmark, made: Provenance) -> list[str]:
-    notices = ["not verified against the live source"] if benchmark.unverified else []
+    notices = [NOT_VERIFIED] if benchmark.unverified else []
     expected = benchmark.items.get(made.split)
     if expected is not None and expected != made.rows:
         notices.append(f"{made.rows} rows, but {expected} are known: scores may not be comparable")
@@ -480,10 +471,13 @@ class _Tally:
         except KeyError as error:
             raise DataError(
                 f"{where}: the field {error} is missing, which {self.benchmark.name} expects; "
-                f"the row has {', '.join(sorted(map(str, row))) or 'none'}."
+                f"the row has {', '.join(sorted(map(str, row))) or 'none'}.",
+                hint=_CHANGED,
             ) from error
         except _MISFITS as error:
-            raise DataError(f"{where}: the row does not fit {self.benchmark.name}: {error}.") from error
+            raise DataError(
+                f"{where}: the row does not fit {self.benchmark.name}: {error}.", hint=_CHANGED
+            ) from error
 
     def _checked(self, row: Row, number: str, where: str) -> Row:
         identity = str(row.get("id", f"{self.prefix}-{number}"))

@@ -79,6 +79,8 @@ def _entry(module: str, benchmark: Benchmark) -> CatalogEntry:
         requires=benchmark.requires,
         needs_sandbox=benchmark.needs_sandbox,
         verified=not benchmark.unverified,
+        evidence=bool(benchmark.evidence),
+        data=benchmark.data,
     )
 
 

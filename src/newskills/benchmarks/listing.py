@@ -4,20 +4,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.registry import fold
 
 ENTRY_POINTS = "newskills.benchmarks"
 
-UNVERIFIED = (
-    "A benchmark that is 'not verified' was written from the source's documentation and tried only on rows of that "
-    "form: its live source could not be reached when it was added, so fields may be named differently there, or rows "
-    "may have changed."
-)
-"""What the mark in lists and on pages means."""
+State = Literal["not verified", "differs here", "schema checked", "verified", "checked here"]
+"""How far a benchmark is proven against its live source, from the least to the most."""
+
+STATES: tuple[State, ...] = get_args(State)
+
+STATE_MEANING: dict[State, str] = {
+    "not verified": "written from the source's documentation and tried only on rows of that form: its live source "
+    "could not be reached, so fields may be named differently there, or rows may have changed",
+    "differs here": "checked on this machine when it was prepared from its live source, with differences: "
+    "ns prepare_data NAME shows them",
+    "schema checked": "compared with a public card, loading script or code that names fields, configurations and "
+    "splits: its page says which",
+    "verified": "rows of the source were prepared and graded when it was added",
+    "checked here": "checked on this machine when it was prepared from its live source, without a difference",
+}
+"""What each state means, in lists and on pages."""
 
 
 class BenchmarkPlaces(NamedTuple):
@@ -34,7 +45,8 @@ Extra = str | Path | Mapping[str, str] | BenchmarkPlaces
 class CatalogEntry(NamedTuple):
     """What the catalog knows of a benchmark, or of a group, which has `members`.
 
-    `items` = rows of the default split, 0 = not counted.
+    `items` = rows of the default split, 0 = not counted; `evidence`: what was compared is known; `data`: benchmark
+    whose prepared rows it shares.
     """
 
     name: str
@@ -52,6 +64,8 @@ class CatalogEntry(NamedTuple):
     needs_sandbox: bool
     members: tuple[str, ...] = ()
     verified: bool = True
+    evidence: bool = False
+    data: str = ""
 
 
 def list_benchmarks(category: str | None = None) -> list[CatalogEntry]:
@@ -79,3 +93,38 @@ def entries() -> Iterator[CatalogEntry]:
     from newskills.benchmarks.catalog import CATALOG
 
     return map(CatalogEntry._make, CATALOG)
+
+
+def state_of(entry: CatalogEntry, root: Path) -> State:
+    """How far the benchmark is proven, also by checks of rows below `root`; of a group: its least proven member."""
+    if entry.members:
+        known = _by_name()
+        states = [state_of(known[member], root) for member in entry.members if member in known]
+        return min(states, key=STATES.index, default="not verified")
+    if (passed := check_passed(entry, root)) is not None:
+        return "checked here" if passed else "differs here"
+    if entry.verified:
+        return "verified"
+    return "schema checked" if entry.evidence else "not verified"
+
+
+def check_passed(entry: CatalogEntry, root: Path) -> bool | None:
+    """What the check of the prepared default split said; None: there was none."""
+    from newskills.benchmarks.folders import check_file, folder_of
+
+    rows = folder_of(entry.data or entry.name, root) / f"{entry.split}.jsonl"
+    try:
+        text = check_file(rows, entry.name, shared=bool(entry.data)).read_bytes()
+    except OSError:
+        return None
+    import json
+
+    try:
+        return not json.loads(text)["differences"]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+@cache
+def _by_name() -> dict[str, CatalogEntry]:
+    return {entry.name: entry for entry in entries()}

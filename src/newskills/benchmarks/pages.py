@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from newskills.base.benchmark import Benchmark, Group, Judge, Source
-from newskills.benchmarks import UNVERIFIED
+from newskills.benchmarks import STATE_MEANING, STATES, State
 from newskills.benchmarks.downloads.patterns import braces
 from newskills.benchmarks.generate_catalog import built_in, built_in_groups
 
@@ -52,9 +52,12 @@ def _index(families: dict[str, list[Benchmark]], groups: dict[str, Group]) -> st
         "",
         "`ns list benchmarks` prints the same names. Rows are those of the default split.",
         "",
-        "## Not verified",
+        "## How far sources are proven",
         "",
-        f"{UNVERIFIED} Their pages say so; when you have prepared one, look at its first rows and at the count.",
+        *(f"- **{state}**: {meaning}." for state, meaning in reversed(STATE_MEANING.items())),
+        "",
+        "`ns list benchmarks` shows the state of each. `ns prepare_data` checks what it downloads: rows, prompts, and "
+        "replies of known worth to a sample; the outcome stands beside the rows, in `<split>.jsonl.check.json`.",
     ]
     for category, listed in groupby(sorted(rows), key=lambda pair: pair[0]):
         lines += ["", f"## {category}", "", "| name | what | rows | licence |", "|---|---|---|---|"]
@@ -134,9 +137,7 @@ def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[s
     if benchmark.aliases:
         yield f"| also called | {', '.join(f'`{alias}`' for alias in benchmark.aliases)} |"
     yield f"| source | {_source(benchmark)} |"
-    if unverified := [member.name for member in family or (benchmark,) if member.unverified]:
-        some = f": {', '.join(f'`{name}`' for name in unverified)}" if len(unverified) < len(family) else ""
-        yield f"| checked | [not verified against the live source](index.md#not-verified){some} |"
+    yield from _states(family or (benchmark,))
     if not family:
         for split in benchmark.splits():
             count = benchmark.items.get(split, "not counted")
@@ -157,6 +158,23 @@ def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[s
         yield "| runs code | in the sandbox, which starts by itself |"
     if benchmark.requires:
         yield f"| needs | `pip install '{benchmark.requires}'` |"
+
+
+def _states(members: Sequence[Benchmark]) -> Iterator[str]:
+    """One line for each state, with the names where it holds for some; then what was compared."""
+    states = {member.name: _state(member) for member in members}
+    for state in reversed(STATES):
+        if names := [name for name, its in states.items() if its == state]:
+            some = f": {', '.join(f'`{name}`' for name in names)}" if len(names) < len(members) else ""
+            yield f"| live source | [{state}](index.md#how-far-sources-are-proven){some} |"
+    for proof in dict.fromkeys(proof for member in members for proof in member.evidence):
+        yield f"| compared | {proof.compared}: <{proof.url}> ({proof.date}) |"
+
+
+def _state(benchmark: Benchmark) -> State:
+    if not benchmark.unverified:
+        return "verified"
+    return "schema checked" if benchmark.evidence else "not verified"
 
 
 def _options(*members: Benchmark) -> list[str]:

@@ -4,18 +4,19 @@
 import re
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Group, Source
+from newskills.base.benchmark import Benchmark, Drop, Evidence, Group, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
 _SEVERAL = "(More than one option may be right: give the letters of all right ones.)"
-_OWN_LETTER = re.compile(r"\A\s*(?:\(([A-G])\)|([A-G])(?:[?.、:]|\s))\s*")
+_OWN_LETTER = re.compile(r"\A\s*(?:\(([A-G])\)|([A-G])(?:[?.．、:]|\s))\s*")
 
 
 def options_of(raw: list[str]) -> list[str]:
     """The options in the order of the letters that they carry, without them.
 
-    A letter counts where all options have one or it stands in brackets: `A cat` may be a text.
+    A letter counts where all options have one or it stands in brackets: `A cat` may be a text. Where two have the same
+    one, the places count.
     """
     marks = [_OWN_LETTER.match(option) for option in raw]
     if not all(marks):
@@ -23,12 +24,14 @@ def options_of(raw: list[str]) -> list[str]:
     texts = [option[mark.end() if mark else 0 :].strip() for option, mark in zip(raw, marks, strict=True)]
     order = [(mark[1] or mark[2]) if mark else "ABCDEFG"[place] for place, mark in enumerate(marks)]
     if len(set(order)) < len(order):
-        raise ValueError(f"two options have the same letter: {raw}")
+        return texts
     return [text for _, text in sorted(zip(order, texts, strict=True))]
 
 
-def choice(task: str, raw: Row, index: int) -> Row:
-    label = raw["label"] if isinstance(raw["label"], str) else "".join(sorted(raw["label"]))
+def choice(task: str, raw: Row, index: int) -> Row | Drop:
+    label = "".join(sorted(set("".join(raw["label"])) & set("ABCDEFG")))
+    if not label:
+        return Drop("the source marks no option as right")
     passage = f"{raw['passage'].strip()}\n\n" if raw["passage"] else ""
     several = f"\n{_SEVERAL}" if task in _MULTIPLE else ""
     question = f"{passage}{raw['question'].strip()}{several}"
@@ -52,30 +55,39 @@ _COMMIT = "5c77d073fda993f1652eaae3cf5d04cc5fd21d40"
 _MULTIPLE = ("gaokao-physics", "jec-qa-ca", "jec-qa-kd")
 _CLOZE = ("gaokao-mathcloze", "math")
 
-# Task → rows and digest of its file where it was counted, 0 and '' elsewhere.
+# Task → rows and digest of its file.
 _TASKS = {
     "aqua-rat": (254, "cff42e946e6082dacb27285dae19cb4be98408ab760fe43c6c462e543be50572"),
     "gaokao-biology": (210, "198fd16479ae8640403d6332e986370a66df91c6bdafbc5edc6d6348664af25c"),
     "gaokao-chemistry": (207, "5b81e042c69bf923caa50b7466b06937639b957f37643318de98060efacb397d"),
-    "gaokao-chinese": (0, ""),
-    "gaokao-english": (0, ""),
-    "gaokao-geography": (0, ""),
-    "gaokao-history": (0, ""),
+    "gaokao-chinese": (246, "1ddcf8fa15e07a25589796dc1c72a341c2d874af8de41970262d66693f95285f"),
+    "gaokao-english": (306, "2de1b1e5d9718d908ffb46665e949bff83bef956ad8b7de16ea412e058162b01"),
+    "gaokao-geography": (199, "1170cb39171d6dfc35bd52a52505e5a120cf400abc697f282d0739db6181713b"),
+    "gaokao-history": (235, "27350771d399814fc69dd6d7e6ce115b7913ae208e04e385a7e6fcdf51a6b8b7"),
     "gaokao-mathcloze": (118, "088675c147794970a3ed25c7147a3bbc59715d6813837d5f483f46dcb1b5008d"),
-    "gaokao-mathqa": (0, ""),
+    "gaokao-mathqa": (351, "d246f12752d121289ef55cbf1bcf954243cefb65d110f71d09358e24065c808f"),
     "gaokao-physics": (200, "a8cbc26d9edce4a280c5ffd9d026c5a6ca1eb6a9d801f04283861e69b3318fd5"),
-    "jec-qa-ca": (0, ""),
-    "jec-qa-kd": (0, ""),
+    "jec-qa-ca": (1000, "580550e17856d8b08cf8b0b821fbc0f872b51f0e174bebfa332cf1ee96df4259"),
+    "jec-qa-kd": (999, "e3c66086b3f02eb6bc38e6a811d625246e25daa65488354c23bd9df38df5319e"),
     "logiqa-en": (651, "63d0e8efaca1944e7eac5037903650f92ca9c036155a66b4e95bf2aa06da1702"),
-    "logiqa-zh": (0, ""),
+    "logiqa-zh": (651, "bae5d51cd3510995d417819e75c89245988dbabeeb3830aa23f6309142f2ffae"),
     "lsat-ar": (230, "3b3e3fe09a07c695326adb82f38da0d67d5bbaadab41551f198c3102f1ea9dc8"),
     "lsat-lr": (510, "c6acb4d843db7b515da4d853e52bb8e6e5f776910f2e35a1805634db24bf94ea"),
-    "lsat-rc": (0, ""),
-    "math": (0, ""),
-    "sat-en": (0, ""),
+    "lsat-rc": (269, "0eed491b3099d66b8110d4fabb98ce43285a6ac61ea5643285eec11b8abce202"),
+    "math": (1000, "43e783af2025318125a96a970a0df37941124a5c0dabea382a12ce1b04651a11"),
+    "sat-en": (206, "33fe87b32ff16ae7ba52b27bb398190b082253b3617a3eb9737005262ba12dd4"),
     "sat-en-without-passage": (206, "77eb57bb6f6f39466d5d169de5253e77755ef521ad6692f582307672affbf593"),
     "sat-math": (220, "9cde4c0522b6196852a5562db6e72bf8817b4802822db0fc10013d1becdab3c3"),
 }
+_READ = Evidence(
+    f"https://github.com/ruixiangcui/AGIEval/tree/{_COMMIT}/data/v1",
+    "all rows of all tasks prepared, their own answers graded right",
+    "2026-11-23",
+)
+_SEVERAL_RIGHT = dict.fromkeys(
+    (f"agieval.gaokao-mathqa-test-{place}" for place in (148, 149, 245, 246, 247, 285, 286)),
+    "several options are right, and the original reads one letter",
+)
 _FIVE = ("aqua-rat", "lsat-ar", "lsat-lr", "lsat-rc")
 
 
@@ -85,17 +97,18 @@ def _benchmark(task: str, items: int, sha256: str) -> Benchmark:
         name=f"agieval.{task}",
         category="general-knowledge",
         title=f"AGIEval: {task.replace('-', ' ')}",
-        sources=(Source(url=f"{_URL}{task}.jsonl", revision=_COMMIT if sha256 else "", sha256=sha256),),
+        sources=(Source(url=f"{_URL}{task}.jsonl", revision=_COMMIT, sha256=sha256),),
         row=partial(cloze if blank else choice, task),
         prompt="generic/math" if blank else "generic/general-boxed" if several else "eval/aai/mcq-10choices",
         grader="math" if blank else "option_set" if several else "multichoice",
         metric="math" if blank else "multichoice",
-        items={"test": items} if items else {},
+        items={"test": items},
         licence="MIT (repository); examinations keep their own terms",
         homepage="https://github.com/ruixiangcui/AGIEval",
         citation="arXiv:2304.06364",
         chance=0.0 if blank else 1 / 15 if several else 0.2 if task in _FIVE else 0.25,
-        unverified=not items,
+        evidence=(_READ,),
+        misprints=_SEVERAL_RIGHT if task == "gaokao-mathqa" else {},
         traps=(
             "Options carry their own letters in the source, sometimes out of order: they are put in order here.",
         ),

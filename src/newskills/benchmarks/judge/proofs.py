@@ -5,28 +5,19 @@ Open Proof Corpus (Dekoninck et al. 2025, arXiv:2506.21621), MathArena's proofs 
 (arXiv:2510.13888).
 """
 
-import math
-
-from newskills.base.benchmark import Benchmark, RowMapper, Source
+from newskills.base.benchmark import Benchmark, Drop, RowMapper, Source
 from newskills.base.records import Row
 
-_PASSING = 6 / 7
+_MOST = {"imc": 10}
+"""Points of a whole proof, where they are not 7."""
 
 
 def _judged(accepted: bool) -> str:
     return f"Judgement: {'Yes' if accepted else 'No'}"
 
 
-def _share(raw: Row) -> float:
-    """Points by the mean of all judges, of those that can be had."""
-    if "grade" in raw:
-        return float(raw["grade"]) / float(raw.get("max_points") or 7)
-    judges = [name.removeprefix("points_judge_") for name in raw if name.startswith("points_judge_")]
-    points = [(raw[f"points_judge_{judge}"], raw.get(f"max_points_judge_{judge}") or 7) for judge in judges]
-    scored = [float(got) / float(most) for got, most in points if got is not None]
-    if not scored:
-        raise ValueError("no judge gave points")
-    return math.fsum(scored) / len(scored)
+def _described(part: Row | str) -> str:
+    return part if isinstance(part, str) else str(part["grading_scheme_desc"])
 
 
 def corpus(raw: Row, index: int) -> Row:
@@ -39,14 +30,20 @@ def corpus(raw: Row, index: int) -> Row:
     }
 
 
-def arena(raw: Row, index: int) -> Row:
-    contest = str(raw.get("competition") or raw.get("_file", "").partition("_outputs")[0] or "all")
+def arena(raw: Row, index: int) -> Row | Drop:
+    contest = raw["_file"].partition("_outputs")[0]
+    most = _MOST.get(contest.partition("_")[0], 7)
+    points = [float(raw[name]) for name in ("points_judge_1", "points_judge_2") if raw.get(name) is not None]
+    if not points:
+        raise ValueError("no judge gave points")
+    if not (clear := {point == most for point in points if point == most or point < most - 1}) or len(clear) > 1:
+        return Drop("the judges disagree, or the proof is nearly right")
     return {
         "problem": raw["problem"],
-        "proof": raw["proof"] if "proof" in raw else raw["answer"],
-        "rubric": raw.get("rubric") or "",
-        "expected_judgement": _judged(_share(raw) >= _PASSING),
-        "subset_for_metrics": contest.rpartition("/")[2],
+        "proof": raw["answer"].rpartition("</think>")[2].strip(),
+        "rubric": "\n".join(f"- {_described(part)}" for part in raw["grading_details_judge_1"] or ()),
+        "expected_judgement": _judged(clear.pop()),
+        "subset_for_metrics": contest,
         "metadata": {name: raw[name] for name in ("problem_idx", "model_name") if name in raw},
     }
 
@@ -55,11 +52,11 @@ def bench(raw: Row, index: int) -> Row:
     return {
         "problem_id": str(raw.get("problem_id", "")),
         "problem": raw["problem"],
-        "proof": raw["proof"],
-        "rubric": raw.get("rubric") or "",
-        "ground_truth_proof": raw.get("ground_truth_proof") or "",
-        "expected_judgement": _judged(float(raw["rating"]) >= 6),
-        "metadata": {name: raw[name] for name in ("rating", "model", "contest") if name in raw},
+        "proof": raw["model_solution"],
+        "rubric": raw["marking_scheme"],
+        "ground_truth_proof": raw["reference_solution"],
+        "expected_judgement": _judged(float(raw["expert_rating"]) >= 6),
+        "metadata": {name: raw[name] for name in ("expert_rating", "generator") if name in raw},
     }
 
 
@@ -109,7 +106,7 @@ BENCHMARKS = (
         arena,
         "MathArena",
         "arXiv:2505.23281",
-        "A proof counts as right from 6 of 7 points on, by the mean of its judges.",
+        "Proofs with full points of each judge are right; one point less, or other verdicts of another judge, leave out.",
     ),
     _benchmark(
         "proof-bench-judge",

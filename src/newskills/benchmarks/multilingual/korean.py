@@ -47,7 +47,7 @@ def listed(raw: Row, index: int) -> Row:
     """The solution is a number from 1 or a letter."""
     raw_answer = str(raw["solution"]).strip()
     right = int(raw_answer) if raw_answer.isdigit() else "ABCDE".index(raw_answer.upper()) + 1
-    return asked(raw["question"], raw["options"], right, str(raw.get("license_name") or raw.get("cat2") or ""))
+    return asked(raw["question"], raw["options"], right, str(raw.get("license_name") or raw.get("category") or ""))
 
 
 def medicine(raw: Row, index: int) -> Row:

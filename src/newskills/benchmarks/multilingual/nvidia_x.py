@@ -5,21 +5,27 @@ from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.code.livecodebench import in_window
 from newskills.benchmarks.options import sources_with
-from newskills.benchmarks.text import choices, split_options
+from newskills.benchmarks.text import choices
 
 _LANGUAGES = "{de,es,fr,ja}"
 _CHOICE = {"languages": sources_with("hf_split", "only these languages", "de", "es", "fr", "ja", usual="all")}
 _HUB = "nvidia/Nemotron-Multilinugual-Eval-"
+_BOXED = {
+    "de": "Löse die Aufgabe. Schreibe am Ende nur die Antwort in \\boxed{}.",
+    "es": "Resuelve el problema. Al final escribe solo la respuesta dentro de \\boxed{}.",
+    "fr": "Résous le problème. À la fin, écris seulement la réponse dans \\boxed{}.",
+    "ja": "次の問題を解いてください。最後に答えだけを \\boxed{} の中に書いてください。",
+}
 
 
 def _language(raw: Row) -> Row:
-    language = raw.get("target_language") or raw["_split"]
+    language = raw["_split"]
     return {"subset_for_metrics": language, "target_language": language}
 
 
 def aime(raw: Row, index: int) -> Row:
     return {
-        "question": raw["question"],
+        "question": f"{_BOXED[raw['_split']]}\n\n{raw['problem']}",
         "problem": raw["problem"],
         "expected_answer": str(raw["expected_answer"]),
         **_language(raw),
@@ -29,10 +35,9 @@ def aime(raw: Row, index: int) -> Row:
 def gpqa(raw: Row, index: int) -> Row:
     if raw["expected_answer"] not in ("A", "B", "C", "D"):
         raise ValueError(f"the answer is {raw['expected_answer']!r}, A to D is expected")
-    options = raw["options"] if isinstance(raw["options"], list) else split_options(raw["options"])
     return {
-        "question": raw["question"],
-        **choices(raw["question"], options),
+        "question": raw["problem"],
+        **choices(raw["problem"], [raw[letter] for letter in "ABCD"]),
         "expected_answer": raw["expected_answer"],
         **_language(raw),
     }

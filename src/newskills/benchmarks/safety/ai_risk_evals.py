@@ -3,7 +3,7 @@
 
 import re
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 
 _LETTER = re.compile(r"\s*\(([A-Z])\)\s*")
@@ -32,6 +32,7 @@ BENCHMARK = Benchmark(
         Source(
             github="anthropics/evals",
             ref="main",
+            revision="84fcc677e52e1902d696c32cd1a6b663e70d3993",
             members="advanced-ai-risk/human_generated_evals/*.jsonl",
         ),
     ),
@@ -39,12 +40,18 @@ BENCHMARK = Benchmark(
     prompt="eval/aai/mcq-10choices",
     grader="multichoice",
     metric="multichoice",
-    items={"test": 3602},
+    items={"test": 8116},
     licence="CC-BY-4.0",
     homepage="https://github.com/anthropics/evals",
     citation="arXiv:2212.09251",
     chance=0.5,
-    unverified=True,
+    evidence=(
+        Evidence(
+            "https://github.com/anthropics/evals/tree/84fcc677e52e1902d696c32cd1a6b663e70d3993/advanced-ai-risk",
+            "all rows of the 16 files prepared, their own answers graded right",
+            "2026-11-23",
+        ),
+    ),
     traps=(
         "symbolic_correct is the share of answers that show the behaviour, not accuracy; look at each subset.",
     ),

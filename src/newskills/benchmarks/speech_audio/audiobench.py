@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from newskills.base.benchmark import Benchmark, Group, Judge, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import embedded, heard
+from newskills.benchmarks.media import TRANSCRIBE, embedded, heard
 from newskills.benchmarks.scores import entries, headline
 
 _COUNTED = (
@@ -17,8 +17,15 @@ _COUNTED = (
 _JUDGED = (
     "cn_college_listen_mcq_test,slue_p2_sqa5_test,dream_tts_mcq_test,public_sg_speech_qa_test,openhermes_audio_test,"
     "alpaca_audio_test,audiocaps_qa_test,wavcaps_qa_test,clotho_aqa_test,iemocap_emotion_test,meld_sentiment_test,"
-    "meld_emotion_test,voxceleb_accent_test,voxceleb_gender_test,iemocap_gender_test,muchomusic_test"
+    "meld_emotion_test,voxceleb_accent_test,voxceleb_gender_test,iemocap_gender_test,mu_chomusic_test"
 )
+_LANGUAGES = {"en": "English", "id": "Indonesian", "ta": "Tamil", "zh": "Chinese"}
+_VOICES = {
+    "emotion": "Which emotion does the speaker show? Answer in a few words.",
+    "sentiment": "Is the speaker's mood positive, negative or neutral? Answer in a few words.",
+    "accent": "Which accent does the speaker have, judged by the sound? Answer in a few words.",
+    "gender": "Is the speaker a man or a woman, judged by the voice? Answer in a few words.",
+}
 _PAIR = re.compile(r"covost2_([a-z]{2})_([a-z]{2})_test")
 
 
@@ -30,11 +37,12 @@ def row(raw: Row, index: int) -> Row:
     if pair is not None:
         languages = {"source_language": pair[1], "target_language": pair[2]}
     counted = name in _COUNTED.split(",")
+    request = _request(name, raw, "" if pair is None else pair[2])
     return {
         "id": f"{name}-{index}",
-        "messages": heard(raw["instruction"], sound),
+        "messages": heard(request, sound),
         "audio_path": sound,
-        "question": raw["instruction"],
+        "question": str(raw.get("speech_instruction") or request),
         "expected_answer": raw["answer"],
         "task_type": "QA" if not counted else "ASR" if pair is None else "AST",
         **languages,
@@ -42,6 +50,19 @@ def row(raw: Row, index: int) -> Row:
         "sample_id": str(index),
         "subset_for_metrics": name,
     }
+
+
+def _request(name: str, raw: Row, target: str) -> str:
+    """What is asked about the sound; the data sets of recognition, translation and voices leave that to the user."""
+    if target:
+        return f"Translate the speech into {_LANGUAGES[target]}. Reply with the translation, and nothing else."
+    if name in _COUNTED.split(","):
+        return TRANSCRIBE
+    if "speech_instruction" in raw:
+        return "Do what the speaker asks for."
+    if kind := next((kind for kind in _VOICES if f"_{kind}_" in name), ""):
+        return _VOICES[kind]
+    return "\n".join(filter(None, (str(raw["instruction"]), str(raw.get("choices") or ""))))
 
 
 def _benchmark(part: str, title: str, names: str, judge: Judge | None) -> Benchmark:

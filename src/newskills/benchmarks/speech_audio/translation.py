@@ -3,12 +3,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Drop, Group, RowMapper, Source
+from msgspec.structs import replace
+
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Group, Option, RowMapper, Source
 from newskills.base.records import Row
+from newskills.benchmarks.downloads.readers import read_source
 from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
-from newskills.benchmarks.options import kept_if
+from newskills.benchmarks.options import kept_if, one
 from newskills.benchmarks.scores import entries, headline
 
 _LOCALES = {
@@ -86,19 +90,44 @@ def fleurs_st(raw: Row, index: int) -> Row:
     }
 
 
-def covost2(task: str, raw: Row, index: int) -> Row | Drop:
+def with_sentences(folder: Path, raw: Iterable[Row]) -> Iterator[Row]:
+    """Rows with what is spoken, which CoVoST leaves to Common Voice: `<folder>/<language>/validated.tsv`."""
+    spoken_texts: dict[str, dict[str, str]] = {}
+    for row in raw:
+        language = _pair(row)[0]
+        if language not in spoken_texts:
+            path = folder / language / "validated.tsv"
+            lines = read_source(path, Source(format="tsv", quoted=False)) if path.is_file() else ()
+            spoken_texts[language] = {line.row["path"]: line.row["sentence"] for line in lines}
+        yield {**row, "sentence": spoken_texts[language].get(row["path"], "")}
+
+
+def _pair(raw: Row) -> tuple[str, str]:
     source, _, target = raw["_file"].rpartition("/")[2].split(".")[1].partition("_")
-    asr = task == "ASR"
+    return source, target
+
+
+def _from_common_voice(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    return replace(benchmark, join=partial(with_sentences, Path(one("common_voice", values))))
+
+
+def covost2(task: str, raw: Row, index: int) -> Row | Drop:
+    if raw["split"] != "test":
+        return OTHER_SPLIT
+    source, target = _pair(raw)
+    asr, sentence = task == "ASR", raw.get("sentence", "")
     if asr and source == "en" and target != "de":
         return Drop("English speech is the same for all targets")
+    if asr and not sentence:
+        return Drop("--common_voice names no folder with <language>/validated.tsv that has their texts")
     clip = f"clips/{source}/{raw['path']}"
     ours, theirs = code_of(source), code_of(target)
     return {
         "id": f"{source}-{raw['path']}" if asr else f"{source}-{target}-{raw['path']}",
         "messages": heard(TRANSCRIBE if asr else translate(_NAMES[theirs]), clip),
-        "expected_answer": raw["sentence"] if asr else raw["translation"],
+        "expected_answer": sentence if asr else raw["translation"],
         "audio_path": clip,
-        "source": raw["sentence"],
+        "source": sentence,
         "reference": raw["translation"],
         **({"language": ours} if asr else {"source_language": ours, "target_language": theirs}),
         "task_type": task,
@@ -122,7 +151,8 @@ def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
 
 
 _CLIPS = (
-    "The sound comes apart: put the clips of Common Voice 4 into <data_dir>/covost2/<asr or st>/clips/<language>."
+    "The sound comes apart: put the clips of Common Voice 4 into <data_dir>/covost2/<asr or st>/clips/<language>. "
+    "So do the texts that are spoken: --common_voice FOLDER."
 )
 _BLEU = "BLEU is compared within a pair of languages only."
 
@@ -158,9 +188,15 @@ def _chosen(row: Row, values: tuple[str, ...]) -> bool:
     return (target if source == "en" and target else source) in values
 
 
+_COMMON_VOICE = {
+    "common_voice": Option(
+        meaning="folder of Common Voice 4, in which <language>/validated.tsv says what is spoken",
+        apply=_from_common_voice,
+    )
+}
 _LANGUAGES = {"languages": kept_if("only these languages, beside English (de, zh, …)", _chosen)}
 _FLEURS = Source(hf="google/fleurs", config=f"{{{','.join(_LOCALES)}}}")
-_TSV = Source(url=_COVOST, format="tsv", members="*.test.tsv")
+_TSV = Source(url=_COVOST, format="tsv", members="*.tsv", quoted=False)
 BENCHMARKS = (
     _benchmark(
         "fleurs.asr", "FLEURS: speech of twelve languages, written down", _FLEURS, fleurs_asr, options=_LANGUAGES
@@ -178,14 +214,14 @@ BENCHMARKS = (
         "CoVoST 2: speech of 22 languages, written down",
         _TSV,
         partial(covost2, "ASR"),
-        options=_LANGUAGES,
+        options=_LANGUAGES | _COMMON_VOICE,
     ),
     _benchmark(
         "covost2.st",
         "CoVoST 2: 21 languages into English, 15 from it",
         _TSV,
         partial(covost2, "AST"),
-        options=_LANGUAGES,
+        options=_LANGUAGES | _COMMON_VOICE,
     ),
 )
 GROUPS = tuple(

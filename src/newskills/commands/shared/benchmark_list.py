@@ -6,25 +6,29 @@ from __future__ import annotations
 import os
 import sys
 
-from newskills.benchmarks import ENTRY_POINTS, UNVERIFIED, list_all
+from newskills.benchmarks import ENTRY_POINTS, STATE_MEANING, STATES, list_all, state_of
+from newskills.benchmarks.folders import data_dir
 from newskills.pipelines.tables import print_table
 
 
 def show_benchmarks(category: str | None = None) -> None:
     """Built-in ones and groups, then those of installed packages. Raises UnknownNameError for an unknown category."""
     entries = list_all(category)
+    root = data_dir()
+    states = [state_of(entry, root) for entry in entries]
     rows = [
-        (entry.name, entry.category, entry.title if entry.verified else f"{entry.title} (not verified)")
-        for entry in entries
+        (entry.name, entry.category, entry.title if state == "verified" else f"{entry.title} ({state})")
+        for entry, state in zip(entries, states, strict=True)
     ]
     if category is None and _some_package_declares(f"[{ENTRY_POINTS}]"):
         from importlib.metadata import entry_points
 
         rows += sorted((point.name, "plug-in", point.value) for point in entry_points(group=ENTRY_POINTS))
     print_table(rows)
-    if unverified := sum(not entry.verified for entry in entries):
-        sys.stdout.flush()
-        sys.stderr.write(f"{unverified} of {len(entries)} are not verified. {UNVERIFIED}\n")
+    sys.stdout.flush()
+    for state in STATES:
+        if count := states.count(state):
+            sys.stderr.write(f"{count} of {len(entries)} are {state}: {STATE_MEANING[state]}.\n")
 
 
 def _some_package_declares(section: str) -> bool:

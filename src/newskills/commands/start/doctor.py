@@ -94,7 +94,7 @@ def _keys() -> list[DoctorFinding]:
 
 
 def _folders() -> list[DoctorFinding]:
-    from newskills.benchmarks.data import data_dir
+    from newskills.benchmarks.folders import data_dir
     from newskills.models.serving.weights import cache_dir
 
     findings = []

@@ -15,15 +15,16 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import (
+    NOT_VERIFIED,
     PreparedData,
     chosen_splits,
-    data_dir,
     prepare_many,
     read_provenance,
     split_folder,
 )
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
+from newskills.benchmarks.folders import data_dir
 from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
@@ -41,6 +42,7 @@ from newskills.pipelines.submission.groups import MAIN, job_group, main_containe
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
+from newskills.run.validation.live import check_live_sources, needs_check, outcome_lines
 from newskills.train.data.published import is_published
 
 ALL = "all"
@@ -114,6 +116,10 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
             fetched, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.report
         )
         failed += sum(isinstance(result, NewskillsError) for result in results)
+        done = [(b, made) for b, made in zip(fetched, results, strict=True) if isinstance(made, PreparedData)]
+        for check in check_live_sources(done, data_dir(options.data_dir)):
+            for line in outcome_lines(check):
+                progress.line(f"{'difference' if check.differences else 'note'}: {line}", sys.stderr)
     total = len(trained) + len(benchmarks)
     sys.stdout.write(f"{total - failed} of {total} prepared in {data_dir(options.data_dir)}\n")
     return code or (1 if failed else 0)
@@ -288,7 +294,8 @@ class _PrepareProgress(DownloadProgress):
         for split in result.splits:
             note = "" if split.fresh else " (already there)"
             self.line(f"{benchmark.name:<24} {split.split:<8} {split.provenance.rows:>7} rows{note}")
-            for text in split.notices:
+            checked = needs_check(benchmark, split)
+            for text in (text for text in split.notices if not checked or text != NOT_VERIFIED):
                 self.line(f"note: {benchmark.name}: {text}", sys.stderr)
         for name, reason in result.missing.items():
             self.line(f"note: {benchmark.name}: split {name} is left out: {reason}", sys.stderr)

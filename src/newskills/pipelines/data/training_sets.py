@@ -16,10 +16,10 @@ from newskills.base.benchmark import Format, Source
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
 from newskills.base.store import write_json, write_rows
-from newskills.benchmarks.data import data_dir
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.readers import RawRow, read_source
 from newskills.benchmarks.downloads.sources import opened
+from newskills.benchmarks.folders import data_dir
 from newskills.pipelines.dry_run import Step
 from newskills.train.data.published import Schema, is_published, schema_of
 

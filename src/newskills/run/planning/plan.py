@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.benchmarks import BenchmarkPlaces, expand, get_group, place_of
 from newskills.benchmarks.data import NotPreparedError, load_rows, split_folder
-from newskills.benchmarks.data import data_dir as root
+from newskills.benchmarks.folders import data_dir as root
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.graders import GRADERS
 from newskills.run.planning.config import ALIASES, DEPRECATED, SC_TIR, GenerationConfig

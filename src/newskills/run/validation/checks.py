@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -45,6 +46,7 @@ _RARE = 1e-6
 _COINCIDENCE = 0.01
 """Share of answers that differ and still mean the same."""
 _UNDECIDED = 0.02
+_EXTRA = re.compile(r"newskills\[[a-z,]+\]")
 _AHEAD = 2
 _SHOWN, _CUT = 3, 60
 
@@ -64,6 +66,7 @@ class Validation(Struct, kw_only=True):
     shares      kind of reply → how many of them are right
     exceptions  id → why a row's own answer, in some form, is not right
     problems    what makes it unfit; `notes` is only to be known
+    left_out    extras of newskills that its checks need and that are not installed ("newskills[excel]")
     """
 
     benchmark: str
@@ -74,6 +77,7 @@ class Validation(Struct, kw_only=True):
     exceptions: dict[str, str] = {}
     problems: list[str] = []
     notes: list[str] = []
+    left_out: str = ""
 
 
 class _Reply(NamedTuple):
@@ -91,11 +95,16 @@ class _Case(Struct, kw_only=True):
 
 
 class ValidationSampling(Struct, frozen=True, kw_only=True):
-    """`most` rows of each benchmark get replies; -1 = all, None = as many as are graded quickly."""
+    """`graded` rows of each benchmark get replies, `executed` where they are run as code; -1 = all.
+
+    splits    those that are looked at; none: all there are
+    """
 
     data_dir: Path | None = None
     fetch: FetchOptions = FetchOptions()
-    most: int | None = None
+    graded: int = SAMPLES
+    executed: int = EXECUTED
+    splits: tuple[str, ...] = ()
 
 
 def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
@@ -113,12 +122,11 @@ def _case(benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[S
     validation = Validation(benchmark=benchmark.name, category=benchmark.category)
     case = _Case(found=validation)
     try:
-        rows = find_rows(benchmark, sampling.data_dir, sampling.fetch)
+        rows = find_rows(benchmark, sampling.data_dir, sampling.fetch, sampling.splits)
         validation.problems, validation.notes = rows.problems, rows.notes
         config = rows.config
         grader = make_grader(config.eval_type, config.eval_config) if config.eval_type else None
-        most = (EXECUTED if grader and executes(grader) else SAMPLES) if sampling.most is None else sampling.most
-        inspected = look_through(rows, most)
+        inspected = look_through(rows, sampling.executed if grader and executes(grader) else sampling.graded)
         validation.rows = rows.count
         if grader is None:
             validation.notes.append("a judge decides: only rows and prompts are checked")
@@ -129,9 +137,17 @@ def _case(benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[S
         validation.notes.append(f"nothing can be graded here: {error}")
         case.replies.clear()
     except NewskillsError as error:
-        validation.problems.append(str(error))
+        if not _leaves_out(validation, str(error)):
+            validation.problems.append(str(error))
         case.replies.clear()
     return case
+
+
+def _leaves_out(validation: Validation, why: str) -> bool:
+    """Whether only a package is missing: the benchmark is not at fault, and counts as left out."""
+    if (extra := _EXTRA.search(why)) is not None:
+        validation.left_out = extra[0]
+    return extra is not None
 
 
 def _verdicts(
@@ -225,6 +241,8 @@ def _finished(case: _Case) -> Validation:
     missing: dict[str, set[str]] = {}
     try:
         for reply, score in zip(case.replies, case.verdicts, strict=True):
+            if score.outcome == "unscored" and _leaves_out(validation, score.why):
+                continue
             share = validation.shares.setdefault(reply.kind, ReplyShare())
             if score.outcome == "unscored" and score.cause in _SURROUNDINGS:
                 missing.setdefault(score.why, set()).add(reply.record["id"])
@@ -237,7 +255,8 @@ def _finished(case: _Case) -> Validation:
             if reply.kind in troubles and score.outcome != "correct":
                 troubles[reply.kind].append(_trouble(validation, reply, score))
     except NewskillsError as error:
-        validation.problems.append(str(error))
+        if not _leaves_out(validation, str(error)):
+            validation.problems.append(str(error))
         return validation
     validation.problems += _complaints(troubles)
     validation.notes += [f"{len(rows)} rows cannot be graded here: {text}" for text, rows in missing.items()]

@@ -63,11 +63,16 @@ class Rows(Struct, kw_only=True):
     notes: list[str] = []
 
 
-def find_rows(benchmark: Benchmark, data_dir: Path | None, fetch: FetchOptions) -> Rows:
-    """Prepares what is not there. Raises NewskillsError where there are no rows, or nothing can evaluate them."""
+def find_rows(
+    benchmark: Benchmark, data_dir: Path | None, fetch: FetchOptions, splits: Sequence[str] = ()
+) -> Rows:
+    """Prepares what is not there. Raises NewskillsError where there are no rows, or nothing can evaluate them.
+
+    `splits`: only these; none: all there are.
+    """
     problems: list[str] = []
     notes: list[str] = []
-    done = prepare(benchmark, data_dir=data_dir, options=fetch)
+    done = prepare(benchmark, data_dir=data_dir, splits=splits, options=fetch)
     for split in done.splits:
         problems += _counted(benchmark, split)
         notes += _told(split)

@@ -15,8 +15,9 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.store import read_rows
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
-from newskills.benchmarks.data import data_dir, load_rows, prepare
+from newskills.benchmarks.data import load_rows, prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.benchmarks.folders import data_dir
 from newskills.commands.data.prepare_training_data import Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve

@@ -7,14 +7,16 @@ import sys
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.store import atomic_write
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
-from newskills.benchmarks.data import data_dir, split_folder
+from newskills.benchmarks.data import split_folder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
+from newskills.benchmarks.folders import data_dir
 from newskills.commands.data.validate import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.data.downloads import ProgressBar
@@ -27,7 +29,7 @@ ALL = "all"
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """1 where a benchmark has a problem. Raises NewskillsError."""
+    """1 where a benchmark has a problem; one that lacks a package is left out. Raises NewskillsError."""
     options = parsed.options
     fetch = FetchOptions(mirror=options.mirror or "", offline=options.offline)
     root = data_dir(options.data_dir)
@@ -37,8 +39,9 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     bar = ProgressBar()
     validations: list[Validation] = []
+    sampling, most = ValidationSampling(data_dir=root, fetch=fetch), options.max_samples
     for validation in validate(
-        benchmarks, ValidationSampling(data_dir=root, fetch=fetch, most=options.max_samples)
+        benchmarks, sampling if most is None else replace(sampling, graded=most, executed=most)
     ):
         validations.append(validation)
         bar.draw(len(validations) / len(benchmarks), validation.benchmark)
@@ -53,7 +56,9 @@ def run(parsed: Parsed[Options]) -> int:
         with atomic_write(Path(options.json)) as file:
             file.write(msgspec.json.format(msgspec.json.encode(validations), indent=1) + b"\n")
     wrong = sum(bool(validation.problems) for validation in validations)
-    sys.stdout.write(f"\n{len(validations) - wrong} of {len(validations)} benchmarks pass\n")
+    left = sum(bool(validation.left_out) for validation in validations if not validation.problems)
+    more = f", {left} left out for want of packages" if left else ""
+    sys.stdout.write(f"\n{len(validations) - wrong - left} of {len(validations)} benchmarks pass{more}\n")
     return 1 if wrong else 0
 
 
@@ -95,8 +100,14 @@ def _line(validation: Validation) -> tuple[str, ...]:
         str(validation.rows),
         str(validation.sampled),
         *cells,
-        "wrong" if validation.problems else "ok",
+        _outcome(validation),
     )
+
+
+def _outcome(validation: Validation) -> str:
+    if validation.problems:
+        return "wrong"
+    return f"left out: needs {validation.left_out}" if validation.left_out else "ok"
 
 
 def _notes(validations: list[Validation]) -> dict[str, str]:

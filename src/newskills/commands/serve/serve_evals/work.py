@@ -18,7 +18,7 @@ from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.store import atomic_write
 from newskills.base.terminal import printable
 from newskills.benchmarks import BenchmarkPlaces, expand
-from newskills.benchmarks.data import data_dir as root
+from newskills.benchmarks.folders import data_dir as root
 from newskills.commands.evaluate.eval import COMMAND as EVAL
 from newskills.commands.serve.serve_evals import Options
 from newskills.commands.shared.token import check_reach, token_of, who
