@@ -57,6 +57,7 @@ METRICS = Registry(
         "lean4-statement": "newskills.metrics.lean:LeanMetric",
         "tau2": "newskills.metrics.tau2:Tau2Metric",
         "swe-bench": "newskills.metrics.swe_bench:SweBenchMetric",
+        "followbench": "newskills.metrics.followbench:FollowBenchMetric",
         "if": "newskills.metrics.instructions:InstructionMetric",
         "physics": "newskills.metrics.math:MathMetric",
         "ugphysics": "newskills.metrics.math:MathMetric",
