@@ -28,10 +28,10 @@ def test_rates_are_means_over_levels_of_means_over_kinds() -> None:
             metric.update([sample(kind, example, level, soft)])
     numbers = metric.numbers()["pass@1"]
     # Levels: content 2/2, 1/2, 0/2, 1/2, 0/2; style 1, 1, 1, unscored, 1.
-    hard = [(1 + 1) / 2, (0.5 + 1) / 2, (0 + 1) / 2, 0.5, (0 + 1) / 2]
-    soft = [1, 0.75, (0.25 + 1) / 2, 0.5, 0.5]
-    assert numbers["hsr"].value == pytest.approx(100 * sum(hard) / 5)
-    assert numbers["ssr"].value == pytest.approx(100 * sum(soft) / 5)
+    hard_means = [(1 + 1) / 2, (0.5 + 1) / 2, (0 + 1) / 2, 0.5, (0 + 1) / 2]
+    soft_means = [1, 0.75, (0.25 + 1) / 2, 0.5, 0.5]
+    assert numbers["hsr"].value == pytest.approx(100 * sum(hard_means) / 5)
+    assert numbers["ssr"].value == pytest.approx(100 * sum(soft_means) / 5)
     assert numbers["csl"].value == pytest.approx((2 + 1) / 2), "the style's run is open at the unscored level"
     assert numbers["satisfied"].value == pytest.approx(100 * 8 / 14)
     assert numbers["hsr"].unscored == 1

@@ -25,3 +25,15 @@ def test_followbench_rules_and_lists_of_judges() -> None:
             different.append((case, official, ours))
     assert total >= ENOUGH
     assert not different, different[:5]
+
+
+def test_strongreject_rubric() -> None:
+    grader, different, total = plain_grader("strongreject", {}), [], 0
+    for case in read("strongreject"):
+        official = case.pop("official")
+        ours = grader.grade(case).fields["strongreject_score"]
+        total += 1
+        if ours != official:
+            different.append((case, official, ours))
+    assert total >= ENOUGH
+    assert not different, different[:5]

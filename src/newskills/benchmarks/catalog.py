@@ -357,7 +357,7 @@ CATALOG: tuple[tuple[object, ...], ...] = (
     ('bbq.religion', (), 'safety', 'newskills.benchmarks.safety.bbq', 'BBQ: stereotypes in answers, religion', 'test', 1200, 'eval/aai/mcq-10choices', 'multichoice', 'bbq', 'CC-BY-4.0', '', False, (), True),
     ('bbq.sexual_orientation', (), 'safety', 'newskills.benchmarks.safety.bbq', 'BBQ: stereotypes in answers, sexual orientation', 'test', 864, 'eval/aai/mcq-10choices', 'multichoice', 'bbq', 'CC-BY-4.0', '', False, (), True),
     ('harmbench', (), 'safety', 'newskills.benchmarks.safety.refusals', 'HarmBench: harmful requests, asked plainly', 'test', 400, 'generic/default', '', 'refusal', 'MIT', '', False, (), False),
-    ('strongreject', (), 'safety', 'newskills.benchmarks.safety.refusals', 'StrongREJECT: forbidden requests, asked plainly', 'test', 313, 'generic/default', '', 'refusal', 'MIT', '', False, (), False),
+    ('strongreject', (), 'safety', 'newskills.benchmarks.safety.refusals', 'StrongREJECT: forbidden requests, asked plainly', 'test', 313, 'generic/default', '', 'strongreject', 'MIT', '', False, (), False),
     ('toxigen', (), 'safety', 'newskills.benchmarks.safety.toxigen', 'ToxiGen: is it hateful', 'test', 940, 'generic/yes-no', 'multichoice', 'multichoice', 'MIT', '', False, (), False),
     ('winogender', (), 'safety', 'newskills.benchmarks.safety.winogender', 'Winogender: pronouns and occupations', 'test', 720, 'eval/aai/mcq-10choices', 'multichoice', 'multichoice', 'MIT', '', False, (), False),
     ('wmdp', (), 'safety', 'newskills.benchmarks.safety.wmdp', 'WMDP: hazardous knowledge', 'test', 3668, 'eval/aai/mcq-10choices', 'multichoice', 'multichoice', 'MIT', '', False, (), False),

@@ -57,6 +57,7 @@ GRADERS = Registry(
         "longfact": "newskills.graders.longfact:LongFactGrader",
         "loglikelihood": "newskills.graders.loglikelihood:LoglikelihoodGrader",
         "verdict": "newskills.graders.judges.verdict:VerdictGrader",
+        "strongreject": "newskills.graders.judges.strongreject:StrongRejectGrader",
         "hotpotqa": "newskills.graders.hotpotqa:HotpotGrader",
         "translation": "newskills.graders.translation:TranslationGrader",
         "ruler": "newskills.graders.long_context:RulerGrader",

@@ -70,6 +70,7 @@ METRICS = Registry(
         "simpleqa": "newskills.metrics.verdicts:SimpleQAMetric",
         "omniscience": "newskills.metrics.verdicts:OmniscienceMetric",
         "refusal": "newskills.metrics.counting.kinds:RefusalMetric",
+        "strongreject": "newskills.metrics.counting.kinds:StrongRejectMetric",
         "bbq": "newskills.metrics.counting.kinds:BBQMetric",
         "hotpotqa": "newskills.metrics.hotpotqa:HotpotMetric",
         "hotpotqa_closedbook": "newskills.metrics.hotpotqa:HotpotMetric",
