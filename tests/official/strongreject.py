@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.official.recording import Case, commit, write
 
-SOURCE = "strongreject_evaluator.py of github.com/alexandrasouly/strongreject, as github.com/NWULIST/SpeechJailbreaker has it"
+SOURCE = "github.com/alexandrasouly/strongreject, its copy in github.com/NWULIST/SpeechJailbreaker"
 _COUNT = 400
 _FORMS = (
     "{n}.a because\n{n}.b {mark}\n",

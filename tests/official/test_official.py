@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from newskills.metrics import make_metric
 from tests.graders.plain import plain_grader
+from tests.official import alpaca_eval
 from tests.official.recording import read
 
 ENOUGH = 300
@@ -37,3 +39,30 @@ def test_strongreject_rubric() -> None:
             different.append((case, official, ours))
     assert total >= ENOUGH
     assert not different, different[:5]
+
+
+def test_length_controlled_win_rates() -> None:
+    """To 0.02 points: the folds that choose the penalty are cut in another order of equals."""
+    attempts = 0
+    for case in read("alpaca_eval"):
+        games, gamed = alpaca_eval.invented(case["seed"])
+        metric = make_metric("alpaca_eval")
+        size = len(games["difficulty"])
+        for index in range(size):
+            metric.update(
+                [
+                    {
+                        "generation": "x" * games["model_length"][index],
+                        "baseline_answer": "y" * games["baseline_length"][index],
+                        "arena_win": games["preference"][index],
+                        "instruction_difficulty": games["difficulty"][index],
+                        "gamed_games": [
+                            [gamed["preference"][at], gamed["std_delta_len"][at]] for at in (index, size + index)
+                        ],
+                    }
+                ]
+            )
+        numbers = metric.numbers()["pass@1"]
+        assert abs(numbers["length_controlled_winrate"].value - case["official"]) < 0.02, case
+        attempts += size
+    assert attempts >= ENOUGH

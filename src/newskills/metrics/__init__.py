@@ -35,6 +35,7 @@ METRICS = Registry(
         "aalcr": "newskills.metrics.long_context:AalcrMetric",
         "long_text": "newskills.metrics.long_context:LongTextMetric",
         "arena": "newskills.metrics.arena:ArenaMetric",
+        "alpaca_eval": "newskills.metrics.alpaca_eval:AlpacaEvalMetric",
         "mt-bench": "newskills.metrics.arena:RatingMetric",
         "rating": "newskills.metrics.arena:RatingMetric",
         "eq_bench": "newskills.metrics.eq_bench:EqBenchMetric",
