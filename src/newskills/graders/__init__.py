@@ -23,6 +23,7 @@ GRADERS = Registry(
         "reasoning_gym": "newskills.graders.reasoning_gym:ReasoningGymGrader",
         "evalplus": "newskills.graders.code.evalplus:EvalPlusGrader",
         "code_tests": "newskills.graders.code.tests:CodeTestsGrader",
+        "classeval": "newskills.graders.code.classeval:ClassEvalGrader",
         "code_exec": "newskills.graders.code.printed:CodeExecGrader",
         "livecodebench": "newskills.graders.code.stdio:LiveCodeBenchGrader",
         "livecodebench_pro": "newskills.graders.code.packages:LiveCodeBenchProGrader",

@@ -43,6 +43,7 @@ METRICS = Registry(
         "gradingbench": "newskills.metrics.agreement:GradingMetric",
         "evalplus": "newskills.metrics.evalplus:EvalPlusMetric",
         "code_tests": "newskills.metrics.code:CodeMetric",
+        "classeval": "newskills.metrics.classeval:ClassEvalMetric",
         "livecodebench": "newskills.metrics.code:CodeMetric",
         "livecodebench_pro": "newskills.metrics.code:CodeMetric",
         "livebench_coding": "newskills.metrics.code:CodeMetric",
