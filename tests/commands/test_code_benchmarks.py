@@ -20,7 +20,9 @@ SOME = "++max_samples=24"
 def data(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     done = ns(
-        f"ns prepare_data human-eval mbpp --data_dir {folder}", cwd=folder, env={"NEWSKILLS_MIRROR": str(mirror)}
+        f"ns prepare_data human-eval mbpp-original --data_dir {folder}",
+        cwd=folder,
+        env={"NEWSKILLS_MIRROR": str(mirror)},
     )
     assert done.returncode == 0, done.stderr
     return folder
@@ -89,7 +91,7 @@ def test_grading_without_a_sandbox_writes_nothing(data: Path, tmp_path: Path) ->
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    write(tmp_path / "a.jsonl", [{**rows_of(data / "mbpp/test.jsonl")[0], "generation": "x = 1"}])
+    write(tmp_path / "a.jsonl", [{**rows_of(data / "mbpp-original/test.jsonl")[0], "generation": "x = 1"}])
     done = ns(
         f"ns grade --grader=evalplus --input_files a.jsonl --output_file g.jsonl ++sandbox.port={port}",
         cwd=tmp_path,

@@ -115,6 +115,15 @@ class NeedsCheck(Protocol):
         ...
 
 
+@runtime_checkable
+class NeedsProbe(Protocol):
+    """A solver that needs something of the server that not every one gives; asked once, before the first row."""
+
+    async def probe(self, model: Model) -> None:
+        """Raises BadRequestError for a server that cannot do it."""
+        ...
+
+
 class Execution(Struct, frozen=True, kw_only=True):
     """One piece of code to run. `timeout` in seconds of wall time; both outputs are cut at the character limit.
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import wilson
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost, together
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, clustered, is_lost, together
 
 _LEVELS = {"strict": "strict_eval", "loose": "loose_eval"}
 _PROMPT, _INSTRUCTION = "prompt_{}_accuracy", "instruction_{}_accuracy"
@@ -69,7 +68,7 @@ class InstructionMetric(ScoreMetric):
         prompts = scores.get(_NAMES[0])
         if prompts is None:
             return scores
-        four = [_clustered(scores[name], prompts) if "instruction" in name else scores[name] for name in _NAMES]
+        four = [clustered(scores[name], prompts) if "instruction" in name else scores[name] for name in _NAMES]
         mean = Number(
             value=sum(number.value for number in four) / len(four),
             low=sum(number.low for number in four) / len(four),
@@ -82,15 +81,3 @@ class InstructionMetric(ScoreMetric):
 
     def _common(self) -> Row:
         return super()._common() | {"num_prompts": self._problems, "num_instructions": self._instructions}
-
-
-def _clustered(number: Number, prompts: Number) -> Number:
-    low, high = wilson(number.value / 100, prompts.n)
-    return Number(
-        value=number.value,
-        low=100 * low,
-        high=100 * high,
-        n=prompts.n,
-        unscored=prompts.unscored,
-        method="cluster",
-    )

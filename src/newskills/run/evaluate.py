@@ -129,7 +129,7 @@ def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
             beside=describe_benchmarks(spec.runs, units),
         )
         result = execute(common)
-    if plan.judgements and not result.exit_code:
+    if plan.judgements and result.exit_code <= SIGNALLED:
         result = _with_judgements(plan, common, result)
     evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
     if spec.summarize and not spec.chunk_ids and (done := _finished(spec, result)):
@@ -141,24 +141,34 @@ def _finished(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
     """The benchmarks all of whose files are done, those of their judges included; none where a signal ended it."""
     if result.exit_code > SIGNALLED:
         return []
-    open_names = {unit.name for unit in result.units if unit.status != "done"}
-    there = {unit.name for unit in result.units}
+    finished = _finished_names(result)
     return [
         run
         for run in spec.runs
-        if run.name not in open_names
-        and (run.name not in spec.judges or (f"{UNIT}{run.name}" in there - open_names))
+        if run.name in finished and (run.name not in spec.judges or f"{UNIT}{run.name}" in finished)
     ]
 
 
+def _finished_names(result: RunResult) -> set[str]:
+    """Of units all of which are done."""
+    return {unit.name for unit in result.units} - {unit.name for unit in result.units if unit.status != "done"}
+
+
 def _with_judgements(plan: EvaluationPlan, common: RunSpec, answers: RunResult) -> RunResult:
+    """Of the benchmarks whose answers are complete."""
     spec = plan.spec
     logs = str(Path(spec.log_dir) / LOGS) if spec.log_dir else ""
-    beside = describe_judges(spec.runs, common.units, [piece.unit for piece in plan.judgements])
+    complete = _finished_names(answers)
+    judgements = [piece for piece in plan.judgements if piece.unit.name.removeprefix(UNIT) in complete]
+    if not judgements:
+        return answers
+    beside = describe_judges(spec.runs, common.units, [piece.unit for piece in judgements])
     own = replace(common, units=(), beside=beside, log_dir=logs, output_dir=logs)
-    judged = judge(spec.judges, plan.judgements, own)
+    judged = judge({name: how for name, how in spec.judges.items() if name in complete}, judgements, own)
     judged.units[:0] = answers.units
     judged.retries += answers.retries
+    judged.exit_code = judged.exit_code or answers.exit_code
+    judged.message = " ".join(message for message in (answers.message, judged.message) if message)
     return judged
 
 
@@ -239,12 +249,16 @@ def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Eval
         say(f"note: {note}")
     if left := [run.name for run in spec.runs if run not in done]:
         say(f"note: not in the table, because it is not finished: {', '.join(left)}.")
+        evaluation.message = f"Not finished: {', '.join(left)}. {evaluation.message}"
     evaluation.reports = summary.reports
     say(render(summary.reports, spec.accept_lost / 100))
     say(f"To see the samples, and why each was graded so: ns view {shlex.quote(str(spec.output_dir))}")
     if not evaluation.exit_code:
         evaluation.message = lost_too_much(summary.reports, spec.accept_lost)
-        evaluation.exit_code = 1 if evaluation.message else 0
+    if summary.failed:
+        evaluation.message = f"{evaluation.message} {summary.failures}".strip()
+    if evaluation.message and not evaluation.exit_code:
+        evaluation.exit_code = 1
 
 
 def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:

@@ -40,6 +40,7 @@ SOLUTIONS = {
         ("livecodebench-pro.jsonl", 2),
         ("livebench-coding.jsonl", 0),
         ("classeval.json", 0),
+        ("mbpp.jsonl", 0),
         ("naturalcodebench.jsonl", 1),
         ("ds-1000.jsonl", 0),
     ],
@@ -103,3 +104,19 @@ def test_what_is_no_pickle_is_refused() -> None:
     ):
         with pytest.raises(DataError):
             hidden_text(text)
+
+
+def test_readings_of_tasks_that_evalplus_takes_beside_its_reference(tmp_path: Path) -> None:
+    """Its `_special_oracle`: no divisor sum of a prime, digits compared one by one."""
+    benchmark, rows = _prepared("mbpp.jsonl", tmp_path)
+    codes = {
+        "sum_div": "def sum_div(n):\n    return sum(d for d in range(2, n) if n % d == 0) + (n in (8, 12))",
+        "digit_distance_nums": "def digit_distance_nums(a, b):\n"
+        "    return sum(abs(int(x) - int(y)) for x, y in zip(str(a).zfill(9), str(b).zfill(9)))",
+        "similar_elements": "def similar_elements(a, b):\n    return sorted(set(a) & set(b))",
+    }
+    answers = [{**row, "generation": fenced(codes[row["entry_point"]], "python")} for row in rows]
+    scores = graded(benchmark.grader, answers)
+    assert {row["entry_point"]: score.outcome for row, score in zip(rows, scores, strict=True)} == dict.fromkeys(
+        codes, "correct"
+    )

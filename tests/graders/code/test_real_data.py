@@ -27,7 +27,7 @@ def prepared(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prepared")
     options = FetchOptions(mirror=str(mirror), offline=True)
     for result in prepare_many(
-        [get_benchmark(n) for n in ("human_eval", "mbpp")], data_dir=folder, options=options
+        [get_benchmark(n) for n in ("human_eval", "mbpp-original")], data_dir=folder, options=options
     ):
         assert not isinstance(result, Exception), result
         assert [split.notices for split in result.splits if split.notices] == []
@@ -44,16 +44,16 @@ def failed(problems: list[Row], scores: list[Score]) -> dict[str, str]:
 
 
 def test_splits_of_mbpp(prepared: Path) -> None:
-    parts = [rows(prepared, "mbpp", split) for split in MBPP_SPLITS]
+    parts = [rows(prepared, "mbpp-original", split) for split in MBPP_SPLITS]
     assert [len(part) for part in parts] == [10, 500, 90, 374]
-    whole = rows(prepared, "mbpp", "full")
+    whole = rows(prepared, "mbpp-original", "full")
     assert [row["id"] for row in whole] == [f"Mbpp/{n}" for n in range(1, 975)]
     assert [row for part in parts for row in part] == whole
     assert (parts[1][0]["task_id"], parts[1][-1]["task_id"]) == (11, 510)
 
 
 def test_what_tests_use_of_mbpp_answers(prepared: Path) -> None:
-    found = {row["task_id"]: row for row in rows(prepared, "mbpp", "full")}
+    found = {row["task_id"]: row for row in rows(prepared, "mbpp-original", "full")}
     assert found[1]["names"] == ["min_cost"]
     assert found[126]["names"] == ["sum"]
     assert {n for n, row in found.items() if len(row["names"]) > 1} == {367, 601, 927}
@@ -76,7 +76,7 @@ def test_bodies_of_human_eval_pass(prepared: Path) -> None:
 
 
 def _mbpp(prepared: Path, split: str, step: int) -> dict[str, str]:
-    problems = rows(prepared, "mbpp", split)[::step]
+    problems = rows(prepared, "mbpp-original", split)[::step]
     answers = [{**row, "generation": fenced(row["canonical_solution"])} for row in problems]
     return failed(answers, grade_all(answers))
 
@@ -100,7 +100,7 @@ def test_what_is_no_solution_fails(prepared: Path, body: str) -> None:
 
 
 def test_another_problems_solution_fails(prepared: Path) -> None:
-    problems = rows(prepared, "mbpp")[:40]
+    problems = rows(prepared, "mbpp-original")[:40]
     others = [*problems[1:], problems[0]]
     answers = [
         {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of a model against those of a baseline, as a judge prefers them.
 
-Arena-Hard (Li et al. 2024, arXiv:2406.11939), m-ArenaHard (arXiv:2412.04261), AlpacaEval (arXiv:2404.04475).
+Arena-Hard (Li et al. 2024, arXiv:2406.11939), m-ArenaHard (arXiv:2412.04261).
 """
 
 import json
@@ -79,15 +79,6 @@ def multilingual(raw: Row, index: int) -> Row:
         "language": language,
         "subset_for_metrics": language,
         **({"baseline_answer": raw["baseline_answer"]} if raw.get("baseline_answer") else {}),
-    }
-
-
-def alpaca(raw: Row, index: int) -> Row:
-    return {
-        "question": raw["instruction"],
-        "baseline_answer": raw["output"],
-        "baseline": raw["generator"],
-        "category": raw["dataset"],
     }
 
 
@@ -218,25 +209,5 @@ BENCHMARKS = (
         citation="arXiv:2412.04261",
         unverified=True,
         traps=(_NO_BASELINE,),
-    ),
-    _benchmark(
-        "alpaca_eval",
-        "AlpacaEval 2: instructions, against GPT-4 Turbo",
-        alpaca,
-        Source(
-            split="eval",
-            url="https://huggingface.co/datasets/tatsu-lab/alpaca_eval/resolve/main/alpaca_eval_gpt4_baseline.json",
-            format="json",
-        ),
-        judge=judge(),
-        split="eval",
-        items={"eval": 805},
-        licence="CC-BY-NC-4.0",
-        homepage="https://github.com/tatsu-lab/alpaca_eval",
-        citation="arXiv:2404.04475",
-        unverified=True,
-        traps=(
-            "This is the plain win rate by our judge's prompt, not the published one that corrects for length.",
-        ),
     ),
 )

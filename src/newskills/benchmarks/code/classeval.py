@@ -10,9 +10,9 @@ def row(raw: Row, index: int) -> Row:
         "id": raw["task_id"],
         "question": raw["skeleton"],
         "language": "python",
-        "style": "unit",
         "test_setup_code": "\n".join(raw["import_statement"]),
         "test": raw["test"],
+        "test_classes": raw["test_classes"],
         "canonical_solution": raw["solution_code"],
         "class_description": raw["class_description"],
     }
@@ -27,13 +27,18 @@ BENCHMARK = Benchmark(
     ),
     row=row,
     prompt="generic/codegen-language",
-    grader="code_tests",
-    metric="code_tests",
+    grader="classeval",
+    metric="classeval",
     items={"test": 100},
     licence="CC-BY-NC-4.0",
     homepage="https://github.com/FudanSELab/ClassEval",
     citation="arXiv:2308.01861",
     needs_sandbox=True,
     unverified=True,
-    traps=("A class counts if all of its tests pass (class level); method-level rates are not computed.",),
+    version="2",
+    traps=(
+        "The model writes the whole class at once (the authors' holistic generation); `class_success` and "
+        "`method_success` (their `fun_success`) are computed as they do.",
+        "A method without self or cls counts as static, and each test class has 5 seconds, as in the authors' scorer.",
+    ),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MBPP with the many further inputs of EvalPlus (Liu et al. 2023, arXiv:2305.01210), release 0.1.0.
+"""MBPP with the many further inputs of EvalPlus (Liu et al. 2023, arXiv:2305.01210), releases 0.2.0 and 0.1.0.
 
 Answers are compared with what the reference solution returns. The file is JSON; the shapes of arguments that JSON
 does not know, and the tasks with other rules of equality, are those of EvalPlus.
@@ -48,6 +48,15 @@ _AS_SETS = {
 }
 _SAME_FINDING = "len({each if isinstance(each, bool) else each is not None for each in (told, wanted)}) == 1"
 _FOUND = {"check_str", "text_match_three", "text_starta_endb"}
+_OTHER_READINGS = {
+    "are_equivalent": "True",
+    "sum_div": "told == wanted or told == 0",
+    "surface_Area": "told == wanted or abs(told - round(arguments[0] ** 2 + 2 * arguments[0] * "
+    "math.sqrt((arguments[0] / 2) ** 2 + arguments[1] ** 2))) <= off",
+    "digit_distance_nums": "told == wanted or told == sum(abs(int(one) - int(two)) for one, two in "
+    "zip(*(str(number).zfill(99) for number in arguments)))",
+}
+"""What the text of a task allows beside the result of its reference solution."""
 
 
 def row(raw: Row, index: int) -> Row:
@@ -71,7 +80,7 @@ def _equal(entry: str) -> str:
         return "set(told) == set(wanted)"
     if entry in _FOUND:
         return _SAME_FINDING
-    return "True" if entry == "are_equivalent" else "told == wanted"
+    return _OTHER_READINGS.get(entry, "told == wanted")
 
 
 def shaped(task: int, inputs: list[Any]) -> list[Any]:
@@ -104,30 +113,53 @@ def _deep(value: Any) -> Any:
     return tuple(map(_deep, value)) if isinstance(value, list) else value
 
 
-BENCHMARK = Benchmark(
-    name="mbpp-plus",
-    category="code",
-    title="MBPP+: short Python programs, many tests",
-    sources=(
-        Source(
-            url=f"{_HOME}/MbppPlus-v0.1.0.jsonl",
-            revision="d5ead97fea36bca3744e1a4c49e882f6fa2f406a",
-            sha256="a855b9de667baea8e2f8aa61f898767a7336872208a85222b35622545e819fe9",
+_COMMON: dict[str, Any] = {
+    "category": "code",
+    "row": row,
+    "prompt": "generic/codegen",
+    "grader": "evalplus",
+    "metric": "evalplus",
+    "licence": "Apache-2.0",
+    "homepage": "https://github.com/evalplus/evalplus",
+    "citation": "arXiv:2305.01210",
+    "needs_sandbox": True,
+    "version": "2",
+}
+_COMPARED = "The answer is compared with what the reference solution returns, fractions to 1e-6."
+
+BENCHMARKS = (
+    Benchmark(
+        name="mbpp",
+        title="MBPP, the 378 tasks of EvalPlus 0.2.0, with its further tests",
+        sources=(
+            Source(url="https://github.com/evalplus/mbppplus_release/releases/download/v0.2.0/MbppPlus.jsonl.gz"),
         ),
+        items={"test": 378},
+        unverified=True,
+        traps=(
+            "`passing_base_tests` is EvalPlus' MBPP, `passing_plus_tests` its MBPP+; both of 378 repaired tasks.",
+            "The 500 tasks as Google published them are mbpp-original; earlier versions called those mbpp.",
+            _COMPARED,
+        ),
+        **_COMMON,
     ),
-    row=row,
-    prompt="generic/codegen",
-    grader="evalplus",
-    metric="evalplus",
-    items={"test": 399},
-    licence="Apache-2.0",
-    homepage="https://github.com/evalplus/evalplus",
-    citation="arXiv:2305.01210",
-    needs_sandbox=True,
-    misprints={"Mbpp/794": "the reference solution fails one of its tests"},
-    traps=(
-        "Release 0.1.0 has 399 tasks, 0.2.0 has 378: their numbers cannot be compared.",
-        "The reference solutions of tasks 255 (more than 2 GB of memory) and 599 (more than 10 s) do not pass.",
-        "The answer is compared with what the reference solution returns, fractions to 1e-6.",
+    Benchmark(
+        name="mbpp-plus",
+        title="MBPP+ of EvalPlus 0.1.0: short Python programs, many tests",
+        sources=(
+            Source(
+                url=f"{_HOME}/MbppPlus-v0.1.0.jsonl",
+                revision="d5ead97fea36bca3744e1a4c49e882f6fa2f406a",
+                sha256="a855b9de667baea8e2f8aa61f898767a7336872208a85222b35622545e819fe9",
+            ),
+        ),
+        items={"test": 399},
+        misprints={"Mbpp/794": "the reference solution fails one of its tests"},
+        traps=(
+            "Release 0.1.0 has 399 tasks, 0.2.0 (mbpp) has 378: their numbers cannot be compared.",
+            "The reference solutions of tasks 255 (more than 2 GB of memory) and 599 (more than 10 s) do not pass.",
+            _COMPARED,
+        ),
+        **_COMMON,
     ),
 )

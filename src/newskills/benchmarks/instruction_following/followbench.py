@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from newskills.base.benchmark import Benchmark, Drop, Judge, Source
 from newskills.base.records import Row
+from newskills.graders.instructions.followbench import rule_of
 
 
 def join(rows: Iterable[Row]) -> Iterable[Row]:
@@ -30,7 +31,9 @@ def row(raw: Row, index: int) -> Row | Drop:
         "question": raw["instruction"],
         **({"expected_answer": target} if target else {}),
         "instruction_path": "\n\n".join(steps),
-        "constraint_type": raw["category"],
+        "constraint_type": kind,
+        "example": raw["example_id"],
+        "rule": rule_of(kind, int(raw["example_id"]), raw["source"]),
         "level": level,
         "source": raw["source"],
         "subset_for_metrics": f"level-{level}",
@@ -51,14 +54,20 @@ BENCHMARK = Benchmark(
     join=join,
     row=row,
     grader="",
-    judge=Judge(prompt="judge/followbench"),
+    judge=Judge(prompt="judge/followbench", kind="ruled", grader="followbench"),
+    metric="followbench",
     items={"test": 820},
     licence="Apache-2.0",
     homepage="https://github.com/YJiangcm/FollowBench",
     citation="arXiv:2310.20410",
+    version="2",
     traps=(
         "Of the 944 instructions of the source, the 124 of level 0 have no constraint yet, and are left out.",
-        "The score is the hard satisfaction rate (all constraints of a level); the soft rate is not computed.",
-        "The judge decides on the kind `example`, too, which the authors check with rules.",
+        "`hsr` and `ssr` are the authors' hard and soft satisfaction rate, `csl` their consistent satisfaction levels; "
+        "the means over levels and kinds are ours, as the authors print a table for each kind.",
+        "The authors' rules decide on the kind `example`, and on 14 sources or instructions of the others; there the "
+        "judge is not asked.",
+        "The judge's prompt is in our words, as the authors' text is part of their code; it asks for the same list of "
+        "YES and NO.",
     ),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, DataError
 from newskills.benchmarks import get_benchmark, get_group
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
@@ -110,6 +110,7 @@ def run(parsed: Parsed[Options]) -> int:
     sys.stdout.write(f"\nmetrics: {summary.path}\n")
     if options.cluster is None:
         sys.stdout.write(f"samples: ns view {shlex.quote(options.results_dir)}\n")
+    _require_numbers(summary)
     require_trust(summary.reports, options.accept_lost)
     return 0
 
@@ -118,8 +119,15 @@ def result(parsed: Parsed[Options]) -> Summary | None:
     """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
     summary = make_summary(parsed)
     if summary is not None:
+        _require_numbers(summary)
         require_trust(summary.reports, parsed.options.accept_lost)
     return summary
+
+
+def _require_numbers(summary: Summary) -> None:
+    """Raises DataError for benchmarks whose records are broken."""
+    if summary.failed:
+        raise DataError(summary.failures)
 
 
 def make_summary(parsed: Parsed[Options]) -> Summary | None:

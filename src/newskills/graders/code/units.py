@@ -30,6 +30,7 @@ class UnitTask(Struct, frozen=True, kw_only=True):
     at_least   tests that must have run
     collect    by pytest
     script     `tests` is a program, nothing in it is called
+    classes    test classes that get a verdict each (field `test_classes_passed`), within `each` seconds
     """
 
     code: str
@@ -39,6 +40,8 @@ class UnitTask(Struct, frozen=True, kw_only=True):
     at_least: int = 0
     collect: bool = False
     script: bool = False
+    classes: tuple[str, ...] = ()
+    each: float = 0.0
 
 
 _ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
@@ -48,6 +51,7 @@ class _Verdict(Struct, frozen=True):
     kind: str
     text: str
     ran: int
+    passed: dict[str, bool] = {}
 
 
 async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
@@ -67,19 +71,22 @@ async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
     if not lines:
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to test ({result.status}): {last[0][:200]}")
+    nothing: Row = {"test_classes_passed": dict.fromkeys(task.classes, False)} if task.classes else {}
     if len(lines) == 1:
         late = result.status == "timeout" or (result.exit_code in (-9, -24) and result.seconds > cpu / 2)
-        return CodeFinding(passed=False, why="timeout" if late else f"ended before its tests ({result.status})")
+        why = "timeout" if late else f"ended before its tests ({result.status})"
+        return CodeFinding(passed=False, why=why, fields=nothing)
     verdict = msgspec.json.decode(lines[1], type=_Verdict)
     if verdict.kind == "missing":
         return unjudged(f"not in the sandbox: {verdict.text}")
     if (absent := _ABSENT.search(verdict.text)) and absent[1] in task.needs:
         return unjudged(f"not in the sandbox, or not whole: {absent[1]}")
+    fields = {"test_classes_passed": verdict.passed} if verdict.passed else nothing
     if verdict.kind == "passed" and verdict.ran < task.at_least:
-        return CodeFinding(passed=False, why=f"{verdict.ran} of {task.at_least} tests ran")
+        return CodeFinding(passed=False, why=f"{verdict.ran} of {task.at_least} tests ran", fields=nothing)
     unread = verdict.kind == "load" and verdict.text.startswith(("SyntaxError", "IndentationError"))
     why = "passed" if verdict.kind == "passed" else f"{verdict.kind}: {verdict.text}"
-    return CodeFinding(passed=verdict.kind == "passed", why=why, unread=unread)
+    return CodeFinding(passed=verdict.kind == "passed", why=why, unread=unread, fields=fields)
 
 
 @cache

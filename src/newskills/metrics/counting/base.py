@@ -20,7 +20,7 @@ from typing import Any, ClassVar, get_args
 
 from newskills.base.errors import DataError
 from newskills.base.records import Cause, Ledger, Number, Outcome, Row
-from newskills.base.stats import mean_interval
+from newskills.base.stats import mean_interval, wilson
 from newskills.metrics.counting import votes
 from newskills.metrics.counting.tally import AVERAGE, Tally, mean_of
 
@@ -294,4 +294,17 @@ def percent(values: Mapping[float, int], unscored: int) -> Number:
         n=sum(values.values()),
         unscored=unscored,
         method=interval.method,
+    )
+
+
+def clustered(number: Number, problems: Number) -> Number:
+    """`number`, of parts of problems, with the interval of as many units as there are problems."""
+    low, high = wilson(number.value / 100, problems.n)
+    return Number(
+        value=number.value,
+        low=100 * low,
+        high=100 * high,
+        n=problems.n,
+        unscored=problems.unscored,
+        method="cluster",
     )

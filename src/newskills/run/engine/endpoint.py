@@ -60,6 +60,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     first_patience    the same before its first answer ever (None: no other): an address that is wrong stays so
     soft_fail         single failures have been accepted
     shortest_timeout  what any request may take, however short the others are
+    stops_if_refused  a run of one benchmark, of which the first requests are all refused, stops
     """
 
     concurrency: int = 512
@@ -70,6 +71,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     first_delay: float = 0.5
     longest_delay: float = 60.0
     shortest_timeout: float = 300.0
+    stops_if_refused: bool = True
 
 
 class PendingRequest(Struct, eq=False):
@@ -310,6 +312,8 @@ class Endpoint:
     def _count_refusal(self, error: HttpError) -> None:
         """The first requests are all refused: it is the set-up, not the rows."""
         if self._proven or (self.policy.soft_fail and isinstance(error, ContextLimitError)):
+            return
+        if not self.policy.stops_if_refused:
             return
         self._refused += 1
         if self._refused >= ALIKE:

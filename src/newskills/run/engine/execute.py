@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from newskills.base import aio
-from newskills.base.errors import AuthError, DataError, StorageError
+from newskills.base.errors import AuthError, DataError, NewskillsError, StorageError
 from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
@@ -96,7 +96,13 @@ def _one_by_one(
     for unit in spec.units:
         alone = msgspec.structs.replace(spec, units=(unit,), sequential=False)
         last = unit is spec.units[-1]
-        done = execute(alone, console=console, environ=environ, begin=begin if last else None)
+        try:
+            done = execute(alone, console=console, environ=environ, begin=begin if last else None)
+        except NewskillsError as error:
+            if not total.units:
+                raise
+            total.exit_code, total.message = error.exit_code, f"{unit.label}: {error}"
+            continue
         total.units += done.units
         total.retries += done.retries
         if done.exit_code:
@@ -157,7 +163,8 @@ def _result(
     why = masked(why)
     for run in runs:
         if run.status is None:
-            status: Status = "interrupted" if engine.signal else "failed" if run.complete else "stopped"
+            gone = run.complete or run.given_up
+            status: Status = "interrupted" if engine.signal else "failed" if gone else "stopped"
             with suppress(*([StorageError] if engine.fatal else [])):  # a full disk takes no exit record either
                 run.end(status, exit_code=exit_code, error=why)
     results = [unit.run.result() if isinstance(unit, PreparedUnit) else unit for unit in units]
@@ -183,10 +190,12 @@ def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
         return 0, ""
     if engine.signal is not None:
         return 128 + engine.signal, f"Stopped by {engine.signal.name}; finished rows are saved."
-    return 1, " ".join(_failed(run) for run in runs if run.failures)
+    return 1, " ".join(_failed(run) for run in runs if run.failures or run.given_up)
 
 
 def _failed(run: UnitRun) -> str:
+    if run.given_up:
+        return f"{run.unit.label}: {run.given_up}"
     first = f"{run.first_failure.kind}: {run.first_failure.message}" if run.first_failure else ""
     causes = ", ".join(f"{cause} {n}" for cause, n in run.failure_causes.most_common())
     text = (

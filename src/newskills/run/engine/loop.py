@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import structs
 
 from newskills.base.aio import guarded
-from newskills.base.errors import NewskillsError, SandboxError
-from newskills.base.protocols import Kit
+from newskills.base.errors import BadRequestError, NewskillsError, SandboxError
+from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
-from newskills.run.engine.endpoint import Endpoint, RetryPolicy
+from newskills.run.engine.endpoint import ALIKE, Endpoint, RetryPolicy
 from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
@@ -75,6 +75,7 @@ class Engine:
         self._gradings: dict[tuple[str, SandboxConfig | None], Grading] = {}
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
+        self._several = len({unit.run.unit.name for unit in prepared}) > 1
         self._quiet_ticks = 0
         self._signalled_at = 0.0
 
@@ -90,6 +91,7 @@ class Engine:
             try:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
                 await self._start_instruments()
+                await self._probe_servers()
                 await self._generate(disk)
                 await self._finish()
             except NewskillsError as error:
@@ -120,6 +122,22 @@ class Engine:
             if (toolbox := self._toolboxes.get(config, sandbox)) is not None:
                 await toolbox.open()
 
+    async def _probe_servers(self) -> None:
+        """A benchmark that its server cannot serve is given up before its first row, and the others go on."""
+        refusals: dict[tuple[type, int], str] = {}
+        for lane in self._lanes:
+            solver, model = lane.solver, lane.kit.models[MAIN]
+            if not isinstance(solver, NeedsProbe) or lane.run.index.done == lane.run.index.rows:
+                continue
+            key = type(solver), id(model)
+            if key not in refusals:
+                refusals[key] = ""
+                try:
+                    await solver.probe(model)
+                except BadRequestError as error:
+                    refusals[key] = str(error)
+            lane.run.given_up = refusals[key]
+
     def _endpoint(self, config: GenerationConfig, server: EndpointConfig, proven: bool) -> Endpoint:
         config = structs.replace(config, server=server)
         server = server.endpoint()
@@ -132,6 +150,7 @@ class Engine:
                 patience=config.endpoint_patience or PATIENCE,
                 first_patience=config.endpoint_patience or (PATIENCE if waits else FIRST_PATIENCE),
                 soft_fail=server.enable_soft_fail,
+                stops_if_refused=not self._several,
             )
             self._endpoints[server] = Endpoint(
                 model,
@@ -174,6 +193,8 @@ class Engine:
         for lane in self._lanes:
             lane.open(disk, self._stop)
             for pending in lane.run.pending_rows():
+                if lane.run.given_up:
+                    break
                 if pending is not None and not begun:
                     begun = True
                     self._progress.begin()
@@ -208,6 +229,8 @@ class Engine:
     def _book_failure(self, run: UnitRun, pending: PendingRow, failure: Failure) -> None:
         self._progress.journal.note_failure(run.unit.label, pending.sample.id, failure)
         run.book_failure(pending, failure)
+        if self._several and failure.kind == BadRequestError.__name__:
+            run.give_up_if_refused(ALIKE)
 
     def _finish_if_complete(self, lane: Lane) -> None:
         if lane.run.complete and not lane.run.failures and lane.finish is None:

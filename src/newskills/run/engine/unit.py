@@ -71,6 +71,7 @@ class UnitRun:
         self.unscored = 0
         self._in_grading = 0
         self.first_failure: Failure | None = None
+        self.given_up = ""
         self.failure_causes: Counter[str] = Counter()
         self.merged = False
         self.status: Status | None = None
@@ -91,6 +92,15 @@ class UnitRun:
         if read is None or written is None or state.input_tokens is None or state.output_tokens is None:
             return None
         return (read * state.input_tokens + written * state.output_tokens) / 1e6
+
+    def give_up_if_refused(self, first: int) -> None:
+        """Sets `given_up`, the reason why no more rows are asked, where the server refused each of the `first`."""
+        refusals = self.failure_causes.total() - self.unfit
+        if not self.given_up and not self.index.done and refusals >= first and self.first_failure is not None:
+            self.given_up = (
+                f"the server refused each of the first {first} requests: {self.first_failure.message} "
+                "The other rows were not asked."
+            )
 
     @property
     def complete(self) -> bool:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Judge
 from newskills.config.layers import Layer
 from newskills.run.engine.build import RunBuilder, grader_id
-from newskills.run.engine.execute import execute
+from newskills.run.engine.execute import SIGNALLED, execute
 from newskills.run.engine.preflight import asks_nothing, check_begun
 from newskills.run.hosting.roles import HostedServers, at_servers, hosted
 from newskills.run.planning.config import JUDGES
@@ -96,7 +96,8 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
 def judge(judges: Mapping[str, JudgeSettings], judgements: Sequence[PlannedUnit], spec: RunSpec) -> RunResult:
     """Judges all answers, by one server after the other where several are to be started. `spec`: without units.
 
-    Stops at the first that does not come to its end. Raises NewskillsError as `execute`.
+    One that does not come to its end does not keep the others from theirs, a signal does; all messages are told.
+    Raises NewskillsError as `execute`.
     """
     total = RunResult(units=[])
     hosts: list[HostedServers | None] = []
@@ -110,8 +111,9 @@ def judge(judges: Mapping[str, JudgeSettings], judgements: Sequence[PlannedUnit]
             done = execute(judge_spec(spec, at_servers(planned, servers)))
         total.units += done.units
         total.retries += done.retries
-        total.exit_code, total.message = done.exit_code, done.message
         if done.exit_code:
+            total.exit_code, total.message = done.exit_code, f"{total.message} {done.message}".strip()
+        if done.exit_code > SIGNALLED:
             break
     return total
 

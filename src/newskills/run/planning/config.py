@@ -50,6 +50,7 @@ LEAN_ROUNDS = (PROVER, AUTOFORMALIZE)
 JUDGES = {
     "llm": "llm_judge",
     "math_judge": "math_judge",
+    "ruled": "ruled_judge",
     "arena": "arena_judge",
     "turns": "turns_judge",
     "claims": "claims_judge",

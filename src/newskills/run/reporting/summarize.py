@@ -89,31 +89,48 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
 
 
 class Summary(Struct, kw_only=True):
-    """`reports` in the order of metrics.json; `notes`: sentences to show; `path`: where metrics.json went."""
+    """`reports` in the order of metrics.json; `notes`: sentences to show; `path`: where metrics.json went.
+
+    `failed`: benchmark → why its records have no numbers.
+    """
 
     reports: list[Report]
     notes: list[str]
     path: Path
+    failed: dict[str, str] = {}
+
+    @property
+    def failures(self) -> str:
+        """What to say of them last; empty where there are none."""
+        return " ".join(f"{name} has no numbers: {why}" for name, why in self.failed.items())
 
 
 def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryOptions) -> Summary:
     """Reads every benchmark below `results_dir` and writes metrics.json with its extended sibling.
 
     Each benchmark and each group gets these files in its own folder too, where that can be written, unless only a
-    part was looked at. Raises DataError (nothing there, broken records), UnknownNameError, ConfigError (metric),
-    StorageError.
+    part was looked at. A benchmark whose records are broken does not keep the others from their numbers.
+
+    Raises DataError (nothing there, broken records), UnknownNameError, ConfigError (metric), StorageError.
     """
     selected = wanted(results_dir, options)
     notes = [f"{item.folder} has no output files; skipped." for item in selected if not item.files]
     by_benchmark: dict[str, list[Report]] = {}
     folders: dict[str, Path] = {}
+    failed: dict[str, DataError] = {}
     for benchmark, folder, files in selected:
         if not files:
             continue
-        reports, remarks = summarize_files(benchmark, files, metric_for, options)
+        try:
+            reports, remarks = summarize_files(benchmark, files, metric_for, options)
+        except DataError as error:
+            failed[benchmark] = error
+            continue
         notes += remarks
         if reports:
             by_benchmark[benchmark], folders[benchmark] = reports, folder
+    if failed and not by_benchmark:
+        raise next(iter(failed.values()))
     if not by_benchmark:
         raise _nothing(results_dir, options, notes)
     scored = {name.rpartition(".")[0] for name, folder in folders.items() if _in_scored_group(folder)}
@@ -124,7 +141,8 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     write_metrics(path, everything, options.accept_lost)
     if not options.partial:
         notes += _write_beside_outputs(by_benchmark, folders, groups, options.accept_lost)
-    return Summary(reports=everything, notes=notes, path=path)
+    failures = {name: str(error) for name, error in failed.items()}
+    return Summary(reports=everything, notes=notes, path=path, failed=failures)
 
 
 def _in_scored_group(folder: Path) -> bool:

@@ -15,6 +15,7 @@ ASKED = f"{PREFIX}request"
 YES = "The predicted answer is the expected text.\nJudgement: Yes"
 NO = "There is no predicted answer.\nJudgement: No"
 
+RULED = "A rule decides on this answer."
 
 NOTHING = "(the answer was lost: there is nothing to judge)"
 """In the place of a request that is never sent."""
@@ -67,6 +68,15 @@ class MathJudgeSolver(JudgeSolver):
         if expected is not None and str(answer).strip() == str(expected).strip():
             return {self._key: YES, f"{PREFIX}prefilled": True}
         return None
+
+
+class RuledJudgeSolver(JudgeSolver):
+    """Asks no model about a row with a `rule`, on which the grader decides."""
+
+    def _unasked(self, row: Row) -> Row | None:
+        if (lost := super()._unasked(row)) is not None or not row.get("rule"):
+            return lost
+        return {self._key: RULED, f"{PREFIX}prefilled": True}
 
 
 def shown_to_judges(row: Row) -> Row:

@@ -16,7 +16,7 @@ import msgspec
 
 from newskills.base.errors import BadRequestError, ContextLimitError, DataError
 from newskills.base.protocols import Kit, Model
-from newskills.base.records import Attempt, Logprobs, Reply, Request, Row, Sample
+from newskills.base.records import Attempt, Inference, Logprobs, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
@@ -25,6 +25,7 @@ _COMPARED = 20
 """Characters before the continuation that the server's tokens have to spell, too."""
 _ECHO: Row = {"echo": True}
 _PROMPT_LOGPROBS: Row = {"prompt_logprobs": 1}
+_PROBE = "One, two, three, four"
 _BEGINNING = "\n"
 """Stands before a text without context where the server puts no mark there, so that its first token counts, too."""
 
@@ -63,20 +64,19 @@ class LoglikelihoodSolver:
                 f"Record {sample.id} has {len(several)} texts in context for {len(continuations)} continuations."
             )
         prompts = [self._chat.plain({**sample.row, "context": context}) for context in several]
-        inference = msgspec.structs.replace(
-            self._chat.inference,
-            endpoint_type="text",
-            temperature=0.0,
-            tokens_to_generate=1,
-            top_logprobs=1,
-            stream=False,
-        )
+        inference = _measuring(self._chat.inference)
         return Request(
             prompt=prompts[0] + continuations[0],
             inference=inference,
             extra_body=_ECHO,
             solver={"prompts": prompts, "continuations": continuations},
         )
+
+    async def probe(self, model: Model) -> None:
+        """Raises BadRequestError for a server that does not give log-probabilities of the prompt."""
+        inference = _measuring(self._chat.inference)
+        request = Request(prompt=_PROBE, inference=inference, extra_body=_ECHO)
+        _require_logprobs(await self._ask(request, _PROBE, model), model)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         likelihoods: list[Likelihood] = []
@@ -128,13 +128,7 @@ class LoglikelihoodSolver:
     async def _likelihood(
         self, reply: Reply, prompt: str, text: str, request: Request, model: Model
     ) -> Likelihood:
-        logprobs = reply.logprobs
-        if logprobs is None or len(logprobs.tokens) < 2:
-            raise BadRequestError(
-                f"The server of {model.name} returns no log-probabilities of the prompt (completions with "
-                "echo and logprobs), which the solver loglikelihood needs.",
-                hint="vLLM and SGLang return them; llama.cpp does not.",
-            )
+        logprobs = _require_logprobs(reply, model)
         values = logprobs.logprobs[:-1]
         count = tokens_at_end(logprobs.tokens[:-1], prompt, text)
         if count is None:
@@ -145,6 +139,22 @@ class LoglikelihoodSolver:
                 f"that was asked about, near {text[:40]!r}, and it does not count them."
             )
         return Likelihood(sum(values[-count:]), _greedy(logprobs, count), count)
+
+
+def _measuring(inference: Inference) -> Inference:
+    return msgspec.structs.replace(
+        inference, endpoint_type="text", temperature=0.0, tokens_to_generate=1, top_logprobs=1, stream=False
+    )
+
+
+def _require_logprobs(reply: Reply, model: Model) -> Logprobs:
+    if reply.logprobs is None or len(reply.logprobs.tokens) < 2:
+        raise BadRequestError(
+            f"The server of {model.name} returns no log-probabilities of the prompt (completions with "
+            "echo and logprobs), which the solver loglikelihood needs.",
+            hint="vLLM and SGLang return them; llama.cpp does not.",
+        )
+    return reply.logprobs
 
 
 def _texts(sample: Sample, field: str) -> list[str]:

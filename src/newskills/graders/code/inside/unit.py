@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import resource
+import signal
 import sys
 import types
 import unittest
@@ -73,6 +74,8 @@ def judge(task: dict[str, Any]) -> dict[str, Any]:
     defined = {name: id(value) for name, value in space.items()}
     try:
         exec(compile(task["tests"], "tests.py", "exec", dont_inherit=True), space)  # noqa: S102
+        if task["classes"]:
+            return _run_classes(space, task["classes"], task["each"])
         if task["script"]:
             return {"kind": "passed", "text": "", "ran": 0}
         return _run(space, {name for name, original in defined.items() if id(space.get(name)) == original})
@@ -99,6 +102,33 @@ def _run(space: dict[str, Any], answers: set[str]) -> dict[str, Any]:
             value()
             ran += 1
     return {"kind": "passed", "text": "", "ran": ran}
+
+
+class _LateError(BaseException):
+    """Not an Exception, so that code which takes those goes on to nothing."""
+
+
+def _run_classes(space: dict[str, Any], names: list[str], seconds: float) -> dict[str, Any]:
+    """Each class by itself and within `seconds`: passed where it has tests and all of them do."""
+    passed, ran, bad = {}, 0, []
+
+    def late(*_: object) -> None:
+        raise _LateError
+
+    signal.signal(signal.SIGALRM, late)
+    for name in names:
+        result = unittest.TestResult()
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            unittest.defaultTestLoader.loadTestsFromTestCase(space[name]).run(result)
+            passed[name] = bool(result.testsRun) and result.wasSuccessful()
+        except BaseException:  # noqa: BLE001 - whatever the answer raises, and the signal
+            passed[name] = False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        ran += result.testsRun
+        bad += [] if passed[name] else [name]
+    return {"kind": "failed" if bad else "passed", "text": ", ".join(bad)[:_MESSAGE], "ran": ran, "passed": passed}
 
 
 def run_pytest(task: dict[str, Any]) -> dict[str, Any]:

@@ -47,9 +47,9 @@ def tested_names(solution: str, tests: list[str]) -> list[str]:
 
 
 BENCHMARK = Benchmark(
-    name="mbpp",
+    name="mbpp-original",
     category="code",
-    title="MBPP: short Python programs from a sentence",
+    title="MBPP as Google published it: short Python programs from a sentence",
     sources=tuple(
         Source(split=split, url=_URL, revision=_COMMIT, sha256=_SHA256, span=span)
         for split, span in _SPLITS.items()
@@ -65,7 +65,7 @@ BENCHMARK = Benchmark(
     needs_sandbox=True,
     traps=(
         "The test split is tasks 11 to 510 (500), as its authors cut it; `full` has all 974.",
-        "EvalPlus keeps 378 of the tasks (399 in its version 0.1.0), some of them repaired: other numbers.",
+        "The benchmark mbpp is EvalPlus' release 0.2.0 with 378 of the tasks, some of them repaired: other numbers.",
         "The question shows the first of the three tests, in the form that EvalPlus uses.",
         "Task 123 takes the reference solution about 5 s.",
     ),
