@@ -128,3 +128,48 @@ def test_any_text_is_read(text: str, count: int) -> None:
     assert grade(text).outcome in ("correct", "wrong", "no_answer")
     found = letter_in(text, count)
     assert not found or found in ascii_uppercase[:count]
+
+
+CODE = ("not in", "**", "is", "//")
+TURKISH = ("İp atladı.", "Koştu.", "ışık")
+
+
+@pytest.mark.parametrize(
+    ("options", "reply", "letter"),
+    [
+        (CODE, "The answer is (A).", "A"),
+        (CODE, "The answer is **D**.", "D"),
+        (CODE, "The answer is `**`", "B"),
+        (CODE, "The answer is is.", "C"),
+        (CODE, "Answer: is", "C"),
+        (CODE, "is", "C"),
+        (CODE, "The answer is", None),
+        (CODE, "Answer: `//`", "D"),
+        (CODE, "The answer is `not in`.", "A"),
+        (TURKISH, "İp atladı.", "A"),
+        (TURKISH, "Cevap: İp atladı.", "A"),
+        (TURKISH, "İyi düşündüm. Cevap: Koştu.", "B"),
+        (TURKISH, "İyi düşündüm. Cevap: C", "C"),
+        (TURKISH, "Cevap: İp atlamadı.", None),
+        (WORDS, "Therefore, B is correct.", "B"),
+        (WORDS, "Therefore, B is not correct.", None),
+        (WORDS, "So C.", "C"),
+        (WORDS, "So C is wrong.", None),
+        (WORDS, "So (D)", "D"),
+        (WORDS, "So A and B are correct.", None),
+        (WORDS, "So a.", None),
+        (WORDS, "A is wrong. **B** is the correct answer.", "B"),
+        (WORDS, "If B is correct, A is, too.", None),
+        (WORDS, "B is correct. C is correct.", None),
+        (WORDS, "B is correct. C is correct. Hence C.", "C"),
+    ],
+)
+def test_options_that_are_words_of_the_sentence_and_conclusions(
+    options: tuple[str, ...], reply: str, letter: str | None
+) -> None:
+    assert grade(reply, options).fields["predicted_answer"] == letter
+
+
+def test_conclusions_cost_linear_time() -> None:
+    assert grade("So (" * 50_000).outcome == "no_answer"
+    assert grade("Therefore, " * 20_000 + "B is correct" * 20_000).outcome == "no_answer"

@@ -52,6 +52,21 @@ OLD = {"livebench_release_date": "2024-06-24T00:00:00"}
         ("zebra_puzzle", "1, film-making, cook", "<solution>1, film making, cook</solution>", 1.0, NEW),
         ("zebra_puzzle", "1, film-making, cook", "<solution>2, film making, cook</solution>", 1 / 3, NEW),
         ("zebra_puzzle", "1, cook", "<solution>11, cook</solution>", 0.25, NEW),
+        ("zebra_puzzle", "1, cook", "<solution>position 1, the cook</solution>", 1.0, NEW),
+        ("spatial", "3", "So:\n\\boxed{3}", 1.0, {}),
+        ("spatial", "3", "So:\n\\boxed{4}", 0.0, {}),
+        ("spatial", "3", "3", 1.0, {}),
+        ("spatial", "3", "4", 0.0, {}),
+        ("math_comp", "C", "So:\nC", 1.0, {}),
+        ("math_comp", "C", "So:\nD", 0.0, {}),
+        ("math_comp", "D", "So:\n**(D)**", 1.0, {}),
+        ("math_comp", "D", "So:\n**(E)**", 0.0, {}),
+        ("math_comp", "C", "So:\n(C) 20", 1.0, {}),
+        ("math_comp", "C", "So:\n(B) 20", 0.0, {}),
+        ("math_comp", "D", "<solution>D</solution>", 1.0, {}),
+        ("math_comp", "D", "<solution>C</solution>", 0.0, {}),
+        ("tablejoin", '{"a": "x"}', "The mapping is {'a': 'x'}", None, {}),
+        ("tablejoin", '{"a": "x"}', "```\n{'a': 'x', 'b': None}\n```", 1.0, {}),
         ("zebra_puzzle", "fantasy movies", "It is ***fantasy***", 1.0, OLD),
         ("zebra_puzzle", "fantasy movies", "It is ***drama***", 0.0, OLD),
         ("AMPS_Hard", r"\frac{1}{2}", r"\boxed{0.5}", 1.0, {}),
@@ -59,10 +74,11 @@ OLD = {"livebench_release_date": "2024-06-24T00:00:00"}
     ],
 )
 def test_what_replies_are_worth(
-    task: str, gold: str, generation: str, worth: float, record: dict[str, Any]
+    task: str, gold: str, generation: str, worth: float | None, record: dict[str, Any]
 ) -> None:
     score = grade(task, gold, generation, **record)
-    assert score.fields["symbolic_correct"] == pytest.approx(worth)
+    assert score.fields["symbolic_correct"] == pytest.approx(worth or 0.0)
+    assert (score.outcome == "no_answer") is (worth is None)
     assert (score.outcome == "correct") is (worth == 1.0)
 
 
@@ -96,7 +112,7 @@ CSV = "name,size\nmill,12\nbarn,3.5\n"
     ("form", "text"),
     [
         ("csv", CSV),
-        ("csv", f"Here it is:\n```csv\n{CSV}```\nDone."),
+        ("csv", f"Here it is:\n```csv\n{CSV}```\n"),
         ("csv", f"Here it is:\n{CSV}"),
         ("tsv", CSV.replace(",", "\t")),
         ("jsonl", '{"name":"mill","size":12}\n{"size":3.50,"name":"barn"}'),
@@ -136,6 +152,13 @@ def test_texts_without_a_table(form: str, text: str) -> None:
     assert found is None or found == [] or form in ("csv", "tsv")
 
 
+def test_words_behind_a_table_are_a_row_of_it() -> None:
+    wanted, longer = read("csv", CSV), read("csv", f"{CSV}Done.", ["name", "size"])
+    assert wanted is not None
+    assert longer is not None
+    assert not same(longer, wanted)
+
+
 def test_blocks_and_mappings() -> None:
     assert block("a\n```json\n{}\n```\nb") == "{}"
     assert block("x <solution>y</solution>") == "y"
@@ -143,4 +166,5 @@ def test_blocks_and_mappings() -> None:
     assert mapping('{"a": "x\\"y"}') == {"a": 'x"y'}
     assert mapping("{}") == {}
     assert mapping("none") is None
-    assert mapping("{" + "'a': 'b', " * 5000 + "'" * 5000 + "}") is not None
+    assert mapping("{" + "'a': 'b', " * 5000 + "'" * 5000 + "}") is None
+    assert mapping("{" * 15_000) is None

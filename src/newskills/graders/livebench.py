@@ -8,15 +8,13 @@ puzzles and instructions.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
-from newskills.graders.exact import final_answer
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading import tables
 from newskills.graders.reading.overlap import edit_distance
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
@@ -32,13 +30,20 @@ _NUMBERS = (
     "eighteen nineteen twenty"
 )
 _FIGURES = {word: str(number) for number, word in enumerate(_NUMBERS.split())}
+_NAMES = {figure: word for word, figure in _FIGURES.items()}
 _SHAPES = ("tetrahedra", "tetrahedron", "triangle", "square")
-_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
-_TRIPLE = re.compile(r"\*\*\*([^*\n]{1,200})\*\*\*")
+_BOLD = re.compile(r"\*\*([^*]{1,2000})\*\*")
+_BOLD_LINE = re.compile(r"\*\*([^\n]*?)\*\*")
+_TRIPLE = re.compile(r"\*\*\*(\w+)\*\*\*")
 _REPEATED = re.compile(r"([A-F])\1{3,}")
 _OPTION = re.compile(r"\\textbf\{\(([A-E])\)\s?\}(.{1,200}?)(?:\\qquad|\$)")
-_INTEGER = re.compile(r"\d{1,9}")
-_YES_NO = re.compile(r"\b(?:yes|no|unknown)\b")
+_DIGITS = re.compile(r"\d+")
+_INTEGER = re.compile(r"[+-]?\d{1,18}")
+_WRAPPERS = re.compile(r"\\(?:text(?:bf)?|math(?:bf|rm))\{")
+_ORDER = "answer:"
+_ORDER_MARKS = re.compile(r"[${}\\<>]|boxed")
+_TRUTHS = ("yes", "no", "unknown")
+_LISTS = re.compile(r"(?=((?:yes|no|unknown), (?:yes|no|unknown), (?:yes|no|unknown)))")
 _WORD = re.compile(r"\w+")
 _SAID = {
     "AMPS_Hard": "\\boxed{{{}}}",
@@ -47,6 +52,7 @@ _SAID = {
     "olympiad": "Answer: {}",
 }
 _TAIL = 50
+_LONGEST_NUMBER = 19
 _PARTIAL_SINCE = "2024-11-25"
 
 
@@ -54,7 +60,7 @@ class LiveBenchGrader:
     """Records have `task`, `ground_truth`, `question`. Fields written: `symbolic_correct` (0–1), `predicted_answer`."""
 
     name = "livebench"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str | None:
         """In the form that the task asks for; None for instructions, which have no right answer."""
@@ -121,10 +127,33 @@ class LiveBenchGrader:
         return IFEvalGrader()
 
 
+def _boxed(text: str) -> str | None:
+    """What the last box holds, without dollars."""
+    if "\\boxed " in text:
+        return text.rsplit("\\boxed ", 1)[1].split("$", 1)[0]
+    name = "\\boxed" if "\\boxed" in text else "\\fbox"
+    start = text.rfind(name)
+    first, depth = text.find("{", start), 0
+    for end in range(max(first, 0), len(text)) if start >= 0 <= first else ():
+        depth += (text[end] == "{") - (text[end] == "}")
+        if depth == 0:
+            return text[first + 1 : end].replace("$", "")
+    return None
+
+
+def _bare(box: str) -> str:
+    """Without the commands of fonts around it."""
+    return _WRAPPERS.sub("", box).replace("}", "").replace("\\", "")
+
+
+def _last_line(text: str) -> str:
+    return text.rsplit("\n", 1)[-1]
+
+
 def _column_class(text: str, gold: str, record: Row) -> float | None:
-    """The name of a class, at the end of the reply."""
-    answer, wanted = _letters(final_answer(text) or text), _letters(gold)
-    return float(answer == wanted or _letters(text).endswith(wanted))
+    """The name of a class: the box, or the end of the reply."""
+    box = _boxed(text)
+    return float(_letters(text if box is None else _bare(box)).endswith(_letters(gold)))
 
 
 def _letters(text: str) -> str:
@@ -142,67 +171,124 @@ def _join(text: str, gold: str, record: Row) -> float | None:
 
 
 def _contest(text: str, gold: str, record: Row) -> float | None:
-    """Three digits at the end (AIME), or a letter written five times, in a box, or as its value at the end (AMC)."""
+    """Three digits at the end (AIME); or a letter (AMC).
+
+    A letter is written four times or more, in the tag, in a box, alone or in brackets in the last line; or its value
+    stands at the end. Two letters that are repeated are one answer, the last.
+    """
     if gold.isdigit():
         return float(gold in text[-_TAIL:])
     if letters := _REPEATED.findall(text):
         return float(letters[-1] == gold)
-    extracted = extract(text, ExtractionPolicy())
-    if extracted.how in ("box", "phrase") and extracted.answer is not None:
-        bare = re.sub(r"\\text(?:bf)?|[{}()\s.]", "", extracted.answer)
-        if len(bare) == 1 and bare.isalpha():
-            return float(bare.upper() == gold)
-    values = dict(_OPTION.findall(str(record.get("question"))))
-    value = str(values.get(gold, "")).strip(" $~")
+    tag, box, last = tables.tagged(text), _boxed(text), _last_line(text)
+    written = [_bare(box or ""), last.strip().replace("*", "")]
+    written += [tag[:1]] if tag and len(set(tag)) == 1 else []
+    written += [last.split("(")[1].split(")")[0]] if "(" in last and ")" in last else []
+    if gold.lower() in map(str.lower, written):
+        return 1.0
+    value = str(dict(_OPTION.findall(str(record.get("question")))).get(gold, "")).strip().strip("$").strip("~")
     return float(bool(value) and value in text[-20 - len(value) :])
 
 
 def _proof_order(text: str, gold: str, record: Row) -> float | None:
     """One minus the edit distance of the two sequences of formulas, as a share of the longer."""
-    ending = final_answer(text) or text.rsplit("\n", 1)[-1]
-    order, wanted = _INTEGER.findall(ending), [str(int(number)) for number in gold.split(",")]
-    order = [str(int(number)) for number in order][: 4 * len(wanted)]
+    wanted = [str(int(number)) for number in gold.split(",")]
+    order = _order(text)[: 4 * len(wanted)]
     return 1.0 - edit_distance(order, wanted) / max(len(order), len(wanted)) if order else None
 
 
+def _order(text: str) -> list[str]:
+    """The numbers behind the last "Answer:", in the box, or in the last line; a part that is no number is "?"."""
+    lines = text.lower().split("\n")
+    for place in (at for at in reversed(range(len(lines))) if _ORDER in lines[at]):
+        behind = _unmarked(lines[place].split(_ORDER)[1])
+        if not behind and place + 1 < len(lines):
+            behind = _unmarked(lines[place + 1].replace(_ORDER, ""))
+        if order := _numbers(_ORDER_MARKS.sub("", (part.split(" ") or [""])[-1]) for part in _parts(behind)):
+            return order
+        break
+    if (box := _boxed(text)) is not None and (order := _numbers(_parts(_bare(box)))):
+        return order
+    digits = (_DIGITS.search(part) for part in lines[-1].split(","))
+    return [str(int(match[0])) for match in digits if match is not None and len(match[0]) < _LONGEST_NUMBER]
+
+
+def _unmarked(text: str) -> str:
+    return text.replace("**", "").replace(".", "").strip()
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _numbers(parts: Iterable[str]) -> list[str]:
+    """Empty where none is a number."""
+    numbers = [str(int(part)) if _INTEGER.fullmatch(part) else "?" for part in parts]
+    return numbers if set(numbers) - {"?"} else []
+
+
 def _spatial(text: str, gold: str, record: Row) -> float | None:
-    """One of the last three texts in bold: the number, in figures or words, or the shape."""
-    bold = [word.strip().lower().rstrip(".") for word in _BOLD.findall(text)][-3:]
+    """The number, in figures or words, or the shape: the whole reply, one of the last three in bold, or the box."""
+    bold = [word.strip().lower() for word in _BOLD.findall(text)][-3:]
     wanted = gold.strip().lower()
     for word in bold:
         near = wanted in _SHAPES and wanted in word and len(word) < 2 * len(wanted) + 5
         if word == wanted or _FIGURES.get(word) == wanted or near:
             return 1.0
-    return 0.0 if bold else None
+    box = _boxed(text)
+    if text == gold or (box is not None and _bare(box) == gold):
+        return 1.0
+    return None if not bold and box is None and "\n" in text else 0.0
 
 
 def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
-    """The last three of yes, no and unknown in bold, in the tag or the box; else of the last line."""
-    marked = tables.tagged(text) or " ".join(_BOLD.findall(text)) or extract(text, ExtractionPolicy()).answer
-    answers = _YES_NO.findall((marked or text.rsplit("\n", 1)[-1]).lower())[-3:]
-    return float(", ".join(answers) == gold.strip().lower()) if answers else None
+    """Three of yes, no and unknown: in the tag, the last three in bold, in the box, else the last such list."""
+    bold = [word.lower().strip(".,") for part in _BOLD_LINE.findall(text) for word in part.split()]
+    answers = ", ".join([word for word in bold if word in _TRUTHS][-3:])
+    box = _boxed(text.replace("\\textbf{", "\\boxed{"))
+    marked = tables.tagged(text) or answers or box
+    if marked is None:
+        lists = _LISTS.findall(text.lower())
+        marked = lists[-1] if lists else None
+    if marked is None:
+        return None
+    three = sum(map(marked.count, _TRUTHS)) == 3
+    return float(marked == gold.lower() or (three and gold.lower() in marked))
 
 
 def _zebra(text: str, gold: str, record: Row) -> float | None:
-    """Several answers in the tag: half for each, half for all. In the older form one word between three stars."""
+    """Several answers in the tag, the box or the last line: half for each, half for all.
+
+    In the older form one word between three stars, or the last word.
+    """
     if str(record.get("livebench_release_date", _PARTIAL_SINCE))[:10] < _PARTIAL_SINCE:
-        marked = _TRIPLE.findall(text) or _WORD.findall(text)[-1:]
-        answer = marked[-1].strip().lower() if marked else ""
-        wanted = gold.strip().lower()
-        return float(wanted in (answer, _FIGURES.get(answer), f"{answer} movies")) if answer else None
-    golds = [_plain(part) for part in gold.split(",")]
-    solution = tables.tagged(text) or extract(text, ExtractionPolicy()).answer or text.rsplit("\n", 1)[-1]
-    parts = [_plain(part) for part in solution.split(",")]
-    right = sum(_contains(part, wanted) for part, wanted in zip(parts, golds, strict=False))
+        marked = (_TRIPLE.findall(text) or _WORD.findall(text))[-1:]
+        answer = marked[0].lower() if marked else ""
+        return float(gold.lower() in (answer, _NAMES.get(answer), f"{answer} movies")) if answer else None
+    golds = gold.split(",")
+    tags, box = tables.tags(text), _boxed(text)
+    solutions = tags or ([] if box is None else [_bare(box)])
+    if not solutions and (last := _last_line(text)).count(",") == len(golds) - 1:
+        solutions = [last]
+    if not solutions:
+        return None
+    parts = [_plain(part) for solution in solutions for part in solution.split(",")]
+    parts = parts[-len(golds) :] if len(solutions) > 1 else parts
+    right = sum(_contains(part, _plain(wanted)) for part, wanted in zip(parts, golds, strict=False))
     return ((right == len(golds)) + right / len(golds)) / 2
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.lower().replace("-", " ").replace("position", "").split())
+    return text.strip().lower().replace("-", " ").replace("position", "")
 
 
 def _contains(answer: str, wanted: str) -> bool:
-    return answer == wanted or re.search(rf"\b{re.escape(wanted)}\b", answer) is not None
+    """A number must not be a part of another."""
+    return (
+        re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", answer) is not None
+        if wanted.isdigit()
+        else wanted in answer
+    )
 
 
 def _reformat(text: str, gold: str, record: Row) -> float | None:

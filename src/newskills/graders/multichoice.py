@@ -25,6 +25,9 @@ from newskills.graders.reading.letters import (
 from newskills.graders.reading.replies import after_thinking, stripped
 
 _DRESS = " .,;:!?()[]{}*_`'\"$"
+_QUOTED = " `'\""
+_DOTTED = "i̇"
+"""The Turkish capital İ without case."""
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
 _CLAUSE = re.compile(r"[.,;(]")
 _LONGEST_NAME = 2_000
@@ -62,7 +65,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "5"
+    version = "6"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -183,10 +186,11 @@ def _names(record: Row) -> dict[str, str]:
 
 
 def _folded(text: str) -> str:
-    """Without case, mark-up and punctuation around it."""
+    """Without case, mark-up and punctuation around it; where that leaves nothing, without quotes."""
     if len(text) > _LONGEST_NAME:
         return ""
-    return " ".join(stripped(_WRAPPED.sub(r"\1", text).casefold(), _DRESS).split())
+    plain = _WRAPPED.sub(r"\1", text).casefold().replace(_DOTTED, "i")
+    return " ".join((stripped(plain, _DRESS) or plain.strip(_QUOTED)).split())
 
 
 def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:

@@ -67,6 +67,7 @@ METRICS = Registry(
         "hle": "newskills.metrics.judged:JudgedMetric",
         "frontierscience-olympiad": "newskills.metrics.judged:JudgedMetric",
         "generic": "newskills.metrics.generic:GenericMetric",
+        "livebench": "newskills.metrics.generic:LiveBenchMetric",
         "bfcl": "newskills.metrics.generic:GenericMetric",
         "critpt": "newskills.metrics.generic:GenericMetric",
         "simpleqa": "newskills.metrics.verdicts:SimpleQAMetric",

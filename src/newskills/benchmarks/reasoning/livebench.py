@@ -59,7 +59,7 @@ BENCHMARK = Benchmark(
     variants={"all": every},
     prompt="generic/default",
     grader="livebench",
-    metric="generic",
+    metric="livebench",
     items={"test": 482, "all": 818},
     requires="newskills[instructions]",
     licence="Apache-2.0",
@@ -67,7 +67,9 @@ BENCHMARK = Benchmark(
     citation="arXiv:2406.19314",
     traps=(
         "Only questions without a removal date are in `test`; `all` has the removed ones, too.",
+        "Where ours and the authors' scorers differ is listed in [Agreement](../agreement.md#livebench).",
         "Tables, proofs, puzzles and instructions may be worth a part of a point.",
-        "The leaderboard averages tasks, then categories; here every question weighs the same, see the subsets.",
+        "As on the leaderboard, `accuracy` is the mean over categories of the mean over their tasks, of the four "
+        "categories here; `by_question` lets every question weigh the same.",
     ),
 )

@@ -10,7 +10,7 @@ from newskills.graders.math import quantities
 from newskills.graders.math.relations import labelled, same_relation
 from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
 from newskills.graders.math.values.equal import Options, rename, same_value
-from newskills.graders.math.values.intervals import NoRealSet, looks_like_one, real_set, same_set
+from newskills.graders.math.values.intervals import NoRealSet, looks_like_one, real_set, repeats, same_set
 from newskills.graders.math.words import option_letter, same_words, words
 
 MAX_ITEMS = 300
@@ -191,7 +191,7 @@ def _any_pair(pairs: Sequence[tuple[Node, Node]], options: Options) -> bool | No
 
 def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
     try:
-        return same_set(real_set(gold), real_set(pred))
+        return repeats(gold) == repeats(pred) and same_set(real_set(gold), real_set(pred))
     except NoRealSet:
         return None
 

@@ -87,11 +87,20 @@ _AFFIRMED = re.compile(
     r"(?:correct|right|best)\b",
     re.IGNORECASE,
 )
+_LETTER = r"[(\[*\"]{0,4}([A-Z])(?![A-Za-z0-9])[)\]*\"]{0,4}"
+_IS_RIGHT = r"(?:is|must be)\s(?:the\s)?(?:most\s)?(?:correct|right|best)(?:\s(?:answer|option|choice|one))?"
+_END = r"[*\"]{0,3}\s{0,3}(?:[.!](?=[\s*]|\Z)|\n|\Z)"
+_CONCLUDED = re.compile(
+    rf"\b(?:[Tt]herefore|[Tt]hus|[Hh]ence|[Ss]o|[Cc]onsequently)[,:]?\s{{1,3}}(?:(?:the\s)?(?:option|choice)\s)?"
+    rf"(?!I{_END}){_LETTER}(?:\s{_IS_RIGHT})?{_END}"
+)
+_JUDGED = re.compile(rf"(?:^|(?<=[.!?]\s)){_LETTER}\s{_IS_RIGHT}{_END}", re.MULTILINE)
 _LINE = re.compile(
     r"[\s*_>\"'`(\[$#-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9])([)\].:*\"'`$]{0,6})(.*)",
     re.IGNORECASE,
 )
 _DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
+_MARKS = ":："
 _COLON = " \t\r\n*_:："
 _SPAN = 120
 _TAIL = 2_000
@@ -101,8 +110,8 @@ _MANY = 200
 def labels(text: str) -> list[int]:
     """The places behind "answer" and its like in other languages, the last first."""
     lower = text.lower()
-    if len(lower) != len(text):
-        lower = text
+    if len(lower) != len(text):  # İ has two characters in lower case
+        lower = "".join(character.lower()[0] for character in text)
     indices: set[int] = set()
     for label in _LATIN if text.isascii() else (*_LATIN, *_OTHERS):
         at = lower.find(label)
@@ -122,17 +131,23 @@ def letter_after(text: str, at: int, count: int) -> str | None:
 
 
 def what_follows(text: str, at: int) -> list[str]:
-    """The rest of the line behind a label: behind its colon, also without mark-up, also without "is"."""
+    """The rest of the line behind a label: behind its colon, also without mark-up, also without "is".
+
+    An "is" that is led by neither a colon nor another "is" begins no answer.
+    """
     window = text[at : at + 3 * _SPAN]
-    place = len(window) - len(window.lstrip(_COLON))
-    starts = [place]
+    first = place = len(window) - len(window.lstrip(_COLON))
+    led = any(mark in window[:first] for mark in _MARKS)
+    starts, verbs, behind = [], 0, first
     while (token := _TOKEN.match(window, place)) is not None and token.lastgroup in ("firm", "dress"):
         if token[0].startswith("\\"):
             break
         if token[0].isalpha():
-            starts.append(place)
+            starts += [place] if led or verbs else []
+            verbs, behind = verbs + 1, token.end()
         place = token.end()
-    return [window[start:].partition("\n")[0] for start in dict.fromkeys((*starts[:2], place))]
+    starts = [behind, *starts[:2], place]
+    return [window[start:].partition("\n")[0] for start in dict.fromkeys(starts)]
 
 
 def letter_in(candidate: str, count: int) -> str | None:
@@ -157,9 +172,16 @@ def letter_in(candidate: str, count: int) -> str | None:
 
 
 def letter_stated(text: str, count: int) -> str | None:
-    """The last "option B is correct"."""
-    matches = [match[1].upper() for match in _AFFIRMED.finditer(text[-_TAIL:])]
-    return matches[-1] if matches and matches[-1] in ascii_uppercase[:count] else None
+    """The last "option B is correct"; else the last "So C." or "Therefore, B is correct.", or the one "B is correct."
+
+    Sentences "B is correct." about several letters name none of them.
+    """
+    tail = text[-_TAIL:]
+    for pattern in (_AFFIRMED, _CONCLUDED):
+        if matches := [match[1].upper() for match in pattern.finditer(tail)]:
+            return matches[-1] if matches[-1] in ascii_uppercase[:count] else None
+    judged = {match[1] for match in _JUDGED.finditer(tail)}
+    return next(iter(judged)) if len(judged) == 1 and judged <= set(ascii_uppercase[:count]) else None
 
 
 def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | None:

@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
 import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
+from itertools import takewhile, zip_longest
 from typing import Any
 
 Table = list[dict[str, Any]]
 
 _LONGEST = 200_000
+_LONGEST_LITERAL = 20_000
 _FENCE = "```"
 _TAG, _END = "<solution>", "</solution>"
-_STRING = r"'(?:[^'\\\n]|\\.)*+'|\"(?:[^\"\\\n]|\\.)*+\""
-_PAIR = re.compile(rf"({_STRING})\s*+:\s*+({_STRING})")
-_ESCAPE = re.compile(r"\\(.)")
+_FENCED = tuple(re.compile(rf"```{kind}(.*?)```") for kind in ("python", "json", ""))
+_NULL = re.compile(r"\bnull\b")
 
 
 def tagged(text: str) -> str | None:
@@ -39,18 +41,43 @@ def block(text: str) -> str:
     return (rest if newline and (first.strip().isalnum() or not first.strip()) else inner).strip()
 
 
-def mapping(text: str) -> dict[str, str] | None:
-    """The last dictionary of texts, in JSON or as Python writes it. None where there is none."""
-    plain = block(text)
-    start, end = plain.rfind("{"), plain.rfind("}")
-    if start < 0 or end < start or end - start > _LONGEST:
-        return None
-    pairs = {_unquoted(key): _unquoted(value) for key, value in _PAIR.findall(plain, start, end)}
-    return pairs if pairs or not plain[start + 1 : end].strip() else None
+def tags(text: str) -> list[str]:
+    """What each `<solution>…</solution>` of a line holds."""
+    return [
+        inner for part in text.split(_END)[:-1] if "\n" not in (inner := part.rpartition(_TAG)[2]) and _TAG in part
+    ]
 
 
-def _unquoted(text: str) -> str:
-    return _ESCAPE.sub(r"\1", text[1:-1])
+def mapping(text: str) -> dict[str, Any] | None:
+    """The dictionary that a reply is, without what is None; as Python or JSON writes it. None where there is none.
+
+    It is the whole reply or the tag, or the last code block, or the box; a dictionary amid words is none.
+    """
+    text = tagged(text) or text
+    for plain in (text.strip(), _fenced(text.replace("\n", "")) or _from_box(text) or text):
+        if len(plain) > _LONGEST_LITERAL:
+            return None
+        try:
+            value = ast.literal_eval(_NULL.sub("None", plain).strip())
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+            continue
+        return (
+            {key: other for key, other in value.items() if other is not None} if isinstance(value, dict) else None
+        )
+    return None
+
+
+def _fenced(text: str) -> str | None:
+    """The last code block of Python, else of JSON, else of any kind."""
+    for pattern in _FENCED:
+        if blocks := pattern.findall(text):
+            return str(blocks[-1])
+    return None
+
+
+def _from_box(text: str) -> str | None:
+    start, end = text.rfind("\\boxed{"), text.rfind("}")
+    return text[start + len("\\boxed{") : end].replace("\\", "") if 0 <= start < end else None
 
 
 def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
@@ -67,7 +94,7 @@ def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
     elif form == "jsonl":
         table = _json_lines(plain)
     elif form in ("csv", "tsv"):
-        table = _delimited(plain, "," if form == "csv" else "\t", columns)
+        table = _delimited(tagged(text) or text, "," if form == "csv" else "\t", columns)
     else:
         table = _html(plain)
     return [_named(row) for row in table] if table else None
@@ -142,10 +169,14 @@ def _json_lines(text: str) -> Table | None:
 
 
 def _delimited(text: str, separator: str, columns: Sequence[str]) -> Table | None:
-    lines = text.splitlines()
-    head = separator.join(columns).replace('"', "").strip()
-    starts = [place for place, line in enumerate(lines) if line.replace('"', "").strip() == head]
-    start = starts[0] if starts else 0
+    """From the line of the names to the end of the text, or to a line with too many cells; marks of code aside.
+
+    Words behind the table are a row of it, as they are to the readers of such files.
+    """
+    lines = [line for line in text.strip().splitlines() if not line.startswith(_FENCE)]
+    names = [name.replace('"', "").strip() for name in columns]
+    heads = ([name.replace('"', "").strip() for name in line.split(separator)] for line in lines)
+    start = next((place for place, head in enumerate(heads) if head == names), 0)
     try:
         cells = list(csv.reader(io.StringIO("\n".join(lines[start:])), delimiter=separator))
     except csv.Error:
@@ -153,9 +184,8 @@ def _delimited(text: str, separator: str, columns: Sequence[str]) -> Table | Non
     if len(cells) < 2:
         return None
     names = [name.strip() for name in cells[0]]
-    rows = [line for line in cells[1:] if line]
-    fitting = [line for line in rows if len(line) == len(names)]
-    return [dict(zip(names, line, strict=True)) for line in fitting]
+    rows = takewhile(lambda line: len(line) <= len(names), filter(None, cells[1:]))
+    return [dict(zip_longest(names, line)) for line in rows]
 
 
 class _Cells(HTMLParser):

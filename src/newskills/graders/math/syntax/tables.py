@@ -493,4 +493,6 @@ SYNONYMS: dict[str, str] = {
     "all real": "ℝ",
     "real numbers": "ℝ",
     "all real number": "ℝ",
+    "yes": "true",
+    "no": "false",
 }

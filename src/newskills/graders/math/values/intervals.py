@@ -11,6 +11,7 @@ from newskills.graders.math.values.equal import agree, real_value
 from newskills.graders.math.values.evaluate import context
 
 _ORDER = frozenset("<>≤≥")
+_MOST_MEMBERS = 60
 
 
 class Piece(NamedTuple):
@@ -86,6 +87,21 @@ def same_set(a: RealSet, b: RealSet) -> bool:
         and x.low_closed == y.low_closed
         and x.high_closed == y.high_closed
         for x, y in zip(a.pieces, b.pieces, strict=True)
+    )
+
+
+def repeats(node: Node) -> bool:
+    """Whether a list has a member that lies within the others: `(2,12), 5` says more than the set `(2,12)`.
+
+    Raises NoRealSet.
+    """
+    if node.kind != "list" or len(node.args) > _MOST_MEMBERS or any(a.kind == "rel" for a in node.args):
+        return False
+    parts = [real_set(a) for a in node.args]
+    others = (_union(parts[:at] + parts[at + 1 :]) for at in range(len(parts)))
+    return any(
+        part.pieces and same_set(_union([_intersection([part, other])]), part)
+        for part, other in zip(parts, others, strict=True)
     )
 
 

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our graders and the official scorers say the same, but for what the page explains."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from tests.agreement.page import PAGE, Figure, measured, page
+from tests.agreement.registry import comparisons
+
+FEWEST = 300
+
+
+@cache
+def _figure(name: str) -> Figure:
+    return measured(comparisons()[name])
+
+
+@pytest.mark.parametrize("name", comparisons())
+def test_every_disagreement_is_explained(name: str) -> None:
+    figure = _figure(name)
+    unexplained = Counter(
+        (reply.key, reply.official, reply.ours)
+        for reply in figure.disagreements
+        if reply.key not in figure.comparison.known
+    )
+    assert not unexplained
+    assert figure.comparison.known.keys() == {reply.key for reply in figure.disagreements}
+    assert figure.attempts >= FEWEST
+
+
+@pytest.mark.parametrize("name", comparisons())
+def test_originals_give_different_verdicts(name: str) -> None:
+    """Nobody agrees by saying the same to everything."""
+    scores = [reply.official for reply in _figure(name).every]
+    assert min(scores.count(max(scores)), scores.count(min(scores))) > len(scores) / 20
+
+
+def test_the_page_is_current() -> None:
+    """`python -m tests.agreement --write` writes it."""
+    assert PAGE.read_text(encoding="utf-8") == page([_figure(name) for name in comparisons()])
