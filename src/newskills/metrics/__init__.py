@@ -81,6 +81,7 @@ METRICS = Registry(
         "specdec": "newskills.metrics.ratios:SpecDecMetric",
         "mmau_pro_open_ended": "newskills.metrics.audio:CriteriaMetric",
         "longfact": "newskills.metrics.longfact:LongFactMetric",
+        "macro": "newskills.metrics.sections.means:MacroMetric",
         "loglikelihood": "newskills.metrics.loglikelihood:LoglikelihoodMetric",
     },
     group="newskills.metrics",

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
-from newskills.metrics.counting.corpus import jackknife, mean_number
+from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost
+from newskills.metrics.counting.corpus import jackknife
+from newskills.metrics.counting.seeds import SeedMetric
 
 Quotient = Callable[[Sequence[float]], float]
 
 
-class RatioMetric(ScoreMetric):
+class RatioMetric(SeedMetric):
     """Base: `ratios` are functions of the sums over samples of what `counts` gives, at `pass@1` and its averages."""
 
     ratios: ClassVar[Mapping[str, Quotient]]
@@ -32,17 +33,11 @@ class RatioMetric(ScoreMetric):
         super().update(predictions)
         self._counts.append([None if is_lost(record) else self.counts(record) for record in predictions])
 
-    def numbers(self) -> dict[str, dict[str, Number]]:
-        numbers_by_mode = super().numbers()
-        for mode, family, k in self._modes():
-            if k > 1 and family != "average":
-                continue
-            seeds = range(k if family == "average" else self._samples)
-            for name, ratio in self.ratios.items():
-                per_seed = [jackknife([row[seed] for row in self._counts], ratio) for seed in seeds]
-                if numbers := [number for number in per_seed if number is not None]:
-                    numbers_by_mode.setdefault(mode, {})[name] = mean_number(numbers)
-        return numbers_by_mode
+    def figures(self) -> Iterable[str]:
+        return self.ratios
+
+    def figure(self, name: str, seed: int) -> Number | None:
+        return jackknife([row[seed] for row in self._counts], self.ratios[name])
 
 
 def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headlines over sections, against figures worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from newskills.base.records import Row
+from newskills.metrics import make_metric
+from newskills.metrics.counting.corpus import jackknife, sections_jackknife
+
+
+def filled(name: str, *problems: list[Row], **options: Any) -> dict[str, dict[str, float]]:
+    metric = make_metric(name, **options)
+    for problem in problems:
+        metric.update(problem)
+    return {
+        mode: {key: number.value for key, number in numbers.items()} for mode, numbers in metric.numbers().items()
+    }
+
+
+def sample(section: str, value: float | bool | None, **more: Any) -> Row:
+    return {"subset_for_metrics": section, "symbolic_correct": value, "predicted_answer": "x", **more}
+
+
+def test_the_mean_of_sections_is_not_that_of_samples() -> None:
+    values = [("a", True), ("a", True), ("a", False), ("a", False), ("b", True)]
+    numbers = filled("macro", *[[sample(*value)] for value in values])["pass@1"]
+    assert numbers["macro_accuracy"] == pytest.approx(75.0), "(50 + 100) / 2"
+    assert numbers["accuracy"] == pytest.approx(60.0)
+
+
+def test_several_seeds_are_averaged_and_lost_samples_left_out() -> None:
+    lost: Row = {"subset_for_metrics": "b", "outcome": "unscored", "outcome_cause": "provider", "error": "timeout"}
+    numbers = filled(
+        "macro",
+        [sample("a", True), sample("a", False)],
+        [sample("b", True), lost],
+        [sample("b", False), sample("b", False)],
+    )
+    assert numbers["pass@1[avg-of-2]"]["macro_accuracy"] == pytest.approx(37.5), "seed 0: (100+50)/2, seed 1: 0"
+
+
+def test_a_section_has_another_field_where_that_is_said() -> None:
+    rows = [[{"kind": kind, "is_correct": value}] for kind, value in (("x", 1.0), ("y", 0.5), ("y", 0.0))]
+    assert filled("macro", *rows, section_key="kind")["pass@1"]["macro_accuracy"] == pytest.approx(62.5)
+
+
+def test_the_outcome_counts_where_no_field_says_more() -> None:
+    rows: list[list[Row]] = [[{"subset_for_metrics": "a", "outcome": name}] for name in ("correct", "no_answer")]
+    assert filled("macro", *rows)["pass@1"]["macro_accuracy"] == pytest.approx(50.0)
+
+
+def test_one_section_has_the_interval_of_the_plain_jackknife() -> None:
+    values = [1.0, 0.0, 1.0, 1.0, 0.0]
+    plain = jackknife([(value, 1.0) for value in values], lambda sums: sums[0] / sums[1])
+    grouped = sections_jackknife(
+        Counter(("all", (value, 1.0)) for value in values), lambda sums: sums["all"][0] / sums["all"][1]
+    )
+    assert plain is not None and grouped is not None
+    assert (grouped.value, grouped.n) == (plain.value, plain.n)
+    assert grouped.low == pytest.approx(plain.low)
+
+
+def test_a_single_sample_has_no_interval() -> None:
+    number = sections_jackknife({("a", (1.0, 1.0)): 1}, lambda sums: sums["a"][0] if sums else None)
+    assert number is not None
+    assert number.value == 1.0
+    assert math.isinf(number.low)
+
+
+def test_nothing_has_no_number() -> None:
+    assert sections_jackknife({}, lambda sums: 0.0) is None
