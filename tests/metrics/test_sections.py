@@ -61,7 +61,8 @@ def test_one_section_has_the_interval_of_the_plain_jackknife() -> None:
     grouped = sections_jackknife(
         Counter(("all", (value, 1.0)) for value in values), lambda sums: sums["all"][0] / sums["all"][1]
     )
-    assert plain is not None and grouped is not None
+    assert plain is not None
+    assert grouped is not None
     assert (grouped.value, grouped.n) == (plain.value, plain.n)
     assert grouped.low == pytest.approx(plain.low)
 

@@ -40,7 +40,11 @@ class SectionMetric(SeedMetric):
     score_fields: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
-        self, *, section_key: str = "subset_for_metrics", answer_key: str = "predicted_answer", no_answer: bool = True
+        self,
+        *,
+        section_key: str = "subset_for_metrics",
+        answer_key: str = "predicted_answer",
+        no_answer: bool = True,
     ) -> None:
         super().__init__(compute_no_answer=no_answer, answer_key=answer_key)
         self._section_key = section_key
