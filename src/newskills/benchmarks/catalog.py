@@ -468,6 +468,7 @@ CATALOG: tuple[tuple[object, ...], ...] = (
     ('mathvista', (), 'vlm', 'newskills.benchmarks.vlm.hub', 'MathVista: mathematics in pictures', 'testmini', 1000, 'vlm/math', 'math', 'math', 'CC-BY-SA-4.0', 'newskills[media]', False, (), False),
     ('mmmu', (), 'vlm', 'newskills.benchmarks.vlm.hub', 'MMMU: 30 college subjects', 'validation', 0, 'vlm/mmmu-pro', 'multichoice', 'multichoice', 'Apache-2.0', 'newskills[media]', False, (), False),
     ('mmmu-pro', ('mmmu_pro', 'ns_mmmu_pro'), 'vlm', 'newskills.benchmarks.vlm.hub', 'MMMU-Pro: the question is in the picture, ten options', 'test', 1730, 'vlm/mmmu-pro', 'multichoice', 'multichoice', 'Apache-2.0', 'newskills[media]', False, (), False),
+    ('mmstar', (), 'vlm', 'newskills.benchmarks.vlm.mmstar', 'MMStar: questions that need their picture', 'val', 1500, 'vlm/mmmu-pro', 'multichoice', 'macro', 'unstated', 'newskills[media]', False, (), False),
     ('ocrbench', (), 'vlm', 'newskills.benchmarks.vlm.hub', 'OCRBench: text in pictures', 'test', 1000, 'vlm/default', 'short_answer', 'short_answer', 'MIT', 'newskills[media]', False, (), False),
     ('pope', (), 'vlm', 'newskills.benchmarks.vlm.yes_no', 'POPE: is this object in the picture?', 'test', 3000, 'vlm/yes-no', 'multichoice', 'yes_no', 'MIT (questions)', 'newskills[media]', False, (), True),
     ('puzzlevqa', ('puzzle-vqa',), 'vlm', 'newskills.benchmarks.vlm.puzzlevqa', 'PuzzleVQA: the missing part of a pattern', 'test', 2000, 'vlm/mmmu-pro', 'multichoice', 'multichoice', 'MIT', 'newskills[media]', False, (), True),
