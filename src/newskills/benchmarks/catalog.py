@@ -472,4 +472,5 @@ CATALOG: tuple[tuple[object, ...], ...] = (
     ('ocrbench', (), 'vlm', 'newskills.benchmarks.vlm.hub', 'OCRBench: text in pictures', 'test', 1000, 'vlm/default', 'short_answer', 'short_answer', 'MIT', 'newskills[media]', False, (), False),
     ('pope', (), 'vlm', 'newskills.benchmarks.vlm.yes_no', 'POPE: is this object in the picture?', 'test', 3000, 'vlm/yes-no', 'multichoice', 'yes_no', 'MIT (questions)', 'newskills[media]', False, (), True),
     ('puzzlevqa', ('puzzle-vqa',), 'vlm', 'newskills.benchmarks.vlm.puzzlevqa', 'PuzzleVQA: the missing part of a pattern', 'test', 2000, 'vlm/mmmu-pro', 'multichoice', 'multichoice', 'MIT', 'newskills[media]', False, (), True),
+    ('realworldqa', (), 'vlm', 'newskills.benchmarks.vlm.realworldqa', 'RealWorldQA: photographs of the everyday world', 'test', 765, 'vlm/default', 'exact', 'generic', 'CC-BY-ND-4.0', 'newskills[media]', False, (), False),
 )
