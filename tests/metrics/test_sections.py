@@ -76,3 +76,25 @@ def test_a_single_sample_has_no_interval() -> None:
 
 def test_nothing_has_no_number() -> None:
     assert sections_jackknife({}, lambda sums: 0.0) is None
+
+
+def test_processbench_is_the_mean_of_the_sources_f1() -> None:
+    def step(source: str, label: int, right: bool) -> list[Row]:
+        return [sample(source, right, expected_answer=str(label))]
+
+    records = [
+        *[step("gsm8k", 2, right) for right in (True, True, True, False)],  # 75%
+        *[step("gsm8k", -1, right) for right in (True, False)],  # 50%: F1 60
+        *[step("math", 0, False), step("math", -1, True)],  # F1 0
+    ]
+    numbers = filled("processbench", *records)["pass@1"]
+    assert numbers["f1"] == pytest.approx(30.0)
+    assert numbers["error_accuracy"] == pytest.approx(37.5), "(75 + 0) / 2"
+    assert numbers["correct_accuracy"] == pytest.approx(75.0), "(50 + 100) / 2"
+    assert numbers["accuracy"] == pytest.approx(100 * 5 / 8)
+
+
+def test_processbench_has_no_f1_without_both_kinds() -> None:
+    numbers = filled("processbench", [sample("gsm8k", True, expected_answer="-1")])["pass@1"]
+    assert "f1" not in numbers
+    assert numbers["correct_accuracy"] == 100.0
