@@ -44,6 +44,9 @@ WRONG: dict[str, Callable[[Row], str]] = {
     "short_answer": lambda row: f"Answer: {_FAR}",
     "json_schema": lambda row: json.dumps(f"no such document {_FAR}"),
     "grid_match": lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
+    "logic_grid": lambda row: json.dumps(
+        {"solution": {"House 1": dict.fromkeys(row["solution"]["header"], _FAR)}}
+    ),
     "eq_bench": lambda row: "\n".join(
         f"{name}: {10 if mark < 5 else 0}" for name, mark in row["emotions"].items()
     ),

@@ -76,6 +76,7 @@ GRADERS = Registry(
         "gradingbench": "newskills.graders.judges.agreement:GradingGrader",
         "livebench": "newskills.graders.livebench:LiveBenchGrader",
         "grid_match": "newskills.graders.grid:GridGrader",
+        "logic_grid": "newskills.graders.logic_grid:LogicGridGrader",
         "comet": "newskills.graders.trained:CometGrader",
         "nvembed": "newskills.graders.trained:NearestOptionGrader",
         "judgement": "newskills.graders.judges.judgement:JudgementGrader",

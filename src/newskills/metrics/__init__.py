@@ -78,6 +78,7 @@ METRICS = Registry(
             ("mmau_pro_closed_form", "mmau_pro_instruction_following"), "newskills.metrics.audio:SuccessMetric"
         ),
         "yes_no": "newskills.metrics.ratios:YesNoMetric",
+        "logic_grid": "newskills.metrics.ratios:LogicGridMetric",
         "specdec": "newskills.metrics.ratios:SpecDecMetric",
         "mmau_pro_open_ended": "newskills.metrics.audio:CriteriaMetric",
         "longfact": "newskills.metrics.longfact:LongFactMetric",

@@ -101,3 +101,29 @@ class SpecDecMetric(RatioMetric):
     def incorrect(self, prediction: Row) -> Row:
         """A reply that was cut short has been measured all the same."""
         return prediction
+
+
+class LogicGridMetric(RatioMetric):
+    """`puzzle_accuracy` (every cell is right); `cell_accuracy`, the right cells of all cells (arXiv:2502.01100)."""
+
+    score_fields: ClassVar[Mapping[str, Any]] = {
+        "is_correct": bool | None,
+        **dict.fromkeys(("correct_cells", "total_cells"), int | None),
+    }
+    headline = ("puzzle_accuracy",)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "puzzle_accuracy", "cell_accuracy")
+    ratios: ClassVar[Mapping[str, Quotient]] = {"cell_accuracy": _share(0, (1,))}
+
+    def __init__(self, *, compute_no_answer: bool = False, answer_key: str = "generation") -> None:
+        super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)
+
+    def scores(self, record: Row) -> Scores:
+        return {"puzzle_accuracy": record.get("is_correct")}
+
+    def counts(self, record: Row) -> Sequence[float] | None:
+        right, total = record.get("correct_cells"), record.get("total_cells")
+        return None if right is None or total is None else (right, total)
+
+    def incorrect(self, prediction: Row) -> Row:
+        wrong: Row = {"is_correct": False, "correct_cells": 0, "outcome": NO_ANSWER}
+        return prediction | wrong | {"outcome_cause": "truncation"}
