@@ -80,6 +80,7 @@ GRADERS = Registry(
         "comet": "newskills.graders.trained:CometGrader",
         "nvembed": "newskills.graders.trained:NearestOptionGrader",
         "judgement": "newskills.graders.judges.judgement:JudgementGrader",
+        "rubric": "newskills.graders.judges.rubric:RubricGrader",
     },
     group="newskills.graders",
     aliases={"exact_match": "exact"},

@@ -83,6 +83,7 @@ METRICS = Registry(
         "mmau_pro_open_ended": "newskills.metrics.audio:CriteriaMetric",
         "longfact": "newskills.metrics.longfact:LongFactMetric",
         "macro": "newskills.metrics.sections.means:MacroMetric",
+        "rubric": "newskills.metrics.sections.rubric:RubricMetric",
         "processbench": "newskills.metrics.sections.processbench:ProcessBenchMetric",
         "loglikelihood": "newskills.metrics.loglikelihood:LoglikelihoodMetric",
     },

@@ -52,6 +52,7 @@ JUDGES = {
     "math_judge": "math_judge",
     "arena": "arena_judge",
     "turns": "turns_judge",
+    "rubric": "rubric_judge",
     "claims": "claims_judge",
     "comet": "comet_judge",
     "nvembed": "nvembed_judge",
