@@ -47,6 +47,7 @@ WRONG: dict[str, Callable[[Row], str]] = {
     "logic_grid": lambda row: json.dumps(
         {"solution": {"House 1": dict.fromkeys(row["solution"]["header"], _FAR)}}
     ),
+    "mark": lambda row: f"Rating: {1 if row['is_right'] else 10}",
     "eq_bench": lambda row: "\n".join(
         f"{name}: {10 if mark < 5 else 0}" for name, mark in row["emotions"].items()
     ),

@@ -98,3 +98,41 @@ def test_processbench_has_no_f1_without_both_kinds() -> None:
     numbers = filled("processbench", [sample("gsm8k", True, expected_answer="-1")])["pass@1"]
     assert "f1" not in numbers
     assert numbers["correct_accuracy"] == 100.0
+
+
+def test_rewardbench_weighs_subsets_and_then_sections_alike() -> None:
+    def pair(subset: str, right: bool | None) -> list[Row]:
+        outcome = "no_answer" if right is None else "correct" if right else "wrong"
+        return [sample(subset, bool(right), outcome=outcome)]
+
+    records = [
+        *[pair("alpacaeval-easy", True), pair("mt-bench-med", False)],  # (100 · 1 + 40 · 0) / 140
+        *[pair("donotanswer", None), pair("donotanswer", True)],  # (0.5 + 1) / 2
+        *[pair("math-prm", True), pair("hep-go", False)],  # 984 / (984 + 164)
+    ]
+    numbers = filled("rewardbench", *records)["pass@1"]
+    assert numbers["chat"] == pytest.approx(100 * 100 / 140)
+    assert numbers["safety"] == pytest.approx(75.0)
+    assert numbers["reasoning"] == pytest.approx(100 * 984 / 1148)
+    assert "chat_hard" not in numbers
+    assert numbers["score"] == pytest.approx((10000 / 140 + 75 + 98400 / 1148) / 3)
+
+
+def test_rewardbench2_counts_a_reply_without_a_choice_as_a_guess() -> None:
+    records = [[sample("Math", False, outcome="no_answer")], [sample("Safety", True, outcome="correct")]]
+    assert filled("rewardbench2", *records)["pass@1"]["macro_accuracy"] == pytest.approx(62.5)
+
+
+def mark(kind: str, question: int, is_right: bool, rating: float | None) -> list[Row]:
+    return [{"tie_kind": kind, "question_id": str(question), "is_right": is_right, "rating": rating}]
+
+
+def test_the_score_of_ties() -> None:
+    records = [
+        *[mark("tied", 1, True, 9), mark("tied", 1, True, 8), mark("tied", 1, False, 3)],  # gap 5, spread 1
+        *[mark("ref", 1, True, 9), mark("ref", 1, False, 8)],  # gap 1
+        *[mark("tied", 2, True, 7), mark("tied", 2, True, 7), mark("tied", 2, False, None)],  # gap 8, spread 0
+        *[mark("ref", 2, True, 2), mark("ref", 2, False, 5)],  # gap -3
+    ]
+    expected = 0.30 * 1 + 0.30 * 0.5 + 0.20 * 1 + 0.20 * 0 + 0.01 * (math.tanh(1 / 1 - 1) - 1) / 2
+    assert filled("rewardbench2-ties", *records)["pass@1"]["ties_score"] == pytest.approx(100 * expected)

@@ -81,6 +81,7 @@ GRADERS = Registry(
         "nvembed": "newskills.graders.trained:NearestOptionGrader",
         "judgement": "newskills.graders.judges.judgement:JudgementGrader",
         "rubric": "newskills.graders.judges.rubric:RubricGrader",
+        "mark": "newskills.graders.judges.answer_mark:MarkGrader",
     },
     group="newskills.graders",
     aliases={"exact_match": "exact"},
