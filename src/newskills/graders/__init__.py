@@ -47,6 +47,7 @@ GRADERS = Registry(
         "if": "newskills.graders.instructions.grader:IFEvalGrader",
         "ifbench": "newskills.graders.instructions.grader:IFBenchGrader",
         "koifeval": "newskills.graders.instructions.grader:KoIFEvalGrader",
+        "multi-if": "newskills.graders.instructions.multi_if:MultiIFGrader",
         "exact": "newskills.graders.exact:ExactGrader",
         "dsbench": "newskills.graders.dsbench:DSBenchGrader",
         "option_set": "newskills.graders.option_set:OptionSetGrader",

@@ -58,6 +58,7 @@ METRICS = Registry(
         "tau2": "newskills.metrics.tau2:Tau2Metric",
         "swe-bench": "newskills.metrics.swe_bench:SweBenchMetric",
         "if": "newskills.metrics.instructions:InstructionMetric",
+        "multi-if": "newskills.metrics.sections.turns:MultiIFMetric",
         "physics": "newskills.metrics.math:MathMetric",
         "ugphysics": "newskills.metrics.math:MathMetric",
         "hle-aa": "newskills.metrics.judged:StructuredJudgedMetric",
