@@ -58,6 +58,7 @@ GRADERS = Registry(
         "loglikelihood": "newskills.graders.loglikelihood:LoglikelihoodGrader",
         "verdict": "newskills.graders.judges.verdict:VerdictGrader",
         "hotpotqa": "newskills.graders.hotpotqa:HotpotGrader",
+        "gaia": "newskills.graders.gaia:GaiaGrader",
         "translation": "newskills.graders.translation:TranslationGrader",
         "ruler": "newskills.graders.long_context:RulerGrader",
         "ruler2": "newskills.graders.long_context:Ruler2Grader",
