@@ -136,3 +136,20 @@ def test_the_score_of_ties() -> None:
     ]
     expected = 0.30 * 1 + 0.30 * 0.5 + 0.20 * 1 + 0.20 * 0 + 0.01 * (math.tanh(1 / 1 - 1) - 1) / 2
     assert filled("rewardbench2-ties", *records)["pass@1"]["ties_score"] == pytest.approx(100 * expected)
+
+
+def test_a_question_counts_when_every_order_is_right() -> None:
+    values = [
+        ("1", True),
+        ("1", True),
+        ("2", True),
+        ("2", False),
+        ("3", True),
+        ("3", None),
+        ("4", False),
+        ("4", None),
+    ]
+    rows: list[list[Row]] = [[{"question_id": name, "symbolic_correct": value}] for name, value in values]
+    numbers = filled("circular", *rows)["pass@1"]
+    assert numbers["circular_accuracy"] == pytest.approx(100 / 3), "1 of 1, 2 and 4; 3 is not known"
+    assert numbers["accuracy"] == pytest.approx(100 * 4 / 6)

@@ -84,6 +84,7 @@ METRICS = Registry(
         "mmau_pro_open_ended": "newskills.metrics.audio:CriteriaMetric",
         "longfact": "newskills.metrics.longfact:LongFactMetric",
         "macro": "newskills.metrics.sections.means:MacroMetric",
+        "circular": "newskills.metrics.sections.circular:CircularMetric",
         "rewardbench": "newskills.metrics.sections.reward:RewardBenchMetric",
         "rewardbench2": "newskills.metrics.sections.reward:RewardBench2Metric",
         "rewardbench2-ties": "newskills.metrics.sections.reward:TiesMetric",
