@@ -44,6 +44,11 @@ WRONG: dict[str, Callable[[Row], str]] = {
     "short_answer": lambda row: f"Answer: {_FAR}",
     "json_schema": lambda row: json.dumps(f"no such document {_FAR}"),
     "grid_match": lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
+    "logic_grid": lambda row: json.dumps(
+        {"solution": {"House 1": dict.fromkeys(row["solution"]["header"], _FAR)}}
+    ),
+    "mark": lambda row: f"Rating: {1 if row['is_right'] else 10}",
+    "gaia": lambda row: f"FINAL ANSWER: {_FAR}",
     "eq_bench": lambda row: "\n".join(
         f"{name}: {10 if mark < 5 else 0}" for name, mark in row["emotions"].items()
     ),
@@ -87,7 +92,7 @@ def check_prompts(benchmark: Benchmark, rows: Iterable[Row], folder: Path = Path
     for row in rows:
         for path in media_paths(row):
             _stand_in(folder / path)
-        assert asked.messages(row)[-1].content
+        assert asked.messages(row)[-1].content or row.get("context") == ""
         if judged:
             assert judged.messages({**row, **ANSWERED})[-1].content
 

@@ -17,7 +17,8 @@ from newskills.solve.parts import SolverParts
 
 
 @pytest.mark.parametrize(
-    "name", ["hellaswag", "swag", "piqa", "social_iqa", "copa", "winogrande", "wsc273", "boolq", "lambada"]
+    "name",
+    ["hellaswag", "swag", "piqa", "social_iqa", "copa", "winogrande", "wsc273", "boolq", "lambada", "blimp"],
 )
 def test_rows_fit_the_solver(name: str, tmp_path: Path) -> None:
     _, rows = _prepared(f"{name}.jsonl", tmp_path)

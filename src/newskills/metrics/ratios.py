@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
-from newskills.metrics.counting.corpus import jackknife, mean_number
+from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost
+from newskills.metrics.counting.corpus import jackknife
+from newskills.metrics.counting.seeds import SeedMetric
 
 Quotient = Callable[[Sequence[float]], float]
 
 
-class RatioMetric(ScoreMetric):
+class RatioMetric(SeedMetric):
     """Base: `ratios` are functions of the sums over samples of what `counts` gives, at `pass@1` and its averages."""
 
     ratios: ClassVar[Mapping[str, Quotient]]
@@ -32,17 +33,11 @@ class RatioMetric(ScoreMetric):
         super().update(predictions)
         self._counts.append([None if is_lost(record) else self.counts(record) for record in predictions])
 
-    def numbers(self) -> dict[str, dict[str, Number]]:
-        numbers_by_mode = super().numbers()
-        for mode, family, k in self._modes():
-            if k > 1 and family != "average":
-                continue
-            seeds = range(k if family == "average" else self._samples)
-            for name, ratio in self.ratios.items():
-                per_seed = [jackknife([row[seed] for row in self._counts], ratio) for seed in seeds]
-                if numbers := [number for number in per_seed if number is not None]:
-                    numbers_by_mode.setdefault(mode, {})[name] = mean_number(numbers)
-        return numbers_by_mode
+    def figures(self) -> Iterable[str]:
+        return self.ratios
+
+    def figure(self, name: str, seed: int) -> Number | None:
+        return jackknife([row[seed] for row in self._counts], self.ratios[name])
 
 
 def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
@@ -106,3 +101,29 @@ class SpecDecMetric(RatioMetric):
     def incorrect(self, prediction: Row) -> Row:
         """A reply that was cut short has been measured all the same."""
         return prediction
+
+
+class LogicGridMetric(RatioMetric):
+    """`puzzle_accuracy` (every cell is right); `cell_accuracy`, the right cells of all cells (arXiv:2502.01100)."""
+
+    score_fields: ClassVar[Mapping[str, Any]] = {
+        "is_correct": bool | None,
+        **dict.fromkeys(("correct_cells", "total_cells"), int | None),
+    }
+    headline = ("puzzle_accuracy",)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "puzzle_accuracy", "cell_accuracy")
+    ratios: ClassVar[Mapping[str, Quotient]] = {"cell_accuracy": _share(0, (1,))}
+
+    def __init__(self, *, compute_no_answer: bool = False, answer_key: str = "generation") -> None:
+        super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)
+
+    def scores(self, record: Row) -> Scores:
+        return {"puzzle_accuracy": record.get("is_correct")}
+
+    def counts(self, record: Row) -> Sequence[float] | None:
+        right, total = record.get("correct_cells"), record.get("total_cells")
+        return None if right is None or total is None else (right, total)
+
+    def incorrect(self, prediction: Row) -> Row:
+        wrong: Row = {"is_correct": False, "correct_cells": 0, "outcome": NO_ANSWER}
+        return prediction | wrong | {"outcome_cause": "truncation"}

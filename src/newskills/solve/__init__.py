@@ -30,6 +30,7 @@ SOLVERS = Registry(
         "gensynthesis": "newskills.solve.selection.gensynthesis:GenSynthesisSolver",
         "arena_judge": "newskills.solve.judges.several:ArenaJudgeSolver",
         "turns_judge": "newskills.solve.judges.several:TurnsJudgeSolver",
+        "rubric_judge": "newskills.solve.judges.several:RubricJudgeSolver",
         "comet_judge": "newskills.solve.judges.trained:CometSolver",
         "nvembed_judge": "newskills.solve.judges.trained:NearestOptionSolver",
         "step_judge": "newskills.solve.judges.trained:StepSolver",

@@ -28,6 +28,7 @@ class InstructionGrader:
     version: ClassVar[str] = "1"
     checks: ClassVar[Mapping[str, ifeval.Check]]
     needs: ClassVar[tuple[str, ...]]
+    extras: ClassVar[str] = "instructions"
 
     def __init__(self) -> None:
         """Raises ConfigError where a package is missing."""
@@ -35,7 +36,7 @@ class InstructionGrader:
         if missing:
             raise ConfigError(
                 f"The grader '{self.name}' needs {' and '.join(missing)}.",
-                hint="pip install 'newskills[instructions]'",
+                hint=f"pip install 'newskills[{self.extras}]'",
             )
 
     def grade(self, record: Row) -> Score:

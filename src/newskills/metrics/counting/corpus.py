@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from newskills.base.records import Number
 from newskills.base.stats import Z95
@@ -27,6 +28,39 @@ def jackknife(counts: Sequence[Sums | None], score: Callable[[Sums], float]) -> 
     return Number(
         value=value, low=value - half, high=value + half, n=n, unscored=len(counts) - n, method="jackknife"
     )
+
+
+def sections_jackknife(
+    counts: Mapping[tuple[str, tuple[float, ...]], int], score: Callable[[Mapping[str, Sums]], float | None]
+) -> Number | None:
+    """The same for a score of the sums of each section; `counts`: (section, what a sample adds) → how many add it.
+
+    Samples that add the same are left out once, for all of them. A section without samples is not shown to `score`,
+    which says None where it has nothing to say; None, too, where there are no samples.
+    """
+    sizes: Counter[str] = Counter()
+    totals: dict[str, list[float]] = {}
+    for (section, row), times in counts.items():
+        sizes[section] += times
+        sums = totals.setdefault(section, [0.0] * len(row))
+        totals[section] = [total + times * own for total, own in zip(sums, row, strict=True)]
+    value, n = score(totals) if totals else None, sum(sizes.values())
+    if value is None:
+        return None
+    left_out: list[tuple[float, int]] = []
+    for (section, row), times in counts.items():
+        rest: dict[str, Sums] = {name: sums for name, sums in totals.items() if name != section}
+        if sizes[section] > 1:
+            rest[section] = [total - own for total, own in zip(totals[section], row, strict=True)]
+        if (other := score(rest)) is not None:
+            left_out.append((other, times))
+    used = sum(times for _, times in left_out)
+    half = math.inf
+    if used > 1:
+        mean = math.fsum(other * times for other, times in left_out) / used
+        squares = math.fsum(times * (other - mean) ** 2 for other, times in left_out)
+        half = Z95 * math.sqrt((used - 1) / used * squares)
+    return Number(value=value, low=value - half, high=value + half, n=n, method="jackknife")
 
 
 def mean_number(numbers: Sequence[Number]) -> Number:

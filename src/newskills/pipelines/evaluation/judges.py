@@ -154,10 +154,10 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     if options.judge_step_fn:
         return _step(options.judge_step_fn, options.judge_model)
     kind = options.judge_type or options.judge_generation_type or kwargs.get(KIND)
-    if kind in ("arena", "turns"):
+    if kind in ("arena", "turns", "rubric"):
         raise ConfigError(
             f"--judge_type={kind}: only benchmarks that ask for it can be judged this way (arena-hard, "
-            "mt-bench); others have nothing to compare with."
+            "mt-bench, healthbench); others lack what it asks about."
         )
     if kind not in (None, "generate", *JUDGES):
         raise ConfigError(f"--judge_pipeline_kwargs: {KIND} is '{kind}'; expected generate or math_judge.")

@@ -53,6 +53,7 @@ JUDGES = {
     "ruled": "ruled_judge",
     "arena": "arena_judge",
     "turns": "turns_judge",
+    "rubric": "rubric_judge",
     "claims": "claims_judge",
     "comet": "comet_judge",
     "nvembed": "nvembed_judge",

@@ -31,7 +31,7 @@ from newskills.solve.judges.judge import shown_to_judges
 ANSWERED = {
     **dict.fromkeys(("generation", "answer", "answer_1", "answer_2"), "the reply"),
     "predicted_answer": "the answer",
-    **dict.fromkeys(("reference", "conversation"), ""),
+    **dict.fromkeys(("reference", "conversation", "criterion"), ""),
 }
 """What a judge's prompt may ask for besides the fields of the row."""
 

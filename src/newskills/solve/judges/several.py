@@ -125,3 +125,21 @@ class TurnsJudgeSolver(SeveralJudgements):
             }
             before += f"User: {question}\n\nAssistant: {answer}\n\n"
         return questions
+
+
+class RubricJudgeSolver(SeveralJudgements):
+    """One question for each of the row's `rubrics` (`{"criterion", "points"}`): is the criterion met?"""
+
+    def questions(self, row: Row) -> dict[str, Row]:
+        """One for each criterion; the prompt sees `criterion` and `answer`, the reply without its thinking.
+
+        Raises DataError for a record without rubrics.
+        """
+        rubrics = row.get("rubrics")
+        if not isinstance(rubrics, list) or not rubrics:
+            raise DataError(f"Record {row.get('id')} has no list of rubrics.")
+        answer = str(row.get("generation") or "").rpartition("</think>")[2].strip()
+        return {
+            f"rubric-{number}": {"criterion": rubric["criterion"], "answer": answer}
+            for number, rubric in enumerate(rubrics, 1)
+        }

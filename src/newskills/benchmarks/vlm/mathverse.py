@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same problems with more and more of them in the picture (Zhang et al. 2024, arXiv:2403.14624).
+
+Configuration, split, fields and the five versions of the score: README.md of ZrrSkywalker/MathVerse (937b090); answers
+are letters of choices, or free, as in mathverse of lmms-eval (75571cf) and evalscope (fde259d).
+"""
+
+from newskills.base.benchmark import Benchmark, Judge, Source
+from newskills.base.records import Row
+from newskills.benchmarks.media import embedded
+
+
+def row(raw: Row, index: int) -> Row:
+    """Vision-only problems have no text: the picture holds it."""
+    version = raw["problem_version"]
+    question = str(raw["question"] or "").strip()
+    return {
+        "id": f"mathverse-{raw['sample_index']}",
+        "question": raw["question_for_eval"],
+        "problem": question or "The problem is in the picture.",
+        "expected_answer": str(raw["answer"]).strip(),
+        "question_type": raw["question_type"],
+        "image_path": embedded(raw["image"], str(raw["sample_index"])),
+        "subset_for_metrics": version.lower().replace(" ", "-"),
+    }
+
+
+BENCHMARK = Benchmark(
+    name="mathverse",
+    category="vlm",
+    title="MathVerse: problems with more and more of them in the picture",
+    sources=(Source(split="testmini", hf="AI4Math/MathVerse", config="testmini"),),
+    split="testmini",
+    row=row,
+    prompt="vlm/math",
+    grader="",
+    judge=Judge(prompt="judge/math-picture"),
+    metric="macro",
+    items={"testmini": 3940},
+    licence="MIT",
+    homepage="https://huggingface.co/datasets/AI4Math/MathVerse",
+    citation="arXiv:2403.14624",
+    requires="newskills[media]",
+    unverified=True,
+    traps=(
+        "Headline: the mean of the five versions (macro_accuracy), 788 problems each; the text-only version is apart.",
+        "Answers are judged, as the authors' score without CoT: they let GPT extract and match. The prompts are ours.",
+    ),
+)

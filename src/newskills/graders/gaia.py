@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers, lists and words as the leaderboard of GAIA compares them (Mialon et al. 2023, arXiv:2311.12983)."""
+
+from __future__ import annotations
+
+import re
+import string
+
+from newskills.base.records import Row, Score
+from newskills.graders.exact import final_answer
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+
+_LABEL = re.compile(r"final answer[\s*_]{0,4}:[\s*_]{0,4}([^\n]+)", re.IGNORECASE)
+_SEPARATORS = re.compile("[,;]")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_NO_SIGNS = str.maketrans("", "", "$%,")
+
+
+class GaiaGrader:
+    """The line after "FINAL ANSWER:", else the box or "Answer: …", else a reply of one line.
+
+    A right answer that is a number is compared as a number, without $, % and commas; one with commas or semicolons item
+    by item, in order; any other without blanks, case and punctuation. Fields written: `predicted_answer`,
+    `symbolic_correct`.
+    """
+
+    name = "gaia"
+    version = "1"
+
+    def gold_reply(self, record: Row) -> str | None:
+        gold = record.get("expected_answer")
+        return None if gold is None else f"FINAL ANSWER: {gold}"
+
+    def same_replies(self, record: Row) -> list[str]:
+        """In other case, marked, and after other words."""
+        gold = str(record.get("expected_answer"))
+        return [
+            f"I looked it up.\n\n**FINAL ANSWER:** {gold.upper()}",
+            f"final answer: {gold.lower()}",
+            f"FINAL ANSWER:   {gold}  ",
+        ]
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        gold = record.get("expected_answer")
+        if gold is None:
+            why = "the record has no expected_answer"
+            return unscored(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
+        answer = given_answer(visible(str(record.get("generation") or "")))
+        if not answer:
+            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+        correct = same_answer(answer, str(gold))
+        fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
+        return decided(stamp, correct, fields, "same" if correct else "another answer")
+
+
+def given_answer(text: str | None) -> str | None:
+    """What the reply gives as its answer."""
+    if not text:
+        return None
+    if labelled := _LABEL.findall(text):
+        return str(labelled[-1]).strip().removesuffix("**").strip() or None
+    return final_answer(text)
+
+
+def same_answer(answer: str, gold: str) -> bool:
+    """By the rules of the leaderboard's scorer.
+
+    >>> same_answer("$1,200", "1200"), same_answer("red, blue", "blue, red"), same_answer("Saint-Malo", "saint malo")
+    (True, False, True)
+    """
+    if (number := _float(gold)) is not None:
+        return _number(answer) == number
+    if not _SEPARATORS.search(gold):
+        return _plain(answer).translate(_NO_PUNCTUATION) == _plain(gold).translate(_NO_PUNCTUATION)
+    items, golds = _SEPARATORS.split(answer), _SEPARATORS.split(gold)
+    return len(items) == len(golds) and all(
+        _number(item) == number if (number := _float(wanted)) is not None else _plain(item) == _plain(wanted)
+        for item, wanted in zip(items, golds, strict=True)
+    )
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _number(text: str) -> float:
+    number = _float(text.translate(_NO_SIGNS))
+    return float("inf") if number is None else number
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s", "", text).lower()

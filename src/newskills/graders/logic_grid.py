@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logic-grid puzzles: the table in the last JSON object of a reply, cell by cell (ZebraLogic, arXiv:2502.01100)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from newskills.base.records import Row, Score
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+
+
+class LogicGridGrader:
+    """`solution` of the record, `{"header": ["House", …], "rows": [["1", …], …]}`, against `{"House 1": {…}, …}`.
+
+    Fields written: `correct_cells`, `total_cells`, `is_correct` (every cell). Case and blanks around a cell do not
+    count; of a list in a cell, its first item does. Numbers are read as their text, where the authors' program stops.
+    """
+
+    name = "logic_grid"
+    version = "1"
+
+    def gold_reply(self, record: Row) -> str | None:
+        cells = _cells(record.get("solution"))
+        return None if cells is None else json.dumps({"solution": _houses(cells)})
+
+    def same_replies(self, record: Row) -> list[str]:
+        """In a code block after other objects, in capitals, with blanks."""
+        cells = _cells(record.get("solution"))
+        if cells is None:
+            return []
+        capitals = {cell: f" {value.upper()} " for cell, value in cells.items()}
+        solution = {"reasoning": "…", "solution": _houses(capitals)}
+        return [f'First {{"draft": 1}}, then\n```json\n{json.dumps(solution, indent=2)}\n```']
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        cells = _cells(record.get("solution"))
+        if cells is None:
+            nothing: Row = dict.fromkeys(("correct_cells", "total_cells", "is_correct"))
+            return unscored(stamp, "the record has no solution with header and rows", nothing)
+        table = _answered(visible(str(record.get("generation") or "")))
+        if table is None:
+            return unanswered(stamp, record, {"correct_cells": 0, "total_cells": len(cells), "is_correct": False})
+        right = sum(
+            _text(table, house, column) == value.strip().lower() for (house, column), value in cells.items()
+        )
+        fields: Row = {"correct_cells": right, "total_cells": len(cells), "is_correct": right == len(cells)}
+        return decided(stamp, right == len(cells), fields, f"{right} of {len(cells)} cells", right / len(cells))
+
+
+def _cells(solution: object) -> dict[tuple[str, str], str] | None:
+    """(house, column) → value; None where it is no table."""
+    if not isinstance(solution, Mapping):
+        return None
+    header, rows = solution.get("header"), solution.get("rows")
+    if not header or not rows or any(len(row) != len(header) for row in rows):
+        return None
+    return {
+        (f"House {number}", str(column)): str(value)
+        for number, row in enumerate(rows, 1)
+        for column, value in zip(header[1:], row[1:], strict=True)
+    }
+
+
+def _houses(cells: Mapping[tuple[str, str], str]) -> dict[str, dict[str, str]]:
+    houses: dict[str, dict[str, str]] = {}
+    for (house, column), value in cells.items():
+        houses.setdefault(house, {})[column] = value
+    return houses
+
+
+def _answered(text: str | None) -> Mapping[str, object] | None:
+    """`solution` of the last whole JSON object."""
+    if not text or (last := _last_object(text)) is None:
+        return None
+    try:
+        value = json.loads(last.replace("\n", ""))
+    except (ValueError, RecursionError):
+        return None
+    table = value.get("solution") if isinstance(value, dict) else None
+    return table if isinstance(table, Mapping) else None
+
+
+def _last_object(text: str) -> str | None:
+    """The last stretch between braces that match; a brace that opens and never closes takes all after it along."""
+    depth, start, last = 0, 0, None
+    for at, character in enumerate(text):
+        if character == "{":
+            start = at if depth == 0 else start
+            depth += 1
+        elif character == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                last = text[start : at + 1]
+    return last
+
+
+def _text(table: Mapping[str, object], house: str, column: str) -> str | None:
+    row = table.get(house)
+    value = row.get(column) if isinstance(row, Mapping) else None
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return (
+        value.strip().lower() if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
+    )

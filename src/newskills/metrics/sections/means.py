@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What samples are worth, section by section, and headlines over the sections."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from newskills.base.records import Number, Row
+from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost
+from newskills.metrics.counting.corpus import Sums, sections_jackknife
+from newskills.metrics.counting.seeds import SeedMetric
+
+SectionScore = Callable[[Mapping[str, Sums]], float | None]
+"""Section → (sum of values, number of samples), without empty ones → the headline in percent; None: nothing to say."""
+
+
+def section_means(sums: Mapping[str, Sums]) -> dict[str, float]:
+    """Section → mean of its samples' values, 0–1."""
+    return {section: total / count for section, (total, count) in sums.items()}
+
+
+def macro(sums: Mapping[str, Sums]) -> float:
+    """The plain mean of the sections' means."""
+    means = section_means(sums)
+    return 100.0 * math.fsum(means.values()) / len(means)
+
+
+class SectionMetric(SeedMetric):
+    """Base: `accuracy` over all samples, and headlines of `composites` over sections, which `section_key` names.
+
+    A sample is worth `is_correct`, `symbolic_correct` or `judge_correct` (true, false, or 0–1), else its outcome.
+    """
+
+    value_fields: ClassVar[tuple[str, ...]] = ("is_correct", "symbolic_correct", "judge_correct")
+    headline = ("accuracy",)
+    composites: ClassVar[Mapping[str, SectionScore]] = {}
+    score_fields: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(
+        self,
+        *,
+        section_key: str = "subset_for_metrics",
+        answer_key: str = "predicted_answer",
+        no_answer: bool = True,
+    ) -> None:
+        super().__init__(compute_no_answer=no_answer, answer_key=answer_key)
+        self._section_key = section_key
+        self.fields = {
+            **self.fields,
+            **dict.fromkeys(self.value_fields, bool | int | float | None),
+            section_key: Any,
+        }
+        self.columns = ("num_entries", "avg_tokens", "gen_seconds", *self.composites, "accuracy", NO_ANSWER)
+        self._by_seed: list[Counter[tuple[str, tuple[float, ...]]]] = []
+
+    def scores(self, record: Row) -> Scores:
+        return {"accuracy": self.value(record)}
+
+    def value(self, record: Row) -> float | None:
+        """What a sample is worth, 0–1; None = unscored."""
+        for field in self.value_fields:
+            if record.get(field) is not None:
+                return float(record[field])
+        outcome = record.get("outcome")
+        return float(outcome == "correct") if outcome in ("correct", "wrong", NO_ANSWER) else None
+
+    def section(self, record: Row) -> str:
+        """The section that the sample counts in."""
+        return str(record.get(self._section_key))
+
+    def counts(self, record: Row) -> Sequence[float] | None:
+        value = self.value(record)
+        return None if value is None else (value, 1.0)
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        """Raises DataError where problems have different numbers of samples."""
+        super().update(predictions)
+        self._by_seed += [Counter() for _ in predictions[len(self._by_seed) :]]
+        for seed, record in enumerate(predictions):
+            counts = None if is_lost(record) else self.counts(record)
+            if counts is not None:
+                self._by_seed[seed][self.section(record), tuple(counts)] += 1
+
+    def figures(self) -> Iterable[str]:
+        return self.composites
+
+    def figure(self, name: str, seed: int) -> Number | None:
+        return sections_jackknife(self._by_seed[seed], self.composites[name])
+
+    def incorrect(self, prediction: Row) -> Row:
+        wrong: Row = {field: False for field in self.value_fields if field in prediction}
+        return prediction | wrong | {self.answer_key: None, "outcome": NO_ANSWER, "outcome_cause": "truncation"}
+
+
+class MacroMetric(SectionMetric):
+    """`macro_accuracy`: the plain mean of the sections' accuracies."""
+
+    composites: ClassVar[Mapping[str, SectionScore]] = {"macro_accuracy": macro}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ProcessBench: the first wrong step is found, and right solutions are left alone (Zheng et al. 2025, §4.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+from newskills.base.records import Row
+from newskills.metrics.counting.corpus import Sums
+from newskills.metrics.sections.means import SectionMetric, SectionScore, section_means
+
+NO_ERROR = "-1"
+KINDS = ("error", "correct")
+
+
+def _by_source(sums: Mapping[str, Sums]) -> dict[str, dict[str, float]]:
+    """Source → kind (error, correct) → accuracy, 0–1."""
+    sources: dict[str, dict[str, float]] = {}
+    for section, value in section_means(sums).items():
+        source, _, kind = section.rpartition("/")
+        sources.setdefault(source, {})[kind] = value
+    return sources
+
+
+def f1(sums: Mapping[str, Sums]) -> float | None:
+    """The mean over sources of the harmonic mean of both accuracies; None where no source has both kinds."""
+    values = []
+    for accuracies in _by_source(sums).values():
+        if set(accuracies) == set(KINDS):
+            both = sum(accuracies.values())
+            values.append(2 * math.prod(accuracies.values()) / both if both else 0.0)
+    return 100.0 * math.fsum(values) / len(values) if values else None
+
+
+def _mean_of_kind(kind: str, sums: Mapping[str, Sums]) -> float | None:
+    values = [accuracies[kind] for accuracies in _by_source(sums).values() if kind in accuracies]
+    return 100.0 * math.fsum(values) / len(values) if values else None
+
+
+class ProcessBenchMetric(SectionMetric):
+    """`f1`, the harmonic mean of `error_accuracy` and `correct_accuracy` of each source, and the mean of sources.
+
+    `error_accuracy`: of solutions with a wrong step, those whose first one is named; `correct_accuracy`: of right
+    solutions, those that are said to be right (-1).
+    """
+
+    score_fields: ClassVar[Mapping[str, Any]] = {"expected_answer": Any}
+    composites: ClassVar[Mapping[str, SectionScore]] = {
+        "f1": f1,
+        **{f"{kind}_accuracy": partial(_mean_of_kind, kind) for kind in KINDS},
+    }
+
+    def section(self, record: Row) -> str:
+        kind = KINDS[str(record["expected_answer"]) == NO_ERROR]
+        return f"{super().section(record)}/{kind}"

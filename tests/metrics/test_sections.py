@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headlines over sections, against figures worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from newskills.base.records import Row
+from newskills.metrics import make_metric
+from newskills.metrics.counting.corpus import jackknife, sections_jackknife
+
+
+def filled(name: str, *problems: list[Row], **options: Any) -> dict[str, dict[str, float]]:
+    metric = make_metric(name, **options)
+    for problem in problems:
+        metric.update(problem)
+    return {
+        mode: {key: number.value for key, number in numbers.items()} for mode, numbers in metric.numbers().items()
+    }
+
+
+def sample(section: str, value: float | bool | None, **more: Any) -> Row:
+    return {"subset_for_metrics": section, "symbolic_correct": value, "predicted_answer": "x", **more}
+
+
+def test_the_mean_of_sections_is_not_that_of_samples() -> None:
+    values = [("a", True), ("a", True), ("a", False), ("a", False), ("b", True)]
+    numbers = filled("macro", *[[sample(*value)] for value in values])["pass@1"]
+    assert numbers["macro_accuracy"] == pytest.approx(75.0), "(50 + 100) / 2"
+    assert numbers["accuracy"] == pytest.approx(60.0)
+
+
+def test_several_seeds_are_averaged_and_lost_samples_left_out() -> None:
+    lost: Row = {"subset_for_metrics": "b", "outcome": "unscored", "outcome_cause": "provider", "error": "timeout"}
+    numbers = filled(
+        "macro",
+        [sample("a", True), sample("a", False)],
+        [sample("b", True), lost],
+        [sample("b", False), sample("b", False)],
+    )
+    assert numbers["pass@1[avg-of-2]"]["macro_accuracy"] == pytest.approx(37.5), "seed 0: (100+50)/2, seed 1: 0"
+
+
+def test_a_section_has_another_field_where_that_is_said() -> None:
+    rows = [[{"kind": kind, "is_correct": value}] for kind, value in (("x", 1.0), ("y", 0.5), ("y", 0.0))]
+    assert filled("macro", *rows, section_key="kind")["pass@1"]["macro_accuracy"] == pytest.approx(62.5)
+
+
+def test_the_outcome_counts_where_no_field_says_more() -> None:
+    rows: list[list[Row]] = [[{"subset_for_metrics": "a", "outcome": name}] for name in ("correct", "no_answer")]
+    assert filled("macro", *rows)["pass@1"]["macro_accuracy"] == pytest.approx(50.0)
+
+
+def test_one_section_has_the_interval_of_the_plain_jackknife() -> None:
+    values = [1.0, 0.0, 1.0, 1.0, 0.0]
+    plain = jackknife([(value, 1.0) for value in values], lambda sums: sums[0] / sums[1])
+    grouped = sections_jackknife(
+        Counter(("all", (value, 1.0)) for value in values), lambda sums: sums["all"][0] / sums["all"][1]
+    )
+    assert plain is not None
+    assert grouped is not None
+    assert (grouped.value, grouped.n) == (plain.value, plain.n)
+    assert grouped.low == pytest.approx(plain.low)
+
+
+def test_a_single_sample_has_no_interval() -> None:
+    number = sections_jackknife({("a", (1.0, 1.0)): 1}, lambda sums: sums["a"][0] if sums else None)
+    assert number is not None
+    assert number.value == 1.0
+    assert math.isinf(number.low)
+
+
+def test_nothing_has_no_number() -> None:
+    assert sections_jackknife({}, lambda sums: 0.0) is None
+
+
+def test_processbench_is_the_mean_of_the_sources_f1() -> None:
+    def step(source: str, label: int, right: bool) -> list[Row]:
+        return [sample(source, right, expected_answer=str(label))]
+
+    records = [
+        *[step("gsm8k", 2, right) for right in (True, True, True, False)],  # 75%
+        *[step("gsm8k", -1, right) for right in (True, False)],  # 50%: F1 60
+        *[step("math", 0, False), step("math", -1, True)],  # F1 0
+    ]
+    numbers = filled("processbench", *records)["pass@1"]
+    assert numbers["f1"] == pytest.approx(30.0)
+    assert numbers["error_accuracy"] == pytest.approx(37.5), "(75 + 0) / 2"
+    assert numbers["correct_accuracy"] == pytest.approx(75.0), "(50 + 100) / 2"
+    assert numbers["accuracy"] == pytest.approx(100 * 5 / 8)
+
+
+def test_processbench_has_no_f1_without_both_kinds() -> None:
+    numbers = filled("processbench", [sample("gsm8k", True, expected_answer="-1")])["pass@1"]
+    assert "f1" not in numbers
+    assert numbers["correct_accuracy"] == 100.0
+
+
+def test_rewardbench_weighs_subsets_and_then_sections_alike() -> None:
+    def pair(subset: str, right: bool | None) -> list[Row]:
+        outcome = "no_answer" if right is None else "correct" if right else "wrong"
+        return [sample(subset, bool(right), outcome=outcome)]
+
+    records = [
+        *[pair("alpacaeval-easy", True), pair("mt-bench-med", False)],  # (100 · 1 + 40 · 0) / 140
+        *[pair("donotanswer", None), pair("donotanswer", True)],  # (0.5 + 1) / 2
+        *[pair("math-prm", True), pair("hep-go", False)],  # 984 / (984 + 164)
+    ]
+    numbers = filled("rewardbench", *records)["pass@1"]
+    assert numbers["chat"] == pytest.approx(100 * 100 / 140)
+    assert numbers["safety"] == pytest.approx(75.0)
+    assert numbers["reasoning"] == pytest.approx(100 * 984 / 1148)
+    assert "chat_hard" not in numbers
+    assert numbers["score"] == pytest.approx((10000 / 140 + 75 + 98400 / 1148) / 3)
+
+
+def test_rewardbench2_counts_a_reply_without_a_choice_as_a_guess() -> None:
+    records = [[sample("Math", False, outcome="no_answer")], [sample("Safety", True, outcome="correct")]]
+    assert filled("rewardbench2", *records)["pass@1"]["macro_accuracy"] == pytest.approx(62.5)
+
+
+def mark(kind: str, question: int, is_right: bool, rating: float | None) -> list[Row]:
+    return [{"tie_kind": kind, "question_id": str(question), "is_right": is_right, "rating": rating}]
+
+
+def test_the_score_of_ties() -> None:
+    records = [
+        *[mark("tied", 1, True, 9), mark("tied", 1, True, 8), mark("tied", 1, False, 3)],  # gap 5, spread 1
+        *[mark("ref", 1, True, 9), mark("ref", 1, False, 8)],  # gap 1
+        *[mark("tied", 2, True, 7), mark("tied", 2, True, 7), mark("tied", 2, False, None)],  # gap 8, spread 0
+        *[mark("ref", 2, True, 2), mark("ref", 2, False, 5)],  # gap -3
+    ]
+    expected = 0.30 * 1 + 0.30 * 0.5 + 0.20 * 1 + 0.20 * 0 + 0.01 * (math.tanh(1 / 1 - 1) - 1) / 2
+    assert filled("rewardbench2-ties", *records)["pass@1"]["ties_score"] == pytest.approx(100 * expected)
+
+
+def test_a_question_counts_when_every_order_is_right() -> None:
+    values = [
+        ("1", True),
+        ("1", True),
+        ("2", True),
+        ("2", False),
+        ("3", True),
+        ("3", None),
+        ("4", False),
+        ("4", None),
+    ]
+    rows: list[list[Row]] = [[{"question_id": name, "symbolic_correct": value}] for name, value in values]
+    numbers = filled("circular", *rows)["pass@1"]
+    assert numbers["circular_accuracy"] == pytest.approx(100 / 3), "1 of 1, 2 and 4; 3 is not known"
+    assert numbers["accuracy"] == pytest.approx(100 * 4 / 6)
