@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import sys
 
+from newskills.base.tables import print_table
 from newskills.benchmarks import ENTRY_POINTS, STATE_MEANING, STATES, list_all, state_of
 from newskills.benchmarks.folders import data_dir
-from newskills.pipelines.tables import print_table
 
 
 def show_benchmarks(category: str | None = None) -> None:

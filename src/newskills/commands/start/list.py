@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from newskills.base.tables import print_table
 from newskills.commands.command import Command
 from newskills.commands.shared.benchmark_list import show_benchmarks
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
-from newskills.pipelines.tables import print_table
 
 Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags", "tools"]
 
