@@ -38,6 +38,12 @@ def print_table(rows: Sequence[Cells], head: Cells = ()) -> None:
         sys.stdout.write(f"{line}\n")
 
 
+def print_text(text: str) -> None:
+    """A sentence, as wide as the terminal; in a pipe or a file, one line."""
+    for line in wrapped(text, output_width(), hanging="  "):
+        sys.stdout.write(f"{line}\n")
+
+
 def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WIDTH) -> list[str]:
     """Cells left-justified below each other in lines of at most `width` columns (None: as wide as they are).
 

@@ -11,7 +11,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.errors import NewskillsError
-from newskills.base.tables import print_table
+from newskills.base.tables import print_table, print_text
+from newskills.base.terminal import counted
 from newskills.commands.command import Command
 from newskills.commands.shared.invocations import meant, show_status
 from newskills.config.command_line import Parsed
@@ -52,7 +53,7 @@ def run(parsed: Parsed[Options]) -> int:
     if options.name is not None:
         chosen = find_submitted(options.name)
         jobs = chosen.states(options.job)
-        sys.stdout.write(f"{_title(chosen.experiment)}\n")
+        print_text(_title(chosen.experiment))
         shown = jobs if options.all else screenful(jobs)
         if len(shown) == len(jobs):
             print_table(job_rows(jobs), JOB_HEAD)
@@ -85,7 +86,7 @@ def _overview(last: int) -> int:
 def _title(experiment: Experiment) -> str:
     package = experiment.package
     code = f"commit {package.commit[:12]}" if package.commit else "no git repository"
-    changed = f" ({len(package.uncommitted)} files not committed)" if package.uncommitted else ""
+    changed = f" ({counted(len(package.uncommitted), 'file')} not committed)" if package.uncommitted else ""
     return f"{experiment.id} on cluster {experiment.cluster.name}, {code}{changed}, submitted {experiment.submitted_at}"
 
 
