@@ -161,6 +161,8 @@ TABLES = {
     "ns prepare_training_data --explain": ("++input_files", "from"),
     "ns aimo train --explain --stage=cot --base_model=a": ("key", "value"),
     "ns list graders": ("math",),
+    "ns list": ("code", "164", "sandbox", "OPENAI_API_KEY", "newskills[media]", "own-sums", "*"),
+    "ns list benchmarks --category science --search diamond": ("gpqa", "HF_TOKEN"),
 }
 
 
@@ -178,6 +180,26 @@ def test_the_terminal_says_how_wide_it_is(place: Terminal) -> None:
     in_a_pipe = ns(line, cwd=place.folder, env=place.env).stdout
     assert in_a_pipe == place.shown(line, columns=1000)
     assert max(map(len, in_a_pipe.splitlines())) > 80
+
+
+def test_the_list_of_benchmarks_is_filtered_and_explained(place: Terminal) -> None:
+    def listed(options: str) -> tuple[list[str], str]:
+        done = ns(f"ns list benchmarks {options}", cwd=place.folder, env=place.env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines(), done.stderr
+
+    rows, said = listed("")
+    assert len(rows) > 400
+    assert said.startswith(f"{len(rows)} benchmarks listed")
+    assert f"* 1 prepared on this machine, in {place.folder}/data: own-sums." in said
+    assert said.count("not verified: ") == 1
+    rows, said = listed("--prepared")
+    assert [row.split() for row in rows] == [["own-sums", "your", "own", "10", "*", "split", "test"]]
+    rows, _ = listed("--search 'simple qa' --category factuality")
+    assert {row.split()[0] for row in rows} == {"simpleqa", "chinese-simpleqa"}
+    wrong = ns("ns list --search gms8k", cwd=place.folder, env=place.env)
+    assert (wrong.returncode, "did you mean 'gsm8k'" in wrong.stderr) == (2, True)
+    assert ns("ns list graders --search math", cwd=place.folder).stdout.split()[0] == "math"
 
 
 def test_what_changes_from_call_to_call_fits_too(place: Terminal) -> None:
