@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,33 @@ def test_the_page_on_the_architecture_names_all_rooms() -> None:
     folders = {f"{path.name}/" for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
     rooms = {f"run/{path.name}/" for path in (ROOT / "run").iterdir() if (path / "__init__.py").is_file()}
     assert folders | rooms <= names_of_files("architecture.md")
+
+
+def rows_of_how_to_add() -> dict[str, str]:
+    """What is added → where, as CONTRIBUTING tells it."""
+    text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("## How to add")[2].partition("## ")[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")][1:]
+    return {what.strip(): f"{where} {then}" for what, where, then in rows}
+
+
+@pytest.mark.parametrize("what", rows_of_how_to_add())
+def test_where_something_is_added_is_a_folder_or_a_file_that_exists(what: str) -> None:
+    words = re.findall(r"`([^`]+)`", rows_of_how_to_add()[what])
+    paths = [word.partition("<")[0] for word in words if re.fullmatch(r"[\w/<>.]+", word) and "/" in word]
+    assert [path for path in paths if not any((root / path).exists() for root in (ROOT.parents[1], ROOT))] == []
+    assert any(path.startswith("src/newskills/") for path in paths)
+    for name in (word for word in words if re.fullmatch(r"[a-z_]+(\.[a-z_]+)+\.[A-Z]\w+", word)):
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(import_module(f"newskills.{module}"), attribute), name
+
+
+@pytest.mark.parametrize("what", rows_of_how_to_add())
+def test_a_registry_that_gets_a_row_is_in_the_file_beside_its_name(what: str) -> None:
+    for registry, file in re.findall(r"`([A-Z]+)`(?: \(| of )`([\w/.]+)`", rows_of_how_to_add()[what]):
+        path = next(path for root in (ROOT.parents[1], ROOT) if (path := root / file).exists())
+        module = import_module(module_name(path))
+        assert hasattr(module, registry), (registry, file)
 
 
 FILLERS = {"found", "one", "said", "told", "asked", "given", "known"}

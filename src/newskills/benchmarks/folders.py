@@ -5,6 +5,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
+
+_META = ".meta.json"
+_RECORD = f".jsonl{_META}"
+"""Of a prepared split, beside its rows."""
 
 
 def data_dir(folder: str | Path | None = None) -> Path:
@@ -25,6 +30,36 @@ def data_dir(folder: str | Path | None = None) -> Path:
 def folder_of(name: str, root: Path) -> Path:
     """`<root>/<name>`; dots in the name become sub-folders."""
     return root / name.replace(".", "/")
+
+
+class PreparedFile(NamedTuple):
+    """A split that is prepared: its rows lie in `<root>/<name>/<split>.jsonl`."""
+
+    name: str
+    split: str
+    rows: int
+
+
+def prepared_files(root: Path) -> list[PreparedFile]:
+    """What has been prepared below `root`, by name; records that cannot be read are left out."""
+    files = []
+    for folder, names, members in os.walk(root):
+        names[:] = [name for name in names if name != "assets" and not name.startswith(".")]
+        for member in members:
+            if member.endswith(_RECORD) and member.removesuffix(_META) in members:
+                name = os.path.relpath(folder, root).replace(os.sep, ".")
+                if (rows := _rows(Path(folder, member))) is not None:
+                    files.append(PreparedFile(name, member.removesuffix(_RECORD), rows))
+    return sorted(files)
+
+
+def _rows(record: Path) -> int | None:
+    import json
+
+    try:
+        return int(json.loads(record.read_bytes())["rows"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def check_file(rows: Path, benchmark: str, *, shared: bool) -> Path:

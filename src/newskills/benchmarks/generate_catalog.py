@@ -21,6 +21,9 @@ from newskills.benchmarks.lookup import exported
 
 TARGET = Path(newskills.benchmarks.__file__).with_name("catalog.py")
 NO_CATEGORIES = ("newskills.benchmarks.downloads",)
+HOSTED_KEYS = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY",)}
+"""Type of the server of a usual judge → the variables with its key."""
+TOOL_KEYS = {"tavily": "TAVILY_API_KEY", "exa": "EXA_API_KEY"}
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501
 # fmt: off
@@ -81,7 +84,24 @@ def _entry(module: str, benchmark: Benchmark) -> CatalogEntry:
         verified=not benchmark.unverified,
         evidence=bool(benchmark.evidence),
         data=benchmark.data,
+        judge=benchmark.judge.model if benchmark.judge else None,
+        keys=tuple(dict.fromkeys(_keys(benchmark))),
     )
+
+
+def _keys(benchmark: Benchmark) -> Iterator[str]:
+    """Variables of the environment that hold a key: for its rows, its usual judge, its tools, its service."""
+    if any(source.gated for source in benchmark.sources):
+        yield "HF_TOKEN"
+    settings = [benchmark.defaults]
+    if (judge := benchmark.judge) is not None:
+        settings.append(judge.defaults)
+        if judge.model:
+            yield from HOSTED_KEYS.get(judge.server_type, ())
+    for tools in (defaults.get("tool_modules", ()) for defaults in settings):
+        yield from (TOOL_KEYS[tool] for tool in tools if tool in TOOL_KEYS)
+    if benchmark.grader == "critpt":
+        yield "ARTIFICIAL_ANALYSIS_API_KEY"
 
 
 def _group_entry(module: str, group: Group) -> CatalogEntry:

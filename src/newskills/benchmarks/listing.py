@@ -46,7 +46,7 @@ class CatalogEntry(NamedTuple):
     """What the catalog knows of a benchmark, or of a group, which has `members`.
 
     `items` = rows of the default split, 0 = not counted; `evidence`: what was compared is known; `data`: benchmark
-    whose prepared rows it shares.
+    whose prepared rows it shares; `judge`: its usual judge, "" = the user names one; `keys`: variables that hold them.
     """
 
     name: str
@@ -66,6 +66,18 @@ class CatalogEntry(NamedTuple):
     verified: bool = True
     evidence: bool = False
     data: str = ""
+    judge: str | None = None
+    keys: tuple[str, ...] = ()
+
+    def needs(self) -> list[str]:
+        """Beside a model and the bare installation: packages, the sandbox, a judge, keys."""
+        judge = [] if self.judge is None else [f"judge ({self.judge})" if self.judge else "judge"]
+        return [
+            *([self.requires] if self.requires else []),
+            *(["sandbox"] * self.needs_sandbox),
+            *judge,
+            *self.keys,
+        ]
 
 
 def list_benchmarks(category: str | None = None) -> list[CatalogEntry]:

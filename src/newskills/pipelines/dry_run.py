@@ -6,8 +6,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from newskills.base.tables import print_table
 from newskills.base.terminal import printable
-from newskills.pipelines.tables import print_table
 
 Step = tuple[str, object, object]
 """(reads, writes, fetches, …; where; what there is to say about it)."""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from newskills.base.records import Ledger, Request, Row
 from newskills.base.requirements import NotInstalledError, installing_nothing
+from newskills.base.tables import print_table
 from newskills.base.terminal import printable
 from newskills.config.layers import explain
 from newskills.pipelines.options import WorkOptions
-from newskills.pipelines.tables import print_table
 from newskills.run.engine.execute import preview
 from newskills.run.planning.plan import PlannedUnit
 
@@ -39,13 +39,13 @@ def show_explained(planned: Sequence[PlannedUnit]) -> None:
             continue
         shown.add(unit.unit.name)
         sys.stdout.write(f"\n{unit.unit.label}\n")
-        print_table([("key", "value", "from"), *((f"++{key}", v, src) for key, v, src in explain(unit.resolved))])
+        print_table([(f"++{key}", v, src) for key, v, src in explain(unit.resolved)], ("key", "value", "from"))
 
 
 def show_plan(planned: Sequence[PlannedUnit]) -> None:
     """`--dry_run`: the units, and the first prompt of each name."""
     rows = [(unit.unit.label, unit.unit.config.input_file, unit.unit.config.output_file) for unit in planned]
-    print_table([("unit", "input", "output"), *rows])
+    print_table(rows, ("unit", "input", "output"))
     shown: set[str] = set()
     for unit in planned:
         if unit.unit.name in shown:

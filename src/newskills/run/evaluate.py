@@ -16,6 +16,7 @@ from newskills._version import __version__
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Report
+from newskills.base.tables import WIDTH, output_width
 from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
@@ -251,7 +252,7 @@ def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Eval
         say(f"note: not in the table, because it is not finished: {', '.join(left)}.")
         evaluation.message = f"Not finished: {', '.join(left)}. {evaluation.message}"
     evaluation.reports = summary.reports
-    say(render(summary.reports, spec.accept_lost / 100))
+    say(render(summary.reports, spec.accept_lost / 100, output_width() or WIDTH))
     say(f"To see the samples, and why each was graded so: ns view {shlex.quote(str(spec.output_dir))}")
     if not evaluation.exit_code:
         evaluation.message = lost_too_much(summary.reports, spec.accept_lost)

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError, UnknownNameError, UserError
 from newskills.base.records import Cause, Outcome, Row
+from newskills.base.tables import WIDTH
 from newskills.base.terminal import printable
 from newskills.run.reporting.results import BenchmarkResults, discover
 from newskills.run.reporting.summarize import subsets_of
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts
 
-WIDTH = 80
 CUT = 4000
 """Characters of a text that are shown, unless all are asked for."""
 _LABEL = 11

@@ -10,12 +10,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from newskills.base.tables import print_table
 from newskills.base.terminal import printable
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import ExperimentRecords
 from newskills.pipelines.options import doc
-from newskills.pipelines.tables import print_table
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Options(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[Options]) -> int:
     options, records = parsed.options, ExperimentRecords(os.environ)
     experiments = records.latest() if options.name is None else iter(records.all_of(options.name))
-    rows = [("experiment", "cluster", "submitted (UTC)", "jobs", "commit", "folder")]
+    rows = []
     for experiment in itertools.islice(experiments, options.last):
         rows.append(
             (
@@ -38,8 +38,8 @@ def run(parsed: Parsed[Options]) -> int:
                 printable(experiment.folder),
             )
         )
-    if len(rows) > 1:
-        print_table(rows)
+    if rows:
+        print_table(rows, ("experiment", "cluster", "submitted (UTC)", "jobs", "commit", "folder"))
     else:
         which = f" called '{options.name}'" if options.name else ""
         sys.stdout.write(f"no experiment{which} has been submitted from this machine ({records.folder})\n")

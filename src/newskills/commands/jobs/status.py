@@ -11,13 +11,21 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.errors import NewskillsError
+from newskills.base.tables import print_table, print_text
+from newskills.base.terminal import counted
 from newskills.commands.command import Command
 from newskills.commands.shared.invocations import meant, show_status
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.pipelines.options import doc
-from newskills.pipelines.submission.submitted import ask_about, find_submitted, job_rows, screenful, summary
-from newskills.pipelines.tables import print_table
+from newskills.pipelines.submission.submitted import (
+    JOB_HEAD,
+    ask_about,
+    find_submitted,
+    job_rows,
+    screenful,
+    summary,
+)
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -45,20 +53,20 @@ def run(parsed: Parsed[Options]) -> int:
     if options.name is not None:
         chosen = find_submitted(options.name)
         jobs = chosen.states(options.job)
-        sys.stdout.write(f"{_title(chosen.experiment)}\n")
+        print_text(_title(chosen.experiment))
         shown = jobs if options.all else screenful(jobs)
         if len(shown) == len(jobs):
-            print_table(job_rows(jobs))
+            print_table(job_rows(jobs), JOB_HEAD)
             return 0
         sys.stdout.write(f"{len(jobs):,} jobs: {summary(jobs)}\n\n")
-        print_table(job_rows(shown))
+        print_table(job_rows(shown), JOB_HEAD)
         sys.stdout.write(f"… and {len(jobs) - len(shown):,} more: ns status {options.name} --all\n")
         return 0
     return _overview(options.last)
 
 
 def _overview(last: int) -> int:
-    rows, code = [("experiment", "cluster", "submitted (UTC)", "jobs")], 0
+    rows, code = list[tuple[str, ...]](), 0
     for experiment in itertools.islice(ExperimentRecords(os.environ).latest(), last):
         try:
             doing = summary(ask_about(experiment).states())
@@ -68,17 +76,17 @@ def _overview(last: int) -> int:
         rows.append(
             (experiment.id, experiment.cluster.name, experiment.submitted_at[:19].replace("T", " "), doing)
         )
-    if len(rows) == 1:
+    if not rows:
         sys.stdout.write("nothing has been submitted from this machine\n")
     else:
-        print_table(rows)
+        print_table(rows, ("experiment", "cluster", "submitted (UTC)", "jobs"))
     return code
 
 
 def _title(experiment: Experiment) -> str:
     package = experiment.package
     code = f"commit {package.commit[:12]}" if package.commit else "no git repository"
-    changed = f" ({len(package.uncommitted)} files not committed)" if package.uncommitted else ""
+    changed = f" ({counted(len(package.uncommitted), 'file')} not committed)" if package.uncommitted else ""
     return f"{experiment.id} on cluster {experiment.cluster.name}, {code}{changed}, submitted {experiment.submitted_at}"
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Report
 from newskills.base.registry import fold
+from newskills.base.tables import output_width
 from newskills.benchmarks import entries
 from newskills.commands.command import Command
 from newskills.commands.results.summarize_results import metric_for
@@ -49,7 +50,7 @@ class Options(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[Options]) -> int:
     if (reports := _reports(parsed.options)) is None:
         return 0
-    sys.stdout.write(render(reports, parsed.options.accept_lost / 100))
+    sys.stdout.write(render(reports, parsed.options.accept_lost / 100, output_width()))
     require_trust(reports, parsed.options.accept_lost)
     return 0
 

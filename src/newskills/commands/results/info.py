@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.errors import DataError
+from newskills.base.tables import print_table
 from newskills.base.terminal import printable
 from newskills.commands.command import Command
 from newskills.commands.shared.invocations import invocation, print_jobs
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
-from newskills.pipelines.tables import print_table
 
 if TYPE_CHECKING:
     from newskills.interop.invocations import InvocationJob
@@ -59,12 +59,12 @@ def _overview(last: int) -> int:
     from newskills.interop.invocations import Store
 
     store = Store(os.environ)
-    rows = [("invocation", "executor", "submitted", "tasks")]
+    rows = []
     for name, entries in itertools.islice(reversed(store.invocations().items()), last):
         tasks = printable(", ".join(entry.task for entry in entries))
         rows.append((name, entries[0].executor, _when(entries[0]), tasks))
-    if len(rows) > 1:
-        print_table(rows)
+    if rows:
+        print_table(rows, ("invocation", "executor", "submitted", "tasks"))
     else:
         sys.stdout.write(f"no invocation is known ({store.path})\n")
     return 0

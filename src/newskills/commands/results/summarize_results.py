@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.tables import output_width
 from newskills.benchmarks import get_benchmark, get_group
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
@@ -106,7 +107,7 @@ def run(parsed: Parsed[Options]) -> int:
     for note in summary.notes:
         notice(note)
     if options.verbose:
-        sys.stdout.write(render(summary.reports, options.accept_lost / 100))
+        sys.stdout.write(render(summary.reports, options.accept_lost / 100, output_width()))
     sys.stdout.write(f"\nmetrics: {summary.path}\n")
     if options.cluster is None:
         sys.stdout.write(f"samples: ns view {shlex.quote(options.results_dir)}\n")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from newskills.base.errors import NewskillsError
+from newskills.base.tables import output_width
 from newskills.commands.command import Command
 from newskills.commands.results import summarize_results
 from newskills.config.command_line import Parsed
@@ -56,7 +57,7 @@ def run(parsed: Parsed[Options]) -> int:
     for note in summary.notes:
         notice(note)
     if parsed.options.verbose:
-        sys.stdout.write(render_robustness(summary.benchmarks))
+        sys.stdout.write(render_robustness(summary.benchmarks, output_width()))
     sys.stdout.write(f"\nrobustness: {summary.path}\n")
     _require_trust(summary, parsed.options.accept_lost)
     return 0

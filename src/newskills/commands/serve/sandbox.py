@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from newskills.base import aio
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.tables import print_table, print_text
 from newskills.commands.command import Command
 from newskills.commands.shared.token import Open, TokenFile, check_reach, token_of, who
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
-from newskills.pipelines.tables import print_table
 from newskills.sandbox.config import TOKEN_VARIABLE, SandboxConfig
 from newskills.sandbox.make import port_of, settled
 
@@ -171,7 +171,7 @@ MEANING = {
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    print_text(text)
     sys.stdout.flush()
 
 

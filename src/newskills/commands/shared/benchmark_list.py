@@ -5,30 +5,144 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
 
-from newskills.benchmarks import ENTRY_POINTS, STATE_MEANING, STATES, list_all, state_of
-from newskills.benchmarks.folders import data_dir
-from newskills.pipelines.tables import print_table
+from newskills.base.errors import UnknownNameError
+from newskills.base.tables import output_width, print_table, table_lines, wrapped
+from newskills.base.terminal import counted
+from newskills.benchmarks import ENTRY_POINTS, STATE_MEANING, STATES, CatalogEntry, list_all, state_of
+from newskills.benchmarks.folders import PreparedFile, data_dir, prepared_files
+
+OWN = "your own"
+"""Category of what is prepared and in no catalog."""
+PLAIN = "verified"
+"""The state that is not marked."""
+_NAMED = 8
+"""Prepared benchmarks that the last lines name."""
 
 
-def show_benchmarks(category: str | None = None) -> None:
-    """Built-in ones and groups, then those of installed packages. Raises UnknownNameError for an unknown category."""
-    entries = list_all(category)
+class ListedBenchmark(NamedTuple):
+    """`rows`: of the default split, empty = not counted; `state`: empty = nothing to say."""
+
+    name: str
+    category: str
+    title: str
+    rows: str = ""
+    needs: str = ""
+    state: str = ""
+    prepared: bool = False
+
+
+def show_benchmarks(category: str | None = None, search: str = "", *, prepared: bool = False) -> None:
+    """Built-in ones and groups, those of installed packages, and what else is prepared here; on a terminal by category,
+    in a pipe a line for each. Raises UnknownNameError for an unknown category, or if nothing fits `search`."""
     root = data_dir()
-    states = [state_of(entry, root) for entry in entries]
-    rows = [
-        (entry.name, entry.category, entry.title if state == "verified" else f"{entry.title} ({state})")
-        for entry, state in zip(entries, states, strict=True)
+    files = prepared_files(root)
+    splits = {(file.name, file.split) for file in files}
+    entries = list_all(category)
+    listed = []
+    for entry in entries:
+        state = state_of(entry, root)
+        here = (entry.data or entry.name, entry.split) in splits
+        rows = (
+            counted(len(entry.members), "member") if entry.members else f"{entry.items:,}" if entry.items else ""
+        )
+        needs = ", ".join(entry.needs())
+        listed.append(ListedBenchmark(entry.name, entry.category, entry.title, rows, needs, state, here))
+    if category is None:
+        listed += [*_of_packages(), *_own(files, entries)]
+    fitting = [
+        item
+        for item in listed
+        if item.prepared >= prepared and holds_all(f"{item.name} {item.category} {item.title}", search)
     ]
-    if category is None and _some_package_declares(f"[{ENTRY_POINTS}]"):
-        from importlib.metadata import entry_points
-
-        rows += sorted((point.name, "plug-in", point.value) for point in entry_points(group=ENTRY_POINTS))
-    print_table(rows)
+    if search and not fitting:
+        raise UnknownNameError(
+            "benchmark", search, [item.name for item in listed], hint="All of them: ns list benchmarks"
+        )
+    _print(fitting)
     sys.stdout.flush()
+    _explain(fitting, files, str(root))
+
+
+def holds_all(text: str, words: str) -> bool:
+    """Whether all of `words` occur in `text`, in any order; case, `-` and `_` do not matter."""
+    if not words:
+        return True
+    folded = _folded(text)
+    return all(word in folded for word in _folded(words).split())
+
+
+def _folded(text: str) -> str:
+    return text.lower().replace("-", " ").replace("_", " ") + " " + text.lower()
+
+
+def _of_packages() -> list[ListedBenchmark]:
+    if not _some_package_declares(f"[{ENTRY_POINTS}]"):
+        return []
+    from importlib.metadata import entry_points
+
+    points = sorted((point.name, point.value) for point in entry_points(group=ENTRY_POINTS))
+    return [ListedBenchmark(name, "plug-in", value) for name, value in points]
+
+
+def _own(files: Sequence[PreparedFile], entries: Sequence[CatalogEntry]) -> list[ListedBenchmark]:
+    """What is prepared and is in no catalog."""
+    known = {name for entry in entries for name in (entry.name, entry.data)}
+    return [
+        ListedBenchmark(file.name, OWN, f"split {file.split}", f"{file.rows:,}", prepared=True)
+        for file in files
+        if file.name not in known
+    ]
+
+
+def _print(listed: Sequence[ListedBenchmark]) -> None:
+    if (width := output_width()) is None:
+        print_table([(item.name, item.category, item.rows, _mark(item), _one_line(item)) for item in listed])
+        return
+    for category, members in groupby(listed, key=lambda item: item.category):
+        its = list(members)
+        sys.stdout.write(f"{category} ({len(its)})\n")
+        rows = [(item.name, item.rows, _mark(item), _two_lines(item)) for item in its]
+        for line in table_lines(rows, width=width - 2):
+            sys.stdout.write(f"  {line}\n")
+        sys.stdout.write("\n")
+
+
+def _mark(item: ListedBenchmark) -> str:
+    return "*" if item.prepared else ""
+
+
+def _one_line(item: ListedBenchmark) -> str:
+    needs = f" [needs {item.needs}]" if item.needs else ""
+    return item.title + needs + _state(item)
+
+
+def _two_lines(item: ListedBenchmark) -> str:
+    remarks = f"{_state(item)} needs {item.needs}" if item.needs else _state(item)
+    return f"{item.title}\n{remarks.strip()}" if remarks else item.title
+
+
+def _state(item: ListedBenchmark) -> str:
+    return f" ({item.state})" if item.state not in ("", PLAIN) else ""
+
+
+def _explain(listed: Sequence[ListedBenchmark], files: Sequence[PreparedFile], root: str) -> None:
+    """Beside the table: how many there are, what is prepared, and what the states mean."""
+    here = [item.name for item in listed if item.prepared]
+    names = ", ".join(here[:_NAMED]) + (", …" if len(here) > _NAMED else "")
+    lines = [f"{counted(len(listed), 'benchmark')} listed. Figures: rows of the default split."]
+    if here:
+        lines.append(f"* {len(here)} prepared on this machine, in {root}: {names}.")
+    else:
+        lines += [f"None of these is prepared on this machine, in {root}.", "To prepare one: ns prepare_data NAME"]
     for state in STATES:
-        if count := states.count(state):
-            sys.stderr.write(f"{count} of {len(entries)} are {state}: {STATE_MEANING[state]}.\n")
+        if state != PLAIN and (count := sum(item.state == state for item in listed)):
+            lines.append(f"{count} of {len(listed)} are {state}: {STATE_MEANING[state]}.")
+    width = output_width()
+    sys.stderr.write("".join(f"{part}\n" for line in lines for part in wrapped(line, width, hanging="  ")))
 
 
 def _some_package_declares(section: str) -> bool:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from newskills.base.errors import UnknownNameError
+from newskills.base.tables import print_table
 from newskills.base.terminal import printable
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.submission.following import stopped_by_ctrl_c
 from newskills.pipelines.submission.submitted import ask_about, exit_code
-from newskills.pipelines.tables import print_table
 
 if TYPE_CHECKING:
     from newskills.interop.invocations import InvocationJob
@@ -82,7 +82,7 @@ def show_status(entries: Sequence[InvocationJob], *, json: bool) -> int:
 def print_jobs(looked: Sequence[JobStatus]) -> None:
     from newskills.interop.invocations import progress
 
-    rows: list[tuple[str, ...]] = [("job", "task", "state", "exit", "replies", "folder")]
+    rows: list[tuple[str, ...]] = []
     for invocation in looked:
         done = progress(invocation.entry)
         why = (
@@ -100,7 +100,7 @@ def print_jobs(looked: Sequence[JobStatus]) -> None:
                 printable(str(invocation.entry.folder)),
             )
         )
-    print_table(rows)
+    print_table(rows, ("job", "task", "state", "exit", "replies", "folder"))
 
 
 def show_logs(entries: Sequence[InvocationJob], *, follow: bool) -> int:

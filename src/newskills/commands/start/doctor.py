@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from newskills._version import __version__
 from newskills.base.errors import NewskillsError
+from newskills.base.tables import print_table
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
-from newskills.pipelines.tables import print_table
 
 EXTRAS = {
     "math": ("math_verify", "math grader: symbolic comparison"),

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from newskills.base.tables import print_table
 from newskills.commands.command import Command
-from newskills.commands.shared.benchmark_list import show_benchmarks
+from newskills.commands.shared.benchmark_list import holds_all, show_benchmarks
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
-from newskills.pipelines.tables import print_table
 
 Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags", "tools"]
 
@@ -24,15 +24,20 @@ class Options(Struct, frozen=True, kw_only=True):
             {"positional": True},
         ),
     ] = "benchmarks"
-    category: Annotated[str | None, doc("only benchmarks of this category")] = None
+    category: Annotated[str | None, doc("only benchmarks of this category, for example code or science")] = None
+    search: Annotated[
+        str | None,
+        doc("only benchmarks with these words in name, category or description; other kinds: in the name"),
+    ] = None
+    prepared: Annotated[bool, doc("only benchmarks whose rows are prepared on this machine")] = False
 
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if options.kind == "benchmarks":
-        show_benchmarks(options.category)
+        show_benchmarks(options.category, options.search or "", prepared=options.prepared)
     else:
-        print_table([(name,) for name in names(options.kind)])
+        print_table([(name,) for name in names(options.kind) if holds_all(name, options.search or "")])
     return 0
 
 
@@ -67,5 +72,10 @@ COMMAND = Command(
     "(protocols of endpoints), servers (engines to host), solvers, code tags and tools.",
     options=Options,
     run=run,
-    examples=("ns list benchmarks --category math-natural", "ns list prompts"),
+    examples=(
+        "ns list benchmarks --category math-natural",
+        "ns list benchmarks --search 'simple qa'",
+        "ns list --prepared",
+        "ns list prompts",
+    ),
 )

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from newskills.base.errors import NewskillsError, RemoteError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ready, Ref, Word
+from newskills.base.tables import print_table
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig, image_of
@@ -36,7 +37,6 @@ from newskills.pipelines.submission.following import follow
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, main_container
 from newskills.pipelines.submission.prepared import PreparedSubmission
 from newskills.pipelines.submission.submitted import ask_about
-from newskills.pipelines.tables import print_table
 from newskills.run.planning.spec import RUN_FILE, RunSpec
 
 ROWS, JOBS = 2, 3

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref, Word
+from newskills.base.tables import print_table
 from newskills.config.layers import Resolved, explain
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
@@ -15,7 +16,6 @@ from newskills.launch.experiments import Experiment
 from newskills.launch.job_script import render
 from newskills.launch.place import ExecutorScript, Site
 from newskills.launch.submit import site_of
-from newskills.pipelines.tables import print_table
 from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.spec import masked
 
@@ -37,7 +37,8 @@ def show_pipeline(ready: PreparedSubmission, experiment: Experiment) -> None:
     rows = [(name, value) for name, value in ready.shown.items()]
     package = experiment.package
     code = f"{package.path}{f' (commit {package.commit[:12]})' if package.commit else ''}"
-    print_table([("", ""), *rows, ("code", code), ("folder", experiment.folder)])
+    sys.stdout.write("\n")
+    print_table([*rows, ("code", code), ("folder", experiment.folder)])
     if ready.options.show_scripts:
         show_scripts(ready, experiment)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from newskills.base.errors import NewskillsError
+from newskills.base.tables import print_table
 from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
@@ -17,7 +18,6 @@ from newskills.pipelines.placement.cluster import make_mount_sources
 from newskills.pipelines.placement.shipments import ship
 from newskills.pipelines.submission.prepared import PreparedSubmission
 from newskills.pipelines.submission.submitted import SCREENFUL
-from newskills.pipelines.tables import print_table
 
 
 def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
@@ -75,7 +75,7 @@ def submit_and_wait(ready: PreparedSubmission) -> Experiment | None:
 def say_submitted(experiment: Experiment) -> None:
     """Which jobs there are, and the next commands to type."""
     shown = experiment.jobs if len(experiment.jobs) <= SCREENFUL else experiment.jobs[: SCREENFUL // 2]
-    print_table([("job", "id", "after"), *((job.name, job.handle, _after(job)) for job in shown)])
+    print_table([(job.name, job.handle, _after(job)) for job in shown], ("job", "id", "after"))
     if left := len(experiment.jobs) - len(shown):
         sys.stdout.write(f"… and {left:,} more: ns status {experiment.name} --all\n")
     sys.stdout.write(

@@ -75,9 +75,12 @@ def exit_code(jobs: Sequence[JobState]) -> int:
     return next((job.code for job in jobs if job.code), 0)
 
 
+JOB_HEAD = ("job", "state", "exit", "seconds", "logs")
+
+
 def job_rows(jobs: Sequence[JobState]) -> list[tuple[str, ...]]:
-    """A table with a head."""
-    rows: list[tuple[str, ...]] = [("job", "state", "exit", "seconds", "logs")]
+    """What is shown of each, below `JOB_HEAD`."""
+    rows: list[tuple[str, ...]] = []
     for job in jobs:
         rows.append(
             (

@@ -24,7 +24,7 @@ from newskills.metrics.counting.base import NO_ANSWER
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover
 from newskills.run.reporting.summarize import METRICS_FILE, MetricFor, SummaryOptions, lost_share, summarize_files
-from newskills.run.reporting.tables import aligned, titled
+from newskills.run.reporting.tables import titled
 
 FOLDER = "summarize_robustness"
 TABLES_FILE = "tables.txt"
@@ -127,15 +127,16 @@ def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
     return benchmarks
 
 
-def render_robustness(benchmarks: Sequence[Robustness]) -> str:
-    """A table over benchmarks, then one over the prompts of each, and below what the numbers leave out."""
+def render_robustness(benchmarks: Sequence[Robustness], width: int | None = None) -> str:
+    """A table over benchmarks, then one over the prompts of each, and below what the numbers leave out; in lines of at
+    most `width` columns."""
     head = ["benchmark@runs", *_ABOUT_ALL, "num_prompts", "num_seeds"]
     rows = [head]
     for benchmark in benchmarks:
         cells = [_cell(benchmark, benchmark.all_prompts, name) for name in _ABOUT_ALL]
         name = f"{benchmark.benchmark}@{benchmark.all_prompts.num_runs}"
         rows.append([name, *cells, str(len(benchmark.prompts)), str(benchmark.num_seeds)])
-    blocks = [titled("robustness over prompts", aligned(rows))]
+    blocks = [titled("robustness over prompts", rows, width)]
     for benchmark in benchmarks:
         rows = [["prompt@seeds", *_ABOUT_ONE, "95% interval"]]
         rows += [_line(benchmark, prompt, spread) for prompt, spread in benchmark.prompts.items()]
@@ -144,7 +145,7 @@ def render_robustness(benchmarks: Sequence[Robustness]) -> str:
         if benchmark.unscored:
             withheld = "; scores are withheld" if benchmark.withheld else ""
             below.append(f"unscored: {benchmark.unscored:.2f}% of the samples{withheld}")
-        blocks.append(titled(benchmark.benchmark, aligned(rows)) + "".join(f"{line}\n" for line in below))
+        blocks.append(titled(benchmark.benchmark, rows, width) + "".join(f"{line}\n" for line in below))
     return "".join(f"\n{block}" for block in blocks) + "\n"
 
 

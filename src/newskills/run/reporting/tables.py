@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from newskills.base.records import INSTRUMENT, Ledger, Number, Report, Row
+from newskills.base.tables import stacked, wrapped
 
 ACCEPT_LOST = 0.01
 """Share of attempts that may be lost to the instrument before the scores are withheld."""
@@ -16,18 +17,22 @@ ORDINARY = {"stop", "tool_calls"}
 
 MODE = "evaluation_mode"
 NO_ANSWER = "no_answer"
+JOINT = " | "
 
 
-def render(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> str:
-    """All tables with blank lines around them; `accept_lost` as a share 0–1."""
+def render(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
+    """All tables with blank lines around them; `accept_lost` as a share 0–1.
+
+    What does not fit `width` columns goes into further blocks; None: each table is whole, as NeMo-Skills prints it.
+    """
     blocks = []
     for report in reports:
-        below = details(report, accept_lost)
-        blocks.append(table(report, accept_lost) + (f"\n{below}" if below else ""))
+        below = details(report, accept_lost, width)
+        blocks.append(table(report, accept_lost, width) + (f"\n{below}" if below else ""))
     return "".join(f"\n{block}" for block in blocks) + "\n"
 
 
-def table(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
+def table(report: Report, accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
     """One row per mode. Scores are withheld where too many attempts were lost to the instrument."""
     modes = _shown(report)
     columns = _columns(report, modes)
@@ -41,17 +46,19 @@ def table(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
         if hidden:
             cells[columns.index(hidden[0])] = f"— {reason}"
         rows.append([mode, *cells])
-    return titled(report.benchmark, aligned(rows))
+    return titled(report.benchmark, rows, width)
 
 
-def details(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
+def details(report: Report, accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
     """95 % intervals of the shown scores, problems left out of a mode, unscored samples with their causes, and how
     replies ended where not all ended by themselves."""
-    lines = [] if _withheld(report, accept_lost) else _intervals(report)
-    return "".join(f"{line}\n" for line in [*lines, *_left_out(report), *_unscored(report), *_finishes(report)])
+    lines = [] if _withheld(report, accept_lost) else _intervals(report, width)
+    for sentence in (*_left_out(report), *_unscored(report), *_finishes(report)):
+        lines += wrapped(sentence, width, hanging="  ")
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _intervals(report: Report) -> list[str]:
+def _intervals(report: Report, width: int | None) -> list[str]:
     modes = [mode for mode in _shown(report) if _scores(report, mode)]
     columns = _columns(report, modes)
     names = [c for c in columns if any(c in _scores(report, mode) for mode in modes)]
@@ -59,7 +66,7 @@ def _intervals(report: Report) -> list[str]:
         return []
     rows = [["95% intervals", *names]]
     rows += [[mode, *(_interval(report.numbers[mode].get(name)) for name in names)] for mode in modes]
-    return aligned(rows)
+    return _parted(stacked(rows, width, JOINT))
 
 
 def _left_out(report: Report) -> list[str]:
@@ -137,12 +144,12 @@ def _interval(number: Number | None) -> str:
     return "" if number is None else f"[{number.low:.2f}%, {number.high:.2f}%]"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with the cells of all rows below each other."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+def titled(name: str, rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """A table under its name, in dashes as wide as its widest line; blocks after the first follow an empty line."""
+    blocks = stacked(rows, width, JOINT)
+    dashes = max(len(block[0]) for block in blocks)
+    return "".join(f"{line}\n" for line in [f" {name} ".center(dashes, "-"), *_parted(blocks)])
 
 
-def titled(name: str, lines: Sequence[str]) -> str:
-    """A table under its name, in dashes as wide as its first line."""
-    return "".join(f"{line}\n" for line in [f" {name} ".center(len(lines[0]), "-"), *lines])
+def _parted(blocks: Sequence[Sequence[str]]) -> list[str]:
+    return [line for block in blocks for line in ("", *block)][1:]

@@ -53,8 +53,7 @@ def _lines(done: Regraded, flips: int) -> Iterator[str]:
                     )
                     for flip in done.flips[:flips]
                 ),
-            ],
-            16,
+            ]
         )
         if len(done.flips) > flips:
             yield f"and {len(done.flips) - flips:,} more (--flips N shows more, --json all)"

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
+from newskills.base import tables
+from newskills.base.tables import WIDTH, stacked
 from newskills.base.terminal import counted, printable
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison, p_text
 from newskills.view.documents.document import Block, Heading, Paragraph, Table
 
-WIDTH = 80
 _IDS = 5
-_NAME = 22
-_ID = 40
 HEAD = ("benchmark", "before", "after", "points", "95 % interval", "p", "verdict")
 
 
@@ -47,11 +45,10 @@ def _row(item: BenchmarkComparison) -> tuple[str, ...]:
     )
 
 
-def columns(rows: Sequence[Sequence[str]], longest: int = _NAME) -> list[str]:
-    """Cells below each other; the first column is cut at `longest` characters."""
-    cut = [[shortened(row[0], longest), *row[1:]] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cut, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cut]
+def columns(rows: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
+    """Cells below each other in lines of at most `width` columns; what does not fit follows in further blocks."""
+    blocks = stacked(rows, width, "  ")
+    return [line.rstrip() for block in blocks for line in ("", *block)][1:]
 
 
 def shortened(text: str, longest: int) -> str:
@@ -90,7 +87,7 @@ def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
         turn = f"{flip.before} → {flip.after}"
         seed = ("—" if flip.seed is None else str(flip.seed),) if seeded else ()
         rows.append((flip.id, *seed, turn, flip.story))
-    lines = ["", *(f"  {line}" for line in columns(rows, 28))]
+    lines = ["", *(f"  {line}" for line in columns(rows, WIDTH - 2))]
     if len(item.flips) > most:
         lines.append(f"  and {len(item.flips) - most:,} more (--flips N shows more, --json all)")
     return lines
@@ -98,7 +95,7 @@ def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
 
 def wrapped(text: str, indent: str) -> list[str]:
     """Lines of at most 80 columns, those that follow indented by two more."""
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
+    return tables.wrapped(text, WIDTH, indent, "  ", break_words=True)
 
 
 def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:

@@ -41,7 +41,7 @@ def _lines(found: Explanation) -> Iterator[str]:
         )
         for number, step in enumerate(found.steps)
     ]
-    yield from columns([head, *rows], 36)
+    yield from columns([head, *rows])
     yield ""
     for sentence in (*found.unknown, *(f"note: {note}" for note in found.notes)):
         yield from wrapped(sentence, "  ")

@@ -14,6 +14,7 @@ from typing import Any
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.store import read_rows
+from newskills.base.tables import print_table
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
 from newskills.benchmarks.data import load_rows, prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
@@ -26,7 +27,6 @@ from newskills.pipelines.data.downloads import DownloadProgress, ProgressBar
 from newskills.pipelines.data.training_sets import lay_out, rows_of_file, split_file, split_of
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.pipelines.tables import print_table
 from newskills.recipes.leakage import FIELDS, question_of
 from newskills.run.planning.plan import task_layer
 from newskills.train.data.build import BuildRequest, ComparedProblems, InputSource, build, preview
@@ -74,7 +74,7 @@ def result(parsed: Parsed[Options]) -> Card | None:
     schema = schema_of(options.dataset) if options.dataset else None
     resolved = settings(recipe, parsed.overrides, schema, options.benchmark)
     if parsed.explain:
-        print_table([("key", "value", "from"), *((f"++{key}", value, of) for key, value, of in explain(resolved))])
+        print_table([(f"++{key}", value, of) for key, value, of in explain(resolved)], ("key", "value", "from"))
         return None
     config = resolved.value
     check_settings(config, recipe, decontaminated=bool(options.decontaminate))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.store import atomic_write
+from newskills.base.tables import print_table
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import split_folder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
@@ -22,7 +23,6 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.data.downloads import ProgressBar
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.pipelines.tables import print_table
 from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate
 
 ALL = "all"
@@ -46,7 +46,7 @@ def run(parsed: Parsed[Options]) -> int:
         validations.append(validation)
         bar.draw(len(validations) / len(benchmarks), validation.benchmark)
     bar.line("")
-    print_table([("benchmark", "rows", "tried", *KINDS, ""), *map(_line, validations)])
+    print_table(list(map(_line, validations)), ("benchmark", "rows", "tried", *KINDS, ""))
     for validation in validations:
         for problem in validation.problems:
             sys.stderr.write(f"error: {validation.benchmark}: {problem}\n")

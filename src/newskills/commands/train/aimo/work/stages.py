@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
+from newskills.base.tables import print_table
 from newskills.commands.train.aimo.train import LAST, Options
 from newskills.commands.train.aimo.work.lines import run_line, show, tell
 from newskills.config.command_line import Parsed
@@ -20,7 +21,6 @@ from newskills.config.layers import Resolved, explain
 from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.pipelines.arguments import user_layer
 from newskills.pipelines.notices import notice
-from newskills.pipelines.tables import print_table
 from newskills.recipes.aimo.lines import Backend, ReportingOptions
 from newskills.recipes.aimo.settings import STAGES, AimoConfig, Stage, StageName, settings
 from newskills.recipes.aimo.training import StagedTraining, for_cpu_trainer, plan, train
@@ -48,7 +48,7 @@ def run(parsed: Parsed[Options]) -> int:
     stages: tuple[StageName, ...] = STAGES if options.stage == "full" else (options.stage,)
     resolved = settings(options.config, _given(parsed, stages), user_layer(parsed.overrides).values)
     if parsed.explain:
-        print_table([("key", "value", "from"), *((f"++{key}", value, of) for key, value, of in explain(resolved))])
+        print_table([(f"++{key}", value, of) for key, value, of in explain(resolved)], ("key", "value", "from"))
         return 0
     training = _training(options, stages, _quantised(options, resolved.value, stages, resolved))
     if options.dry_run:
