@@ -12,7 +12,9 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from types import MappingProxyType
 
 from msgspec import structs
 
@@ -21,6 +23,7 @@ from newskills.base.errors import NewskillsError, SandboxError
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
+from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import Endpoint, RetryPolicy
 from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.preflight import PreparedUnit
@@ -63,8 +66,15 @@ class Lane:
 class Engine:
     """Runs prepared units as far as it gets; `fatal` and `signal` then say why it stopped early."""
 
-    def __init__(self, prepared: Sequence[PreparedUnit], builder: RunBuilder, progress: Progress) -> None:
-        self._prepared, self._builder, self._progress = prepared, builder, progress
+    def __init__(
+        self,
+        prepared: Sequence[PreparedUnit],
+        builder: RunBuilder,
+        progress: Progress,
+        stops: Mapping[str, EarlyStop] = MappingProxyType({}),
+    ) -> None:
+        """`stops`: name of units → what says when they have enough answers."""
+        self._prepared, self._builder, self._progress, self._stops = prepared, builder, progress, stops
         self._supervision = supervision()
         self._disk = Disk(progress.say)
         self.fatal: NewskillsError | None = None
@@ -90,8 +100,10 @@ class Engine:
             try:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
                 await self._start_instruments()
+                await self._watch(disk)
                 await self._generate(disk)
                 await self._finish()
+                await self._finish_early()
             except NewskillsError as error:
                 self._stop(error)
             finally:
@@ -154,6 +166,12 @@ class Engine:
             self._gradings[name] = self._builder.grading(config, kit)
         return self._gradings[name]
 
+    async def _watch(self, disk: Disk) -> None:
+        for lane in self._lanes:
+            if (stop := self._stops.get(lane.run.unit.name)) is not None:
+                lane.open(disk, self._stop)
+                await lane.run.watch(stop)
+
     async def _generate(self, disk: Disk) -> None:
         turns = self._turns(disk)
         todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
@@ -171,14 +189,29 @@ class Engine:
 
     def _turns(self, disk: Disk) -> Iterator[tuple[Lane, PendingRow | None]]:
         begun = False
+        for lanes in self._together():
+            stop = self._stops.get(lanes[0].run.unit.name)
+            if stop is None:
+                lanes[0].open(disk, self._stop)
+            for problem in zip_longest(*(lane.run.pending_rows() for lane in lanes)):
+                if stop is not None and stop.met:
+                    self._progress.say(f"{lanes[0].run.unit.name}: {stop.record().sentence()}")
+                    break
+                for lane, pending in zip(lanes, problem, strict=True):
+                    if pending is not None and not begun:
+                        begun = True
+                        self._progress.begin()
+                    yield lane, pending
+            for lane in lanes:
+                self._finish_if_complete(lane)
+
+    def _together(self) -> list[list[Lane]]:
+        """Lanes one by one; all seeds of a watched benchmark go side by side, problem by problem."""
+        groups: dict[object, list[Lane]] = {}
         for lane in self._lanes:
-            lane.open(disk, self._stop)
-            for pending in lane.run.pending_rows():
-                if pending is not None and not begun:
-                    begun = True
-                    self._progress.begin()
-                yield lane, pending
-            self._finish_if_complete(lane)
+            name = lane.run.unit.name
+            groups.setdefault(name if name in self._stops else lane, []).append(lane)
+        return list(groups.values())
 
     async def _worker(self, turns: Iterator[tuple[Lane, PendingRow | None]]) -> None:
         while not self._stopping:
@@ -198,6 +231,8 @@ class Engine:
             self._book_failure(run, pending, pending.request)
             return
         result = await guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
+        if run.watched:
+            await run.await_grader()
         if not isinstance(result, Failure):
             run.book_answer(pending.sample, result)
         elif self.fatal is None:
@@ -218,6 +253,13 @@ class Engine:
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
+
+    async def _finish_early(self) -> None:
+        """Units whose rule is met, and which have rows left."""
+        for lane in self._lanes:
+            stop = self._stops.get(lane.run.unit.name)
+            if stop is not None and stop.met and not self._stopping and lane.run.status is None:
+                await lane.run.finish_early(stop.positions())
 
     async def _close(self) -> None:
         with contextlib.suppress(NewskillsError):  # already in `fatal`, or about a unit that stays unfinished
