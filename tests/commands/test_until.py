@@ -77,7 +77,8 @@ def test_it_stops_says_so_and_goes_on_without_the_rule(here: Path, fake_server: 
     assert json.loads((folder / "output.jsonl.run.json").read_text())["status"] == "stopped_early"
 
     again = ns(until, cwd=here)
-    assert again.returncode == 0 and len(server.records) == asked, again.stderr
+    assert again.returncode == 0, again.stderr
+    assert len(server.records) == asked
     assert json.loads((folder / "metrics.json").read_text())["own-sums"]["pass@1"]["until"] == record
 
     rest = ns(line(server), cwd=here)
@@ -152,7 +153,8 @@ def test_killed_on_the_way_it_goes_on(here: Path, fake_server: FakeServerFactory
 def test_what_cannot_be_is_refused(here: Path, fake_server: FakeServerFactory, options: str, said: str) -> None:
     server = fake_server()
     done = ns(line(server, options), cwd=here)
-    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert done.returncode == 2
+    assert said in done.stderr
     assert not server.records
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from newskills.base import aio
-from newskills.base.errors import AuthError, DataError, StorageError
+from newskills.base.errors import AuthError, BudgetError, DataError, StorageError
 from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
@@ -45,11 +45,13 @@ def execute(
     environ: Mapping[str, str] | None = None,
     begin: Callable[[], object] | None = None,
     until: Mapping[str, StopPlan] = MappingProxyType({}),
+    earlier: Sequence[UnitResult] = (),
 ) -> RunResult:
     """Generates, grades and writes every unit; finished units cost nothing.
 
     `begin` is called once nothing can be refused any more and there is work to do. `until`: name of units → when they
-    have enough answers; they are then `stopped_early`, and go on without it.
+    have enough answers; they are then `stopped_early`, and go on without it. `earlier`: units of the same run, for its
+    budget.
 
     Raises NewskillsError for what can be refused before the first request (input, settings, locks, prompts).
     Later trouble is in the result: what is finished is on disk, and the same spec goes on from there.
@@ -85,7 +87,8 @@ def execute(
                 rows = sum(unit.run.index.rows for unit in work)
                 progress.say(f"{kept:,} of {rows:,} rows are already done; the run resumes from there.")
             stops = _stops(until, units, progress)
-            engine = Engine(work, builder, progress, stops)
+            finished = [*earlier, *(unit for unit in units if isinstance(unit, UnitResult))]
+            engine = Engine(work, builder, progress, stops, finished)
             aio.run(engine.run)
         result = _result(spec, engine, units, journal)
     for name, stop in stops.items():
@@ -126,12 +129,14 @@ def _one_by_one(
     for unit in spec.units:
         alone = msgspec.structs.replace(spec, units=(unit,), sequential=False)
         last = unit is spec.units[-1]
-        done = execute(alone, console=console, environ=environ, begin=begin if last else None)
+        done = execute(
+            alone, console=console, environ=environ, begin=begin if last else None, earlier=tuple(total.units)
+        )
         total.units += done.units
         total.retries += done.retries
         if done.exit_code:
             total.exit_code, total.message = done.exit_code, done.message
-        if done.exit_code > SIGNALLED:
+        if done.exit_code > SIGNALLED or done.exit_code == BudgetError.exit_code:
             break
     return total
 
@@ -200,6 +205,8 @@ def _onward(engine: Engine, command: str) -> str:
     """What to type next. Where the command itself is wrong, it is not the same one."""
     if isinstance(engine.fatal, ModelNotFoundError):
         return "Run the command again with a model that this server has."
+    if engine.fatal is None and engine.used_up is not None:
+        return f"Resume with a larger budget: {command}" if command else "Run it with a larger budget to resume."
     if isinstance(engine.fatal, AuthError):
         return f"Set a key that the server accepts, then resume with: {command or 'the same command.'}"
     return f"Resume with: {command}" if command else "Run the same command to resume from here."
@@ -213,7 +220,13 @@ def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
         return 0, ""
     if engine.signal is not None:
         return 128 + engine.signal, f"Stopped by {engine.signal.name}; finished rows are saved."
+    if engine.used_up is not None:
+        return engine.used_up.exit_code, f"{engine.used_up} {_rows_done(runs)}"
     return 1, " ".join(_failed(run) for run in runs if run.failures)
+
+
+def _rows_done(runs: Sequence[UnitRun]) -> str:
+    return f"{sum(run.index.done for run in runs):,} of {sum(run.index.rows for run in runs):,} rows are done."
 
 
 def _failed(run: UnitRun) -> str:

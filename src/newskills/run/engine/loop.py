@@ -22,6 +22,7 @@ from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError, SandboxError
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure
+from newskills.run.engine.budget import RunBudget, Spent
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import Endpoint, RetryPolicy
@@ -34,6 +35,7 @@ from newskills.run.engine.tools import Toolboxes
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.unit import PendingRow, UnitRun
 from newskills.run.planning.config import EndpointConfig, GenerationConfig
+from newskills.run.planning.spec import UnitResult
 from newskills.run.records.log import Disk
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.chat import MAIN
@@ -72,8 +74,10 @@ class Engine:
         builder: RunBuilder,
         progress: Progress,
         stops: Mapping[str, EarlyStop] = MappingProxyType({}),
+        finished: Sequence[UnitResult] = (),
     ) -> None:
-        """`stops`: name of units → what says when they have enough answers."""
+        """`stops`: name of units → what says when they have enough answers. `finished`: units of the same run that
+        have nothing left to do; they count for its budget."""
         self._prepared, self._builder, self._progress, self._stops = prepared, builder, progress, stops
         self._supervision = supervision()
         self._disk = Disk(progress.say)
@@ -85,8 +89,19 @@ class Engine:
         self._gradings: dict[tuple[str, SandboxConfig | None], Grading] = {}
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
+        self._before = Spent(
+            rows=sum(unit.rows for unit in finished),
+            tokens=sum((unit.input_tokens or 0) + (unit.output_tokens or 0) for unit in finished),
+            cost=sum(unit.cost or 0.0 for unit in finished),
+        )
+        self._budget = RunBudget([unit.run.config for unit in prepared], self._spent)
         self._quiet_ticks = 0
         self._signalled_at = 0.0
+
+    @property
+    def used_up(self) -> NewskillsError | None:
+        """Why no more rows were asked, where a budget forbade it."""
+        return self._budget.used_up
 
     @property
     def retries(self) -> int:
@@ -214,16 +229,22 @@ class Engine:
         return list(groups.values())
 
     async def _worker(self, turns: Iterator[tuple[Lane, PendingRow | None]]) -> None:
+        budget = self._budget if self._budget.limited else None
         while not self._stopping:
+            if budget is not None and not await budget.admit():
+                return
             turn = next(turns, None)
+            if turn is not None:
+                lane, pending = turn
+                if pending is None:
+                    await asyncio.sleep(0)
+                else:
+                    await self._attempt(lane, pending)
+                    self._finish_if_complete(lane)
+            if budget is not None:
+                budget.leave()
             if turn is None:
                 return
-            lane, pending = turn
-            if pending is None:
-                await asyncio.sleep(0)
-            else:
-                await self._attempt(lane, pending)
-                self._finish_if_complete(lane)
 
     async def _attempt(self, lane: Lane, pending: PendingRow) -> None:
         run = lane.run
@@ -350,6 +371,15 @@ class Engine:
             self._quiet_ticks = self._quiet_ticks + 1 if self.signal is not None and not busy else 0
             if self._quiet_ticks > 1:
                 self._cancel()
+
+    def _spent(self) -> Spent:
+        """So far, in all processes of this run."""
+        runs, before = [unit.run for unit in self._prepared], self._before
+        return Spent(
+            rows=before.rows + sum(run.index.done for run in runs),
+            tokens=before.tokens + sum(run.tokens or 0 for run in runs),
+            cost=before.cost + sum(run.cost or 0.0 for run in runs),
+        )
 
     def _snapshot(self) -> Snapshot:
         runs = [lane.run for lane in self._lanes]

@@ -92,6 +92,12 @@ class UnitRun:
         return self._watcher is not None
 
     @property
+    def tokens(self) -> int | None:
+        """Read and written, in all processes; None while the server has told of none."""
+        read, written = self.state.input_tokens, self.state.output_tokens
+        return None if read is None and written is None else (read or 0) + (written or 0)
+
+    @property
     def cost(self) -> float | None:
         """In the unit of the prices; None where a price or a count is not known."""
         server, state = self.config.server, self.state
