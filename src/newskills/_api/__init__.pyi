@@ -386,6 +386,7 @@ def evaluate(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    until: str | None = None,
     model: str | Sequence[str] = (),
     server_type: str | Sequence[str] = (),
     server_address: str | Sequence[str] = (),
@@ -473,6 +474,9 @@ def evaluate(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
+            RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
+            the same command goes on
         model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
@@ -573,6 +577,7 @@ async def evaluate_async(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    until: str | None = None,
     model: str | Sequence[str] = (),
     server_type: str | Sequence[str] = (),
     server_address: str | Sequence[str] = (),
@@ -661,6 +666,9 @@ async def evaluate_async(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
+            RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
+            the same command goes on
         model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
@@ -1695,6 +1703,7 @@ def robust_eval(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    until: str | None = None,
     prompt_set_config: str = 'robustness/prompt_set_config',
     model: str | Sequence[str] = (),
     server_type: str | Sequence[str] = (),
@@ -1783,6 +1792,9 @@ def robust_eval(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
+            RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
+            the same command goes on
         prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark:
             [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
         model: name or path of the model (ns generate with --generation_module: of several models)

@@ -29,6 +29,7 @@ NewskillsError                 every error a user may see; `str()` is the senten
 ├── TrainingError              training cannot go on (a loss that is not a number, memory)
 ├── RemoteError                a machine behind ssh cannot be reached or used
 ├── GateError                  a condition of `--fail_if` holds; exit code 3
+├── BudgetError                ++max_total_tokens or ++max_cost is used up; exit code 4
 └── StorageError               disk full, not writable
 """
 
@@ -208,6 +209,12 @@ class RemoteError(NewskillsError):
 
 class GateError(NewskillsError):
     exit_code = 3
+
+
+class BudgetError(NewskillsError):
+    """What is done is on disk, and the same command resumes with a larger budget."""
+
+    exit_code = 4
 
 
 class StorageError(NewskillsError):

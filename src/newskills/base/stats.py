@@ -24,7 +24,7 @@ class Interval(NamedTuple):
 
     low: float
     high: float
-    method: Literal["wilson", "cluster"]
+    method: Literal["wilson", "cluster", "anytime"]
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> float:

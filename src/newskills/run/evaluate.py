@@ -14,22 +14,28 @@ from msgspec.structs import replace
 
 from newskills._version import __version__
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import DataError, NewskillsError, UnknownNameError
+from newskills.base.errors import ConfigError, DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Report
+from newskills.base.store import write_json
 from newskills.base.tables import WIDTH, output_width
 from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
 from newskills.run.engine.build import RunBuilder, grader_id
+from newskills.run.engine.early_stop import score_metric
 from newskills.run.engine.execute import SIGNALLED, execute
 from newskills.run.hosting.roles import HostedServers, at_servers, check_units, hosted
 from newskills.run.judging.generation import ANSWERS, LOGS, UNIT, JudgeSettings, check_judges, judge, judge_units
 from newskills.run.planning.plan import RESULTS, BenchmarkRun, PlannedUnit, WorkPieces, benchmark_units
 from newskills.run.planning.spec import RunResult, RunSpec, Unit
+from newskills.run.planning.until import UNTIL_FILE, StopPlan, UntilRule
 from newskills.run.reporting.groups import GroupFor
 from newskills.run.reporting.results import SEEDED, SEEDLESS
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, lost_share, summarize
 from newskills.run.reporting.tables import render
+
+ENDED = ("done", "stopped_early")
+"""What a unit that wants no more rows is."""
 
 
 class EvaluationSpec(Struct, frozen=True, kw_only=True):
@@ -37,6 +43,7 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
 
     layers       the user's options for every benchmark; they win over the benchmarks' own
     judges       benchmark → how its answers are judged; the answers of others count as they are graded
+    until        benchmark → when it has enough answers, from `stop_plans`; others are asked to the end
     accept_lost  percent of samples that the instrument may lose before the evaluation counts as failed
     """
 
@@ -48,6 +55,7 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
     chunk_ids: tuple[int, ...] = ()
     hosting: HostedServers | None = None
     judges: Mapping[str, JudgeSettings] = {}
+    until: Mapping[str, StopPlan] = {}
     rerun_done: bool = False
     sequential: bool = False
     summarize: bool = True
@@ -129,13 +137,53 @@ def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
             sequential=spec.sequential,
             beside=describe_benchmarks(spec.runs, units),
         )
-        result = execute(common)
+        result = execute(common, until=spec.until)
+    _write_down(spec, units, result)
     if plan.judgements and result.exit_code <= SIGNALLED:
         result = _with_judgements(plan, common, result)
     evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
     if spec.summarize and not spec.chunk_ids and (done := _finished(spec, result)):
         _report(spec, done, evaluation, say)
     return evaluation
+
+
+def stop_plans(
+    spec: EvaluationSpec, rule: UntilRule, baselines: Mapping[str, Mapping[str, float]]
+) -> dict[str, StopPlan]:
+    """The rule for each benchmark; `baselines`: of another run, benchmark → problem → score. Raises ConfigError."""
+    plans = {}
+    for run in spec.runs:
+        if run.name in spec.judges or not run.benchmark.grader:
+            raise ConfigError(
+                f"--until needs each verdict while the run goes, but answers of {run.name} are judged afterwards.",
+                hint="Leave out --until, or that benchmark.",
+            )
+        if spec.num_chunks or spec.chunk_ids or run.benchmark.chunks:
+            raise ConfigError(f"--until asks problems in random order, so {run.name} cannot be cut into chunks.")
+        name, options = metric_of([run])(run.name)
+        if spec.metric_type is not None:
+            name, options = spec.metric_type, {}
+        plans[run.name] = plan = StopPlan(
+            rule=rule,
+            metric=name,
+            metric_options={**options, **spec.metrics_kwargs},
+            baseline=baselines.get(run.name, {}),
+        )
+        score_metric(plan)
+    return plans
+
+
+def _write_down(spec: EvaluationSpec, units: Sequence[Unit], result: RunResult) -> None:
+    """Where a rule stopped each benchmark; what an earlier rule left is forgotten once all rows are there."""
+    for run in spec.runs:
+        own = {unit.status for unit in result.units if unit.name == run.name}
+        folder = next((unit.merged.parent for unit in units if unit.name == run.name), None)
+        if folder is None or not own <= {"done", "stopped_early"}:
+            continue
+        if run.name in result.until:
+            write_json(folder / UNTIL_FILE, result.until[run.name])
+        elif run.name not in spec.until:
+            (folder / UNTIL_FILE).unlink(missing_ok=True)
 
 
 def _finished(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
@@ -151,8 +199,8 @@ def _finished(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
 
 
 def _finished_names(result: RunResult) -> set[str]:
-    """Of units all of which are done."""
-    return {unit.name for unit in result.units} - {unit.name for unit in result.units if unit.status != "done"}
+    """Of units all of which are done, or have been stopped because enough is known."""
+    return {unit.name for unit in result.units} - {unit.name for unit in result.units if unit.status not in ENDED}
 
 
 def _with_judgements(plan: EvaluationPlan, common: RunSpec, answers: RunResult) -> RunResult:
@@ -253,6 +301,9 @@ def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Eval
         evaluation.message = f"Not finished: {', '.join(left)}. {evaluation.message}"
     evaluation.reports = summary.reports
     say(render(summary.reports, spec.accept_lost / 100, output_width() or WIDTH))
+    for name, record in evaluation.result.until.items():
+        go_on = " Run the command without --until to ask the others." if record.partial else ""
+        say(f"{name}: {record.sentence()}{go_on}")
     say(f"To see the samples, and why each was graded so: ns view {shlex.quote(str(spec.output_dir))}")
     if not evaluation.exit_code:
         evaluation.message = lost_too_much(summary.reports, spec.accept_lost)

@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, chain
 from typing import Any, ClassVar, get_args
 
 from newskills.base.errors import DataError
 from newskills.base.records import Cause, Ledger, Number, Outcome, Row
-from newskills.base.stats import mean_interval, wilson
+from newskills.base.stats import Interval, mean_interval, wilson
 from newskills.metrics.counting import votes
 from newskills.metrics.counting.tally import AVERAGE, Tally, mean_of
 
@@ -60,10 +60,12 @@ class ScoreMetric(ABC):
 
     score_fields   keys of a record that `scores` reads → their types
     headline       names of scores, the one that decides first (for records without `outcome`)
+    interval       how sure a mean over problems is; value of a problem → how many problems have it
     """
 
     score_fields: ClassVar[Mapping[str, Any]]
     headline: ClassVar[tuple[str, ...]]
+    interval: Callable[[Mapping[float, int]], Interval] = staticmethod(mean_interval)
     columns: tuple[str, ...] = ()
 
     def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
@@ -143,7 +145,7 @@ class ScoreMetric(ABC):
         total = self._problems * self._samples
         return {
             mode: {
-                name: percent(by_score[name][family][k], total - self._tallies[name].scored)
+                name: percent(by_score[name][family][k], total - self._tallies[name].scored, self.interval)
                 for name in order
                 if k in by_score[name][family]
             }
@@ -284,9 +286,13 @@ def _outcome(record: Row) -> Outcome | None:
     return OUTCOMES.get(outcome) if isinstance(outcome, str) else None
 
 
-def percent(values: Mapping[float, int], unscored: int) -> Number:
+def percent(
+    values: Mapping[float, int],
+    unscored: int,
+    interval_of: Callable[[Mapping[float, int]], Interval] = mean_interval,
+) -> Number:
     """Mean and interval of values 0–1, in percent; `values`: value of a problem → how many problems have it."""
-    interval = mean_interval(values)
+    interval = interval_of(values)
     return Number(
         value=100.0 * mean_of(values),
         low=100.0 * interval.low,

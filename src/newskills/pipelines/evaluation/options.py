@@ -24,3 +24,10 @@ class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
     metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None
     metrics_kwargs: Annotated[str, doc("JSON of arguments for the metrics class")] = ""
     accept_lost: AcceptLost = 1.0
+    until: Annotated[
+        str | None,
+        doc(
+            "stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs RUN' (better or "
+            "worse than the results in RUN), 'rows=20' (20 random problems); without it, the same command goes on"
+        ),
+    ] = None

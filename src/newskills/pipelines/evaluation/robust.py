@@ -168,6 +168,8 @@ def wordings_of(
     for key in ("prompt_config", "prompt"):
         if key in parsed.overrides:
             raise ConfigError(f"++{key} cannot be set: the prompts come from --prompt_set_config.")
+    if parsed.options.until is not None:
+        raise ConfigError("--until is for ns eval: here, every prompt is asked the same problems.")
     prompts = load_prompt_set(parsed.options.prompt_set_config)
     base = _plain(parsed, parsed.options.expname or "robust_eval")
     spec, judges = specification_of(base, there)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import chunk_ids, command_line, default_output, read_json, user_layer
+from newskills.pipelines.evaluation.early_stops import with_until
 from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_model, hosting_of
@@ -72,4 +73,4 @@ def specification_of(
         accept_lost=options.accept_lost,
         resume_with=command_line("eval"),
     )
-    return spec, judges
+    return with_until(spec, options, elsewhere=there is not None), judges

@@ -8,23 +8,26 @@ import resource
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from newskills.base import aio
-from newskills.base.errors import AuthError, DataError, NewskillsError, StorageError
+from newskills.base.errors import AuthError, BudgetError, DataError, NewskillsError, StorageError
 from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
 from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.build import RunBuilder
+from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.loop import Engine
 from newskills.run.engine.preflight import PreparedUnit, first_request, prepare
 from newskills.run.engine.progress import Progress
 from newskills.run.engine.supervision import supervision
 from newskills.run.engine.unit import UnitRun
 from newskills.run.planning.spec import RUN_FILE, RunResult, RunSpec, Status, Unit, UnitResult, masked
+from newskills.run.planning.until import StopPlan
 from newskills.run.records.journal import Journal
 
 if TYPE_CHECKING:
@@ -41,10 +44,14 @@ def execute(
     console: Console | None = None,
     environ: Mapping[str, str] | None = None,
     begin: Callable[[], object] | None = None,
+    until: Mapping[str, StopPlan] = MappingProxyType({}),
+    earlier: Sequence[UnitResult] = (),
 ) -> RunResult:
     """Generates, grades and writes every unit; finished units cost nothing.
 
-    `begin` is called once nothing can be refused any more and there is work to do.
+    `begin` is called once nothing can be refused any more and there is work to do. `until`: name of units → when they
+    have enough answers; they are then `stopped_early`, and go on without it. `earlier`: units of the same run, for its
+    budget.
 
     Raises NewskillsError for what can be refused before the first request (input, settings, locks, prompts).
     Later trouble is in the result: what is finished is on disk, and the same spec goes on from there.
@@ -55,7 +62,7 @@ def execute(
     for path in spec.needs:
         if not Path(path).exists():
             raise DataError(f"There is no {path}: the folder of the run is incomplete.")
-    if spec.sequential and len(spec.units) > 1:
+    if spec.sequential and len(spec.units) > 1 and not until:
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
     _allow_many_files()
     builder = RunBuilder(os.environ if environ is None else environ)
@@ -79,9 +86,35 @@ def execute(
             if kept := sum(unit.run.kept for unit in work):
                 rows = sum(unit.run.index.rows for unit in work)
                 progress.say(f"{kept:,} of {rows:,} rows are already done; the run resumes from there.")
-            engine = Engine(work, builder, progress)
+            stops = _stops(until, units, progress)
+            finished = [*earlier, *(unit for unit in units if isinstance(unit, UnitResult))]
+            engine = Engine(work, builder, progress, stops, finished)
             aio.run(engine.run)
-        return _result(spec, engine, units, journal)
+        result = _result(spec, engine, units, journal)
+    for name, stop in stops.items():
+        if all(unit.status == "done" for unit in result.units if unit.name == name):
+            stop.count_all()
+        result.until[name] = stop.record()
+    return result
+
+
+def _stops(
+    until: Mapping[str, StopPlan], units: Sequence[PreparedUnit | UnitResult], progress: Progress
+) -> dict[str, EarlyStop]:
+    """What watches each benchmark. Those with a seed that is finished are left alone."""
+    stops = {}
+    for name, plan in until.items():
+        own = [
+            unit for unit in units if (unit.name if isinstance(unit, UnitResult) else unit.run.unit.name) == name
+        ]
+        work = [unit for unit in own if isinstance(unit, PreparedUnit)]
+        if len(work) == len(own):
+            stops[name] = EarlyStop(plan, files=len(work), rows=work[0].run.index.rows)
+        elif work:
+            progress.say(
+                f"{name}: some seeds are finished already, so --until does not apply: all rows are asked."
+            )
+    return stops
 
 
 def _one_by_one(
@@ -97,7 +130,9 @@ def _one_by_one(
         alone = msgspec.structs.replace(spec, units=(unit,), sequential=False)
         last = unit is spec.units[-1]
         try:
-            done = execute(alone, console=console, environ=environ, begin=begin if last else None)
+            done = execute(
+            alone, console=console, environ=environ, begin=begin if last else None, earlier=tuple(total.units)
+        )
         except NewskillsError as error:
             if not total.units:
                 raise
@@ -107,7 +142,7 @@ def _one_by_one(
         total.retries += done.retries
         if done.exit_code:
             total.exit_code, total.message = done.exit_code, done.message
-        if done.exit_code > SIGNALLED:
+        if done.exit_code > SIGNALLED or done.exit_code == BudgetError.exit_code:
             break
     return total
 
@@ -177,6 +212,8 @@ def _onward(engine: Engine, command: str) -> str:
     """What to type next. Where the command itself is wrong, it is not the same one."""
     if isinstance(engine.fatal, ModelNotFoundError):
         return "Run the command again with a model that this server has."
+    if engine.fatal is None and engine.used_up is not None:
+        return f"Resume with a larger budget: {command}" if command else "Run it with a larger budget to resume."
     if isinstance(engine.fatal, AuthError):
         return f"Set a key that the server accepts, then resume with: {command or 'the same command.'}"
     return f"Resume with: {command}" if command else "Run the same command to resume from here."
@@ -186,11 +223,17 @@ def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
     """(exit code, what went wrong)."""
     if engine.fatal is not None:
         return engine.fatal.exit_code, str(engine.fatal)
-    if all(run.status == "done" for run in runs):
+    if all(run.status in ("done", "stopped_early") for run in runs):
         return 0, ""
     if engine.signal is not None:
         return 128 + engine.signal, f"Stopped by {engine.signal.name}; finished rows are saved."
+    if engine.used_up is not None:
+        return engine.used_up.exit_code, f"{engine.used_up} {_rows_done(runs)}"
     return 1, " ".join(_failed(run) for run in runs if run.failures or run.given_up)
+
+
+def _rows_done(runs: Sequence[UnitRun]) -> str:
+    return f"{sum(run.index.done for run in runs):,} of {sum(run.index.rows for run in runs):,} rows are done."
 
 
 def _failed(run: UnitRun) -> str:

@@ -12,7 +12,10 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from types import MappingProxyType
 
 from msgspec import structs
 
@@ -20,9 +23,12 @@ from newskills.base.aio import guarded
 from newskills.base.errors import BadRequestError, NewskillsError, SandboxError
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
+from newskills.run.engine.budget import RunBudget, Spent
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
+from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import ALIKE, Endpoint, RetryPolicy
 from newskills.run.engine.grader_pool import Grading
+from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
 from newskills.run.engine.sandboxes import Sandboxes
@@ -31,6 +37,7 @@ from newskills.run.engine.tools import Toolboxes
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.unit import PendingRow, UnitRun
 from newskills.run.planning.config import EndpointConfig, GenerationConfig
+from newskills.run.planning.spec import UnitResult
 from newskills.run.records.log import Disk
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.chat import MAIN
@@ -63,8 +70,17 @@ class Lane:
 class Engine:
     """Runs prepared units as far as it gets; `fatal` and `signal` then say why it stopped early."""
 
-    def __init__(self, prepared: Sequence[PreparedUnit], builder: RunBuilder, progress: Progress) -> None:
-        self._prepared, self._builder, self._progress = prepared, builder, progress
+    def __init__(
+        self,
+        prepared: Sequence[PreparedUnit],
+        builder: RunBuilder,
+        progress: Progress,
+        stops: Mapping[str, EarlyStop] = MappingProxyType({}),
+        finished: Sequence[UnitResult] = (),
+    ) -> None:
+        """`stops`: name of units → what says when they have enough answers. `finished`: units of the same run that
+        have nothing left to do; they count for its budget."""
+        self._prepared, self._builder, self._progress, self._stops = prepared, builder, progress, stops
         self._supervision = supervision()
         self._disk = Disk(progress.say)
         self.fatal: NewskillsError | None = None
@@ -76,8 +92,21 @@ class Engine:
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
         self._several = len({unit.run.unit.name for unit in prepared}) > 1
+        self._pace = Pace()
+        self._tokens_before = sum(unit.run.state.output_tokens or 0 for unit in prepared)
+        self._before = Spent(
+            rows=sum(unit.rows for unit in finished),
+            tokens=sum((unit.input_tokens or 0) + (unit.output_tokens or 0) for unit in finished),
+            cost=sum(unit.cost or 0.0 for unit in finished),
+        )
+        self._budget = RunBudget([unit.run.config for unit in prepared], self._spent)
         self._quiet_ticks = 0
         self._signalled_at = 0.0
+
+    @property
+    def used_up(self) -> NewskillsError | None:
+        """Why no more rows were asked, where a budget forbade it."""
+        return self._budget.used_up
 
     @property
     def retries(self) -> int:
@@ -92,8 +121,10 @@ class Engine:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
                 await self._start_instruments()
                 await self._probe_servers()
+                await self._watch(disk)
                 await self._generate(disk)
                 await self._finish()
+                await self._finish_early()
             except NewskillsError as error:
                 self._stop(error)
             finally:
@@ -173,6 +204,12 @@ class Engine:
             self._gradings[name] = self._builder.grading(config, kit)
         return self._gradings[name]
 
+    async def _watch(self, disk: Disk) -> None:
+        for lane in self._lanes:
+            if (stop := self._stops.get(lane.run.unit.name)) is not None:
+                lane.open(disk, self._stop)
+                await lane.run.watch(stop)
+
     async def _generate(self, disk: Disk) -> None:
         turns = self._turns(disk)
         todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
@@ -190,41 +227,70 @@ class Engine:
 
     def _turns(self, disk: Disk) -> Iterator[tuple[Lane, PendingRow | None]]:
         begun = False
-        for lane in self._lanes:
-            lane.open(disk, self._stop)
-            for pending in lane.run.pending_rows():
-                if lane.run.given_up:
+        for lanes in self._together():
+            stop = self._stops.get(lanes[0].run.unit.name)
+            if stop is None:
+                lanes[0].open(disk, self._stop)
+            for problem in zip_longest(*(lane.run.pending_rows() for lane in lanes)):
+                if stop is not None and stop.met:
+                    self._progress.say(f"{lanes[0].run.unit.name}: {stop.record().sentence()}")
                     break
-                if pending is not None and not begun:
-                    begun = True
-                    self._progress.begin()
-                yield lane, pending
-            self._finish_if_complete(lane)
-
-    async def _worker(self, turns: Iterator[tuple[Lane, PendingRow | None]]) -> None:
-        while not self._stopping:
-            turn = next(turns, None)
-            if turn is None:
-                return
-            lane, pending = turn
-            if pending is None:
-                await asyncio.sleep(0)
-            else:
-                await self._attempt(lane, pending)
+                if all(lane.run.given_up for lane in lanes):
+                    break
+                for lane, pending in zip(lanes, problem, strict=True):
+                    if lane.run.given_up:
+                        continue
+                    if pending is not None and not begun:
+                        begun = True
+                        self._progress.begin()
+                    yield lane, pending
+            for lane in lanes:
                 self._finish_if_complete(lane)
 
-    async def _attempt(self, lane: Lane, pending: PendingRow) -> None:
+    def _together(self) -> list[list[Lane]]:
+        """Lanes one by one; all seeds of a watched benchmark go side by side, problem by problem."""
+        groups: dict[object, list[Lane]] = {}
+        for lane in self._lanes:
+            name = lane.run.unit.name
+            groups.setdefault(name if name in self._stops else lane, []).append(lane)
+        return list(groups.values())
+
+    async def _worker(self, turns: Iterator[tuple[Lane, PendingRow | None]]) -> None:
+        budget = self._budget if self._budget.limited else None
+        while not self._stopping:
+            if budget is not None and not await budget.admit():
+                return
+            turn = next(turns, None)
+            if turn is not None:
+                lane, pending = turn
+                if pending is None:
+                    await asyncio.sleep(0)
+                else:
+                    number = self._pace.begin()
+                    answered = await self._attempt(lane, pending)
+                    self._pace.end(number, answered=answered)
+                    self._finish_if_complete(lane)
+            if budget is not None:
+                budget.leave()
+            if turn is None:
+                return
+
+    async def _attempt(self, lane: Lane, pending: PendingRow) -> bool:
+        """Whether it got an answer."""
         run = lane.run
         if isinstance(pending.request, Failure):
             self._book_failure(run, pending, pending.request)
-            return
+            return False
         result = await guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
+        if run.watched:
+            await run.await_grader()
         if not isinstance(result, Failure):
             run.book_answer(pending.sample, result)
         elif self.fatal is None:
             self._book_failure(run, pending, result)
         if run.disk_is_slow:
             await run.flush_log()
+        return not isinstance(result, Failure)
 
     def _book_failure(self, run: UnitRun, pending: PendingRow, failure: Failure) -> None:
         self._progress.journal.note_failure(run.unit.label, pending.sample.id, failure)
@@ -241,6 +307,13 @@ class Engine:
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
+
+    async def _finish_early(self) -> None:
+        """Units whose rule is met, and which have rows left."""
+        for lane in self._lanes:
+            stop = self._stops.get(lane.run.unit.name)
+            if stop is not None and stop.met and not self._stopping and lane.run.status is None:
+                await lane.run.finish_early(stop.positions())
 
     async def _close(self) -> None:
         with contextlib.suppress(NewskillsError):  # already in `fatal`, or about a unit that stays unfinished
@@ -332,19 +405,35 @@ class Engine:
             if self._quiet_ticks > 1:
                 self._cancel()
 
+    def _spent(self) -> Spent:
+        """So far, in all processes of this run."""
+        runs, before = [unit.run for unit in self._prepared], self._before
+        return Spent(
+            rows=before.rows + sum(run.index.done for run in runs),
+            tokens=before.tokens + sum(run.tokens or 0 for run in runs),
+            cost=before.cost + sum(run.cost or 0.0 for run in runs),
+        )
+
     def _snapshot(self) -> Snapshot:
-        runs = [lane.run for lane in self._lanes]
+        runs, endpoints = [lane.run for lane in self._lanes], list(self._endpoints.values())
         tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
         costs = [cost for run in runs if (cost := run.cost) is not None]
-        slow = [slow_one for endpoint in self._endpoints.values() if (slow_one := endpoint.slow) is not None]
+        slow = [slow_one for endpoint in endpoints if (slow_one := endpoint.slow) is not None]
+        rows, done = sum(run.index.rows for run in runs), sum(run.index.done for run in runs)
+        in_flight = sum(endpoint.in_flight for endpoint in endpoints)
+        waiting = rows - done - self._pace.under_way - sum(run.failures for run in runs)
         return Snapshot(
-            rows=sum(run.index.rows for run in runs),
-            done=sum(run.index.done for run in runs),
+            rows=rows,
+            done=done,
             fresh=sum(run.generated for run in runs),
             tokens=sum(tokens) if tokens else None,
+            fresh_tokens=sum(tokens) - self._tokens_before,
             cost=sum(costs) if costs else None,
-            retries=self.retries,
-            concurrency=sum(endpoint.concurrency for endpoint in self._endpoints.values()),
-            unscored=sum(run.failures + run.unscored for run in runs),
+            left=self._pace.left(max(0, waiting)),
+            waiting=in_flight > 0 and not any(endpoint.answered for endpoint in endpoints),
+            in_flight=in_flight,
+            concurrency=sum(endpoint.concurrency for endpoint in endpoints),
+            errors=sum((endpoint.errors for endpoint in endpoints), Counter[str]()),
+            unscored=sum((run.lost for run in runs), Counter[str]()),
             slow=max(slow, key=lambda slow: slow.left, default=None),
         )

@@ -20,12 +20,14 @@ from newskills.base.errors import DataError, StorageError, guard, storage_error
 from newskills.base.protocols import Model, Solver
 from newskills.base.records import CONTENT_FILTER, Attempt, Failure, Ledger, Request, Row, Sample, Score
 from newskills.base.store import atomic_write, encode_line
+from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.grader_pool import Grading, verdict_fields
 from newskills.run.engine.reply_cache import CachedModel
 from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.spec import Status, Unit, UnitResult, count, count_finish
 from newskills.run.records.chunks import merge_if_complete
 from newskills.run.records.log import (
+    ABSENT,
     Disk,
     GradeLine,
     GroupLog,
@@ -68,7 +70,7 @@ class UnitRun:
         self.exhausted = False
         self._prefix = PREFIX if unit.config.judges else ""
         self.failures = self.unfit = 0
-        self.unscored = 0
+        self.lost: Counter[str] = Counter()
         self._in_grading = 0
         self.first_failure: Failure | None = None
         self.given_up = ""
@@ -78,11 +80,23 @@ class UnitRun:
         self._grading: Grading | None = None
         self._logs: list[GroupLog] = []
         self._failed: GroupLog | None = None
+        self._watcher: EarlyStop | None = None
 
     @property
     def generated(self) -> int:
         """Rows answered by this process."""
         return self.index.done - self.kept
+
+    @property
+    def watched(self) -> bool:
+        """Whether each verdict is waited for, to see when there are enough."""
+        return self._watcher is not None
+
+    @property
+    def tokens(self) -> int | None:
+        """Read and written, in all processes; None while the server has told of none."""
+        read, written = self.state.input_tokens, self.state.output_tokens
+        return None if read is None and written is None else (read or 0) + (written or 0)
 
     @property
     def cost(self) -> float | None:
@@ -116,6 +130,34 @@ class UnitRun:
         self._log = self._new_log(self.paths.log)
         self._grades = self._new_log(self.paths.grades) if grading else None
 
+    async def watch(self, watcher: EarlyStop) -> None:
+        """Asks rows in the order of `watcher` from here on, and tells it of every verdict, those of earlier processes
+        first. The unit is open and has a grader."""
+        self._watcher = watcher
+        with contextlib.ExitStack() as stack:
+            if not self.index.done:
+                return
+            log = stack.enter_context(LogReader(self.paths.log))
+            grades = stack.enter_context(LogReader(self.paths.grades))
+            scores = msgspec.json.Decoder(GradeLine)
+            for position in range(self.index.rows):
+                if self.index.offsets[position] < 0:
+                    continue
+                record, at = self._logged(log, position), self.index.grades[position]
+                if at == ABSENT:
+                    await self.await_grader()
+                    self._grade(position, record)
+                    continue
+                if at >= 0:
+                    record |= verdict_fields(record, scores.decode(grades.line(at)).score)
+                watcher.book(position, record)
+
+    async def await_grader(self) -> None:
+        """Returns when verdicts have caught up with answers, but for as many as are asked at a time."""
+        grading, most = self._grading, self.config.max_concurrent_requests
+        if grading is not None:
+            await grading.until(lambda: not grading.full and self._in_grading < most)
+
     def cached(self, model: Model) -> Model:
         """`model`, remembering its replies where that was asked for."""
         if not self.config.enable_litellm_cache:
@@ -144,7 +186,9 @@ class UnitRun:
         stride = max(1, self.kept // CHECKED)
         offsets = self.index.offsets
         skipped = 0
-        for row_line in self.source.lines(self.bounds):
+        every = YIELD_EVERY if self._watcher is None else 1  # seeds of a watched benchmark go side by side
+        order = None if self._watcher is None else self._watcher.order
+        for row_line in self.source.lines(self.bounds, order):
             if offsets[row_line.position] < 0:
                 sample = self.source.sample(row_line)
                 self.open_rows += 1
@@ -156,7 +200,7 @@ class UnitRun:
             if skipped % stride == 0:
                 self._check_unchanged(self.source.sample(row_line))
             skipped += 1
-            if skipped % YIELD_EVERY == 0:
+            if skipped % every == 0:
                 yield None
         self.exhausted = True
 
@@ -167,12 +211,15 @@ class UnitRun:
         offset = self._log.append(line)
         gradable = "outcome" not in record
         self.index.add(sample.position, offset, content_key(sample.id, attempt.key), line, gradable=gradable)
-        self.unscored += not gradable
+        if not gradable and record["outcome"] == "unscored":
+            self.lost[record.get("outcome_cause") or "harness"] += 1
         if gradable:
             _count_tokens(self.state, attempt.fields, self._prefix)
         self.open_rows -= 1
+        if not gradable and self._watcher is not None:
+            self._watcher.book(sample.position, record)
         if gradable and self._grading is not None and not self._grading.full:
-            self._grade(self._grading, sample.position, record)
+            self._grade(sample.position, record)
 
     def book_failure(self, pending: PendingRow, failure: Failure) -> None:
         """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
@@ -201,8 +248,11 @@ class UnitRun:
         self.unfit += failure.cause == "data"
         self.first_failure = self.first_failure or failure
         self.failure_causes[failure.cause] += 1
+        self.lost[failure.cause] += 1
         self._failed = self._failed or self._new_log(self.paths.failed)
         self._failed.append(encode_line({"id": pending.sample.id, "position": pending.sample.position, **fields}))
+        if self._watcher is not None:
+            self._watcher.book_failure(pending.sample.position)
 
     async def finish(self) -> None:
         """All rows are answered: grades the rest, writes the final file, its marker, and merges chunks."""
@@ -212,6 +262,16 @@ class UnitRun:
         await self.close()
         await asyncio.to_thread(self._finalise)
         self.status = "done"
+
+    async def finish_early(self, positions: Sequence[int]) -> None:
+        """A rule says that these rows are enough: writes a final file of them, and keeps the logs, with which the same
+        unit goes on. Raises StorageError."""
+        if self._grading is not None:
+            await self._grading.until(lambda: self._in_grading == 0)
+        await self.flush()
+        await self.close()
+        await asyncio.to_thread(self._write_final, positions)
+        self.end("stopped_early", exit_code=0, error="")
 
     async def close(self) -> None:
         for log in self._logs:
@@ -243,24 +303,30 @@ class UnitRun:
             for position in self.index.ungraded():
                 record = self._logged(reader, position)
                 await grading.until(lambda: not grading.full)
-                self._grade(grading, position, record)
+                self._grade(position, record)
         await grading.until(lambda: self._in_grading == 0)
         await self.flush()
 
-    def _grade(self, grading: Grading, position: int, record: Row) -> None:
+    def _grade(self, position: int, record: Row) -> None:
+        assert self._grading is not None
         self._in_grading += 1
-        grading.submit(record, partial(self._book_grade, position, self.index.sums[position]))
+        watched = None if self._watcher is None else record
+        self._grading.submit(record, partial(self._book_grade, position, self.index.sums[position], watched))
 
-    def _book_grade(self, position: int, checksum: int, score: Score) -> None:
+    def _book_grade(self, position: int, checksum: int, record: Row | None, score: Score) -> None:
         assert self._grades is not None
         self._in_grading -= 1
         line = encode_line(GradeLine(position=position, sum=checksum, score=score))
         self.index.add_grade(position, self._grades.append(line))
-        self.unscored += score.outcome == "unscored"
+        if score.outcome == "unscored":
+            self.lost[score.cause or "grader"] += 1
+        if record is not None and self._watcher is not None:
+            self._watcher.book(position, record | verdict_fields(record, score))
 
     def _finalise(self) -> None:
         """In a thread: final file → exit record → `.done` → logs removed; a kill anywhere can be resumed."""
-        self._write_final()
+        tally = self._write_final(range(self.index.rows))
+        self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
         self.state.size = self.paths.output.stat().st_size
         self._save_state("done", exit_code=0, error="")
         mark_done(self.paths.output)
@@ -268,7 +334,8 @@ class UnitRun:
         if self.config.num_chunks is not None:
             self.merged = merge_if_complete(self.unit.merged, self.config.num_chunks, self.state.merged_rows)
 
-    def _write_final(self) -> None:
+    def _write_final(self, positions: Sequence[int]) -> RunState:
+        """Returns a state that has the tokens of these rows."""
         ledger, written, unjudged = Ledger(), set[str](), 0
         tally = msgspec.structs.replace(self.state, input_tokens=None, output_tokens=None)
         scores = msgspec.json.Decoder(GradeLine)
@@ -276,7 +343,7 @@ class UnitRun:
             file = stack.enter_context(atomic_write(self.paths.output))
             log = stack.enter_context(LogReader(self.paths.log))
             grades = stack.enter_context(LogReader(self.paths.grades)) if self._grades else None
-            for position in range(self.index.rows):
+            for position in positions:
                 record = self._logged(log, position)
                 at = self.index.grades[position]
                 if grades is not None and at >= 0:
@@ -291,7 +358,7 @@ class UnitRun:
                     count(ledger, record["outcome"], record.get("outcome_cause"))
                 file.write(encode_line(record))
         self.state.ledger, self.state.grade_fields, self.state.unjudged = ledger, sorted(written), unjudged
-        self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
+        return tally
 
     def _logged(self, log: LogReader, position: int) -> Row:
         line = log.line(self.index.offsets[position])

@@ -204,6 +204,20 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     enable_litellm_cache: Annotated[
         bool, Meta(description="keep every reply on disk until the file is finished (tasks of several requests)")
     ] = False
+    max_total_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="stop asking (exit code 4) once a run has read and written this many tokens, those of its "
+            "earlier processes included; with a larger number, the same command resumes"
+        ),
+    ] = None
+    max_cost: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(
+            description="the same for what they cost, by server.price_per_million_input_tokens and "
+            "server.price_per_million_output_tokens, and in their currency"
+        ),
+    ] = None
     endpoint_patience: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(
@@ -224,6 +238,15 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"chunk_id {self.chunk_id} must be smaller than num_chunks {self.num_chunks}")
         if self.inference.endpoint_type == "text" and self.inference.tokens_to_generate is None:
             raise ValueError("inference.endpoint_type=text needs inference.tokens_to_generate")
+        server = self.server
+        if self.max_cost is not None and None in (
+            server.price_per_million_input_tokens,
+            server.price_per_million_output_tokens,
+        ):
+            raise ValueError(
+                "max_cost needs prices: also give ++server.price_per_million_input_tokens=PRICE and "
+                "++server.price_per_million_output_tokens=PRICE"
+            )
         self._check_code()
         self._check_tools()
         self._check_selection()

@@ -15,6 +15,7 @@ from newskills.base.records import Cause, Ledger, Outcome
 from newskills.base.store import write_json
 from newskills.models.config import key_of
 from newskills.run.planning.config import EndpointConfig, GenerationConfig
+from newskills.run.planning.until import UntilRecord
 from newskills.run.records.paths import OutputPaths, chunk_path
 
 RUN_FILE = "run.json"
@@ -121,13 +122,14 @@ def _sealed_server(server: EndpointConfig, secrets: dict[str, str]) -> EndpointC
     return server
 
 
-Status = Literal["done", "failed", "interrupted", "stopped"]
+Status = Literal["done", "failed", "interrupted", "stopped", "stopped_early"]
 
 
 class UnitResult(Struct, kw_only=True):
     """How one unit ended.
 
-    status     done; failed = samples without a usable reply remain; interrupted by a signal; stopped by an error
+    status     done; failed = samples without a usable reply remain; interrupted by a signal; stopped by an error, or by
+                 a budget; stopped_early by the rule of --until, with all rows that it asks for
     rows       rows asked for; `kept` of them were done before this process, `failures` have no usable reply
     tokens     as reported by the server in this process; None where it reported none
     note       what the user should know besides
@@ -152,12 +154,16 @@ class UnitResult(Struct, kw_only=True):
 
 
 class RunResult(Struct, kw_only=True):
-    """`exit_code` is 0 only if every unit is done. `message` is the sentence to print otherwise."""
+    """`exit_code` is 0 only if every unit is done. `message` is the sentence to print otherwise.
+
+    until  name of units → how far a rule of `--until` let them go
+    """
 
     units: list[UnitResult]
     exit_code: int = 0
     message: str = ""
     retries: int = 0
+    until: dict[str, UntilRecord] = {}
 
     @property
     def ledger(self) -> Ledger:

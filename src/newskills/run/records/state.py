@@ -51,7 +51,7 @@ class RunState(Struct, kw_only=True):
     unjudged       rows without a judgement because the judge refused them; another run asks again
     """
 
-    status: Literal["running", "done", "failed", "interrupted", "stopped"]
+    status: Literal["running", "done", "failed", "interrupted", "stopped", "stopped_early"]
     settings: dict[str, Any]
     grader: str = ""
     grade_fields: list[str] = []

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
+from newskills.base.anytime import anytime_interval
 from newskills.base.errors import DataError, StorageError, UnknownNameError, UserError
 from newskills.base.protocols import Metric
 from newskills.base.records import Report, Row
@@ -19,6 +20,8 @@ from newskills.base.registry import fold
 from newskills.base.store import write_json
 from newskills.benchmarks import get_group
 from newskills.metrics import VERSION, make_metric
+from newskills.metrics.counting.base import ScoreMetric
+from newskills.run.planning.until import METHOD, UntilRecord, load_until
 from newskills.run.records.completeness import check_complete
 from newskills.run.reporting.groups import GroupFor, group_reports
 from newskills.run.reporting.predictions import read_problems
@@ -34,7 +37,7 @@ BENCHMARK_FILE = "benchmark.json"
 """Beside the records of a benchmark: which version of it, prompt, grader and data they were made with."""
 
 ALL = "_all_"
-NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored")
+NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored", "until")
 """What metrics.json still says of a mode whose scores are withheld."""
 TELLTALES = {
     "expected_judgement": "answer-judgement",
@@ -172,7 +175,16 @@ def summarize_files(
     for file in files:
         check_complete(file, options.max_samples)
     name, kwargs, notes = choose_metric(benchmark, files, metric_for, options)
-    metrics = {ALL: make_metric(name, **kwargs)}
+    until = load_until(files[0].parent)
+    anytime = until is not None and until.method == METHOD
+
+    def fresh_metric() -> Metric:
+        metric = make_metric(name, **kwargs)
+        if anytime and isinstance(metric, ScoreMetric):
+            metric.interval = anytime_interval
+        return metric
+
+    metrics = {ALL: fresh_metric()}
     graders: set[str] = set()
     limit = options.max_samples if options.max_samples >= 0 else None
     for predictions in islice(_problems(name, files, {**OWN_FIELDS, **metrics[ALL].fields}), limit):
@@ -182,7 +194,7 @@ def summarize_files(
             predictions = _cut(predictions, options.max_seq_len, metrics[ALL])
         for subset in (ALL, *subsets):
             if subset not in metrics:
-                metrics[subset] = make_metric(name, **kwargs)
+                metrics[subset] = fresh_metric()
             metrics[subset].update(predictions)
     if not metrics[ALL].ledger().total:
         return [], [*notes, f"{files[0].parent} has no rows; skipped."]
@@ -192,7 +204,7 @@ def summarize_files(
     if graders:
         versions["grader"] = ", ".join(sorted(graders))
     return [
-        _report(benchmark if subset == ALL else f"{benchmark}-{subset}", metric, versions)
+        _report(benchmark if subset == ALL else f"{benchmark}-{subset}", metric, versions, until)
         for subset, metric in metrics.items()
     ], notes
 
@@ -266,10 +278,13 @@ def _write_beside_outputs(
     return notes
 
 
-def _report(benchmark: str, metric: Metric, versions: dict[str, str]) -> Report:
+def _report(benchmark: str, metric: Metric, versions: dict[str, str], until: UntilRecord | None) -> Report:
+    modes = metric.metrics()
+    if until is not None:
+        modes = {mode: {**row, "until": msgspec.to_builtins(until)} for mode, row in modes.items()}
     return Report(
         benchmark=benchmark,
-        modes=metric.metrics(),
+        modes=modes,
         numbers=metric.numbers(),
         ledger=metric.ledger(),
         versions=versions,

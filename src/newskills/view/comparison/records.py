@@ -25,6 +25,7 @@ from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.grade import grade_rows
 from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
+from newskills.run.planning.until import METHOD, load_until
 from newskills.run.records.completeness import expected_rows
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import RunState, load_state
@@ -251,6 +252,12 @@ def _warnings(records: BenchmarkRecords) -> Iterator[str]:
         yield f"{benchmark}: {counted(records.damaged, 'line')} cannot be read and are left out."
     if records.missing > records.damaged:
         yield f"{benchmark}: {counted(records.missing, 'row')} of finished files are missing."
+    until = load_until(records.folder)
+    if until is not None and until.partial and until.method == METHOD:
+        yield (
+            f"{benchmark} was stopped early (--until '{until.rule}', {until.rows:,} of {until.of:,} problems). "
+            "p-values and intervals of a comparison assume a number of problems that was fixed before."
+        )
     made_by = str(records.facts.get("newskills") or "")
     if is_newer(made_by):
         yield f"{benchmark} was written by newskills {made_by}, which is newer than this one ({__version__})."
