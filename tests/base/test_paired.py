@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
-from functools import cache
 
 import pytest
 from hypothesis import given
@@ -114,37 +113,3 @@ def test_binomial_draws_have_mean_and_variance_of_the_distribution(n: int, p: fl
     variance = sum((count - mean) ** 2 for count in drawn) / len(drawn)
     assert mean == pytest.approx(n * p, abs=4 * (n * p * (1 - p) / len(drawn)) ** 0.5)
     assert variance == pytest.approx(n * p * (1 - p), rel=0.05)
-
-
-def coverage(n, samples, gain, rounds, seed):
-    """The share of `rounds` comparisons whose interval holds the truth; problems differ in difficulty."""
-    draw = random.Random(seed)
-    hits = 0
-
-    @cache
-    def interval(pairs):
-        before, after = zip(*pairs, strict=True)
-        result = paired.paired_difference(before, after)
-        return result.low, result.high
-
-    for _ in range(rounds):
-        pairs = []
-        for _ in range(n):
-            chance = draw.betavariate(0.8, 0.5)
-            sides = (chance, chance * (1 - gain))
-            pairs.append(tuple(tuple(draw.random() < p for _ in range(samples)) for p in sides))
-        low, high = interval(tuple(sorted(pairs)))
-        hits += low <= -gain * 0.8 / 1.3 <= high
-    return hits / rounds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "gain"), [(30, 0.1), (300, 0.05), (3000, 0.02)])
-def test_intervals_of_single_answers_cover_the_truth_as_often_as_they_say(n: int, gain: float) -> None:
-    assert 0.93 <= coverage(n, 1, gain, 2000, seed=n) <= 0.97
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "samples"), [(30, 4)])
-def test_intervals_of_repeated_answers_cover_the_truth_as_often_as_they_say(n: int, samples: int) -> None:
-    assert 0.93 <= coverage(n, samples, 0.1, 2000, seed=n) <= 0.97

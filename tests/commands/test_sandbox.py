@@ -131,11 +131,12 @@ def test_a_stop_in_the_middle_of_a_cell(tmp_path: Path) -> None:
         body = b'{"generated_code": "while True: pass", "timeout": 60}'
         with socket.create_connection(("127.0.0.1", port)) as client:
             client.sendall(
-                b"POST /execute HTTP/1.1\r\nHost: h\r\nX-Session-ID: s\r\nContent-Length: %d\r\n\r\n%b"
+                b"POST /execute HTTP/1.1\r\nHost: localhost\r\nX-Session-ID: s\r\nContent-Length: %d\r\n\r\n%b"
                 % (len(body), body)
             )
             until = time.monotonic() + 120
-            while served.get("/metrics")["in_flight"] == 0 and time.monotonic() < until:
+            while served.get("/metrics")["in_flight"] == 0:
+                assert time.monotonic() < until, "the cell never ran"
                 time.sleep(0.02)
             assert served.stop() == (0, "")
 

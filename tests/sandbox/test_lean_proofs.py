@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grader's files before Lean itself: proofs that hold, proofs that do not, and attempts to cheat.
+"""Lean itself in the sandbox, and the grader's files before it: proofs that hold or not, and attempts to cheat.
 
-All answers are one file, each in a namespace of its own (and with instances that end with it): the Lean that can be
+All is one file, each answer in a namespace of its own (and with instances that end with it): the Lean that can be
 had here needs a minute to start. It cannot report axioms (it loads libraries without their proofs), so its refusal of
 `#print axioms` is read as "none"; what the report decides is tested with recorded output beside the grader.
 """
@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.sandbox.driver import drive
-from tests.sandbox.test_lean_wasm import lean
+from tests.sandbox.lean_wasm import lean
 
 from newskills.base.protocols import ExecutionResult
 from newskills.graders.lean.grader import verdict
@@ -22,6 +23,16 @@ from newskills.graders.lean.program import Names, new_names, program, read_proof
 
 __all__ = ["lean"]
 HEADER = "prelude\nimport Init.Data.Nat.Basic\n"
+"""A small import: the whole of Init costs another minute."""
+THEOREMS = """namespace Theorems
+theorem sums (a b : Nat) : a + b = b + a := Nat.add_comm a b
+theorem power : 2 ^ 10 = 1024 := by decide
+theorem both (p q : Prop) (hp : p) (hq : q) : p ∧ q := ⟨hp, hq⟩
+theorem wrong : 1 = 2 := by decide
+theorem least (n : Nat) : 0 ≤ n := Nat.zero_le n
+end Theorems
+"""
+PLAIN = "theorems without a grader"
 SWAP = "theorem swap (a b : Nat) (h : a = b) : b = a := by\n"
 FALSE = "theorem lie (a : Nat) : a = a + 1 := by\n"
 NO_REPORT = re.compile(r"^main\.lean:(\d+):\d+: error: cannot use `#print axioms`.*$")
@@ -81,8 +92,9 @@ ATTEMPTS = {
 
 
 def _file(names: dict[str, Names]) -> tuple[str, list[str]]:
-    """All attempts in one file, and for each of its lines the attempt it belongs to."""
-    lines, owners = HEADER.splitlines(), ["", ""]
+    """The theorems and all attempts in one file, and for each of its lines whose it is."""
+    lines = HEADER.splitlines() + THEOREMS.splitlines()
+    owners = [PLAIN] * len(lines)
     for number, (attempt, (formal, answer, _)) in enumerate(ATTEMPTS.items()):
         statement = read_statement(HEADER, formal)
         proof = read_proof(answer, statement, restate=True)
@@ -94,16 +106,27 @@ def _file(names: dict[str, Names]) -> tuple[str, list[str]]:
     return "\n".join(lines) + "\n", owners
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_proofs_hold_and_cheating_does_not(lean: Path) -> None:
-    names = {attempt: new_names() for attempt in ATTEMPTS}
-    text, owners = _file(names)
+@pytest.fixture(scope="module")
+def names() -> dict[str, Names]:
+    return {attempt: new_names() for attempt in ATTEMPTS}
+
+
+@pytest.fixture(scope="module")
+def result(lean: Path, names: dict[str, Names]) -> dict[str, Any]:
+    """What the sandbox says of the file."""
     settings = {"preload": [], "isolation": "a", "lean": str(lean), "limits": {"memory_mb": 4096}}
-    execution = {"code": text, "language": "lean4", "timeout": 1000, "max_output_characters": 200_000}
+    code, _ = _file(names)
+    execution = {"code": code, "language": "lean4", "timeout": 1000, "max_output_characters": 200_000}
     (result,) = drive(sys.executable, settings, [execution], patience=1100)
-    said: dict[str, list[str]] = {attempt: [] for attempt in ATTEMPTS}
-    current = next(iter(ATTEMPTS))
+    return result
+
+
+@pytest.fixture(scope="module")
+def messages(result: dict[str, Any], names: dict[str, Names]) -> dict[str, list[str]]:
+    """The lines of Lean's output, by what they are about."""
+    text, owners = _file(names)
+    said: dict[str, list[str]] = {owner: [] for owner in owners}
+    current = PLAIN
     for line in result["stdout"].splitlines():
         position = re.match(r"main\.lean:(\d+):\d+: (?:error|warning)", line)
         if position and line.split(":")[1] != "1":
@@ -111,10 +134,31 @@ def test_proofs_hold_and_cheating_does_not(lean: Path) -> None:
         refused = NO_REPORT.match(line)
         about = text.splitlines()[int(refused[1]) - 1].split()[-1] if refused else ""
         said[current].append(f"'{about}' does not depend on any axioms" if refused else line)
-    found = {}
-    for attempt, output in said.items():
+    return said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_lean_accepts_what_is_true_and_says_where_a_proof_fails(
+    result: dict[str, Any], messages: dict[str, list[str]]
+) -> None:
+    assert (result["status"], result["exit_code"], result["rung"]) == ("failed", 1, "a"), result
+    assert messages[PLAIN] == [
+        "main.lean:7:28: error: Tactic `decide` proved that the proposition",
+        "  1 = 2",
+        "is false",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_proofs_hold_and_cheating_does_not(messages: dict[str, list[str]], names: dict[str, Names]) -> None:
+    verdicts = {}
+    for attempt, output in messages.items():
+        if attempt == PLAIN:
+            continue
         failed = any(re.match(r"main\.lean:\d+:\d+: error", line) for line in output)
-        spoken = ExecutionResult(status="failed" if failed else "completed", stdout="\n".join(output))
-        found[attempt] = verdict(spoken, names[attempt])
+        execution = ExecutionResult(status="failed" if failed else "completed", stdout="\n".join(output))
+        verdicts[attempt] = verdict(execution, names[attempt])
     wanted = {attempt: status for attempt, (_, _, status) in ATTEMPTS.items()}
-    assert {attempt: status.partition(":")[0] for attempt, (status, _) in found.items()} == wanted, found
+    assert {attempt: status.partition(":")[0] for attempt, (status, _) in verdicts.items()} == wanted, verdicts
