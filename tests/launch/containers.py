@@ -11,7 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -44,13 +44,15 @@ def unusable() -> str:
     return ""
 
 
-def make_image(folder: Path) -> str:
-    """Imports IMAGE; returns what the engine says where it cannot run it."""
+def make_image(
+    folder: Path, image: str = IMAGE, programs: Sequence[str] = (), packages: Sequence[str] = ()
+) -> str:
+    """Imports `image`, with more programs and Python packages; returns what the engine says where it cannot run it."""
     archive = folder / "image.tar"
-    _archive(archive)
-    subprocess.run(["podman", "import", "--quiet", str(archive), IMAGE], check=True, capture_output=True)
+    _archive(archive, (*PROGRAMS, *programs), packages)
+    subprocess.run(["podman", "import", "--quiet", str(archive), image], check=True, capture_output=True)
     archive.unlink()
-    return trial()
+    return trial(image)
 
 
 def modest_settings(folder: Path) -> Path:
@@ -65,15 +67,15 @@ def modest_settings(folder: Path) -> Path:
     return path
 
 
-def trial() -> str:
+def trial(image: str = IMAGE) -> str:
     """Runs a container; returns what the engine says where that fails."""
     done = subprocess.run(
-        ["podman", "run", "--rm", "--network=host", IMAGE, "true"], capture_output=True, text=True, check=False
+        ["podman", "run", "--rm", "--network=host", image, "true"], capture_output=True, text=True, check=False
     )
     return done.stderr if done.returncode else ""
 
 
-def _archive(path: Path) -> None:
+def _archive(path: Path, programs: Sequence[str], packages: Sequence[str]) -> None:
     libraries: set[str] = set()
     python = os.path.realpath(sys.executable)
     modules = Path(sysconfig.get_path("stdlib"), "lib-dynload")
@@ -82,7 +84,7 @@ def _archive(path: Path) -> None:
             folder = tarfile.TarInfo(name)
             folder.type, folder.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
             archive.addfile(folder)
-        for name in PROGRAMS:
+        for name in programs:
             found = os.path.realpath(shutil.which(name) or "")
             libraries |= _libraries(found)
             archive.add(found, arcname=f"bin/{name}")
@@ -96,6 +98,9 @@ def _archive(path: Path) -> None:
             archive.add(os.path.realpath(file), arcname=file.lstrip("/"))
         library = sysconfig.get_path("stdlib")
         archive.add(library, arcname=library.lstrip("/"), filter=_wanted)
+        for package in packages:
+            place = f"{library}/site-packages/{package}".lstrip("/")
+            archive.add(Path(sysconfig.get_path("purelib"), package), arcname=place, filter=_clean)
 
 
 def _libraries(program: str) -> set[str]:
@@ -105,6 +110,10 @@ def _libraries(program: str) -> set[str]:
 
 def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if any(part in member.name for part in WITHOUT) else member
+
+
+def _clean(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if "__pycache__" in member.name else member
 
 
 STAY = "import time; print('here', flush=True); time.sleep(600)"

@@ -23,7 +23,8 @@ NewskillsError                 every error a user may see; `str()` is the senten
 ├── ServerStartError           a server that we start did not come up
 ├── GraderError                a grader could not decide
 ├── SandboxError               the sandbox itself failed; says nothing about the code
-│   └── ExecutionRefusedError  the request makes no sense (unknown language, bad time-out); never retried
+│   ├── ExecutionRefusedError  the request makes no sense (unknown language, bad time-out); never retried
+│   └── EnvironmentFailedError an environment that an agent acts in failed; says nothing about the agent
 ├── ToolError                  a tool call that failed; its text is told to the model
 │   └── FatalToolError         a tool that cannot be used at all: the sample ends unscored
 ├── TrainingError              training cannot go on (a loss that is not a number, memory)
@@ -189,6 +190,10 @@ class SandboxError(NewskillsError):
 
 class ExecutionRefusedError(SandboxError):
     retryable = False
+
+
+class EnvironmentFailedError(SandboxError):
+    cause: Cause = "environment"
 
 
 class ToolError(NewskillsError):

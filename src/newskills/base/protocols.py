@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from newskills.base.environment import AgentEnvironments
 from newskills.base.plan import Job
 from newskills.base.records import Attempt, Ledger, Message, Number, Reply, Request, Row, Sample, Score
 
@@ -93,6 +94,7 @@ class Kit(Struct, kw_only=True):
     models: Mapping[str, Model] = {}
     sandbox: Sandbox | None = None
     tools: Toolbox | None = None
+    environments: AgentEnvironments | None = None
 
 
 @runtime_checkable

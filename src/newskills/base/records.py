@@ -26,6 +26,7 @@ Cause = Literal[
     "provider",
     "content_filter",
     "sandbox",
+    "environment",
     "tool",
     "judge",
     "timeout",
@@ -36,7 +37,10 @@ Cause = Literal[
 """Who is to blame for an outcome. All but `model` and `truncation` are the instrument."""
 
 INSTRUMENT: frozenset[str] = frozenset(
-    {"provider", "content_filter", "sandbox", "tool", "judge", "timeout", "grader", "harness", "data"}
+    {
+        *("provider", "content_filter", "sandbox", "environment", "tool", "judge", "timeout", "grader"),
+        *("harness", "data"),
+    }
 )
 
 CONTENT_FILTER: Literal["content_filter"] = "content_filter"

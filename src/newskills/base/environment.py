@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an agent acts: a machine of its own for each sample, usually a container."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
+
+MIB = 1 << 20
+
+
+class EnvironmentSpec(Struct, frozen=True, kw_only=True):
+    """What one environment is made of.
+
+    image     tag of an image, path of a `.sif` or `.sqsh` file, or a folder that holds a root file system
+    trees     folders of this machine → where their copies lie inside
+    workdir   folder in which commands start
+    variables of every command
+    """
+
+    image: str
+    trees: dict[str, str] = {}
+    workdir: str = "/"
+    variables: dict[str, str] = {}
+
+
+class ExecutedCommand(Struct, frozen=True, kw_only=True):
+    """What a command did.
+
+    status     completed, timeout, disk_full (it was ended for using more disk than its environment may)
+    output     standard output and error as they came, bytes beyond the limit left out of the middle
+    omitted    bytes left out there
+    exit_code  None where it did not end by itself
+    """
+
+    status: str
+    output: bytes = b""
+    omitted: int = 0
+    exit_code: int | None = None
+    seconds: float = 0.0
+
+
+@runtime_checkable
+class AgentEnvironment(Protocol):
+    """One environment at work. Whatever a command does is a `ExecutedCommand`.
+
+    Raises EnvironmentFailedError where the environment itself failed, which says nothing about the command.
+    """
+
+    async def execute(
+        self, command: str, *, timeout: float, stdin: bytes = b"", max_output: int = MIB
+    ) -> ExecutedCommand:
+        """Runs `command` by the environment's shell in its `workdir`; after `timeout` seconds everything that runs in
+        the environment is killed, its files stay."""
+        ...
+
+    async def copy_in(self, source: Path, target: str) -> None:
+        """Copies the contents of folder `source` of this machine into folder `target`."""
+        ...
+
+    async def copy_out(self, source: str, target: Path, *, max_bytes: int) -> None:
+        """Copies the contents of folder `source` into folder `target` of this machine. Raises DataError beyond
+        `max_bytes`, or for what no folder of this machine should hold."""
+        ...
+
+    async def stop(self) -> None:
+        """Ends and removes it, with everything that runs in it. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class AgentEnvironments(Protocol):
+    """Makes environments; at most so many exist at once as its configuration says."""
+
+    async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
+        """Waits for a place first. Raises ConfigError (no engine, no such image), EnvironmentFailedError."""
+        ...
+
+    async def close(self) -> None:
+        """Ends all that are left."""
+        ...

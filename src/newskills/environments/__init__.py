@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Environments that agents act in: containers by any engine, and sessions of the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from newskills.base.environment import AgentEnvironments
+    from newskills.environments.config import EnvironmentConfig
+
+
+def make_environments(config: EnvironmentConfig, environ: Mapping[str, str]) -> AgentEnvironments:
+    """Starts nothing. Raises ConfigError where no engine is installed."""
+    from newskills.environments.containers import ContainerPool
+
+    return ContainerPool(config, environ)

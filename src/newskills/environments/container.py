@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One container at work, by the command lines of its engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO
+
+from newskills.base.environment import MIB, EnvironmentSpec, ExecutedCommand
+from newskills.base.errors import DataError, EnvironmentFailedError
+from newskills.environments.engines.engine import Argv, EngineProgram
+from newskills.environments.owners import new_name
+from newskills.environments.programs import LONGEST_WORD, EndedProgram, run_program
+
+HOUSEKEEPING = 120.0
+"""Seconds for a call of the engine that does no work inside."""
+COPYING = 1800.0
+LOOK_EVERY = 0.5
+STEP = 32 * MIB
+"""Loss of free space on the disk after which a container's own files are counted."""
+_ENGINE_SPEAKS = (b"Error", b"OCI runtime", b"FATAL", b"error", b"cannot ", b"can only ")
+"""How an engine's own message begins, where it could not run a command."""
+
+
+class Container:
+    """Implements `AgentEnvironment`. `on_stop` is called once, when it is gone."""
+
+    def __init__(
+        self,
+        engine: EngineProgram,
+        spec: EnvironmentSpec,
+        environ: Mapping[str, str],
+        *,
+        disk: int,
+        on_stop: Callable[[Container], None],
+    ) -> None:
+        """`disk`: bytes that may be written in it; 0 = any number."""
+        self.name = new_name()
+        self._engine, self._spec, self._environ = engine, spec, environ
+        self._disk, self._on_stop = disk, on_stop
+        self._written: Path | None = None
+        self._stopped = False
+
+    async def start(self, timeout: float) -> None:
+        """Raises ConfigError (image), EnvironmentFailedError."""
+        for argv in self._engine.start(self.name, self._spec):
+            made = await self._call(argv, timeout)
+            if made.exit_code != 0:
+                raise _cannot_start(self._engine, self._spec, made)
+        if self._disk and (argv := self._engine.written_files(self.name)):
+            shown = await self._call(argv, HOUSEKEEPING)
+            folder = Path(shown.output.decode("utf-8", "replace").strip() or "/nonexistent")
+            self._written = folder if folder.is_dir() else None
+        for source, target in self._spec.trees.items():
+            await self.copy_in(Path(source), target)
+
+    async def execute(
+        self, command: str, *, timeout: float, stdin: bytes = b"", max_output: int = MIB
+    ) -> ExecutedCommand:
+        """Raises EnvironmentFailedError."""
+        words = command.encode("utf-8", "replace")
+        if b"\0" in words or len(words) > LONGEST_WORD:
+            why = f"a command has at most {LONGEST_WORD:,} bytes and no zero bytes; write long texts in parts"
+            return ExecutedCommand(status="completed", output=why.encode(), exit_code=126)
+        argv = self._engine.execute(self.name, self._spec, words.decode())
+        result = await self._watched(argv, timeout, stdin, max_output)
+        if result.exit_code not in (None, 0) and await self._was_down(result.output):
+            again = await self._watched(argv, timeout, stdin, max_output)
+            if again.exit_code not in (None, 0) and again.output.startswith(_ENGINE_SPEAKS):
+                raise EnvironmentFailedError(f"Container {self.name} does not run any more: {_last(again.output)}")
+            return again
+        if result.status != "completed":
+            await self._revive()
+        return result
+
+    async def copy_in(self, source: Path, target: str) -> None:
+        """Raises EnvironmentFailedError, DataError where `source` cannot be read."""
+        with tempfile.TemporaryFile() as archive:
+            await asyncio.to_thread(_pack, source, archive)
+            made = await self.execute(f"mkdir -p {_quoted(target)}", timeout=HOUSEKEEPING)
+            if made.exit_code == 0:
+                argv = self._engine.unpack(self.name, self._spec, target)
+                done = await self._call(argv, COPYING, archive)
+                if done.exit_code == 0:
+                    return
+                why = done.last_line
+            else:
+                why = _last(made.output)
+        raise EnvironmentFailedError(f"{source} cannot be copied to {target} of container {self.name}: {why}")
+
+    async def copy_out(self, source: str, target: Path, *, max_bytes: int) -> None:
+        """Raises EnvironmentFailedError, DataError."""
+        with tempfile.TemporaryFile() as archive:
+            argv = self._engine.pack(self.name, self._spec, source)
+            done = await run_program(argv, timeout=COPYING, environ=self._environ, stdout=archive)
+            if done.exit_code != 0:
+                raise EnvironmentFailedError(
+                    f"{source} of container {self.name} cannot be copied: {done.last_line}"
+                )
+            await asyncio.to_thread(_unpack, archive, target, source, max_bytes)
+
+    async def stop(self) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
+        try:
+            for argv in self._engine.remove(self.name):
+                await self._call(argv, HOUSEKEEPING)
+        finally:
+            self._on_stop(self)
+
+    async def _watched(self, argv: Argv, timeout: float, stdin: bytes, max_output: int) -> ExecutedCommand:
+        """A command, ended where it fills the disk."""
+        work = asyncio.ensure_future(
+            run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin, max_output=max_output)
+        )
+        full = asyncio.create_task(self._until_full())
+        try:
+            await asyncio.wait((work, full), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await self._revive()
+            done = await work
+        except OSError as error:
+            raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
+        except asyncio.CancelledError:
+            work.cancel()
+            raise
+        finally:
+            was_full = full.done() and not full.cancelled()
+            full.cancel()
+        return ExecutedCommand(
+            status="disk_full" if was_full else "completed" if done.exit_code is not None else "timeout",
+            output=done.output,
+            omitted=done.omitted,
+            exit_code=None if was_full else done.exit_code,
+            seconds=done.seconds,
+        )
+
+    async def _until_full(self) -> None:
+        """Returns when more was written in it than it may; its files are only counted while the disk fills up."""
+        if self._written is None:
+            await asyncio.Event().wait()
+        assert self._written is not None
+        free = shutil.disk_usage(self._written).free
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            now = shutil.disk_usage(self._written).free
+            if now > free - min(STEP, self._disk // 4):
+                continue
+            free = now
+            if await asyncio.to_thread(_size, self._written, self._disk) > self._disk:
+                return
+
+    async def _was_down(self, output: bytes) -> bool:
+        """Whether the container itself had ended (a command killed its first process); it is started again."""
+        if not output.startswith(_ENGINE_SPEAKS):
+            return False
+        probe = await self._call(self._engine.execute(self.name, self._spec, ":"), HOUSEKEEPING)
+        if probe.exit_code == 0 or b"not found" in probe.output:
+            return False
+        await self._revive()
+        return True
+
+    async def _revive(self) -> None:
+        """Kills all that runs in it; its files stay."""
+        for argv in self._engine.end_processes(self.name):
+            done = await self._call(argv, HOUSEKEEPING)
+            if done.exit_code is None:
+                raise EnvironmentFailedError(f"Container {self.name} does not end its processes.")
+
+    async def _call(self, argv: Argv, timeout: float, stdin: bytes | IO[bytes] = b"") -> EndedProgram:
+        try:
+            return await run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin)
+        except OSError as error:
+            raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
+
+
+def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, made: EndedProgram) -> EnvironmentFailedError:
+    why = made.last_line if made.exit_code is not None else "it takes longer than ++environment.start_timeout"
+    return EnvironmentFailedError(
+        f"{engine.program} cannot start a container of image '{spec.image}': {why}",
+        hint=f"Is the image there? `{engine.program} images` lists those of this machine; `{engine.program} pull` "
+        f"downloads one, `{engine.program} build` makes one."
+        if engine.program in ("podman", "docker")
+        else "",
+    )
+
+
+def _pack(source: Path, archive: IO[bytes]) -> None:
+    """As an archive of root's files. Raises DataError."""
+
+    def of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = 0
+        member.uname = member.gname = ""
+        return member
+
+    try:
+        with tarfile.open(fileobj=archive, mode="w") as packed:
+            packed.add(source, arcname=".", filter=of_root)
+    except OSError as error:
+        raise DataError(f"{source} cannot be read: {error.strerror or error}.") from error
+    archive.seek(0)
+
+
+def _unpack(archive: IO[bytes], target: Path, source: str, max_bytes: int) -> None:
+    """What a model left there: no links out of the folder, no devices, no more than `max_bytes`. Raises DataError."""
+    archive.seek(0)
+    size = 0
+    try:
+        with tarfile.open(fileobj=archive) as packed:
+            for member in packed:
+                size += member.size
+                if size > max_bytes:
+                    raise DataError(f"{source} holds more than {max_bytes:,} bytes.")
+                packed.extract(member, target, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise DataError(f"{source} cannot be copied: {error}.") from error
+
+
+def _size(folder: Path, enough: int) -> int:
+    """Bytes on disk below `folder`; stops counting at `enough`."""
+    total, places = 0, [str(folder)]
+    while places and total <= enough:
+        with contextlib.suppress(OSError), os.scandir(places.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        places.append(entry.path)
+    return total
+
+
+def _quoted(path: str) -> str:
+    return "'" + path.replace("'", "'\\''") + "'"
+
+
+def _last(output: bytes) -> str:
+    return EndedProgram(exit_code=None, output=output, omitted=0, seconds=0.0).last_line

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The containers of a run: so many at once, none left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+
+from msgspec import structs
+
+from newskills.base.aio import Gate, backoff
+from newskills.base.environment import MIB, AgentEnvironment, EnvironmentSpec
+from newskills.base.errors import EnvironmentFailedError
+from newskills.environments.config import EnvironmentConfig
+from newskills.environments.container import HOUSEKEEPING, Container
+from newskills.environments.engines import find_engine
+from newskills.environments.engines.engine import EngineProgram
+from newskills.environments.owners import is_left_over
+from newskills.environments.programs import run_program
+
+TRIES = 3
+
+
+class ContainerPool:
+    """Implements `AgentEnvironments` by the engine that the configuration names."""
+
+    def __init__(self, config: EnvironmentConfig, environ: Mapping[str, str]) -> None:
+        """Raises ConfigError where no engine is installed."""
+        self._config, self._environ = config, environ
+        self._engine: EngineProgram = find_engine(config, environ)
+        self._gate = Gate(config.at_once)
+        self._alive: set[Container] = set()
+        self._cleared = asyncio.Lock()
+        self._clear = False
+
+    async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
+        """Tried three times. Raises ConfigError (image), EnvironmentFailedError."""
+        await self._remove_left_over()
+        if spec.image.startswith(("./", "../", "~")):
+            spec = structs.replace(spec, image=os.path.abspath(os.path.expanduser(spec.image)))
+        await self._gate.acquire()
+        try:
+            for attempt in range(1, TRIES):
+                try:
+                    return await self._start(spec)
+                except EnvironmentFailedError:
+                    await asyncio.sleep(backoff(attempt))
+            return await self._start(spec)
+        except BaseException:
+            self._gate.release()
+            raise
+
+    async def close(self) -> None:
+        await asyncio.gather(*(container.stop() for container in tuple(self._alive)))
+
+    async def _start(self, spec: EnvironmentSpec) -> Container:
+        disk = self._config.disk_mb * MIB
+        container = Container(self._engine, spec, self._environ, disk=disk, on_stop=self._forget)
+        try:
+            await container.start(self._config.start_timeout)
+        except BaseException:
+            await asyncio.shield(container.stop())
+            raise
+        self._alive.add(container)
+        return container
+
+    def _forget(self, container: Container) -> None:
+        if container in self._alive:
+            self._alive.remove(container)
+            self._gate.release()
+
+    async def _remove_left_over(self) -> None:
+        """Once, before the first start: containers of runs that were killed."""
+        async with self._cleared:
+            if self._clear:
+                return
+            self._clear = True
+            await remove_left_over(self._engine, self._environ)
+
+
+async def remove_left_over(engine: EngineProgram, environ: Mapping[str, str]) -> list[str]:
+    """Removes containers whose process on this machine is no more; their names."""
+    shown = await run_program(engine.names(), timeout=HOUSEKEEPING, environ=environ)
+    lines = shown.output.decode("utf-8", "replace").split("\n")
+    names = [words[0] for line in lines if (words := line.split()) and is_left_over(words[0])]
+    for name in names:
+        for argv in engine.remove(name):
+            await run_program(argv, timeout=HOUSEKEEPING, environ=environ)
+    return names

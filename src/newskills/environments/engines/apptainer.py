@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""apptainer, and singularity before it was called so: images are files, containers are instances of one's own user."""
+
+from __future__ import annotations
+
+from newskills.base.environment import EnvironmentSpec
+from newskills.environments.config import EnvironmentConfig
+from newskills.environments.engines.engine import SHELL, Argv, EngineProgram, is_address, variables
+
+_SCHEME = "docker://"
+_KILL = ("sh", "-c", "kill -9 -1")
+
+
+class Apptainer(EngineProgram):
+    """https://apptainer.org/docs/user/latest/cli/apptainer_instance_start.html
+
+    What is written lies in memory (`--writable-tmpfs`), within the limit that the machine's apptainer.conf sets
+    (`sessiondir max size`).
+    """
+
+    def __init__(self, program: str, config: EnvironmentConfig) -> None:
+        self.program, self._config = program, config
+
+    def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
+        config = self._config
+        image = spec.image
+        if is_address(image) and "://" not in image:
+            image = _SCHEME + image
+        return [
+            [
+                *(
+                    self.program,
+                    "instance",
+                    "start",
+                    "--containall",
+                    "--cleanenv",
+                    "--no-home",
+                    "--writable-tmpfs",
+                ),
+                *([] if config.network else ["--net", "--network=none"]),
+                *(f"--memory={config.memory_mb}M", f"--pids-limit={config.processes}"),
+                *([f"--cpus={config.cpus:g}"] if config.cpus else []),
+                *(image, name),
+            ]
+        ]
+
+    def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
+        options = [f"--pwd={spec.workdir}", *variables("--env=", spec)]
+        return [
+            self.program,
+            "exec",
+            "--cleanenv",
+            *options,
+            f"instance://{name}",
+            "sh",
+            "-c",
+            SHELL,
+            "sh",
+            command,
+        ]
+
+    def end_processes(self, name: str) -> list[Argv]:
+        """An instance's first process is apptainer's own and outlives the signal."""
+        return [[self.program, "exec", f"instance://{name}", *_KILL]]
+
+    def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:
+        return [self.program, "exec", f"instance://{name}", "tar", "-xf", "-", "-C", target]
+
+    def pack(self, name: str, spec: EnvironmentSpec, source: str) -> Argv:
+        return [self.program, "exec", f"instance://{name}", "tar", "-cf", "-", "-C", source, "."]
+
+    def remove(self, name: str) -> list[Argv]:
+        return [[self.program, "instance", "stop", "--force", name]]
+
+    def names(self) -> Argv:
+        return [self.program, "instance", "list"]
+
+    def written_files(self, name: str) -> Argv:
+        return []

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""podman (as root or rootless) and docker, whose command lines are nearly the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from newskills.base.environment import EnvironmentSpec
+from newskills.base.errors import ConfigError
+from newskills.environments.config import EnvironmentConfig
+from newskills.environments.engines.engine import SHELL, STAY, Argv, EngineProgram, variables, without_scheme
+from newskills.environments.owners import LABEL
+
+_DROPPED = ("AUDIT_WRITE", "MKNOD", "NET_RAW")
+
+
+class Docker(EngineProgram):
+    """https://docs.docker.com/reference/cli/docker/container/run/"""
+
+    def __init__(self, program: str, config: EnvironmentConfig) -> None:
+        self.program, self._config = program, config
+
+    def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
+        """Raises ConfigError for a folder or a file as the image."""
+        return [[*self._run(name), "--entrypoint=sh", *self._image(spec.image), "-c", STAY]]
+
+    def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
+        options = [f"--workdir={spec.workdir}", *variables("--env=", spec)]
+        return [self.program, "exec", "--interactive", *options, name, "sh", "-c", SHELL, "sh", command]
+
+    def end_processes(self, name: str) -> list[Argv]:
+        return [[self.program, "restart", "--time=0", name]]
+
+    def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:
+        return [self.program, "cp", "-", f"{name}:{target}"]
+
+    def pack(self, name: str, spec: EnvironmentSpec, source: str) -> Argv:
+        return [self.program, "cp", f"{name}:{source}/.", "-"]
+
+    def remove(self, name: str) -> list[Argv]:
+        return [[self.program, "rm", "--force", "--volumes", name]]
+
+    def names(self) -> Argv:
+        return [self.program, "ps", "--all", f"--filter=label={LABEL}", "--format={{.Names}}"]
+
+    def written_files(self, name: str) -> Argv:
+        return [self.program, "inspect", "--format={{.GraphDriver.Data.UpperDir}}", name]
+
+    def _run(self, name: str) -> Argv:
+        config = self._config
+        memory = f"{config.memory_mb}m"
+        return [
+            *(self.program, "run", "--detach", "--init", f"--name={name}", f"--label={LABEL}=1"),
+            f"--network={self._network() if config.network else 'none'}",
+            *(f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={config.processes}"),
+            *([f"--cpus={config.cpus:g}"] if config.cpus else []),
+            *(f"--cap-drop={capability}" for capability in _DROPPED),
+            "--security-opt=no-new-privileges",
+            "--log-driver=none",
+        ]
+
+    def _network(self) -> str:
+        return "bridge"
+
+    def _image(self, image: str) -> Argv:
+        if image.startswith(("/", "./", "../", "~")):
+            raise ConfigError(
+                f"{self.program} cannot use {image} as an image.",
+                hint="Name an image by its tag, or use ++environment.engine=apptainer for .sif files and podman for "
+                "folders.",
+            )
+        return [without_scheme(image)]
+
+
+class Podman(Docker):
+    """https://docs.podman.io/en/latest/markdown/podman-run.1.html"""
+
+    def remove(self, name: str) -> list[Argv]:
+        return [[self.program, "rm", "--force", "--time=0", "--volumes", name]]
+
+    def _network(self) -> str:
+        return "private"
+
+    def _image(self, image: str) -> Argv:
+        """A folder's files are not changed: what is written lies in a layer above them."""
+        if image.startswith(("/", "./", "../", "~")) and Path(image).expanduser().is_dir():
+            return ["--rootfs", f"{Path(image).expanduser().resolve()}:O"]
+        return super()._image(image)

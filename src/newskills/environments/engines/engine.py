@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine is: from an environment's specification to command lines. It runs nothing itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from newskills.base.environment import EnvironmentSpec
+from newskills.environments.config import EnvironmentConfig
+
+Argv = list[str]
+SHELL = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi'
+"""Runs its first argument by bash where the image has it."""
+STAY = "while :; do sleep 3600 || exit; done"
+"""What keeps a container: no more than nearly every image has."""
+_SCHEME = re.compile(r"(?:docker|oras|library|oci|shub)://", re.ASCII)
+
+
+class EngineProgram(Protocol):
+    """Command lines of one program. `name` in each method: the container's."""
+
+    program: str
+
+    def __init__(self, program: str, config: EnvironmentConfig) -> None: ...
+
+    def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
+        """What makes it, one after the other. Raises ConfigError for an image that this program cannot use."""
+        ...
+
+    def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv: ...
+
+    def end_processes(self, name: str) -> list[Argv]:
+        """What kills all that runs in it and keeps its files; afterwards commands can be executed again."""
+        ...
+
+    def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:
+        """Reads a tar archive from its standard input into the folder `target`, which is there."""
+        ...
+
+    def pack(self, name: str, spec: EnvironmentSpec, source: str) -> Argv:
+        """Writes the contents of the folder `source` to its standard output as a tar archive."""
+        ...
+
+    def remove(self, name: str) -> list[Argv]: ...
+
+    def names(self) -> Argv:
+        """Prints a line for each container; its first word is the name."""
+        ...
+
+    def written_files(self, name: str) -> Argv:
+        """Prints the folder of this machine with what was written in it; empty where that is not known."""
+        ...
+
+
+def is_address(image: str) -> bool:
+    """Whether it names an image of a registry or a store, not a file or a folder."""
+    return _SCHEME.match(image) is not None or not image.startswith(("/", "./", "../", "~"))
+
+
+def without_scheme(image: str) -> str:
+    return image.removeprefix("docker://")
+
+
+def variables(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
+    return [f"{flag}{key}={value}" for key, value in sorted(spec.variables.items())]

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of containers that tell which process they belong to, so that those of a killed run are recognised."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import socket
+from pathlib import Path
+
+PREFIX = "newskills-env"
+LABEL = "newskills.environment"
+_NAME = re.compile(rf"{PREFIX}\.(?P<host>[a-z0-9-]+)\.(?P<pid>\d+)\.(?P<start>\d+)\.\d+\Z", re.ASCII)
+_numbers = itertools.count(1)
+
+
+def new_name() -> str:
+    """`newskills-env.<host>.<pid>.<start of that process>.<number>`."""
+    return f"{PREFIX}.{_host()}.{os.getpid()}.{_started(os.getpid())}.{next(_numbers)}"
+
+
+def is_left_over(name: str) -> bool:
+    """Whether it belongs to a process of this machine that is no more; stores of images may be shared by machines."""
+    match = _NAME.fullmatch(name)
+    if match is None or match["host"] != _host():
+        return False
+    return _started(int(match["pid"])) != int(match["start"])
+
+
+def _host() -> str:
+    return re.sub(r"[^a-z0-9]+", "-", socket.gethostname().lower()).strip("-") or "host"
+
+
+def _started(pid: int) -> int:
+    """When the process began, in clock ticks since the machine did; 0 for one that is not there."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if words[0] == "Z" else int(words[19])

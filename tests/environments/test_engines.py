@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines of engines, also of those that are not on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from newskills.base.environment import EnvironmentSpec
+from newskills.base.errors import ConfigError
+from newskills.environments import owners
+from newskills.environments.config import EnvironmentConfig
+from newskills.environments.engines import ENGINES, find_engine
+from newskills.environments.engines.engine import SHELL, STAY, EngineProgram
+from newskills.environments.programs import BoundedOutput
+
+SPEC = EnvironmentSpec(image="docker://org/image:1", workdir="/testbed", variables={"A": "b c"})
+
+
+def engine(name: str, **settings: object) -> EngineProgram:
+    return ENGINES[name](name, EnvironmentConfig(memory_mb=1024, processes=100, **settings))
+
+
+def test_docker() -> None:
+    docker = engine("docker", cpus=2.0)
+    assert docker.start("n", SPEC) == [
+        [
+            *(
+                "docker",
+                "run",
+                "--detach",
+                "--init",
+                "--name=n",
+                "--label=newskills.environment=1",
+                "--network=none",
+            ),
+            *("--memory=1024m", "--memory-swap=1024m", "--pids-limit=100", "--cpus=2"),
+            *(
+                "--cap-drop=AUDIT_WRITE",
+                "--cap-drop=MKNOD",
+                "--cap-drop=NET_RAW",
+                "--security-opt=no-new-privileges",
+            ),
+            *("--log-driver=none", "--entrypoint=sh", "org/image:1", "-c", STAY),
+        ]
+    ]
+    assert docker.execute("n", SPEC, "ls; :") == [
+        *("docker", "exec", "--interactive", "--workdir=/testbed", "--env=A=b c", "n"),
+        *("sh", "-c", SHELL, "sh", "ls; :"),
+    ]
+    assert docker.end_processes("n") == [["docker", "restart", "--time=0", "n"]]
+    assert docker.remove("n") == [["docker", "rm", "--force", "--volumes", "n"]]
+    assert "--network=bridge" in engine("docker", network=True).start("n", SPEC)[0]
+
+
+def test_podman_runs_a_folder_without_changing_it(tmp_path: Path) -> None:
+    podman = engine("podman")
+    start = podman.start("n", EnvironmentSpec(image=str(tmp_path)))[0]
+    assert start[-4:] == ["--rootfs", f"{tmp_path}:O", "-c", STAY]
+    assert podman.remove("n") == [["podman", "rm", "--force", "--time=0", "--volumes", "n"]]
+    with pytest.raises(ConfigError, match=r"apptainer for \.sif files"):
+        podman.start("n", EnvironmentSpec(image="/images/a.sif"))
+
+
+def test_apptainer() -> None:
+    apptainer = engine("apptainer")
+    start = ["apptainer", "instance", "start", "--containall", "--cleanenv", "--no-home", "--writable-tmpfs"]
+    limits = ["--memory=1024M", "--pids-limit=100"]
+    closed = ["--net", "--network=none"]
+    sif = EnvironmentSpec(image="/images/a.sif")
+    assert apptainer.start("n", sif) == [[*start, *closed, *limits, "/images/a.sif", "n"]]
+    assert apptainer.start("n", SPEC)[0][-2:] == ["docker://org/image:1", "n"]
+    assert apptainer.start("n", EnvironmentSpec(image="org/image:1"))[0][-2:] == ["docker://org/image:1", "n"]
+    assert engine("singularity", network=True).start("n", sif) == [
+        ["singularity", *start[1:], *limits, "/images/a.sif", "n"]
+    ]
+    assert apptainer.execute("n", SPEC, "ls") == [
+        *("apptainer", "exec", "--cleanenv", "--pwd=/testbed", "--env=A=b c", "instance://n"),
+        *("sh", "-c", SHELL, "sh", "ls"),
+    ]
+    assert apptainer.end_processes("n") == [["apptainer", "exec", "instance://n", "sh", "-c", "kill -9 -1"]]
+    assert apptainer.remove("n") == [["apptainer", "instance", "stop", "--force", "n"]]
+
+
+def test_enroot() -> None:
+    enroot = engine("enroot", network=True)
+    assert enroot.start("n", EnvironmentSpec(image="/a.sqsh")) == [["enroot", "create", "--name", "n", "/a.sqsh"]]
+    assert enroot.execute("n", SPEC, "ls") == [
+        *("enroot", "start", "--root", "--rw", "--env", "A=b c", "n"),
+        *("sh", "-c", f'cd "$2" && {SHELL}', "sh", "ls", "/testbed"),
+    ]
+    assert enroot.remove("n") == [["enroot", "remove", "--force", "n"]]
+    with pytest.raises(ConfigError, match=r"enroot import --output NAME\.sqsh docker://org/image:1"):
+        enroot.start("n", SPEC)
+    with pytest.raises(ConfigError, match="keep commands from the network"):
+        engine("enroot").start("n", EnvironmentSpec(image="/a.sqsh"))
+
+
+def test_without_an_engine_it_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="podman, docker, apptainer, singularity or enroot is not installed"):
+        find_engine(EnvironmentConfig(), {"PATH": str(tmp_path)})
+    with pytest.raises(ConfigError, match="but apptainer is not installed"):
+        find_engine(EnvironmentConfig(engine="apptainer"), {"PATH": str(tmp_path)})
+
+
+def test_only_names_of_processes_that_are_gone_are_left_over() -> None:
+    mine = owners.new_name()
+    prefix, host, pid, start, number = mine.split(".")
+    assert (prefix, pid) == (owners.PREFIX, str(os.getpid()))
+    assert not owners.is_left_over(mine)
+    assert owners.is_left_over(f"{prefix}.{host}.{pid}.{int(start) + 1}.{number}")
+    assert not owners.is_left_over(f"{prefix}.another-{host}.{pid}.{int(start) + 1}.{number}")
+    assert not owners.is_left_over("somebody-elses-container")
+
+
+@pytest.mark.parametrize("pieces", [[b"0123456789"], [b"0", b"12", b"3456789"], [b"0123", b"4567", b"89"]])
+def test_the_middle_of_long_output_is_left_out(pieces: list[bytes]) -> None:
+    kept = BoundedOutput(6)
+    for piece in pieces:
+        kept.add(piece)
+    assert (kept.bytes(), kept.omitted) == (b"012789", 4)

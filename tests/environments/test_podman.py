@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real containers: what commands do, what they may not do, and that nothing of them stays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.environments.images import own_containers
+
+from newskills.base.environment import AgentEnvironment, EnvironmentSpec
+from newskills.base.errors import DataError, EnvironmentFailedError
+from newskills.environments.config import EnvironmentConfig
+from newskills.environments.containers import ContainerPool, remove_left_over
+from newskills.environments.engines import find_engine
+
+SOON = 20.0
+"""Deadline for commands that end at once."""
+
+
+@asynccontextmanager
+async def one(image: str, **settings: object) -> AsyncIterator[AgentEnvironment]:
+    config = EnvironmentConfig(engine="podman", **{"memory_mb": 512, "processes": 128, **settings})
+    containers = ContainerPool(config, os.environ)
+    try:
+        yield await containers.start(EnvironmentSpec(image=image))
+    finally:
+        await containers.close()
+        assert own_containers() == []
+
+
+def test_files_and_exit_codes_stay_from_command_to_command(agent_image: str, tmp_path: Path) -> None:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "in" / "sub" / "a.txt").write_text("héllo\n")
+
+    async def work() -> None:
+        async with one(agent_image) as environment:
+            await environment.copy_in(tmp_path / "in", "/task")
+            first = await environment.execute(
+                "cd /task/sub && cat a.txt && echo more >> a.txt; exit 3", timeout=SOON
+            )
+            assert (first.status, first.exit_code, first.output) == ("completed", 3, "héllo\n".encode())
+            second = await environment.execute("cat; cat /task/sub/a.txt 1>&2", timeout=SOON, stdin=b"given ")
+            assert (second.exit_code, second.output) == (0, "given héllo\nmore\n".encode())
+            await environment.copy_out("/task", tmp_path / "out", max_bytes=100_000)
+            assert (tmp_path / "out" / "sub" / "a.txt").read_text() == "héllo\nmore\n"
+
+    asyncio.run(work())
+
+
+def test_there_is_no_network_unless_asked_for(agent_image: str) -> None:
+    look = "cat /proc/net/dev | tail -n +3 | sed 's/:.*//' | tr -d ' '"
+
+    async def interfaces(**settings: object) -> bytes:
+        async with one(agent_image, **settings) as environment:
+            return (await environment.execute(look, timeout=SOON)).output
+
+    assert asyncio.run(interfaces()) == b"lo\n"
+
+
+HOSTILE = {
+    "hangs": ("sleep 600", "timeout"),
+    "hangs and ignores signals": ("trap '' TERM INT HUP; while :; do sleep 1; done", "timeout"),
+    "leaves its session": ("setsid bash -c 'trap \"\" TERM; sleep 600' & sleep 600", "timeout"),
+    "forks without end": ("f() { f | f & }; f; sleep 600", "timeout"),
+    "fills its disk": ("dd if=/dev/zero of=/big bs=1M count=100000", "disk_full"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_deadlines_hold_and_the_environment_goes_on(agent_image: str, case: str) -> None:
+    command, status = HOSTILE[case]
+
+    async def work() -> None:
+        timeout = 300.0 if status == "disk_full" else 3.0
+        async with one(agent_image, disk_mb=256) as environment:
+            await environment.execute("echo kept > /kept", timeout=SOON)
+            result = await environment.execute(command, timeout=timeout)
+            assert (result.status, result.exit_code) == (status, None)
+            after = await environment.execute("cat /kept; ps ax | grep -c '[s]leep 600'", timeout=120.0)
+            assert after.output == b"kept\n0\n"
+
+    asyncio.run(work())
+
+
+def test_a_flood_of_output_is_cut_in_the_middle(agent_image: str) -> None:
+    async def work() -> None:
+        async with one(agent_image) as environment:
+            command = "echo first; yes 0123456789 | dd bs=1M count=1000 iflag=fullblock 2>/dev/null; echo last"
+            result = await environment.execute(command, timeout=300.0, max_output=1000)
+            assert len(result.output) == 1000
+            assert result.output.startswith(b"first\n")
+            assert result.output.endswith(b"last\n")
+            assert result.omitted > 1_000_000_000
+
+    asyncio.run(work())
+
+
+def test_memory_is_bounded(agent_image: str) -> None:
+    async def work() -> None:
+        async with one(agent_image, memory_mb=128) as environment:
+            result = await environment.execute("python3 -S -c 'x = bytearray(1 << 30); print(9)'", timeout=120.0)
+            assert result.exit_code not in (0, None)
+            assert b"9" not in result.output
+            assert (await environment.execute("echo here", timeout=SOON)).output == b"here\n"
+
+    asyncio.run(work())
+
+
+def test_a_command_that_kills_everything_costs_only_itself(agent_image: str) -> None:
+    async def work() -> None:
+        async with one(agent_image) as environment:
+            await environment.execute("echo kept > /kept", timeout=SOON)
+            killed = await environment.execute("kill -9 -1; sleep 1", timeout=SOON)
+            assert killed.exit_code != 0
+            assert (await environment.execute("cat /kept", timeout=SOON)).output == b"kept\n"
+
+    asyncio.run(work())
+
+
+def test_removing_bin_is_the_commands_own_doing(agent_image: str) -> None:
+    async def work() -> None:
+        async with one(agent_image) as environment:
+            assert (await environment.execute("rm -rf /bin", timeout=SOON)).exit_code == 0
+            after = await environment.execute("echo hi", timeout=SOON)
+            assert after.status == "completed"
+            assert after.exit_code != 0
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("command", ["echo '" + "x" * 200_000 + "'", "echo a\0b"])
+def test_commands_that_no_system_takes_are_answered(agent_image: str, command: str) -> None:
+    async def work() -> None:
+        async with one(agent_image) as environment:
+            result = await environment.execute(command, timeout=SOON)
+            assert result.exit_code == 126
+            assert b"at most 100,000 bytes" in result.output
+
+    asyncio.run(work())
+
+
+def test_what_is_copied_out_is_not_trusted(agent_image: str, tmp_path: Path) -> None:
+    async def copied(command: str) -> None:
+        async with one(agent_image) as environment:
+            await environment.execute(f"mkdir /o; cd /o; {command}", timeout=SOON)
+            await environment.copy_out("/o", tmp_path / "o", max_bytes=1_000_000)
+
+    with pytest.raises(DataError, match="cannot be copied"):
+        asyncio.run(copied("ln -s /etc/passwd x"))
+    with pytest.raises(DataError, match="more than 1,000,000 bytes"):
+        asyncio.run(copied("dd if=/dev/zero of=big bs=1M count=2 2>/dev/null"))
+
+
+def test_an_image_that_is_not_there_is_named(agent_image: str) -> None:
+    async def work() -> None:
+        containers = ContainerPool(EnvironmentConfig(engine="podman"), os.environ)
+        await containers.start(EnvironmentSpec(image="localhost/newskills-no-such-image:1"))
+
+    with pytest.raises(EnvironmentFailedError, match=r"newskills-no-such-image:1.*podman build"):
+        asyncio.run(work())
+    assert own_containers() == []
+
+
+KILLED = """
+import asyncio, os, sys
+from newskills.base.environment import EnvironmentSpec
+from newskills.environments.config import EnvironmentConfig
+from newskills.environments.containers import ContainerPool
+
+async def main():
+    containers = ContainerPool(EnvironmentConfig(engine="podman"), os.environ)
+    environment = await containers.start(EnvironmentSpec(image=sys.argv[1]))
+    print(environment.name, flush=True)
+    await environment.execute("sleep 600", timeout=600)
+
+asyncio.run(main())
+"""
+
+
+def test_containers_of_a_killed_process_are_removed_at_the_next_start(agent_image: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, agent_image], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        engine = find_engine(EnvironmentConfig(engine="podman"), os.environ)
+        assert name not in asyncio.run(remove_left_over(engine, os.environ))
+        process.kill()
+    assert name in asyncio.run(remove_left_over(engine, os.environ))
+
+
+def test_so_many_at_once_as_are_allowed(agent_image: str) -> None:
+    async def work() -> int:
+        containers = ContainerPool(EnvironmentConfig(engine="podman", at_once=2), os.environ)
+        spec = EnvironmentSpec(image=agent_image)
+        most = 0
+
+        async def use() -> None:
+            nonlocal most
+            environment = await containers.start(spec)
+            most = max(most, len(own_containers()))
+            await environment.stop()
+
+        users: list[Callable[[], Awaitable[None]]] = [use] * 4
+        await asyncio.gather(*(user() for user in users))
+        return most
+
+    assert 1 <= asyncio.run(work()) <= 2
+    assert own_containers() == []
