@@ -2007,7 +2007,7 @@ def samples(
     results_dir: str,
     benchmarks: str | Sequence[str] | None = None,
     outcome: Literal['correct', 'wrong', 'no_answer', 'unscored'] | None = None,
-    cause: Literal['model', 'truncation', 'provider', 'content_filter', 'sandbox', 'tool', 'judge', 'timeout', 'grader', 'harness', 'data'] | None = None,
+    cause: Literal['model', 'truncation', 'provider', 'content_filter', 'sandbox', 'environment', 'tool', 'judge', 'timeout', 'grader', 'harness', 'data'] | None = None,
     seed: int | None = None,
     subset: str | None = None,
     id: str | None = None,

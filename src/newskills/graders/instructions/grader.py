@@ -95,7 +95,7 @@ class IFEvalGrader(InstructionGrader):
 
     name = "if"
     checks = ifeval.CHECKS
-    needs = ("langdetect",)
+    needs: ClassVar[tuple[str, ...]] = ("langdetect",)
 
     def preload(self) -> None:
         from newskills.graders.instructions.language import language_support
@@ -115,7 +115,7 @@ class IFBenchGrader(InstructionGrader):
 
     name = "ifbench"
     checks: ClassVar[Mapping[str, ifeval.Check]] = {**ifbench_words.CHECKS, **ifbench_layout.CHECKS}
-    needs = ("emoji", "syllapy")
+    needs: ClassVar[tuple[str, ...]] = ("emoji", "syllapy")
 
 
 def _answer(record: Row) -> tuple[str, bool]:

@@ -88,7 +88,7 @@ class MultiIFGrader(IFEvalGrader):
         "length_constraints:number_sentences": _sentences,
         "startend:quotation": _quotation,
     }
-    needs = ("langdetect", "emoji", "pythainlp", "pycrfsuite")
+    needs: ClassVar[tuple[str, ...]] = ("langdetect", "emoji", "pythainlp", "pycrfsuite")
     extras = "instructions,thai"
 
     def grade(self, record: Row) -> Score:

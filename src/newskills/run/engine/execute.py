@@ -131,8 +131,8 @@ def _one_by_one(
         last = unit is spec.units[-1]
         try:
             done = execute(
-            alone, console=console, environ=environ, begin=begin if last else None, earlier=tuple(total.units)
-        )
+                alone, console=console, environ=environ, begin=begin if last else None, earlier=tuple(total.units)
+            )
         except NewskillsError as error:
             if not total.units:
                 raise
