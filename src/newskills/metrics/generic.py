@@ -19,7 +19,7 @@ class GenericMetric(ScoreMetric):
         ("is_correct", "symbolic_correct"), bool | int | float | None
     )
     headline = ("accuracy",)
-    columns: ClassVar[tuple[str, ...]] = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", NO_ANSWER)
+    columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", NO_ANSWER)
 
     def scores(self, record: Row) -> Scores:
         for field in self.score_fields:

@@ -106,7 +106,7 @@ BENCHMARKS = (
         arena,
         "MathArena",
         "arXiv:2505.23281",
-        "Proofs with full points of each judge are right; proofs that miss one point, or divide the judges, are left out.",
+        "Proofs with full points of each judge are right; those that miss one point, or divide judges, are left out.",
     ),
     _benchmark(
         "proof-bench-judge",
