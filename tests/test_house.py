@@ -192,7 +192,7 @@ def test_where_something_is_added_is_a_folder_or_a_file_that_exists(what: str) -
     words = re.findall(r"`([^`]+)`", rows_of_how_to_add()[what])
     paths = [word.partition("<")[0] for word in words if re.fullmatch(r"[\w/<>.]+", word) and "/" in word]
     assert [path for path in paths if not any((root / path).exists() for root in (ROOT.parents[1], ROOT))] == []
-    assert any(path.startswith("src/newskills/") for path in paths)
+    assert any(path.startswith(("src/newskills/", "tests/agreement/")) for path in paths)
     for name in (word for word in words if re.fullmatch(r"[a-z_]+(\.[a-z_]+)+\.[A-Z]\w+", word)):
         module, _, attribute = name.rpartition(".")
         assert hasattr(import_module(f"newskills.{module}"), attribute), name

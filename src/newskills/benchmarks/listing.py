@@ -110,8 +110,8 @@ def entries() -> Iterator[CatalogEntry]:
 def state_of(entry: CatalogEntry, root: Path) -> State:
     """How far the benchmark is proven, also by checks of rows below `root`; of a group: its least proven member."""
     if entry.members:
-        known = _by_name()
-        states = [state_of(known[member], root) for member in entry.members if member in known]
+        by_name = _by_name()
+        states = [state_of(by_name[member], root) for member in entry.members if member in by_name]
         return min(states, key=STATES.index, default="not verified")
     if (passed := check_passed(entry, root)) is not None:
         return "checked here" if passed else "differs here"

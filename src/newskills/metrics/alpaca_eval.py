@@ -60,9 +60,9 @@ class AlpacaEvalMetric(ScoreMetric):
         modes = super().numbers()
         rates = [self._rate(sample) for sample in range(self._samples)] if self._gamed else []
         for mode, family, k in self._modes():
-            known = [rate for rate in rates[:k] if rate is not None]
-            if known and (k == 1 or family == AVERAGE):
-                modes[mode] = {"length_controlled_winrate": _mean(known), **modes[mode]}
+            scored = [rate for rate in rates[:k] if rate is not None]
+            if scored and (k == 1 or family == AVERAGE):
+                modes[mode] = {"length_controlled_winrate": _mean(scored), **modes[mode]}
         return modes
 
     def _rate(self, sample: int) -> Number | None:

@@ -90,11 +90,11 @@ def _of_packages() -> list[ListedBenchmark]:
 
 def _own(files: Sequence[PreparedFile], entries: Sequence[CatalogEntry]) -> list[ListedBenchmark]:
     """What is prepared and is in no catalog."""
-    known = {name for entry in entries for name in (entry.name, entry.data)}
+    listed = {name for entry in entries for name in (entry.name, entry.data)}
     return [
         ListedBenchmark(file.name, OWN, f"split {file.split}", f"{file.rows:,}", prepared=True)
         for file in files
-        if file.name not in known
+        if file.name not in listed
     ]
 
 

@@ -178,11 +178,11 @@ def _speed(snapshot: Snapshot, seconds: float) -> Iterator[str]:
         yield f"{snapshot.in_flight:,}{limit} in flight"
 
 
-def _by_kind(counts: Mapping[str, int], one: str, several: str) -> str:
+def _by_kind(counts: Mapping[str, int], singular: str, plural: str) -> str:
     """`14 retries (rate limit 9, timeout 5)`."""
     total = sum(counts.values())
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-    return f"{total:,} {one if total == 1 else several} ({kinds})"
+    return f"{total:,} {singular if total == 1 else plural} ({kinds})"
 
 
 def error_kind(error: HttpError) -> str:

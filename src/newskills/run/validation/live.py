@@ -28,7 +28,7 @@ GRADED, EXECUTED = 50, 8
 _NETWORK = ("network", "cache")
 
 
-class Difference(Struct):
+class SourceDifference(Struct):
     """What is not as the page says, and what to do about it."""
 
     what: str
@@ -52,7 +52,7 @@ class SourceCheck(Struct, kw_only=True):
     expected: int | None
     tried: int = 0
     correct: dict[str, str] = {}
-    differences: list[Difference] = []
+    differences: list[SourceDifference] = []
     notes: list[str] = []
     left_out: str = ""
     sources: list[str] = []
@@ -117,7 +117,7 @@ def _counted(benchmark: Benchmark, split: PreparedSplit) -> SourceCheck:
             "The source has changed, or was read only in part: compare scores only with runs on these rows, "
             f"and look for a newer newskills (this is {__version__})."
         )
-        differences.append(Difference(f"{made.rows} rows, the page says {expected}", advice))
+        differences.append(SourceDifference(f"{made.rows} rows, the page says {expected}", advice))
     return SourceCheck(
         benchmark=benchmark.name,
         split=split.split,
@@ -136,7 +136,7 @@ def _with_grades(check: SourceCheck, validation: Validation) -> SourceCheck:
         f"Run: ns validate {check.benchmark} --json report.json. It names the rows; scores may be too low or too high "
         "until this is mended, so look for a newer newskills, or report it with that file."
     )
-    problems = [Difference(problem, advice) for problem in validation.problems if problem != counted]
+    problems = [SourceDifference(problem, advice) for problem in validation.problems if problem != counted]
     return replace(
         check,
         tried=validation.sampled,
