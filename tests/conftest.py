@@ -15,6 +15,7 @@ from platformdirs import user_cache_path
 
 from tests.optional import OptionalModule
 from tests.server import FakeServer, FakeServerProcess, Script
+from tests.small_model import cut_model
 
 _INHERITED = ("_API_KEY", "_PROXY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PREFIXES = ("NEMO_SKILLS_", "OPENAI_", "AZURE_OPENAI_", "WANDB_", "XDG_")
@@ -35,9 +36,9 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take long come first, so that no worker is left alone with one at the end."""
+    """Files that take long come first, so that no worker is left alone with one at the end; bombs come last."""
     long = {item.path for item in items if item.get_closest_marker("slow") or "slurm" in item.path.name}
-    items.sort(key=lambda item: item.path not in long)
+    items.sort(key=lambda item: (item.path not in long, "sandbox" in item.path.parent.parts))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -76,6 +77,12 @@ def local_model() -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NEWSKILLS_CACHE", CACHE)
         yield resolve_weights("smollm2")
+
+
+@pytest.fixture(scope="session")
+def small_model(local_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The weights of `smollm2` without most of its blocks, for tests that ask for no sense in what it says."""
+    return cut_model(local_model, tmp_path_factory.mktemp("small-model") / "small.gguf")
 
 
 @pytest.fixture
