@@ -69,7 +69,7 @@ class Task:
         ]
         config = SftConfig(steps=TUNE_STEPS[self.name], learning_rate=2e-3, save_every=0)
         folder = TrainingFolder(self.out / f"{self.name}-tuning", msgspec.to_builtins(config))
-        make_trainer("cpu", self._base, self.settings).sft(examples, config, folder, Hooks(told=told))
+        make_trainer("cpu", self._base, self.settings).sft(examples, config, folder, Hooks(on_step=told))
         assert folder.last is not None
         merge_lora(self._base, Path(folder.state_of(folder.last)), self.start)
         folder.close()
@@ -88,7 +88,7 @@ class Task:
             ),
         )
         problems = [self.problem(item) for item in self.items.reinforce]
-        trainer.grpo(problems, config, folder, scorer, Hooks(told=told, held_out=held_out))
+        trainer.grpo(problems, config, folder, scorer, Hooks(on_step=told, held_out=held_out))
         folder.close()
         return list(read_rows(path / "metrics.jsonl"))
 

@@ -47,7 +47,7 @@ def main() -> None:
         [example(prompt, completion) for batch in batches for prompt, completion in batch],
         SftConfig(steps=len(batches), batch_size=len(batches[0]), learning_rate=1e-4, save_every=0),
         TrainingFolder(out / "sft", {}),
-        Hooks(told=sft),
+        Hooks(on_step=sft),
     )
     batches = work["grpo"]
     trainer.grpo(
@@ -62,7 +62,7 @@ def main() -> None:
         ),
         TrainingFolder(out / "grpo", {}),
         Scorer(variety, lambda tokens: " ".join(map(str, tokens)), [END]),
-        Hooks(told=grpo),
+        Hooks(on_step=grpo),
     )
     print(json.dumps({"sft": sft.mean(), "grpo": grpo.mean()}))
 

@@ -208,16 +208,6 @@ def test_a_registry_that_gets_a_row_is_in_the_file_beside_its_name(what: str) ->
 
 FILLERS = {"found", "one", "said", "told", "asked", "given", "known"}
 """Variables and parameters are called by what they hold."""
-FILLERS_LEFT = (
-    "_api/",
-    "base/errors.py",
-    "models/errors.py",
-    "recipes/tinker_",
-    "train/loops/",
-    "train/tinker/client.py",
-    "view/",
-)
-"""Beginnings of paths that may still have some: take out what has none any more."""
 
 
 def fillers(path: Path) -> set[str]:
@@ -232,7 +222,7 @@ def fillers(path: Path) -> set[str]:
 
 def test_variables_are_called_by_what_they_hold() -> None:
     files = {path.relative_to(ROOT).as_posix(): path for path in FILES.values()}
-    bad = {name: fillers(path) for name, path in files.items() if not name.startswith(FILLERS_LEFT)}
+    bad = {name: fillers(path) for name, path in files.items()}
     assert {name: words for name, words in bad.items() if words} == {}
 
 

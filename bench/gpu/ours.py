@@ -41,7 +41,7 @@ def main() -> None:
         [example(tokens[:1], tokens[1:]) for tokens in work.sequences()],
         SftConfig(**common, batch_size=work.batch),  # type: ignore[arg-type]
         TrainingFolder(out / "sft", {}),
-        Hooks(told=lambda progress: sft.step(progress.metrics["loss"], 0.0)),
+        Hooks(on_step=lambda progress: sft.step(progress.metrics["loss"], 0.0)),
     )
     sft.end()
 
@@ -58,7 +58,7 @@ def main() -> None:
         ),
         TrainingFolder(out / "grpo", {}),
         Scorer(rewarded, lambda tokens: " ".join(map(str, tokens)), [END]),
-        Hooks(told=told),
+        Hooks(on_step=told),
     )
     grpo.end()
     print(json.dumps({"sft": sft.found(), "grpo": grpo.found()}))

@@ -162,7 +162,7 @@ TABLES = {
     "ns aimo train --explain --stage=cot --base_model=a": ("key", "value"),
     "ns list graders": ("math",),
     "ns list": ("code", "164", "sandbox", "OPENAI_API_KEY", "newskills[media]", "own-sums", "*"),
-    "ns list benchmarks --category science --search diamond": ("gpqa", "HF_TOKEN"),
+    "ns list benchmarks --category science --search gpqa": ("gpqa", "HF_TOKEN"),
 }
 
 

@@ -81,7 +81,9 @@ def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: P
         output_dir=tmp_path,
         model=str(small_model),
         data_dir=tmp_path / "data-of-benchmarks",
-        watch=lambda title: nullcontext(StepReporter(told=lambda progress: steps.append((title, progress.done)))),
+        watch=lambda title: nullcontext(
+            StepReporter(on_step=lambda progress: steps.append((title, progress.done)))
+        ),
         sft=SftConfig(steps=2, batch_size=4, learning_rate=1e-3),
         grpo=GrpoConfig(steps=1, batch_size=2, group_size=4, max_tokens=16),
         problems=4,

@@ -93,11 +93,11 @@ class LockedError(UserError):
 class HttpError(NewskillsError):
     cause: Cause = "provider"
 
-    def __init__(self, message: str, *, hint: str = "", status: int | None = None, said: str = "") -> None:
-        """`said`: what the server said, where `message` draws a conclusion from it."""
+    def __init__(self, message: str, *, hint: str = "", status: int | None = None, server_text: str = "") -> None:
+        """`server_text`: what the server said, where `message` draws a conclusion from it."""
         super().__init__(message, hint=hint)
         self.status = status
-        self.said = said or message
+        self.server_text = server_text or message
 
 
 class TransportError(HttpError):

@@ -125,7 +125,7 @@ def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: f
         return ModelNotFoundError(
             f"{endpoint.address} has no model '{endpoint.model}' ({status}): {detail}",
             status=status,
-            said=sentence,
+            server_text=sentence,
         )
     if status == 400 and _HARMONY.search(detail):
         return ServerError(sentence, status=status, retry_after=wait)
@@ -211,7 +211,7 @@ def _auth_error(status: int, code: str, sentence: str, endpoint: EndpointIdentit
             f"{endpoint.address} requires payment ({status}): {detail}",
             hint=f"Check the account of the key from {endpoint.key_source}." if endpoint.key else "",
             status=status,
-            said=sentence,
+            server_text=sentence,
         )
     if endpoint.key is None:
         where = f", and none is set in {endpoint.key_source}" if endpoint.key_source else ""
@@ -221,13 +221,13 @@ def _auth_error(status: int, code: str, sentence: str, endpoint: EndpointIdentit
             hint=f"Set it: export {name}=…"
             + ("" if endpoint.key_source else f", and name the variable: ++server.api_key_env_var={name}"),
             status=status,
-            said=sentence,
+            server_text=sentence,
         )
     return AuthError(
         f"{endpoint.address} refuses the key from {endpoint.key_source} ({status}): {detail}",
         hint=f"Check {endpoint.key_source}.",
         status=status,
-        said=sentence,
+        server_text=sentence,
     )
 
 

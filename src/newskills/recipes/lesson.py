@@ -243,7 +243,7 @@ def _train(name: str, base: Path, config: Struct, spec: LessonSpec, say: PrintLi
         return target
     trainer = make_trainer("cpu", base, TrainerSettings(threads=spec.threads))
     with stop_on_signals() as stop, spec.watch(name.upper()) as watch:
-        hooks = Hooks(began=watch.began, told=watch.told, stop=stop)
+        hooks = Hooks(on_start=watch.on_start, on_step=watch.on_step, stop=stop)
         train_to_end(trainer, folder, target, lambda trainer_in_use: learn(trainer_in_use, folder, hooks))
         if not stop():
             if text := folder.verdict():

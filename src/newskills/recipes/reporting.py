@@ -11,17 +11,19 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.run.reporting.tracking import Tracking
-from newskills.train.loops.stepping import Progress, Told
+from newskills.train.loops.stepping import OnStep, Progress
 
 TENSORBOARD = "tensorboard"
 """Folder of the events below that of the run."""
 
 
 @contextmanager
-def reported(on_progress: Told, folder: Path, *, tensorboard: bool, tracking: Tracking | None) -> Iterator[Told]:
+def reported(
+    on_progress: OnStep, folder: Path, *, tensorboard: bool, tracking: Tracking | None
+) -> Iterator[OnStep]:
     """`told`, and then the same to others. Raises ConfigError where the package tensorboard is missing."""
     with ExitStack() as stack:
-        tells: list[Told] = [on_progress]
+        tells: list[OnStep] = [on_progress]
         if tensorboard:
             tells.append(stack.enter_context(_events(folder / TENSORBOARD)))
         if tracking is not None:
@@ -29,13 +31,13 @@ def reported(on_progress: Told, folder: Path, *, tensorboard: bool, tracking: Tr
         yield lambda progress: _all(tells, progress)
 
 
-def _all(tells: Sequence[Told], progress: Progress) -> None:
+def _all(tells: Sequence[OnStep], progress: Progress) -> None:
     for tell in tells:
         tell(progress)
 
 
 @contextmanager
-def _events(folder: Path) -> Iterator[Told]:
+def _events(folder: Path) -> Iterator[OnStep]:
     if find_spec("tensorboard") is None:
         raise ConfigError(
             "++report_to=[tensorboard] needs tensorboard.", hint="Run: pip install 'newskills[trl]' or tensorboard"
@@ -60,7 +62,7 @@ def _events(folder: Path) -> Iterator[Told]:
 
 
 @contextmanager
-def _run(tracking: Tracking) -> Iterator[Told]:
+def _run(tracking: Tracking) -> Iterator[OnStep]:
     import wandb
 
     run_id = "-".join(part for part in (tracking.name, tracking.group, tracking.project) if part)

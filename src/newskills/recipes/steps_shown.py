@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from newskills.train.loops.stepping import Began, Progress, Told
+from newskills.train.loops.stepping import OnStart, OnStep, Progress
 
 PLAIN_EVERY, DRAWN_EVERY = 10.0, 1.0
 """Seconds between two lines, and between two looks of a bar."""
@@ -24,8 +24,8 @@ SHOWN = ("loss", "reward")
 class StepReporter(Struct, frozen=True):
     """What a training tells on its way; nothing unless set."""
 
-    began: Began = lambda done, steps: None
-    told: Told = lambda progress: None
+    on_start: OnStart = lambda done, steps: None
+    on_step: OnStep = lambda progress: None
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def steps_shown(title: str) -> Iterator[StepReporter]:
     shown.tick(at_once=True)
     thread.start()
     try:
-        yield StepReporter(shown.began, shown.told)
+        yield StepReporter(shown.on_start, shown.on_step)
     finally:
         ended.set()
         thread.join()
@@ -59,14 +59,14 @@ class _Steps:
         self._values = ""
         self._open = False
 
-    def began(self, done: int, steps: int) -> None:
+    def on_start(self, done: int, steps: int) -> None:
         with self._lock:
             self._first = self._done = done
             self._steps = steps
             self._begun = self._phase = time.monotonic()
             self._write(self._line(0.0))
 
-    def told(self, progress: Progress) -> None:
+    def on_step(self, progress: Progress) -> None:
         now = time.monotonic()
         with self._lock:
             self._done, self._steps = progress.done, progress.steps

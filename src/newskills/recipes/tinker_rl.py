@@ -75,7 +75,7 @@ def reinforce(
     config: TinkerRlConfig,
     rows: Sequence[Row],
     *,
-    told: Callable[[Row], None] = lambda _: None,
+    on_step: Callable[[Row], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Goes on from the last line of checkpoints.jsonl with a state; returns whether all batches are done.
@@ -96,7 +96,7 @@ def reinforce(
             scorer = skill.scorer(verdict, _rewards(config))
             hooks = Hooks(
                 before_step=lambda step: client.sample_from(client.save_sampler(f"{step:06d}", SAMPLER_SECONDS)),
-                told=lambda _: told(folder.history[-1]),
+                on_step=lambda _: on_step(folder.history[-1]),
                 stop=stop,
                 held_out=_held_out(config, held, scorer) if held else None,
                 measure=_measured,
@@ -189,8 +189,8 @@ def _problems(config: TinkerRlConfig, rows: Sequence[Row], skill: Skill) -> tupl
     if not config.eval_every:
         return [skill.problem(row) for row in kept], []
     held = kept[-config.eval_samples :] if len(kept) > config.eval_samples else []
-    asked = {row["problem"] for row in held}
-    learnt = [row for row in kept[: len(kept) - len(held)] if row["problem"] not in asked]
+    held_texts = {row["problem"] for row in held}
+    learnt = [row for row in kept[: len(kept) - len(held)] if row["problem"] not in held_texts]
     if not held or not learnt:
         raise DataError(
             f"{config.dataset_name} has {len(kept)} problems; eval_samples={config.eval_samples} leaves none "

@@ -192,24 +192,24 @@ class RunFolder(ABC):
 
     def _claim(self, config: RunConfig) -> None:
         path = self.path / SETTINGS
-        given = {name: value for name, value in msgspec.to_builtins(config).items() if name not in NOT_THE_RUN}
+        settings = {name: value for name, value in msgspec.to_builtins(config).items() if name not in NOT_THE_RUN}
         if not path.is_file():
-            write_json(path, given)
+            write_json(path, settings)
             return
         try:
             earlier = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         except msgspec.DecodeError as error:
             raise DataError(f"{path} cannot be read: {error}.") from error
-        if changed := sorted(name for name in {**earlier, **given} if earlier.get(name) != given.get(name)):
+        if changed := sorted(name for name in {**earlier, **settings} if earlier.get(name) != settings.get(name)):
             raise ConfigError(
                 f"{self.path} has a run with other options: {', '.join(changed)}.",
                 hint="Use the same options to resume it, or another log_dir.",
             )
 
 
-def optimizer_metrics(metrics: Row, known: Collection[str]) -> Row:
-    """What the service told of its optimizer: all that is not `known`, nor every loop's own."""
-    own = {*OWN, *known}
+def optimizer_metrics(metrics: Row, loop_metrics: Collection[str]) -> Row:
+    """What the service told of its optimizer: all that is not `loop_metrics`, nor every loop's own."""
+    own = {*OWN, *loop_metrics}
     return {f"optim/{name}": value for name, value in metrics.items() if name not in own}
 
 
@@ -246,16 +246,16 @@ def rate_for(folder: Path) -> float:
 
 def limited(rows: Iterable[Row], limit: int | None, needs: Sequence[str], where: str) -> list[Row]:
     """The first rows. Raises DataError where there is none, or one lacks a field."""
-    found: list[Row] = []
+    checked: list[Row] = []
     for number, row in enumerate(rows, 1):
         if missing := [name for name in needs if not row.get(name)]:
             raise DataError(f"{where}, row {number} has no {', '.join(missing)}; its keys are {', '.join(row)}.")
-        found.append(row)
-        if len(found) == limit:
+        checked.append(row)
+        if len(checked) == limit:
             break
-    if not found:
+    if not checked:
         raise DataError(f"{where} has no rows.")
-    return found
+    return checked
 
 
 def _last(folder: Path) -> Checkpoint | None:

@@ -95,7 +95,7 @@ def fine_tune(
     config: TinkerSftConfig,
     rows: Sequence[Row],
     *,
-    told: Callable[[Row], None] = lambda _: None,
+    on_step: Callable[[Row], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Goes on from the last line of checkpoints.jsonl with a state; returns whether all batches are done.
@@ -122,7 +122,9 @@ def fine_tune(
             save_every=int(config.save_every or 0),
             seed=config.seed,
         )
-        return sft(client, examples, steps, folder, Hooks(told=lambda _: told(folder.history[-1]), stop=stop))
+        return sft(
+            client, examples, steps, folder, Hooks(on_step=lambda _: on_step(folder.history[-1]), stop=stop)
+        )
     finally:
         folder.close()
 
@@ -152,16 +154,16 @@ class _Folder(RunFolder):
 
 def _examples(config: TinkerSftConfig, rows: Sequence[Row], skill: Skill, length: int) -> list[Datum]:
     where = Path(str(config.dataset_name))
-    found = []
+    examples = []
     for number, row in enumerate(rows[: config.max_samples], 1):
         if row.get("problem") and row.get("generation"):
-            found.append(skill.example(row, row["generation"]))
+            examples.append(skill.example(row, row["generation"]))
         else:
-            found += examples_of([row], skill, where.with_name(f"{where.name} (row {number})"))
-    kept = [one for one in found if len(one.tokens) < length]
+            examples += examples_of([row], skill, where.with_name(f"{where.name} (row {number})"))
+    kept = [example for example in examples if len(example.tokens) < length]
     if not kept:
         raise DataError(
-            f"{where} has nothing to train on: {len(found)} rows, none of at most {length} tokens.",
+            f"{where} has nothing to train on: {len(examples)} rows, none of at most {length} tokens.",
             hint="Raise max_length, or use another dataset.",
         )
     return kept

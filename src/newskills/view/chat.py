@@ -107,9 +107,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Other sites that the browser has open can reach neither the page nor the model through it."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         name = (urlsplit(f"//{host}").hostname or "").lower()
-        known = {"localhost", "127.0.0.1", "::1", self.options.host}
+        own_names = {"localhost", "127.0.0.1", "::1", self.options.host}
         open_to_all = self.options.host in ("", "0.0.0.0", "::")  # noqa: S104 - compared
-        if (open_to_all or name in known) and origin in (None, f"http://{host}"):
+        if (open_to_all or name in own_names) and origin in (None, f"http://{host}"):
             return True
         self._json(403, {"error": "This page is for the machine that it runs on."})
         return False
@@ -136,8 +136,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         with contextlib.closing(connection):
             if reply.status != 200:
-                said = reply.read(2000).decode(errors="replace")
-                self._json(502, {"error": f"The server answered {reply.status}: {said}"})
+                text = reply.read(2000).decode(errors="replace")
+                self._json(502, {"error": f"The server answered {reply.status}: {text}"})
                 return
             self._pass_on(reply)
 
@@ -150,8 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
             "top_p": options.top_p,
             "max_tokens": options.tokens_to_generate,
         }
-        given = {key: value for key, value in sampling.items() if value is not None}
-        return {"model": self.model.name, "messages": messages, "stream": True, **given}
+        parameters = {key: value for key, value in sampling.items() if value is not None}
+        return {"model": self.model.name, "messages": messages, "stream": True, **parameters}
 
     def _pass_on(self, reply: http.client.HTTPResponse) -> None:
         self.close_connection = True

@@ -139,7 +139,9 @@ def discover_all(folders: Folders) -> Catalog:
         walk.notes.append(f"Only the first {MOST_FOLDERS:,} folders were looked at: name a folder further down.")
     runs = {}
     for folder, results in walk.results.items():
-        run = Run(id=folders.name(folder), folder=folder, benchmarks={one.name: one for one in results})
+        run = Run(
+            id=folders.name(folder), folder=folder, benchmarks={benchmark.name: benchmark for benchmark in results}
+        )
         runs[run.id] = run
     trainings = {
         folders.name(folder): Training(id=folders.name(folder), folder=folder) for folder in walk.trainings
@@ -161,7 +163,7 @@ def _is_output(name: str) -> bool:
 
 def _outputs(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputFile]:
     """Of a finished file and its log, the file; chunks only where the merged file is not there."""
-    found = []
+    outputs = []
     for name, status in files.items():
         stem = name.removesuffix(ASYNC)
         if not _is_output(name) or (name != stem and stem in files):
@@ -170,7 +172,7 @@ def _outputs(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputF
         if merged != stem and merged in files:
             continue
         seeded = SEEDED.fullmatch(merged)
-        found.append(
+        outputs.append(
             OutputFile(
                 path=folder / name,
                 name=stem,
@@ -180,4 +182,6 @@ def _outputs(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputF
                 changed=status.st_mtime_ns,
             )
         )
-    yield from sorted(found, key=lambda file: (-1 if file.seed is None else file.seed, len(file.name), file.name))
+    yield from sorted(
+        outputs, key=lambda file: (-1 if file.seed is None else file.seed, len(file.name), file.name)
+    )

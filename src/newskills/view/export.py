@@ -62,12 +62,12 @@ class Exported(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def export(given: Sequence[Path], target: Path, most: int) -> Exported:
+def export(places: Sequence[Path], target: Path, most: int) -> Exported:
     """Writes `target`, with at most `most` samples of each benchmark and run.
 
     Raises DataError for what cannot be read, StorageError for a folder that holds something already.
     """
-    library = Library(given, wait=True)
+    library = Library(places, wait=True)
     try:
         with atomic_folder(target) as folder:
             writer = _Writer(library, folder, most)
@@ -104,22 +104,24 @@ class _Writer:
 
     def _benchmark(self, run: str, benchmark: str) -> None:
         at = {"run": run, "benchmark": benchmark}
-        found = self._library.indexed(run, benchmark)
+        indexed = self._library.indexed(run, benchmark)
         self._answer("benchmark", at, benchmark_page(self._library, run, benchmark))
-        data = base64.b64encode(encoded(found, samples_of(found))).decode()
+        data = base64.b64encode(encoded(indexed, samples_of(indexed))).decode()
         self._answer("columns", at, data)
-        total = sum(index.rows for index in found.indexes)
-        each = -(-self._most // len(found.indexes)) if found.indexes else 0
-        names = [self._samples(at, found, file, min(each, index.rows)) for file, index in enumerate(found.indexes)]
+        total = sum(index.rows for index in indexed.indexes)
+        each = -(-self._most // len(indexed.indexes)) if indexed.indexes else 0
+        names = [
+            self._samples(at, indexed, file, min(each, index.rows)) for file, index in enumerate(indexed.indexes)
+        ]
         self._sets[msgspec.json.encode([run, benchmark]).decode()] = {"files": names}
-        written = sum(min(each, index.rows) for index in found.indexes)
+        written = sum(min(each, index.rows) for index in indexed.indexes)
         self.samples += written
         if written < total:
             self.notes.append(
                 f"{run}, {benchmark}: {written:,} of {total:,} samples are exported (--export_samples says how many)."
             )
 
-    def _samples(self, at: dict[str, str], found: Indexed, file: int, count: int) -> list[str]:
+    def _samples(self, at: dict[str, str], indexed: Indexed, file: int, count: int) -> list[str]:
         """Names of scripts with `CHUNK` samples each."""
         names = []
         for start in range(0, count, CHUNK):
@@ -127,7 +129,7 @@ class _Writer:
             for number in range(start, min(start + CHUNK, count)):
                 page = sample_page(self._library, at["run"], at["benchmark"], file, number)
                 self._media(page)
-                chunk.append({"brief": brief(found.indexes[file], number), "page": page})
+                chunk.append({"brief": brief(indexed.indexes[file], number), "page": page})
             names.append(self._script(self._next(), chunk))
         return names
 

@@ -17,15 +17,15 @@ KEPT = ".view"
 class Folders:
     """What may be read: files whose real path, all symbolic links followed, lies in one of `given`."""
 
-    def __init__(self, given: Sequence[Path]) -> None:
+    def __init__(self, places: Sequence[Path]) -> None:
         """Raises DataError for what is no folder."""
-        for folder in given:
+        for folder in places:
             if not folder.is_dir():
                 raise DataError(
                     f"There is no folder {folder}.",
                     hint="Name a folder that `ns eval`, `ns quickstart` or a training has written.",
                 )
-        roots = [folder.resolve() for folder in given]
+        roots = [folder.resolve() for folder in places]
         self.roots = tuple(
             root
             for number, root in enumerate(roots)

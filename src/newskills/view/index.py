@@ -134,13 +134,13 @@ class FileIndex:
     def columns(self, *names: str) -> list[array[int]]:
         """The columns of all records that are indexed; verdicts of a run at work come from its log of verdicts."""
         rows = self._rows(0, self.head.rows)
-        found = [column(rows, name) for name in names]
+        columns = [column(rows, name) for name in names]
         if self._grades and "outcome" in names:
-            outcomes = found[names.index("outcome")]
+            outcomes = columns[names.index("outcome")]
             for number, position in enumerate(column(rows, "position")):
                 if position in self._grades:
                     outcomes[number] = self._grades[position][0]
-        return found
+        return columns
 
     def line(self, number: int, most: int) -> tuple[bytes, int]:
         """(at most the first `most` bytes of a record's line, bytes that the line has). Raises DataError."""
@@ -253,8 +253,8 @@ class FileIndex:
             head: Head = decoder.decode(line.text)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        known = isinstance(head.position, int) and 0 <= head.position < NO_TOKENS
-        position = head.position if known else number
+        has_position = isinstance(head.position, int) and 0 <= head.position < NO_TOKENS
+        position = head.position if has_position else number
         return ROW.pack(
             line.offset,
             line.length,

@@ -43,9 +43,9 @@ class Indexed(NamedTuple):
 class Library:
     """Safe to be asked by several threads at once."""
 
-    def __init__(self, given: Sequence[Path], *, wait: bool = False) -> None:
+    def __init__(self, places: Sequence[Path], *, wait: bool = False) -> None:
         """`wait`: pages are made when all records are indexed, not while they are. Raises DataError."""
-        self.folders = Folders(given)
+        self.folders = Folders(places)
         self._wait = wait
         self._cache = _cache_folder()
         self._lock = threading.Lock()
@@ -92,10 +92,10 @@ class Library:
 
         Raises UnknownNameError, DataError.
         """
-        known = self.run(run)
-        if benchmark not in known.benchmarks:
-            raise UnknownNameError("benchmark in this run", benchmark, known.benchmarks)
-        results = known.benchmarks[benchmark]
+        opened = self.run(run)
+        if benchmark not in opened.benchmarks:
+            raise UnknownNameError("benchmark in this run", benchmark, opened.benchmarks)
+        results = opened.benchmarks[benchmark]
         indexes = [self._index(file) for file in results.files]
         if self._wait:
             for index in indexes:
@@ -106,7 +106,7 @@ class Library:
         for index in indexes:
             if error := self._errors.get(index.file.path):
                 raise DataError(error)
-        return Indexed(known, results, indexes)
+        return Indexed(opened, results, indexes)
 
     @property
     def indexing(self) -> bool:
@@ -148,5 +148,5 @@ class Library:
 
 
 def _cache_folder() -> Path:
-    given = os.environ.get("NEWSKILLS_CACHE")
-    return (Path(given) if given else user_cache_path("newskills", appauthor=False)) / "view"
+    chosen = os.environ.get("NEWSKILLS_CACHE")
+    return (Path(chosen) if chosen else user_cache_path("newskills", appauthor=False)) / "view"

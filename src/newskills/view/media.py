@@ -35,15 +35,15 @@ class Medium(NamedTuple):
         """(bytes, type). Raises DataError for what may not or cannot be shown."""
         if self.data is not None:
             try:
-                found = base64.b64decode(self.data, validate=True)
+                content = base64.b64decode(self.data, validate=True)
             except (binascii.Error, ValueError) as error:
                 raise DataError(f"This {self.kind} is not base64: {error}.") from error
         else:
-            found = self._read(folders, beside)
-        kind = sniffed(found)
+            content = self._read(folders, beside)
+        kind = sniffed(content)
         if kind is None:
             raise DataError(f"This is no {self.kind} of a kind that is shown.")
-        return found, kind
+        return content, kind
 
     def _read(self, folders: Folders, beside: Path) -> bytes:
         path = Path(self.source.removeprefix("file://"))
@@ -58,10 +58,10 @@ class Medium(NamedTuple):
 
 def media_in(messages: list[Row], row: Row) -> list[Medium]:
     """Of the prompt, and of the record where the prompt does not carry them."""
-    found = list(dict.fromkeys([*_carried(messages, 0), *_carried(row, 0)]))
-    if not found:
-        found = list(dict.fromkeys(_named(row, 0)))
-    return found[:MOST]
+    media = list(dict.fromkeys([*_carried(messages, 0), *_carried(row, 0)]))
+    if not media:
+        media = list(dict.fromkeys(_named(row, 0)))
+    return media[:MOST]
 
 
 def sniffed(data: bytes) -> str | None:

@@ -22,7 +22,7 @@ MOST_HITS = 2_000
 LONGEST_QUERY = 500
 
 
-def search(folders: Folders, found: Indexed, query: str, file: int, offset: int) -> Row:
+def search(folders: Folders, indexed: Indexed, query: str, file: int, offset: int) -> Row:
     """Records, as [file, number], whose line holds `query`; letters of ASCII in either case.
 
     `next` is where to go on ([file, byte]), or None at the end; `done` and `total` are bytes. Raises ConfigError.
@@ -31,8 +31,8 @@ def search(folders: Folders, found: Indexed, query: str, file: int, offset: int)
     until = time.monotonic() + TURN
     hits: list[list[int]] = []
     at: list[int] | None = None
-    for place in range(max(0, file), len(found.indexes)):
-        index = found.indexes[place]
+    for place in range(max(0, file), len(indexed.indexes)):
+        index = indexed.indexes[place]
         offsets = list(index.columns("offset")[0])
         start = offset if place == file else 0
         for number, end in _matches(folders, index, needles, offsets, start):
@@ -43,7 +43,7 @@ def search(folders: Folders, found: Indexed, query: str, file: int, offset: int)
                 break
         if at is not None:
             break
-    sizes = [index.head.size for index in found.indexes]
+    sizes = [index.head.size for index in indexed.indexes]
     done = sum(sizes) if at is None else sum(sizes[: at[0]]) + at[1]
     return {"hits": hits, "next": at, "done": done, "total": sum(sizes)}
 

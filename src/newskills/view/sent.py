@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RECORDED = "The record holds the conversation."
 _KEPT = 64
 _LONGEST_PATH = 4096
-_prompts: OrderedDict[str, _Known] = OrderedDict()
+_prompts: OrderedDict[str, _PromptOfRun] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -41,7 +41,7 @@ class Sent(NamedTuple):
     note: str
 
 
-class _Known(NamedTuple):
+class _PromptOfRun(NamedTuple):
     prompt: Prompt
     folder: Path
 
@@ -58,13 +58,13 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> Sent:
     if unit is None:
         return Sent([], False, "The run left no settings from which the prompt could be rendered again.")
     try:
-        known = _prompt(folders, unit)
-        _check_files(folders, known, row)
-        messages = [msgspec.to_builtins(message) for message in known.prompt.messages(row)]
+        rendering = _prompt(folders, unit)
+        _check_files(folders, rendering, row)
+        messages = [msgspec.to_builtins(message) for message in rendering.prompt.messages(row)]
     except (NewskillsError, msgspec.MsgspecError, TypeError, ValueError) as error:
         return Sent([], False, f"The prompt cannot be rendered again: {error}")
     recorded = str(settings.get("prompt") or "")
-    name = f"{known.prompt.name} {known.prompt.hash}"
+    name = f"{rendering.prompt.name} {rendering.prompt.hash}"
     if recorded in ("", name):
         return Sent(messages, bool(recorded), f"Rendered again with prompt {name}.")
     note = f"Rendered again with prompt {name}, but the run was made with {recorded}: it may differ from what was sent."
@@ -100,7 +100,7 @@ def _named(settings: Row) -> Row | None:
     return {"prompt_config": name if form == "ns" else None, "prompt_format": form} if name else None
 
 
-def _prompt(folders: Folders, config: Row) -> _Known:
+def _prompt(folders: Folders, config: Row) -> _PromptOfRun:
     """Raises NewskillsError, msgspec.ValidationError."""
     key = msgspec.json.encode({name: value for name, value in config.items() if name != "output_file"}).decode()
     with _lock:
@@ -112,7 +112,7 @@ def _prompt(folders: Folders, config: Row) -> _Known:
         return _prompts[key]
 
 
-def _load(folders: Folders, config: Row) -> _Known:
+def _load(folders: Folders, config: Row) -> _PromptOfRun:
     from newskills.prompts.renderer import load_prompt
     from newskills.run.engine.build import prompt_overrides
     from newskills.run.planning.config import GenerationConfig
@@ -124,16 +124,16 @@ def _load(folders: Folders, config: Row) -> _Known:
         if "retrieval_file" in str(value):
             raise ConfigError("its examples were retrieved from a file.")
     settings = msgspec.convert({**config, "server": {}, "models": {}}, GenerationConfig)
-    return _Known(load_prompt(spec, prompt_overrides(settings)), Path(settings.input_file).parent)
+    return _PromptOfRun(load_prompt(spec, prompt_overrides(settings)), Path(settings.input_file).parent)
 
 
-def _check_files(folders: Folders, known: _Known, row: Row) -> None:
+def _check_files(folders: Folders, rendering: _PromptOfRun, row: Row) -> None:
     """Raises DataError where the record names a file, as for an image, that may not be read."""
     for text in _texts(row):
         if len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
             continue
         try:
-            path = known.folder / Path(text.removeprefix("file://")).expanduser()
+            path = rendering.folder / Path(text.removeprefix("file://")).expanduser()
             there = path.is_file()
         except (OSError, RuntimeError, ValueError):
             continue

@@ -90,9 +90,11 @@ class Query:
     def pairs(self, name: str) -> list[list[int]]:
         """`0:12,0:13` → [[0, 12], [0, 13]]. Raises DataError for anything else."""
         groups = [part.split(":") for part in self.text(name).split(",")[:MOST_ROWS] if part]
-        if any(len(group) != 2 or not all(one.isascii() and one.isdigit() for one in group) for group in groups):
+        if any(
+            len(group) != 2 or not all(part.isascii() and part.isdigit() for part in group) for group in groups
+        ):
             raise DataError(f"{name}= is a list of files and records, such as 0:12,0:13.")
-        return [[int(one) for one in group] for group in groups]
+        return [[int(part) for part in group] for group in groups]
 
 
 def _state(library: Library, query: Query) -> Row:
@@ -100,13 +102,13 @@ def _state(library: Library, query: Query) -> Row:
 
 
 def _rows(library: Library, query: Query) -> list[Row]:
-    found = library.indexed(query.text("run"), query.text("benchmark"))
-    return [brief(require(found.indexes, file), number) for file, number in query.pairs("rows")]
+    indexed = library.indexed(query.text("run"), query.text("benchmark"))
+    return [brief(require(indexed.indexes, file), number) for file, number in query.pairs("rows")]
 
 
 def _search(library: Library, query: Query) -> Row:
-    found = library.indexed(query.text("run"), query.text("benchmark"))
-    return search(library.folders, found, query.text("q"), query.number("file"), query.number("offset"))
+    indexed = library.indexed(query.text("run"), query.text("benchmark"))
+    return search(library.folders, indexed, query.text("q"), query.number("file"), query.number("offset"))
 
 
 def _sample(library: Library, query: Query) -> Row:
@@ -120,8 +122,8 @@ def _sample(library: Library, query: Query) -> Row:
 
 
 def _columns(library: Library, query: Query) -> bytes:
-    found = library.indexed(query.text("run"), query.text("benchmark"))
-    return encoded(found, samples_of(found))
+    indexed = library.indexed(query.text("run"), query.text("benchmark"))
+    return encoded(indexed, samples_of(indexed))
 
 
 PAGES: dict[str, Answer] = {
@@ -174,14 +176,14 @@ def _guarded(endpoint: Endpoint, host: str) -> Endpoint:
 def _page(library: Library, page: Answer) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
-            found = await run_in_threadpool(page, library, Query(request))
+            result = await run_in_threadpool(page, library, Query(request))
         except NewskillsError as error:
             return _json({"error": str(error)}, 404 if isinstance(error, UnknownNameError) else 400)
         except OSError as error:
             return _json({"error": f"The files cannot be read: {error.strerror}."}, 400)
-        if isinstance(found, bytes):
-            return Response(found, media_type="application/octet-stream", headers=_headers(POLICY))
-        return _json(found)
+        if isinstance(result, bytes):
+            return Response(result, media_type="application/octet-stream", headers=_headers(POLICY))
+        return _json(result)
 
     return answer
 

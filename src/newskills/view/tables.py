@@ -41,11 +41,11 @@ class Samples(NamedTuple):
     finishes: list[str]
 
 
-def samples_of(found: Indexed) -> Samples:
+def samples_of(indexed: Indexed) -> Samples:
     """What is indexed of the benchmark by now."""
     names = ("id", "tokens", "subset", "outcome", "cause", "finish")
-    each = [index.columns(*names) for index in found.indexes]
-    heads = [index.head for index in found.indexes]
+    each = [index.columns(*names) for index in indexed.indexes]
+    heads = [index.head for index in indexed.indexes]
     tables: list[list[str]] = []
     joined: list[array[int]] = []
     for place, kind in ((2, "subsets"), (4, "causes"), (5, "finishes")):
@@ -83,7 +83,7 @@ def by_problem(samples: Samples) -> tuple[bytearray | array[int], bytearray | ar
     return corrects, totals
 
 
-def encoded(found: Indexed, samples: Samples) -> bytes:
+def encoded(indexed: Indexed, samples: Samples) -> bytes:
     """For the page: length of a JSON head (4 bytes, little-endian), the head, padding to 4, then the columns."""
     head: Row = {
         "rows": len(samples.outcome),
@@ -100,9 +100,9 @@ def encoded(found: Indexed, samples: Samples) -> bytes:
                 "damaged": index.head.damaged,
                 "unfinished": index.file.unfinished,
             }
-            for index, size in zip(found.indexes, samples.sizes, strict=True)
+            for index, size in zip(indexed.indexes, samples.sizes, strict=True)
         ],
-        "progress": found.progress,
+        "progress": indexed.progress,
     }
     text = msgspec.json.encode(head)
     text += b" " * (-len(text) % 4)
@@ -123,9 +123,11 @@ def _problems(ids: Sequence[array[int]]) -> tuple[array[int], array[int]]:
     if all(column == first[: len(column)] for column in ids) and len(set(first)) == len(first):
         numbers = array("I", range(len(first)))
         return _join([numbers[: len(column)] for column in ids], "I"), first
-    known: dict[int, int] = {}
-    problem = array("I", (known.setdefault(one, len(known)) for column in ids for one in column))
-    return problem, array("Q", known)
+    numbers_by_id: dict[int, int] = {}
+    problem = array(
+        "I", (numbers_by_id.setdefault(identity, len(numbers_by_id)) for column in ids for identity in column)
+    )
+    return problem, array("Q", numbers_by_id)
 
 
 def _aligned(samples: Samples, size: int) -> bool:

@@ -81,7 +81,7 @@ def metrics(path):
 
 def test_sft_learns_and_keeps_its_record(model, tmp_path: Path) -> None:
     told: list[Any] = []
-    assert fine_tune(model, tmp_path, told=told.append)
+    assert fine_tune(model, tmp_path, on_step=told.append)
     rows = metrics(tmp_path)
     assert [row["step"] for row in rows] == list(range(1, 13)) == [one.done for one in told]
     assert rows[-1]["loss"] < 0.5 * rows[0]["loss"]
@@ -125,7 +125,7 @@ import sys
 from pathlib import Path
 from tests.train.loops.test_loops import fine_tune, reinforce
 train = {"sft": fine_tune, "grpo": reinforce}[sys.argv[1]]
-train(Path(sys.argv[2]), Path(sys.argv[3]), told=lambda p: print(p.done, flush=True))
+train(Path(sys.argv[2]), Path(sys.argv[3]), on_step=lambda p: print(p.done, flush=True))
 """
 
 
@@ -387,7 +387,7 @@ def test_right_answers_are_told_apart_by_difficulty() -> None:
 
 def test_memory_that_runs_out_is_told(model, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"out of memory; the last checkpoint is usable. Lower \+\+batch_size"):
-        fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))
+        fine_tune(model, tmp_path, on_step=lambda _: torch.empty(1 << 55))
 
 
 @pytest.mark.parametrize(("train", "usual"), [(fine_tune, SFT), (partial(reinforce, reward=one_in_two), GRPO)])

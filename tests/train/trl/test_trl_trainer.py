@@ -167,7 +167,7 @@ import sys
 from pathlib import Path
 from tests.train.trl.test_trl_trainer import fine_tune, reinforce
 train = {"sft": fine_tune, "grpo": reinforce}[sys.argv[1]]
-train(Path(sys.argv[2]), Path(sys.argv[3]), told=lambda p: print(p.done, flush=True))
+train(Path(sys.argv[2]), Path(sys.argv[3]), on_step=lambda p: print(p.done, flush=True))
 """
 
 
@@ -345,7 +345,7 @@ def test_weights_that_the_last_step_spoils_are_no_checkpoint(model, tmp_path: Pa
 
 def test_memory_that_runs_out_says_what_to_lower(model, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"out of memory; .* Lower \+\+trainer.trl.micro_batch_size"):
-        fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))
+        fine_tune(model, tmp_path, on_step=lambda _: torch.empty(1 << 55))
 
 
 def test_examples_that_do_not_fit(model, tmp_path: Path) -> None:

@@ -220,11 +220,11 @@ def run_training(
         stop_on_signals(ASKED_TO_END) as ended,
         stop_on_signals((WARNED,)) as warned,
         steps_shown(run.title) if first else nullcontext(StepReporter()) as watch,
-        reported(watch.told, out, tensorboard=tensorboard, tracking=tracking) as tell,
+        reported(watch.on_step, out, tensorboard=tensorboard, tracking=tracking) as tell,
     ):
         hooks = Hooks(
-            began=watch.began,
-            told=tell,
+            on_start=watch.on_start,
+            on_step=tell,
             stop=lambda: ended() or warned() or bool(limit and limit()),
             held_out=run.held_out,
         )

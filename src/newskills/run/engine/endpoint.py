@@ -306,7 +306,7 @@ class Endpoint:
                 self._open_breaker()
                 return
         self._proven = True
-        raise BadRequestError(f"{error.said} Other requests get answers.", status=error.status)
+        raise BadRequestError(f"{error.server_text} Other requests get answers.", status=error.status)
 
     async def _check_endpoint(self, since: float) -> HttpError | None:
         """What a good request sent after `since` met: one for all that ask."""

@@ -77,8 +77,8 @@ def kept_apart(problems: Sequence[Problem], most: int) -> tuple[list[Problem], l
     if count < TELLING:
         return list(problems), []
     held = [problems[index * len(problems) // count] for index in range(count)]
-    prompts = {tuple(one.prompt) for one in held}
-    return [one for one in problems if tuple(one.prompt) not in prompts], held
+    prompts = {tuple(problem.prompt) for problem in held}
+    return [problem for problem in problems if tuple(problem.prompt) not in prompts], held
 
 
 def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
@@ -92,10 +92,10 @@ def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, f
     else:
         samples = held_out.answers(client, [problem.row for problem in problems], held_out.settings, seed)
     judged = held_out.scorer.judge(samples)
-    graded = [one for one in judged if one.reward is not None]
+    graded = [sample for sample in judged if sample.reward is not None]
     return {
-        SCORE: fmean(one.reward or 0.0 for one in graded),
-        "eval_correct": fmean(one.correct for one in graded),
+        SCORE: fmean(sample.reward or 0.0 for sample in graded),
+        "eval_correct": fmean(sample.correct for sample in graded),
         "eval_unscored": float(len(judged) - len(graded)),
     }
 
@@ -113,18 +113,18 @@ def _sampled(
             temperature=settings.temperature,
             seed=seed + start,
         )
-        found = client.sample([problem.prompt for problem in part], settings.samples, params)
+        groups = client.sample([problem.prompt for problem in part], settings.samples, params)
         samples += [
-            (problem.row, scorer.text(one.tokens), one.stop_reason)
-            for problem, group in zip(part, found, strict=True)
-            for one in group
+            (problem.row, scorer.text(answer.tokens), answer.stop_reason)
+            for problem, group in zip(part, groups, strict=True)
+            for answer in group
         ]
     return samples
 
 
 def best_of(scores: Sequence[tuple[int, float]]) -> int:
     """The step of the highest of (step, score); the last of equals. Raises ValueError for none."""
-    return max(scores, key=lambda one: (one[1], one[0]))[0]
+    return max(scores, key=lambda pair: (pair[1], pair[0]))[0]
 
 
 def stalled(scores: Sequence[tuple[int, float]], patience: int) -> bool:

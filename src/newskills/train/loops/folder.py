@@ -167,7 +167,7 @@ class TrainingFolder:
         if best == 0:
             return self._note(Checkpoint(name="", step=step, state_path="", final=final))
         if best is not None and best != step:
-            kept = next(one for one in self.checkpoints if one.step == best)
+            kept = next(checkpoint for checkpoint in self.checkpoints if checkpoint.step == best)
             return self._note(msgspec.structs.replace(kept, step=step, final=final))
         name = f"checkpoint-{step:06d}"
         if self.last is not None and self.last.step == step:
@@ -195,7 +195,7 @@ class TrainingFolder:
 
     def _prune(self) -> None:
         """A folder goes under another name first, so that half of one is never taken for a checkpoint."""
-        paths = (one.state_path for one in self.checkpoints)
+        paths = (checkpoint.state_path for checkpoint in self.checkpoints)
         names = list(dict.fromkeys(path for path in paths if path and "://" not in path))
         scores = self.scores(SCORE)
         best = f"checkpoint-{best_of(scores):06d}" if scores else ""

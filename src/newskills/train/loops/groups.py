@@ -29,24 +29,24 @@ def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[floa
     """reward − mean, by the standard deviation of the sample where asked for; 0 for what was not graded, or if all are
     equal.
     """
-    known = [reward for reward in rewards if reward is not None]
-    if len(set(known)) < 2:
+    graded = [reward for reward in rewards if reward is not None]
+    if len(set(graded)) < 2:
         return [0.0] * len(rewards)
-    mean, scale = fmean(known), (stdev(known) + 1e-4 if by_std else 1.0)
+    mean, scale = fmean(graded), (stdev(graded) + 1e-4 if by_std else 1.0)
     return [0.0 if reward is None else (reward - mean) / scale for reward in rewards]
 
 
 def measured(groups: Sequence[Group]) -> dict[str, float]:
     """Rewards over what was graded; how much was not; how many groups taught something."""
-    judged = [one for group in groups for one in group.judged]
-    graded = [one for one in judged if one.reward is not None]
-    samples = [one for group in groups for one in group.samples]
+    judged = [sample for group in groups for sample in group.judged]
+    graded = [sample for sample in judged if sample.reward is not None]
+    samples = [sample for group in groups for sample in group.samples]
     return {
-        "reward": fmean(one.reward or 0.0 for one in graded),
-        "correct": fmean(one.correct for one in graded),
+        "reward": fmean(sample.reward or 0.0 for sample in graded),
+        "correct": fmean(sample.correct for sample in graded),
         "unscored": float(len(judged) - len(graded)),
-        "completion_tokens": fmean(len(one.tokens) for one in samples),
-        "cut_off": fmean(one.stop_reason == "length" for one in samples),
+        "completion_tokens": fmean(len(sample.tokens) for sample in samples),
+        "cut_off": fmean(sample.stop_reason == "length" for sample in samples),
         "groups_used": float(sum(any(group.advantages) for group in groups)),
         **_by_component(graded),
         **_by_difficulty(groups),
@@ -55,22 +55,22 @@ def measured(groups: Sequence[Group]) -> dict[str, float]:
 
 def _by_component(graded: Sequence[Judged]) -> dict[str, float]:
     """reward/<name> over what was graded, where a reward is the sum of several components."""
-    names = dict.fromkeys(name for one in graded for name in one.components)
+    names = dict.fromkeys(name for sample in graded for name in sample.components)
     if len(names) < 2:
         return {}
-    return {f"reward/{name}": fmean(one.components.get(name, 0.0) for one in graded) for name in names}
+    return {f"reward/{name}": fmean(sample.components.get(name, 0.0) for sample in graded) for name in names}
 
 
 def _by_difficulty(groups: Sequence[Group]) -> dict[str, float]:
     """correct/<field>=<value> over what was graded, where problems say how hard they are."""
-    found: dict[str, list[bool]] = defaultdict(list)
+    verdicts: dict[str, list[bool]] = defaultdict(list)
     for group in groups:
         for field in DIFFICULTY:
             if isinstance(value := group.problem.row.get(field), str | int | float):
-                found[f"correct/{field}={value}"] += [
-                    one.correct for one in group.judged if one.reward is not None
+                verdicts[f"correct/{field}={value}"] += [
+                    sample.correct for sample in group.judged if sample.reward is not None
                 ]
-    return {name: fmean(values) for name, values in sorted(found.items()) if values}
+    return {name: fmean(values) for name, values in sorted(verdicts.items()) if values}
 
 
 def sample_rows(groups: Sequence[Group], step: int) -> list[Row]:
@@ -80,18 +80,18 @@ def sample_rows(groups: Sequence[Group], step: int) -> list[Row]:
             "problem_idx": index,
             "problem": group.problem.row.get("problem") or group.problem.row.get("question"),
             "ground_truth": group.problem.row.get("expected_answer"),
-            "mean_reward": _mean([one.reward for one in group.judged]),
+            "mean_reward": _mean([judgement.reward for judgement in group.judged]),
             "responses": [
                 {
                     "text": text,
-                    "reward": one.reward,
+                    "reward": judgement.reward,
                     "advantage": advantage,
-                    "extracted_answer": one.answer,
+                    "extracted_answer": judgement.answer,
                     "stop_reason": sampled.stop_reason,
-                    **({"components": one.components} if one.components else {}),
-                    **({"why": one.why} if one.why else {}),
+                    **({"components": judgement.components} if judgement.components else {}),
+                    **({"why": judgement.why} if judgement.why else {}),
                 }
-                for text, one, advantage, sampled in zip(
+                for text, judgement, advantage, sampled in zip(
                     group.texts, group.judged, group.advantages, group.samples, strict=True
                 )
             ],
@@ -101,5 +101,5 @@ def sample_rows(groups: Sequence[Group], step: int) -> list[Row]:
 
 
 def _mean(rewards: Sequence[float | None]) -> float | None:
-    known = [reward for reward in rewards if reward is not None]
-    return fmean(known) if known else None
+    graded = [reward for reward in rewards if reward is not None]
+    return fmean(graded) if graded else None

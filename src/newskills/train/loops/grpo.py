@@ -117,18 +117,20 @@ def _groups(
     client: TrainingClient, problems: Sequence[Problem], config: GrpoConfig, step: int, scorer: Scorer
 ) -> list[Group]:
     """The groups of a step: those that teach nothing give way to some of further problems (as DAPO samples)."""
-    found = _roll_out(client, batch_at(problems, step, config.batch_size, config.seed), config, step, scorer)
+    groups = _roll_out(client, batch_at(problems, step, config.batch_size, config.seed), config, step, scorer)
     for extra in range(1, config.resample + 1):
-        places = [place for place, group in enumerate(found) if not any(group.advantages)]
+        places = [place for place, group in enumerate(groups) if not any(group.advantages)]
         if not places:
             break
         # Steps after the last one of the run, so that no step trains on what another was given.
         later = config.steps * extra + step
         batch = batch_at(problems, later, config.batch_size, config.seed)[: len(places)]
-        fresh = [one for one in _roll_out(client, batch, config, later, scorer) if any(one.advantages)]
+        fresh = [
+            candidate for candidate in _roll_out(client, batch, config, later, scorer) if any(candidate.advantages)
+        ]
         for place, group in zip(places, fresh, strict=False):
-            found[place] = group
-    return found
+            groups[place] = group
+    return groups
 
 
 def _roll_out(
@@ -142,12 +144,12 @@ def _roll_out(
         seed=config.seed * 1_000_003 + step,
     )
     sampled = client.sample([problem.prompt for problem in batch], config.group_size, params)
-    texts = [[scorer.text(one.tokens) for one in group] for group in sampled]
+    texts = [[scorer.text(sample.tokens) for sample in group] for group in sampled]
     judged = scorer.judge(
         [
-            (problem.row, text, one.stop_reason)
-            for problem, group, said in zip(batch, sampled, texts, strict=True)
-            for one, text in zip(group, said, strict=True)
+            (problem.row, text, sample.stop_reason)
+            for problem, group, answers in zip(batch, sampled, texts, strict=True)
+            for sample, text in zip(group, answers, strict=True)
         ]
     )
     size = config.group_size
@@ -155,26 +157,28 @@ def _roll_out(
     return [
         Group(
             problem,
-            said,
+            answers,
             group,
             part,
-            advantages_of([one.reward for one in part], by_std=config.scale_by_std),
+            advantages_of([sample.reward for sample in part], by_std=config.scale_by_std),
         )
-        for problem, group, said, part in zip(batch, sampled, texts, parts, strict=True)
+        for problem, group, answers, part in zip(batch, sampled, texts, parts, strict=True)
     ]
 
 
 def _learn(client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int) -> dict[str, float]:
     adam = config.adam(step)
     rows = [
-        (group.problem, one, advantage)
+        (group.problem, sample, advantage)
         for group in groups
-        for one, advantage in zip(group.samples, group.advantages, strict=True)
-        if not (config.drop_cut_off and one.stop_reason == "length")
+        for sample, advantage in zip(group.samples, group.advantages, strict=True)
+        if not (config.drop_cut_off and sample.stop_reason == "length")
     ]
-    divisor = config.divisor(sum(len(one.tokens) for _, one, _ in rows))
+    divisor = config.divisor(sum(len(sample.tokens) for _, sample, _ in rows))
     data = [
-        _datum(problem, one, advantage / divisor) for problem, one, advantage in rows if advantage or config.kl
+        _datum(problem, sample, advantage / divisor)
+        for problem, sample, advantage in rows
+        if advantage or config.kl
     ]
     metrics = {"learning_rate": adam.learning_rate, "tokens": float(sum(len(datum.tokens) for datum in data))}
     if not data:
@@ -199,15 +203,15 @@ def _held_back(
     k3 = exp(d) − d − 1 (http://joschu.net/blog/kl-approx.html), cut at |d| = 20 and k3 = 10.
     """
     values: list[float] = []
-    found = []
+    penalised = []
     for datum, start, reference in zip(data, starts, client.reference_logprobs(data), strict=True):
         advantages, own = list(datum.advantages or ()), datum.logprobs or ()
         for place in range(start, len(advantages)):
             gap = min(max(reference[place] - own[place], -FARTHEST), FARTHEST)
             values.append(min(math.exp(gap) - gap - 1, MOST))
             advantages[place] += weight * gap
-        found.append(msgspec.structs.replace(datum, advantages=advantages))
-    return found, fmean(values)
+        penalised.append(msgspec.structs.replace(datum, advantages=advantages))
+    return penalised, fmean(values)
 
 
 def _datum(problem: Problem, sampled: Sampled, advantage: float) -> Datum:

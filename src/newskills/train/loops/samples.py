@@ -62,9 +62,9 @@ class Scorer(Struct, frozen=True):
 
 def check_graded(judged: Sequence[Judged]) -> None:
     """Raises TrainingError, with the most frequent cause, where no sample has a reward."""
-    if any(one.reward is not None for one in judged):
+    if any(sample.reward is not None for sample in judged):
         return
-    causes = Counter(one.why for one in judged if one.why).most_common(1)
+    causes = Counter(sample.why for sample in judged if sample.why).most_common(1)
     cause = f" ({causes[0][0].rstrip('.')})" if causes else ""
     raise TrainingError(
         f"None of the samples could be graded; training stopped{cause}.",

@@ -47,24 +47,24 @@ class Progress(Struct, frozen=True):
     metrics: dict[str, float]
 
 
-Told = Callable[[Progress], None]
-Began = Callable[[int, int], None]
+OnStep = Callable[[Progress], None]
+OnStart = Callable[[int, int], None]
 
 
 class Hooks(Struct, frozen=True, kw_only=True):
     """What a training asks and tells on its way.
 
-    began        called with the steps that are done and all there are, once the weights are there
+    on_start     called with the steps that are done and all there are, once the weights are there
     before_step  called with the number of each step (from 0), by the loops over the verbs
-    told         after every step
+    on_step      called after every step
     stop         asked after every step; where it says so, a checkpoint is written and the rest is left for later
     held_out     problems to measure the model on
     measure      asks them; several processes let one do it
     """
 
-    began: Began = lambda done, steps: None
+    on_start: OnStart = lambda done, steps: None
     before_step: Callable[[int], None] = lambda step: None
-    told: Told = lambda _: None
+    on_step: OnStep = lambda _: None
     stop: Callable[[], bool] = lambda: False
     held_out: HeldOut | None = None
     measure: Callable[[SamplingClient, HeldOut, int], dict[str, float]] = measure
@@ -91,7 +91,7 @@ class Learner(SamplingClient, Protocol):
     def save_state(self, folder: Path) -> Saved | None: ...
 
 
-class Course:
+class TrainingMonitor:
     """What follows every step: measure, write down, tell, save; and whether that was the last one."""
 
     def __init__(self, config: Steps, folder: TrainingLog, hooks: Hooks) -> None:
@@ -100,9 +100,9 @@ class Course:
 
     def before(self, client: SamplingClient) -> None:
         """Before the first step: what the held-out problems are worth to the model as it is."""
-        if not self._scores and (found := self._measured(client, 0)):
-            self._folder.metrics({"step": 0, **found})
-            self._scores.append((0, found[SCORE]))
+        if not self._scores and (scores := self._measured(client, 0)):
+            self._folder.metrics({"step": 0, **scores})
+            self._scores.append((0, scores[SCORE]))
 
     def after(self, client: Learner, done: int, metrics: dict[str, float], begun: float) -> bool | None:
         """After `done` steps, the last of which began at the monotonic time `begun`.
@@ -115,7 +115,7 @@ class Course:
         metrics = metrics | self._measured(client, done)
         self._folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
         self._folder.write()
-        self._hooks.told(Progress(done, config.steps, metrics))
+        self._hooks.on_step(Progress(done, config.steps, metrics))
         self._scores += [(done, metrics[SCORE])] if SCORE in metrics else []
         patience = held_out.settings.patience if held_out else 0
         chosen = held_out is not None and held_out.settings.final == "best" and bool(self._scores)
@@ -147,17 +147,17 @@ def run_steps(
     """
     if folder.finished:
         return True
-    course = Course(config, folder, hooks)
+    monitor = TrainingMonitor(config, folder, hooks)
     first = folder.resume(client)
-    hooks.began(first, config.steps)
+    hooks.on_start(first, config.steps)
     for step in range(first, config.steps):
         begun = time.monotonic()
         with enough_memory("Lower ++batch_size or ++max_tokens, or leave out long sequences."):
             hooks.before_step(step)
             if step == 0:
-                course.before(client)
+                monitor.before(client)
             metrics = do(step)
-            ended = course.after(client, step + 1, metrics, begun)
+            ended = monitor.after(client, step + 1, metrics, begun)
         if ended is not None:
             return ended
     return True

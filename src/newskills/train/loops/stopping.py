@@ -25,18 +25,18 @@ class StoppedError(NewskillsError):
 @contextmanager
 def stop_on_signals(signals: tuple[signal.Signals, ...] = (*ASKED_TO_END, WARNED)) -> Iterator[Stop]:
     """Whether the run should write a checkpoint and end: it is asked after every step."""
-    asked: list[int] = []
+    signals_received: list[int] = []
 
     def ask(number: int, _: object) -> None:
-        if asked:
+        if signals_received:
             raise KeyboardInterrupt
-        asked.append(number)
+        signals_received.append(number)
         sys.stderr.write("\nstopping after this step, with a checkpoint; press again to stop now\n")
         sys.stderr.flush()
 
     before = [signal.signal(number, ask) for number in signals]
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(signals_received)
     finally:
         for number, handler in zip(signals, before, strict=True):
             signal.signal(number, handler)

@@ -75,18 +75,21 @@ class TinkerClient:
 
         Raises TrainingError for a loss that is not finite, and where the service refuses.
         """
-        asked = {name: getattr(config, name, None) for name in LossConfig.__struct_fields__}
-        settings = {name: value for name, value in asked.items() if value is not None}
+        bounds = {name: getattr(config, name, None) for name in LossConfig.__struct_fields__}
+        settings = {name: value for name, value in bounds.items() if value is not None}
         with _told("The service refused a training pass"):
-            found = _of(
-                self._learner().forward_backward([self._datum(one, loss) for one in data], loss, settings or None)
+            output = _of(
+                self._learner().forward_backward(
+                    [self._datum(datum, loss) for datum in data], loss, settings or None
+                )
             )
-        logprobs = [[float(value) for value in one["logprobs"].data] for one in found.loss_fn_outputs]
-        if LOSS in found.metrics:
-            value = found.metrics[LOSS]
+        logprobs = [[float(value) for value in losses["logprobs"].data] for losses in output.loss_fn_outputs]
+        if LOSS in output.metrics:
+            value = output.metrics[LOSS]
         else:
             value = sum(
-                loss_of(loss, one, said, config or LossConfig()) for one, said in zip(data, logprobs, strict=True)
+                loss_of(loss, datum, token_logprobs, config or LossConfig())
+                for datum, token_logprobs in zip(data, logprobs, strict=True)
             )
         if not math.isfinite(value):
             raise TrainingError(
@@ -140,7 +143,7 @@ class TinkerClient:
                 for place, prompt in enumerate(prompts)
             ]
             answers = [_of(future) for future in futures]
-        return [[_sampled(one) for one in answer.sequences] for answer in answers]
+        return [[_sampled(sequence) for sequence in answer.sequences] for answer in answers]
 
     def save_state(self, folder: Path) -> Saved:
         """At the service, under the folder's name; nothing is written here."""
@@ -164,8 +167,8 @@ class TinkerClient:
         with _told("The service does not allow downloading weights"):
             path = _of(self._learner().save_weights_external(name)).path
             rest = _library().RestClient(base_url=self.service.base_url, api_key=os.environ.get(KEY))
-            found = _of(rest.get_external_weights_urls(path))
-            for file, url in found.urls.items():
+            weights = _of(rest.get_external_weights_urls(path))
+            for file, url in weights.urls.items():
                 _download(url, folder / Path(file).name)
 
     def sample_from(self, path: str) -> None:
@@ -256,16 +259,16 @@ class TinkerClient:
 def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: LossConfig) -> float:
     """The loss of one datum from what the service computed, for services that do not give it."""
     if loss == "cross_entropy":
-        return -sum(weight * said for weight, said in zip(datum.weights or (), logprobs, strict=True))
+        return -sum(weight * logprob for weight, logprob in zip(datum.weights or (), logprobs, strict=True))
     total = 0.0
-    for before, advantage, said in zip(datum.logprobs or (), datum.advantages or (), logprobs, strict=True):
-        ratio = math.exp(said - before) if advantage else 0.0
+    for before, advantage, logprob in zip(datum.logprobs or (), datum.advantages or (), logprobs, strict=True):
+        ratio = math.exp(logprob - before) if advantage else 0.0
         if loss == "importance_sampling":
             total -= ratio * advantage
             continue
         low, high = config.bounds(loss)
         clipped = min(max(ratio, low), high)
-        total -= clipped * said * advantage if loss == "cispo" else min(ratio * advantage, clipped * advantage)
+        total -= clipped * logprob * advantage if loss == "cispo" else min(ratio * advantage, clipped * advantage)
     return total
 
 

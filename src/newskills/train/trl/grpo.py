@@ -120,7 +120,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
-    trainer.problems, trainer.course_config, trainer.updates_a_step = problems, config, config.iterations
+    trainer.problems, trainer.loop_config, trainer.updates_a_step = problems, config, config.iterations
     if settings.weights == "lora":
         seed_pairs(trainer.model, settings.lora)
     _end_with(trainer, list(scorer.stops))

@@ -61,7 +61,7 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
-    trainer.course_config = config
+    trainer.loop_config = config
     if settings.weights == "lora":
         seed_pairs(trainer.model, settings.lora)
     tokens = _Tokens(rows, order, size)

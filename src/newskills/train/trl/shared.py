@@ -20,7 +20,7 @@ from newskills.base.errors import DataError, TrainingError
 from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
 from newskills.train.loops.schedule import rate_at
-from newskills.train.loops.stepping import Began, Course, Hooks, Steps
+from newskills.train.loops.stepping import Hooks, OnStart, Steps, TrainingMonitor
 from newskills.train.tensors import check_finite, written
 from newskills.train.trl.processes import agreed
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
@@ -30,11 +30,11 @@ PARTIAL = ".unfinished"
 
 
 class TrlTrainerMixin:
-    """Put before SFTTrainer, DPOTrainer and GRPOTrainer. `course_config` and `updates_a_step` are set before training
+    """Put before SFTTrainer, DPOTrainer and GRPOTrainer. `loop_config` and `updates_a_step` are set before training
     begins.
     """
 
-    course_config: Steps
+    loop_config: Steps
     updates_a_step: int = 1
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
@@ -47,7 +47,7 @@ class TrlTrainerMixin:
         """The schedule of all our trainers."""
         this: Any = self
         if this.lr_scheduler is None:
-            config = self.course_config
+            config = self.loop_config
 
             def share(update: int) -> float:
                 step = min(update // self.updates_a_step, config.steps - 1)
@@ -79,21 +79,25 @@ class TrlTrainerMixin:
 
 
 class StepRecords(TrainerCallback):
-    """Our record of a run of TRL: after every step what follows in `Course`."""
+    """Our record of a run of TRL: after every step what follows in `TrainingMonitor`."""
 
     def __init__(
-        self, course: Course, learner: TrlLearner, began: Began, more: Callable[[], dict[str, float]]
+        self,
+        monitor: TrainingMonitor,
+        learner: TrlLearner,
+        on_start: OnStart,
+        more: Callable[[], dict[str, float]],
     ) -> None:
         """`more`: metrics of the last step beside TRL's."""
-        self._course, self._learner, self._began, self._more = course, learner, began, more
+        self._monitor, self._learner, self._on_start, self._more = monitor, learner, on_start, more
         self._begun = time.monotonic()
         self.ended: bool | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         trainer = self._learner.trainer
-        self._began(state.global_step // trainer.updates_a_step, trainer.course_config.steps)
+        self._on_start(state.global_step // trainer.updates_a_step, trainer.loop_config.steps)
         if state.global_step == 0:
-            self._course.before(self._learner)
+            self._monitor.before(self._learner)
         self._begun = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -104,7 +108,7 @@ class StepRecords(TrainerCallback):
             return
         done = state.global_step // self._learner.trainer.updates_a_step
         metrics = {name: float(value) for name, value in logs.items() if name in KEPT and value is not None}
-        self.ended = self._course.after(self._learner, done, metrics | self._more(), self._begun)
+        self.ended = self._monitor.after(self._learner, done, metrics | self._more(), self._begun)
         control.should_training_stop |= self.ended is not None
         self._begun = time.monotonic()
 
@@ -230,8 +234,8 @@ def run(
     more: Callable[[], dict[str, float]],
 ) -> bool:
     """Trains from the last checkpoint on; returns whether the run has ended (False: it was stopped)."""
-    course = Course(trainer.course_config, folder, together(hooks))
-    records = StepRecords(course, learner, hooks.began, more)
+    monitor = TrainingMonitor(trainer.loop_config, folder, together(hooks))
+    records = StepRecords(monitor, learner, hooks.on_start, more)
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(records)
     at = folder.state_of(folder.last) if folder.last else None

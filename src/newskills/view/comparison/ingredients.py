@@ -41,11 +41,11 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 def must_agree(names: str) -> tuple[Kind, ...]:
     """Those of `MUST_AGREE` that are named, comma separated. Raises UnknownNameError."""
-    given = [name.strip() for name in names.split(",") if name.strip()]
-    for name in given:
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    for name in chosen:
         if name not in MUST_AGREE:
             raise UnknownNameError("value of --allow", name, MUST_AGREE)
-    return tuple(kind for kind in MUST_AGREE if kind in given)
+    return tuple(kind for kind in MUST_AGREE if kind in chosen)
 
 
 def differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
@@ -59,12 +59,12 @@ def differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Diffe
         ("sampling", "seeds", _seeds(first), _seeds(second)),
         ("version", "newskills", _text(first.facts.get("newskills")), _text(second.facts.get("newskills"))),
     ]
-    known = [
+    from_records = [
         Difference(kind=kind, what=what, before=before, after=after)
         for kind, what, before, after in pairs
         if before != after and before and after
     ]
-    return [*_contents(first, second), *known]
+    return [*_contents(first, second), *from_records]
 
 
 Pair = tuple[Kind, str, str, str]

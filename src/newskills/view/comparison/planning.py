@@ -152,8 +152,8 @@ def unit_cost(sides: Sequence[BenchmarkRecords], prices: tuple[float, float] | N
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if len(numbers) == len(values) else None
 
 
 def _plan(
@@ -169,14 +169,14 @@ def _plan(
         of_problem = variance.of(samples)
         problems = problems_needed(of_problem, options.delta / 100, options.power)
         total = problems * samples
-        known = (cost.input_tokens, cost.output_tokens)
+        token_counts = (cost.input_tokens, cost.output_tokens)
         rows.append(
             PlanRow(
                 samples=samples,
                 problems=problems,
                 available=None if size is None else problems <= size,
                 detectable=None if size is None else 100 * detectable_difference(of_problem, size, options.power),
-                tokens=None if None in known else total * sum(value or 0.0 for value in known),
+                tokens=None if None in token_counts else total * sum(value or 0.0 for value in token_counts),
                 seconds=None if cost.seconds is None else total * cost.seconds,
                 money=None if cost.money is None else total * cost.money,
             )

@@ -236,12 +236,12 @@ def read_facts(folder: Path) -> Row:
 def _metric_for(facts: Row) -> MetricFor:
     def metric_for(benchmark: str) -> tuple[str, dict[str, Any]]:
         try:
-            known = get_benchmark(benchmark)
+            entry = get_benchmark(benchmark)
         except UnknownNameError:
             if (own := str(facts.get("metric"))) in METRICS:
                 return own, {}
             raise
-        return known.metric, known.metric_config
+        return entry.metric, entry.metric_config
 
     return metric_for
 

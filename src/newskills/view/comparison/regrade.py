@@ -126,9 +126,11 @@ def _choice(records: BenchmarkRecords, options: RegradeOptions) -> GraderChoice 
         return None
     own = recorded.config if recorded is not None and name in ("", recorded.name) else {}
     name = name or (recorded.name if recorded is not None else "")
-    given = {key: value for key, value in options.config.items() if not key.startswith(_SANDBOX)}
-    elsewhere = {key.removeprefix(_SANDBOX): value for key, value in options.config.items() if key not in given}
-    config = {**own, **given, **_settings(name, options.reading)}
+    grader_keys = {key: value for key, value in options.config.items() if not key.startswith(_SANDBOX)}
+    elsewhere = {
+        key.removeprefix(_SANDBOX): value for key, value in options.config.items() if key not in grader_keys
+    }
+    config = {**own, **grader_keys, **_settings(name, options.reading)}
     choice = GraderChoice(name, config, read_config(SandboxConfig, elsewhere, "++sandbox"))
     grader = make_grader(choice.name, choice.config)
     if version and version != grader.version:

@@ -100,7 +100,7 @@ def wrapped(text: str, indent: str) -> list[str]:
 
 def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
     """The same for a page, with headings of this `level`."""
-    found: list[Block] = [
+    page: list[Block] = [
         Paragraph(
             f"{comparison.runs[0].name} is compared with {', '.join(run.name for run in comparison.runs[1:])}, "
             "paired by sample. p-values are adjusted for all comparisons of this page (Holm)."
@@ -108,11 +108,11 @@ def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
         Table([("run", *HEAD), *((item.after.run, *_row(item)) for item in comparison.benchmarks)]),
     ]
     for item in comparison.benchmarks:
-        found.append(Heading(f"{item.benchmark}: {item.before.run} → {item.after.run}", level))
-        found += [Paragraph(text) for text in _sentences(item)]
+        page.append(Heading(f"{item.benchmark}: {item.before.run} → {item.after.run}", level))
+        page += [Paragraph(text) for text in _sentences(item)]
         if item.stories:
             stories = sorted(item.stories.items(), key=lambda story: (-story[1], story[0]))
-            found.append(Table([("samples that changed", "number"), *((name, f"{n:,}") for name, n in stories)]))
+            page.append(Table([("samples that changed", "number"), *((name, f"{n:,}") for name, n in stories)]))
         if item.flips and flips:
             rows = [
                 (
@@ -123,9 +123,9 @@ def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
                 )
                 for flip in item.flips[:flips]
             ]
-            found.append(Table([("sample", "seed", "changed", "why the wrong one failed"), *rows]))
+            page.append(Table([("sample", "seed", "changed", "why the wrong one failed"), *rows]))
     if comparison.left_out or comparison.notes:
-        found.append(Heading("Left out", level))
-        found += [Paragraph(f"{name}: {why}") for name, why in comparison.left_out.items()]
-        found += [Paragraph(note) for note in comparison.notes]
-    return found
+        page.append(Heading("Left out", level))
+        page += [Paragraph(f"{name}: {why}") for name, why in comparison.left_out.items()]
+        page += [Paragraph(note) for note in comparison.notes]
+    return page

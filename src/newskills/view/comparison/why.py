@@ -75,10 +75,10 @@ def explain(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Expla
 def _explained(
     before: BenchmarkRecords, after: BenchmarkRecords, names: Sequence[str], notes: tuple[str, ...]
 ) -> Explanation:
-    found = differences(before, after)
-    kinds = {difference.kind for difference in found}
+    differing = differences(before, after)
+    kinds = {difference.kind for difference in differing}
     unknown: list[str] = []
-    steps = _steps(before, after, found, unknown)
+    steps = _steps(before, after, differing, unknown)
     if mixed := [kind for kind in ("prompt", "sampling", "model", "engine") if kind in kinds]:
         alone = " Only a run that changes one of them alone tells them apart." if len(mixed) > 1 else ""
         unknown.append(f"What is left comes from the {' and the '.join(mixed)}.{alone}")
@@ -86,7 +86,7 @@ def _explained(
         benchmark=before.benchmark,
         before=names[0],
         after=names[1],
-        differs=tuple(found),
+        differs=tuple(differing),
         prompt_diff=tuple(_prompt_diff(before.facts, after.facts)) if "prompt" in kinds else (),
         steps=tuple(steps),
         unknown=tuple(unknown),
@@ -95,12 +95,12 @@ def _explained(
 
 
 def _steps(
-    before: BenchmarkRecords, after: BenchmarkRecords, found: Sequence[Difference], unknown: list[str]
+    before: BenchmarkRecords, after: BenchmarkRecords, differing: Sequence[Difference], unknown: list[str]
 ) -> list[Step]:
     """From both scores as they are to those of equal rows, an equal grader, and answers that were not cut off."""
     steps = [_step("scores as they are", before, after, None, common=False)]
     steps.append(_step("on the problems that both have", before, after, steps[-1]))
-    if any(difference.kind == "grader" for difference in found):
+    if any(difference.kind == "grader" for difference in differing):
         graded, why = _same_grader(before, after)
         if graded is None:
             unknown.append(f"What the grader is worth cannot be told: {why}")

@@ -17,16 +17,16 @@ def as_text(explanation: Explanation) -> str:
     return printable("\n".join(_lines(explanation))) + "\n"
 
 
-def _lines(found: Explanation) -> Iterator[str]:
-    yield from wrapped(f"{found.benchmark}: {found.before} → {found.after}", "")
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield from wrapped(f"{explanation.benchmark}: {explanation.before} → {explanation.after}", "")
     yield ""
-    if not found.differs:
+    if not explanation.differs:
         yield "  Nothing that the records tell differs."
-    for difference in sorted(found.differs, key=lambda difference: ORDER.index(difference.kind)):
+    for difference in sorted(explanation.differs, key=lambda difference: ORDER.index(difference.kind)):
         yield from wrapped(f"{difference.kind} differs: {difference}", "  ")
-    if found.prompt_diff:
+    if explanation.prompt_diff:
         yield ""
-        for line in found.prompt_diff:
+        for line in explanation.prompt_diff:
             yield f"    {line}" if len(line) <= _DIFF_LINE else f"    {line[: _DIFF_LINE - 1]}…"
     yield ""
     head = ("", "before", "after", "points", "worth", "problems")
@@ -39,9 +39,9 @@ def _lines(found: Explanation) -> Iterator[str]:
             "" if number == 0 else f"{step.worth:+.2f}",
             f"{step.problems:,}",
         )
-        for number, step in enumerate(found.steps)
+        for number, step in enumerate(explanation.steps)
     ]
     yield from columns([head, *rows])
     yield ""
-    for sentence in (*found.unknown, *(f"note: {note}" for note in found.notes)):
+    for sentence in (*explanation.unknown, *(f"note: {note}" for note in explanation.notes)):
         yield from wrapped(sentence, "  ")

@@ -93,7 +93,7 @@ def _times(folder: Path) -> Iterator[float]:
 
 def contaminated_questions(path: Path) -> dict[str, bool]:
     """Hash of a question → whether it counts as clean: only where the check says so. Raises DataError."""
-    found: dict[str, bool] = {}
+    clean: dict[str, bool] = {}
     for row in read_rows(path):
         question = row.get("problem", row.get("question"))
         if question is None or "contaminated" not in row:
@@ -101,8 +101,8 @@ def contaminated_questions(path: Path) -> dict[str, bool]:
                 f"{path} has rows without `problem` or `contaminated`.",
                 hint="Make it with: ns generate --generation_type=check_contamination",
             )
-        found[content_hash(question)] = row["contaminated"] is False
-    return found
+        clean[content_hash(question)] = row["contaminated"] is False
+    return clean
 
 
 def _scores(
@@ -169,8 +169,8 @@ def _clean(runs: Sequence[RunRecords], contaminated: Mapping[str, bool]) -> Iter
                 for identity, samples in records.samples.items()
                 if contaminated.get(records.contents[identity].question)
             }
-            known = sum(content.question in contaminated for content in records.contents.values())
-            if not known:
+            checked = sum(content.question in contaminated for content in records.contents.values())
+            if not checked:
                 continue
             clean = score_of(msgspec.structs.replace(records, samples=kept))
             rows.append(
@@ -234,12 +234,12 @@ def _curves(runs: Sequence[RunRecords]) -> Iterator[Block]:
 
 def _points(records: BenchmarkRecords, family: str) -> list[tuple[float, float]]:
     modes = _metrics(records).get(records.benchmark)
-    found = []
+    points = []
     for mode, row in (modes or {}).items():
         start, at, k = mode.partition("@")
         if start == family and at and k.isdigit() and isinstance(row.get(records.score), float):
-            found.append((float(k), row[records.score]))
-    return sorted(found)
+            points.append((float(k), row[records.score]))
+    return sorted(points)
 
 
 def _metrics(records: BenchmarkRecords) -> Row:
@@ -332,14 +332,14 @@ def _known(value: object) -> str:
 
 def _cost(records: BenchmarkRecords) -> list[str]:
     states = [state for state in records.states if state is not None]
-    found = []
+    cells = []
     for name, form in (("input_tokens", ",.0f"), ("output_tokens", ",.0f"), ("cost", ",.4g")):
         values = [getattr(state, name) for state in states]
-        known = [value for value in values if value is not None]
-        found.append(format(sum(known), form) if known else "—")
+        numbers = [value for value in values if value is not None]
+        cells.append(format(sum(numbers), form) if numbers else "—")
     times = [(state.started, state.ended) for state in states if state.ended]
-    found.append(f"{max(end for _, end in times) - min(start for start, _ in times):,.0f}" if times else "—")
-    return found
+    cells.append(f"{max(end for _, end in times) - min(start for start, _ in times):,.0f}" if times else "—")
+    return cells
 
 
 def _remarks(runs: Sequence[RunRecords]) -> Iterator[Block]:

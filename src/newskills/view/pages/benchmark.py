@@ -23,22 +23,22 @@ _AT = re.compile(r"(?P<kind>pass|majority)@(?P<k>\d+)|pass@1\[avg-of-(?P<n>\d+)\
 
 def benchmark_page(library: Library, run: str, benchmark: str) -> Row:
     """Raises UnknownNameError, DataError."""
-    found = library.indexed(run, benchmark)
-    samples = samples_of(found)
-    modes, extended = metrics_of(library.folders, found.results)
-    states = [state_of(library.folders, file) for file in found.results.files]
+    indexed = library.indexed(run, benchmark)
+    samples = samples_of(indexed)
+    modes, extended = metrics_of(library.folders, indexed.results)
+    states = [state_of(library.folders, file) for file in indexed.results.files]
     return {
         "run": run,
         "benchmark": benchmark,
-        "folder": str(found.results.folder),
-        "cell": cell(library, found.run, found.results),
-        "progress": found.progress,
-        "damaged": sum(index.head.damaged for index in found.indexes),
-        "settings": settings_of(library, found.results),
-        "about": described(library.folders, found.results),
+        "folder": str(indexed.results.folder),
+        "cell": cell(library, indexed.run, indexed.results),
+        "progress": indexed.progress,
+        "damaged": sum(index.head.damaged for index in indexed.indexes),
+        "settings": settings_of(library, indexed.results),
+        "about": described(library.folders, indexed.results),
         "curves": curves(table(extended.get("numbers")), modes),
         "by_subset": by_subset(samples),
-        "by_seed": by_seed(samples, [file.seed for file in found.results.files]),
+        "by_seed": by_seed(samples, [file.seed for file in indexed.results.files]),
         "by_length": by_length(samples),
         "tokens": token_histogram(samples),
         "outcomes": {OUTCOMES[code]: count for code, count in sorted(Counter(samples.outcome).items())},
@@ -57,13 +57,13 @@ def curves(numbers: Row, modes: Row) -> list[Row]:
         if match is None:
             continue
         kind, k = ("average", int(match["n"])) if match["n"] else (match["kind"], int(match["k"]))
-        known = table(numbers.get(mode))
-        for metric, value in {**table(modes.get(mode)), **known}.items():
+        extended = table(numbers.get(mode))
+        for metric, value in {**table(modes.get(mode)), **extended}.items():
             if metric not in PREFERRED:
                 continue
-            found = value if isinstance(value, dict) else {"value": value}
-            if number(found.get("value")) is not None:
-                point = {"k": k, **{name: number(found.get(name)) for name in ("value", "low", "high")}}
+            interval = value if isinstance(value, dict) else {"value": value}
+            if number(interval.get("value")) is not None:
+                point = {"k": k, **{name: number(interval.get(name)) for name in ("value", "low", "high")}}
                 points.setdefault(metric, {}).setdefault(kind, []).append(point)
     made = []
     for metric, kinds in points.items():
@@ -97,11 +97,11 @@ def by_seed(samples: Samples, seeds: Sequence[int | None]) -> list[Row]:
 
 def by_length(samples: Samples) -> list[Row]:
     """Accuracy in eight groups of the replies, of equal size, from short to long; [from, to] in tokens."""
-    known = sorted(tokens for tokens in samples.tokens if tokens != NO_TOKENS)
-    if len(known) < 16 or known[0] == known[-1]:
+    lengths = sorted(tokens for tokens in samples.tokens if tokens != NO_TOKENS)
+    if len(lengths) < 16 or lengths[0] == lengths[-1]:
         return []
-    cuts = sorted({known[len(known) * part // 8] for part in range(1, 8)})
-    edges = [known[0], *[cut for cut in cuts if cut > known[0]], known[-1] + 1]
+    cuts = sorted({lengths[len(lengths) * part // 8] for part in range(1, 8)})
+    edges = [lengths[0], *[cut for cut in cuts if cut > lengths[0]], lengths[-1] + 1]
     counts: list[Counter[int]] = [Counter() for _ in edges[1:]]
     pairs = Counter(zip(samples.tokens, samples.outcome, strict=True))
     for (tokens, outcome), count in pairs.items():
@@ -109,23 +109,23 @@ def by_length(samples: Samples) -> list[Row]:
             place = next(place for place, edge in enumerate(edges[1:]) if tokens < edge)
             counts[place][outcome] += count
     return [
-        {**_shares(str(low) if low == high - 1 else f"{low}–{high - 1}", found), "from": low, "to": high - 1}
-        for low, high, found in zip(edges, edges[1:], counts, strict=False)
-        if found.total()
+        {**_shares(str(low) if low == high - 1 else f"{low}–{high - 1}", outcomes), "from": low, "to": high - 1}
+        for low, high, outcomes in zip(edges, edges[1:], counts, strict=False)
+        if outcomes.total()
     ]
 
 
 def token_histogram(samples: Samples) -> Row:
     """Replies by tokens and outcome, in bins of equal width; the longest 0.5 % share the last one."""
     pairs = Counter(zip(samples.tokens, samples.outcome, strict=True))
-    known = Counter({tokens: 0 for tokens, _ in pairs if tokens != NO_TOKENS})
+    lengths = Counter({tokens: 0 for tokens, _ in pairs if tokens != NO_TOKENS})
     for (tokens, _), count in pairs.items():
         if tokens != NO_TOKENS:
-            known[tokens] += count
-    if not known:
+            lengths[tokens] += count
+    if not lengths:
         return {"edges": [], "counts": {}}
-    total, sums = known.total(), list(accumulate(known[tokens] for tokens in sorted(known)))
-    ordered = sorted(known)
+    total, sums = lengths.total(), list(accumulate(lengths[tokens] for tokens in sorted(lengths)))
+    ordered = sorted(lengths)
     high = next(tokens for tokens, upto in zip(ordered, sums, strict=True) if upto >= 0.995 * total)
     low = ordered[0]
     width = max(1, -(-(high - low + 1) // BINS))
@@ -138,7 +138,7 @@ def token_histogram(samples: Samples) -> Row:
         "edges": [low + width * place for place in range(bins + 1)],
         "counts": {name: column for name, column in counts.items() if any(column)},
         "longest": ordered[-1],
-        "mean": sum(tokens * count for tokens, count in known.items()) / total,
+        "mean": sum(tokens * count for tokens, count in lengths.items()) / total,
         "median": next(tokens for tokens, upto in zip(ordered, sums, strict=True) if upto * 2 >= total),
     }
 

@@ -31,7 +31,7 @@ STORIES = {
 
 
 class _Side(NamedTuple):
-    found: Indexed
+    indexed: Indexed
     samples: Samples
     right: Any
     scored: Any
@@ -50,13 +50,13 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
     """From `first` to `second`. Raises UnknownNameError, DataError, and says what is missing on either side."""
     sides = [_side(library, name, benchmark) for name in (first, second)]
     a, b = sides
-    common = [one for one in a.place if one in b.place]
+    common = [identity for identity in a.place if identity in b.place]
     paired = len(a.samples.sizes) == len(b.samples.sizes)
     pairs: Counter[str] = Counter()
     flips: list[_Flip] = []
     scores: list[tuple[list[float], list[float]]] = []
-    for one in common:
-        left, right = _paired(a, b, one) if paired else (_scores(a, one), _scores(b, one))
+    for identity in common:
+        left, right = _paired(a, b, identity) if paired else (_scores(a, identity), _scores(b, identity))
         if not left or not right:
             pairs["unscored"] += 1
             continue
@@ -65,7 +65,13 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
         pairs[_kind(before, after)] += 1
         if before != after:
             flips.append(
-                _Flip(one, before, after, _sample(a, one, after > before), _sample(b, one, before > after))
+                _Flip(
+                    identity,
+                    before,
+                    after,
+                    _sample(a, identity, after > before),
+                    _sample(b, identity, before > after),
+                )
             )
     flips.sort(key=lambda flip: (-abs(flip.second - flip.first), flip.first_sample))
     listed = [_told(a, b, flip, read=number < MOST_READ) for number, flip in enumerate(flips)]
@@ -74,7 +80,7 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
         "first": first,
         "second": second,
         "benchmark": benchmark,
-        "progress": min(a.found.progress, b.found.progress),
+        "progress": min(a.indexed.progress, b.indexed.progress),
         "common": len(common),
         "only_first": len(a.place) - len(common),
         "only_second": len(b.place) - len(common),
@@ -89,7 +95,7 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
             for (direction, story), count in stories.most_common()
         ],
         "flips": listed[:MOST_LISTED],
-        "settings": _changed(library, a.found, b.found),
+        "settings": _changed(library, a.indexed, b.indexed),
     }
 
 
@@ -97,10 +103,12 @@ def _side(library: Library, name: str, benchmark: str) -> _Side:
     run = library.run(name)
     if benchmark not in run.benchmarks:
         raise UnknownNameError(f"benchmark in {name}", benchmark, run.benchmarks)
-    found = library.indexed(name, benchmark)
-    samples = samples_of(found)
+    indexed = library.indexed(name, benchmark)
+    samples = samples_of(indexed)
     right, scored = by_problem(samples)
-    return _Side(found, samples, right, scored, {one: number for number, one in enumerate(samples.ids)})
+    return _Side(
+        indexed, samples, right, scored, {identity: number for number, identity in enumerate(samples.ids)}
+    )
 
 
 def _scores(side: _Side, identity: int) -> list[float]:
@@ -126,12 +134,12 @@ def _paired(a: _Side, b: _Side, identity: int) -> tuple[list[float], list[float]
 
 def _outcomes(side: _Side, problem: int) -> list[int]:
     """Of each file; 0 where it has no sample of the problem."""
-    found, start = [], 0
+    outcomes, start = [], 0
     for size in side.samples.sizes:
         number = _find(side.samples, start, size, problem)
-        found.append(0 if number is None else side.samples.outcome[start + number])
+        outcomes.append(0 if number is None else side.samples.outcome[start + number])
         start += size
-    return found
+    return outcomes
 
 
 def _kind(before: float, after: float) -> str:
@@ -143,13 +151,13 @@ def _kind(before: float, after: float) -> str:
 def _sample(side: _Side, identity: int, failing: bool) -> tuple[int, int]:
     """(file, number) of the first sample of a problem that is not right, or is."""
     wanted, start, first = side.place[identity], 0, (0, 0)
-    known = False
+    has_first = False
     for file, size in enumerate(side.samples.sizes):
         number = _find(side.samples, start, size, wanted)
         if number is not None:
             right = OUTCOMES[side.samples.outcome[start + number]] == "correct"
-            if not known or right != failing:
-                first, known = (file, number), True
+            if not has_first or right != failing:
+                first, has_first = (file, number), True
             if right != failing:
                 break
         start += size
@@ -189,7 +197,7 @@ def _story(side: _Side, file: int, number: int, *, read: bool) -> str:
         return "tool"
     if outcome in ("unscored", "damaged") or cause in INSTRUMENT:
         return "instrument"
-    row = (read_record(side.found.indexes[file], number).row or {}) if read else {}
+    row = (read_record(side.indexed.indexes[file], number).row or {}) if read else {}
     if _tool_failed(row):
         return "tool"
     gold = gold_of(row)
@@ -208,16 +216,16 @@ def _difference(scores: list[tuple[list[float], list[float]]]) -> Row | None:
     """Second minus first in points, with a 95 % interval; None for fewer than two paired problems."""
     if len(scores) < 2:
         return None
-    found = paired_difference([before for before, _ in scores], [after for _, after in scores])
+    difference = paired_difference([before for before, _ in scores], [after for _, after in scores])
     return {
-        "value": 100 * found.difference,
-        "low": 100 * found.low,
-        "high": 100 * found.high,
-        "p_value": found.p_value,
-        "n": found.n,
-        "method": found.method,
-        "smallest_significant": 100 * found.smallest_significant,
-        "minimum_detectable": 100 * found.minimum_detectable,
+        "value": 100 * difference.difference,
+        "low": 100 * difference.low,
+        "high": 100 * difference.high,
+        "p_value": difference.p_value,
+        "n": difference.n,
+        "method": difference.method,
+        "smallest_significant": 100 * difference.smallest_significant,
+        "minimum_detectable": 100 * difference.minimum_detectable,
     }
 
 

@@ -29,14 +29,14 @@ _reading = threading.Lock()
 
 def jobs_page() -> Row:
     """The latest experiments, without asking anybody how they are doing."""
-    found, notes = [], []
+    experiments, notes = [], []
     try:
         with _reading:
             for experiment in itertools.islice(ExperimentRecords(os.environ).latest(), MOST):
-                found.append(_summary(experiment))
+                experiments.append(_summary(experiment))
     except NewskillsError as error:
         notes.append(str(error))
-    return {"experiments": found, "notes": notes}
+    return {"experiments": experiments, "notes": notes}
 
 
 def experiment_page(name: str) -> Row:
@@ -44,14 +44,16 @@ def experiment_page(name: str) -> Row:
     experiment = _found(name)
     page = _summary(experiment)
     try:
-        told = states(experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ))
-        known = {state.job.name: state for state in told}
+        job_states = states(
+            experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ)
+        )
+        state_of = {state.job.name: state for state in job_states}
     except NewskillsError as error:
         page["error"] = str(error)
-        known = {}
+        state_of = {}
     page["jobs"] = []
     for job in experiment.jobs:
-        state = known.get(job.name)
+        state = state_of.get(job.name)
         page["jobs"].append(
             {
                 "name": job.name,

@@ -92,22 +92,22 @@ def headline(modes: Mapping[str, Any], extended: Mapping[str, Any]) -> Row | Non
     if not names:
         names = list(numbers or modes)
     for mode in sorted(names, key=lambda name: (len(name), name), reverse=True):
-        for metric, found in _scores(table(numbers.get(mode)), table(modes.get(mode))):
-            return {"mode": mode, "metric": metric, **found}
+        for metric, value in _scores(table(numbers.get(mode)), table(modes.get(mode))):
+            return {"mode": mode, "metric": metric, **value}
     return None
 
 
 def _scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
     """(metric, value with interval) of a mode, the usual ones first."""
     names = [name for name in {**numbers, **metrics} if name not in NOT_SCORES and "_interval" not in name]
-    found = []
+    scores = []
     for name in sorted(names, key=lambda name: PREFERRED.index(name) if name in PREFERRED else len(PREFERRED)):
-        known = table(numbers.get(name))
-        value = number(known.get("value", metrics.get(name)))
+        extended = table(numbers.get(name))
+        value = number(extended.get("value", metrics.get(name)))
         if value is not None:
-            low, high = number(known.get("low")), number(known.get("high"))
-            found.append((name, {"value": value, "low": low, "high": high, "n": number(known.get("n"))}))
-    return found
+            low, high = number(extended.get("low")), number(extended.get("high"))
+            scores.append((name, {"value": value, "low": low, "high": high, "n": number(extended.get("n"))}))
+    return scores
 
 
 def _ledger(extended: Row, states: Sequence[Row]) -> dict[str, int]:
@@ -153,20 +153,20 @@ def _share(counts: Mapping[str, int], problems: int) -> Row | None:
 
 
 def _sum(states: Sequence[Row], name: str) -> float | None:
-    known = [value for state in states if (value := number(state.get(name))) is not None]
-    return sum(known) if known else None
+    values = [value for state in states if (value := number(state.get(name))) is not None]
+    return sum(values) if values else None
 
 
 def _status(states: Sequence[Row], running: bool) -> str:
-    said = {str(state.get("status")) for state in states if state.get("status")}
+    statuses = {str(state.get("status")) for state in states if state.get("status")}
     if running:
-        return "running" if "running" in said else "unfinished"
-    return "done" if said <= {"done"} else next(iter(said - {"done"}))
+        return "running" if "running" in statuses else "unfinished"
+    return "done" if statuses <= {"done"} else next(iter(statuses - {"done"}))
 
 
 def differences(library: Library, runs: Sequence[Run]) -> list[Row]:
     """What is not the same in all runs that have a benchmark: rows of benchmark, setting, run → value."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for benchmark in sorted({name for run in runs for name in run.benchmarks}):
         having = [run for run in runs if benchmark in run.benchmarks]
         if len(having) < 2:
@@ -175,8 +175,8 @@ def differences(library: Library, runs: Sequence[Run]) -> list[Row]:
         for name in dict.fromkeys(name for each in settings.values() for name in each):
             values = {run: each.get(name, "") for run, each in settings.items()}
             if len(set(values.values())) > 1:
-                found.append({"benchmark": benchmark, "setting": name, "values": values})
-    return found
+                rows.append({"benchmark": benchmark, "setting": name, "values": values})
+    return rows
 
 
 def settings_of(library: Library, results: BenchmarkFiles) -> dict[str, str]:

@@ -23,8 +23,8 @@ _END_THINKING = "</think>"
 
 def sample_page(library: Library, run: str, benchmark: str, file: int, number: int) -> Row:
     """Raises UnknownNameError, DataError."""
-    found = library.indexed(run, benchmark)
-    index = require(found.indexes, file)
+    indexed = library.indexed(run, benchmark)
+    index = require(indexed.indexes, file)
     record = read_record(index, number)
     page: Row = {
         "run": run,
@@ -34,12 +34,12 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
         "name": str(library.folders.name(index.file.path)),
         "seed": index.file.seed,
         "bytes": record.bytes,
-        "siblings": siblings(found, index, number),
+        "siblings": siblings(indexed, index, number),
     }
     if record.row is None:
         return page | {"damaged": record.problem, "raw": record.raw}
     row = record.row
-    sent = prompt_sent(library.folders, found.run, index.file, row)
+    sent = prompt_sent(library.folders, indexed.run, index.file, row)
     reasoning, reply = reply_of(row)
     fields = {name: value for name, value in row.items() if name not in SHOWN_APART}
     return page | {
@@ -77,19 +77,21 @@ def reply_of(row: Row) -> tuple[str, str]:
 def _turns(row: Row) -> list[Row]:
     """What followed the prompt, where it is more than one reply: calls, results, further replies."""
     messages = messages_in(row)
-    first = next((number for number, one in enumerate(messages) if one.get("role") == "assistant"), len(messages))
+    first = next(
+        (number for number, message in enumerate(messages) if message.get("role") == "assistant"), len(messages)
+    )
     turns = messages[first:]
     return turns if len(turns) > 1 or any(turn.get("tool_calls") for turn in turns) else []
 
 
-def siblings(found: Indexed, index: FileIndex, number: int) -> list[Row]:
+def siblings(indexed: Indexed, index: FileIndex, number: int) -> list[Row]:
     """The other samples of the same problem: file, record, seed, outcome."""
-    if len(found.indexes) < 2:
+    if len(indexed.indexes) < 2:
         return []
     (own,) = index.columns("id")
     wanted = own[number]
     made = []
-    for place, other in enumerate(found.indexes):
+    for place, other in enumerate(indexed.indexes):
         ids, outcomes, tokens = other.columns("id", "outcome", "tokens")
         if number < len(ids) and ids[number] == wanted:
             at = number
@@ -128,10 +130,10 @@ def media_bytes(
     library: Library, run: str, benchmark: str, file: int, number: int, item: int
 ) -> tuple[bytes, str]:
     """(content, type) of an image or a sound of a record. Raises UnknownNameError, DataError."""
-    found = library.indexed(run, benchmark)
-    index = require(found.indexes, file)
+    indexed = library.indexed(run, benchmark)
+    index = require(indexed.indexes, file)
     row = read_record(index, number).row or {}
-    sent = prompt_sent(library.folders, found.run, index.file, row)
+    sent = prompt_sent(library.folders, indexed.run, index.file, row)
     media = media_in(sent.messages, row)
     if not 0 <= item < len(media):
         raise DataError(f"This record has {len(media)} images and sounds.")

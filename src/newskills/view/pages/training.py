@@ -42,13 +42,13 @@ def training_page(library: Library, names: list[str]) -> Row:
 def rollouts(library: Library, name: str, step: int) -> list[Row]:
     """Samples that were taken at a step. Raises UnknownNameError."""
     path = library.training(name).folder / SAMPLES
-    found = []
+    samples = []
     for row in _rows(library.folders, path):
         if row.get("step") == step:
-            found.append(shortened(_rollout(row), 20_000))
-            if len(found) >= 50:
+            samples.append(shortened(_rollout(row), 20_000))
+            if len(samples) >= 50:
                 break
-    return found
+    return samples
 
 
 def _training(library: Library, name: str) -> Row:
@@ -74,15 +74,15 @@ def _training(library: Library, name: str) -> Row:
 
 def series(rows: list[Row]) -> list[Row]:
     """Name, group and points of everything that is a number, in the order of its first appearance."""
-    found: dict[str, list[list[float]]] = {}
+    points_by_name: dict[str, list[list[float]]] = {}
     for place, row in enumerate(rows):
         step = number(row.get("step"))
         for name, value in _flat(row):
-            if name != "step" and (known := number(value)) is not None:
-                found.setdefault(name, []).append([place if step is None else step, known])
+            if name != "step" and (figure := number(value)) is not None:
+                points_by_name.setdefault(name, []).append([place if step is None else step, figure])
     return [
         {"name": name, "group": group_of(name), "points": _thinned(points)}
-        for name, points in list(found.items())[:MOST_SERIES]
+        for name, points in list(points_by_name.items())[:MOST_SERIES]
     ]
 
 
@@ -121,15 +121,18 @@ def _rollout(row: Row) -> Row:
         "responses": [
             {
                 "text": as_text(
-                    one.get("text") or one.get("response") or one.get("completion") or one.get("output")
+                    response.get("text")
+                    or response.get("response")
+                    or response.get("completion")
+                    or response.get("output")
                 ),
-                "reward": number(one.get("reward")),
-                "answer": as_text(one.get("extracted_answer")),
-                "finish": as_text(one.get("stop_reason") or one.get("finish_reason")),
-                "components": one.get("components") or {},
+                "reward": number(response.get("reward")),
+                "answer": as_text(response.get("extracted_answer")),
+                "finish": as_text(response.get("stop_reason") or response.get("finish_reason")),
+                "components": response.get("components") or {},
             }
-            for one in responses
-            if isinstance(one, dict)
+            for response in responses
+            if isinstance(response, dict)
         ],
     }
 

@@ -69,7 +69,7 @@ def run_to_end(
     service = service_from(os.environ, config.model_name, config.lora_rank, config.seed)
     rows = rows_of(config, options.data_dir)
     with TinkerClient(service) as client, stop_on_signals() as stop:
-        whole = learn(client, config, rows, told=_row_printer(config), stop=stop)
+        whole = learn(client, config, rows, on_step=_row_printer(config), stop=stop)
     if not whole:
         sys.stdout.write("stopped; run the same command to resume from the last checkpoint\n")
         return STOPPED
