@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The 19 problems of recent competitions that strong models missed most often."""
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 
 
@@ -23,7 +23,13 @@ BENCHMARK = Benchmark(
     items={"test": 19},
     licence="mixed (contest problems)",
     homepage="https://github.com/NVIDIA-NeMo/Skills",
-    unverified=True,
+    evidence=(
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/challenge19",
+            "all 19 rows prepared, their own answers graded right",
+            "2026-11-23",
+        ),
+    ),
     traps=(
         "Only 19 problems, chosen because models failed: no measure of ability in general.",
         "Overlaps with comp-math-24-25.",
