@@ -70,6 +70,11 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
+def released(version: str) -> str:
+    """The address of the files of a release, v5 or v6."""
+    return f"{_HUB}{_RELEASES[version]}"
+
+
 def in_window(name: str) -> RowMapper:
     """The mapping for a window of months, `v6_2408_2505`: August 2024 to May 2025, both whole."""
     version, first, last = name.split("_")

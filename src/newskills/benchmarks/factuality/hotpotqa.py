@@ -42,7 +42,8 @@ _COMMON: dict[str, Any] = {
     "evidence": (
         Evidence(
             "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/hotpotqa",
-            "fields answer, context, id, level, question, supporting_facts, type; configuration distractor; split validation",
+            "fields answer, context, id, level, question, supporting_facts, type; configuration distractor; "
+            "split validation",
             "2026-11-23",
         ),
     ),

@@ -82,7 +82,7 @@ def joined(raw: Iterable[Row]) -> Iterator[Row]:
     """Rows of a data set as they are; files of the repository as rows of the same kind."""
     files: dict[str, str] = {}
     for row in raw:
-        if "_file" in row:
+        if "text" in row:
             files[row["_file"]] = row["text"]
         else:
             yield row

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """AIME, GPQA Diamond and LiveCodeBench in German, Spanish, French and Japanese, as NVIDIA translated them."""
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Source
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
-from newskills.benchmarks.code.livecodebench import in_window
+from newskills.benchmarks.code.livecodebench import released
+from newskills.benchmarks.code.livecodebench import row as code
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
 
@@ -67,16 +71,26 @@ def gpqa(raw: Row, index: int) -> Row:
     }
 
 
-_CODE = in_window("v5_2407_2503")
+def with_tests(raw: Iterable[Row]) -> Iterator[Row]:
+    """Translated problems, each with the tests of LiveCodeBench; the translations come first."""
+    translated: dict[str, list[Row]] = {}
+    for row in raw:
+        if "task_id" in row:
+            translated.setdefault(row["task_id"], []).append(row)
+        else:
+            for other in translated.get(row["question_id"], ()):
+                yield {**row, "question_content": other["question"], "_split": other["_split"]}
 
 
-def livecodebench(raw: Row, index: int) -> Row | Drop:
-    made = _CODE(raw, index)
-    if not isinstance(made, dict):
-        return OTHER_SPLIT
-    language = _language(raw)
-    identity = f"{language['target_language']}-{made['id']}"
-    return {**made, "id": identity, "problem": made["question_content"], **language}
+def livecodebench(release: str, raw: Row, index: int) -> Row:
+    made, language = code(raw, index), _language(raw)
+    return {
+        **made,
+        "id": f"{language['target_language']}-{made['id']}",
+        "problem": made["question_content"],
+        "release_version": f"release_{release}",
+        **language,
+    }
 
 
 def _aime(year: int) -> Benchmark:
@@ -104,8 +118,18 @@ BENCHMARKS = (
         name="livecodebench-x",
         category="multilingual",
         title="LiveCodeBench in four languages",
-        sources=(Source(split="test_v5_2407_2503", hf=f"{_HUB}LCB", hf_split=_LANGUAGES),),
-        row=livecodebench,
+        sources=tuple(
+            Source(
+                split=f"test_{release}_2407_2503",
+                hf=f"{_HUB}LCB",
+                config=release,
+                hf_split=_LANGUAGES,
+                url=released(release),
+            )
+            for release in ("v5", "v6")
+        ),
+        variants={f"test_{release}_2407_2503": partial(livecodebench, release) for release in ("v5", "v6")},
+        join=with_tests,
         options=_CHOICE,
         prompt="eval/livecodebench/default_reasoning",
         grader="livecodebench",
@@ -116,7 +140,10 @@ BENCHMARKS = (
         citation="arXiv:2403.07974",
         needs_sandbox=True,
         unverified=True,
-        traps=("Problems of July 2024 to March 2025; the instruction is English for all languages.",),
+        traps=(
+            "Problems of July 2024 to March 2025; the instruction is English for all languages.",
+            "The tests come from LiveCodeBench: its files are downloaded, too.",
+        ),
     ),
     _aime(24),
     _aime(25),
