@@ -10,7 +10,7 @@ def row(raw: Row, index: int) -> Row:
     return {
         "id": raw["task_id"],
         "task_id": raw["task_id"],
-        "problem": raw,
+        "problem": {key: value for key, value in raw.items() if key != "_file"},
         "problem_prompt": raw["prompt"],
         "build_command": raw["build_command"],
         "context_files": context,
