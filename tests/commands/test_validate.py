@@ -46,6 +46,10 @@ class Bare(Picky):
     def __init__(self):
         raise ConfigError("Reading this needs the extra newskills[excel].", hint="pip install 'newskills[excel]'")
 
+class Other(Picky):
+    def __init__(self):
+        raise ConfigError("The services come with other-package.", hint="Type: pip install --no-deps other-package==1")
+
 class Forgetful(Picky):
     def grade(self, record):
         why = "Words need a list. pip install 'newskills[instructions]'"
@@ -67,6 +71,7 @@ GULLIBLE = asked(number, "gullible", grader=f"{__file__}::Gullible")
 PICKY = asked(number, "picky", grader=f"{__file__}::Picky")
 JUDGED = asked(number, "judged", grader="", judge=Judge())
 BARE = asked(number, "bare", grader=f"{__file__}::Bare")
+OTHER = asked(number, "other", grader=f"{__file__}::Other")
 FORGETFUL = asked(number, "forgetful", grader=f"{__file__}::Forgetful")
 """
 GOOD = ("GOOD", "OPTIONS", "MISPRINT", "JUDGED")
@@ -112,13 +117,16 @@ def test_each_fault_is_found(here) -> None:
 
 
 def test_what_lacks_only_a_package_is_left_out(here) -> None:
-    done = ns("ns validate ./own.py::GOOD ./own.py::BARE ./own.py::FORGETFUL --json found.json", cwd=here)
+    done = ns(
+        "ns validate ./own.py::GOOD ./own.py::BARE ./own.py::OTHER ./own.py::FORGETFUL --json found.json", cwd=here
+    )
     assert done.returncode == 0, done.stderr
     lines = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
     assert lines["bare"].endswith("left out: needs newskills[excel]")
     assert lines["forgetful"].endswith("left out: needs newskills[instructions]")
+    assert lines["other"].endswith("left out: needs other-package")
     assert lines["good"].endswith("ok")
-    assert "1 of 3 benchmarks pass, 2 left out for want of packages" in done.stdout
+    assert "1 of 4 benchmarks pass, 3 left out for want of packages" in done.stdout
     found = {one["benchmark"]: one for one in json.loads((here / "found.json").read_text())}
     assert found["bare"]["left_out"] == "newskills[excel]"
     assert found["bare"]["problems"] == found["forgetful"]["problems"] == []
