@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.benchmarks.web import Web, archive
 
 from newskills.base.benchmark import Asset, Benchmark, Source
@@ -254,11 +255,18 @@ def test_several_configurations_of_a_hub_data_set(
         web.files[f"{place}/{config}/train"] = json.dumps([web.url(f"{place}/{config}/train/0.parquet")]).encode()
         web.files[f"{place}/{config}/train/0.parquet"] = parquet({"q": config})
     source = Source(hf="o/d", config="{en,de}", hf_split="train")
-    expected = [{"q": config, "_config": config, "_split": "train"} for config in ("en", "de")]
+    expected = [
+        {"q": config, "_config": config, "_split": "train", "_file": f"{config}/train/0.parquet"}
+        for config in ("en", "de")
+    ]
     assert rows(bench(source), tmp_path / "d") == expected
-    assert rows(bench(Source(hf="o/d", config="de", hf_split="train")), tmp_path / "one") == [{"q": "de"}]
+    assert rows(bench(Source(hf="o/d", config="de", hf_split="train")), tmp_path / "one") == [
+        {"q": "de", "_file": "de/train/0.parquet"}
+    ]
     pinned = Source(hf="{o/d:de/train,o/d:en/train}")
-    assert rows(bench(pinned), tmp_path / "pinned") == [{**row, "_hf": "o/d"} for row in reversed(expected)]
+    assert rows(bench(pinned), tmp_path / "pinned") == [
+        {**row, "_hf": "o/d", "_file": f"o/d/{row['_file']}"} for row in reversed(expected)
+    ]
     host = web.url("")[7:]
     shards = {f"{c}/train/0.parquet": web.files[f"{place}/{c}/train/0.parquet"] for c in ("de", "en")}
     mirror = make_mirror(tmp_path / "m", shards, f"{host}{place}")
@@ -281,6 +289,55 @@ def test_shared_data_is_prepared_once(web: Web, tmp_path: Path) -> None:
     other = Benchmark(name="other", category="x", title="x", sources=(source,), data="tiny")
     second = prepare(other, data_dir=tmp_path).splits[0]
     assert (second.path, second.fresh) == (first.path, False)
+
+
+def test_the_file_of_a_row_has_one_form_wherever_it_comes_from(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEWSKILLS_GITHUB_ARCHIVES", web.url(""))
+    monkeypatch.setenv("HF_ENDPOINT", web.url(""))
+    tree = {"de/test.jsonl": b'{"n": 1}\n', "fr/test.jsonl": b'{"n": 2}\n'}
+    for name, data in tree.items():
+        place = tmp_path / "here" / name
+        place.parent.mkdir(parents=True)
+        place.write_bytes(data)
+        web.files[f"/d/{name}"] = data
+    web.files["/o/r/tar.gz/main"] = web.files["/d/all.tgz"] = archive(tree)
+    pattern = "{de,fr}/test.jsonl"
+    kinds = {
+        "addresses": Source(url=web.url(f"/d/{pattern}")),
+        "files": Source(path=f"{tmp_path}/here/{pattern}"),
+        "folder": Source(path=f"{tmp_path}/here", members=pattern),
+        "repository": Source(github="o/r", ref="main", members=pattern),
+    }
+    for kind, source in kinds.items():
+        assert [row["_file"] for row in rows(bench(source), tmp_path / kind)] == list(tree), kind
+    alone = {
+        "address": (Source(url=web.url("/d/de/test.jsonl")), "test.jsonl"),
+        "listed": (Source(url=web.url("/d/{de}/test.jsonl")), "de/test.jsonl"),
+        "file": (Source(path=f"{tmp_path}/here/de/test.jsonl"), "test.jsonl"),
+        "archive": (Source(url=web.url("/d/all.tgz"), members="*de/test.jsonl"), "r-0123/de/test.jsonl"),
+        "archives": (Source(url=web.url("/d/{all}.tgz"), members="*de/*"), "all.tgz/r-0123/de/test.jsonl"),
+    }
+    for kind, (source, name) in alone.items():
+        assert [row["_file"] for row in rows(bench(source), tmp_path / f"one {kind}")] == [name], kind
+    mapped = bench(kinds["addresses"], row=lambda raw, index: dict(raw))
+    assert rows(mapped, tmp_path / "mapped") == [{"n": 1}, {"n": 2}]
+
+
+def test_a_source_may_name_several_kinds_of_places(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", web.url(""))
+    place = "/api/datasets/o/d/parquet/default/test"
+    web.files[place] = json.dumps([web.url(f"{place}/0.parquet")]).encode()
+    web.files[f"{place}/0.parquet"] = parquet({"q": "hub"})
+    web.files["/x.jsonl"] = b'{"q": "address"}\n'
+    both = Source(hf="o/d", url=web.url("/x.jsonl"))
+    assert [row["q"] for row in rows(bench(both), tmp_path)] == ["hub", "address"]
+    assert [row["q"] for row in rows(bench(structs.replace(both, span=(1, 2))), tmp_path / "cut")] == ["address"]
+    made = prepare(bench(both), data_dir=tmp_path).splits[0].provenance
+    assert [origin["url"] for origin in made.sources] == [web.url(f"{place}/0.parquet"), web.url("/x.jsonl")]
 
 
 LOCAL = """
@@ -308,7 +365,7 @@ def test_files_of_this_machine(tmp_path: Path) -> None:
         (tmp_path / "raw" / name).write_text(text)
     (tmp_path / "mine.py").write_text(LOCAL)
     here = {name: get_benchmark(f"{tmp_path}/mine.py::{name}") for name in ("ONE", "TWO", "TREE", "GONE", "NONE")}
-    assert rows(here["ONE"], tmp_path) == [{"n": 1, "from": ""}]
+    assert rows(here["ONE"], tmp_path) == [{"n": 1, "from": "one.jsonl"}]
     assert rows(here["TWO"], tmp_path) == [{"n": 2, "from": "two.jsonl"}, {"n": 1, "from": "one.jsonl"}]
     assert rows(here["TREE"], tmp_path) == [{"image": "assets/test/a.png"}] * 2
     with pytest.raises(DataError, match=r"There is no file .*gone\.jsonl"):
@@ -317,4 +374,4 @@ def test_files_of_this_machine(tmp_path: Path) -> None:
         rows(here["NONE"], tmp_path)
     assert not prepare(here["ONE"], data_dir=tmp_path).splits[0].fresh
     (tmp_path / "raw/one.jsonl").write_text('{"n": 11}\n')
-    assert rows(here["ONE"], tmp_path) == [{"n": 11, "from": ""}]
+    assert rows(here["ONE"], tmp_path) == [{"n": 11, "from": "one.jsonl"}]

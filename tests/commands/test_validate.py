@@ -12,6 +12,7 @@ from newskills.benchmarks import list_benchmarks
 
 HERE = """
 from newskills.base.benchmark import Benchmark, Judge
+from newskills.base.errors import ConfigError
 from newskills.base.records import Score
 from newskills.benchmarks.text import choices
 
@@ -41,6 +42,19 @@ class Picky(Gullible):
     def same_replies(self, record):
         return [f" {record['expected_answer']}"]
 
+class Bare(Picky):
+    def __init__(self):
+        raise ConfigError("Reading this needs the extra newskills[excel].", hint="pip install 'newskills[excel]'")
+
+class Other(Picky):
+    def __init__(self):
+        raise ConfigError("The services come with other-package.", hint="Type: pip install --no-deps other-package==1")
+
+class Forgetful(Picky):
+    def grade(self, record):
+        why = "Words need a list. pip install 'newskills[instructions]'"
+        return Score(outcome="unscored", fields={}, grader="forgetful@1", why=why, cause="harness")
+
 def number(n):
     return {"expected_answer": str(2 * n)}
 
@@ -56,6 +70,9 @@ NO_PROMPT = asked(number, "no-prompt", prompt="generic/default")
 GULLIBLE = asked(number, "gullible", grader=f"{__file__}::Gullible")
 PICKY = asked(number, "picky", grader=f"{__file__}::Picky")
 JUDGED = asked(number, "judged", grader="", judge=Judge())
+BARE = asked(number, "bare", grader=f"{__file__}::Bare")
+OTHER = asked(number, "other", grader=f"{__file__}::Other")
+FORGETFUL = asked(number, "forgetful", grader=f"{__file__}::Forgetful")
 """
 GOOD = ("GOOD", "OPTIONS", "MISPRINT", "JUDGED")
 WRONG = {
@@ -97,6 +114,22 @@ def test_each_fault_is_found(here) -> None:
     assert "0 of 6 benchmarks pass" in done.stdout
     for name, problem in WRONG.items():
         assert f"error: {name.lower().replace('_', '-')}: {problem}" in done.stderr
+
+
+def test_what_lacks_only_a_package_is_left_out(here) -> None:
+    done = ns(
+        "ns validate ./own.py::GOOD ./own.py::BARE ./own.py::OTHER ./own.py::FORGETFUL --json found.json", cwd=here
+    )
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
+    assert lines["bare"].endswith("left out: needs newskills[excel]")
+    assert lines["forgetful"].endswith("left out: needs newskills[instructions]")
+    assert lines["other"].endswith("left out: needs other-package")
+    assert lines["good"].endswith("ok")
+    assert "1 of 4 benchmarks pass, 3 left out for want of packages" in done.stdout
+    found = {one["benchmark"]: one for one in json.loads((here / "found.json").read_text())}
+    assert found["bare"]["left_out"] == "newskills[excel]"
+    assert found["bare"]["problems"] == found["forgetful"]["problems"] == []
 
 
 def test_words_that_make_no_sense(here) -> None:

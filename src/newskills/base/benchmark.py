@@ -85,8 +85,12 @@ class Source(Struct, frozen=True, kw_only=True):
     beside      https address of a JSON file (one value, or one per line) that each row gets as `_beside`
     note        licence page to accept, token to set
 
-    Each row of an archive, a repository, or several files gets `_file`: its path there, for several addresses the
-    part after their common folder.
+    Each row gets `_file`, in the same form wherever it comes from: the path of its file below what is the same for all
+    files of the source: the folder, the repository, the archive (of several: with the archive's own before it), the
+    address or path up to the folder in which the first brace list stands, the data set on the hub
+    (`<config>/<split>/<number>.parquet`). Mapped rows are prepared without it.
+
+    One source may name several of `path`, `github`, `hf` and `url`: its rows are those of all, in this order.
     """
 
     split: str = "test"

@@ -471,7 +471,7 @@ class _Tally:
         except KeyError as error:
             raise DataError(
                 f"{where}: the field {error} is missing, which {self.benchmark.name} expects; "
-                f"the row has {', '.join(sorted(map(str, row))) or 'none'}.",
+                f"the row has {', '.join(sorted(set(map(str, row)) - {'_file'})) or 'none'}.",
                 hint=_CHANGED,
             ) from error
         except _MISFITS as error:
@@ -486,4 +486,7 @@ class _Tally:
         self._places[identity] = where
         if row.get("expected_answer", "given") in (None, ""):
             raise DataError(f"{where}: the field 'expected_answer' is empty.")
-        return {"id": identity, **self.assets.stored(row, where)} | {"id": identity}
+        stored = {"id": identity, **self.assets.stored(row, where)} | {"id": identity}
+        if self.mapper is not None:
+            stored.pop("_file", None)
+        return stored

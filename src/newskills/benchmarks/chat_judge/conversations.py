@@ -4,7 +4,7 @@
 import ast
 import json
 
-from newskills.base.benchmark import Benchmark, Judge, Source
+from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
 from newskills.base.records import Row
 
 
@@ -49,6 +49,18 @@ BENCHMARKS = (
         homepage="https://huggingface.co/datasets/allenai/WildBench",
         citation="arXiv:2406.04770",
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/allenai/WildBench/blob/d6b8dcaf377d173d031980f97c16e1a82618c03d/src/eval.py",
+                "fields checklist, conversation_input, session_id; configuration v2; split test",
+                "2026-11-23",
+            ),
+            Evidence(
+                "https://github.com/allenai/WildBench/blob/d6b8dcaf377d173d031980f97c16e1a82618c03d/src/view_wb_eval.py",
+                "fields primary_tag, session_id; configuration v2; split test",
+                "2026-11-23",
+            ),
+        ),
         traps=("Scores are marks from 1 to 10; the published WB-Score stretches them: 2 · (mark − 5).",),
     ),
     Benchmark(
@@ -66,6 +78,13 @@ BENCHMARKS = (
         homepage="https://github.com/EQ-bench/EQ-Bench",
         citation="arXiv:2312.06281",
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/eq_bench",
+                "fields prompt, reference_answer_fullscale; split validation",
+                "2026-11-23",
+            ),
+        ),
         traps=("Replies without four numbers are left out of the score, as the authors do: look at parseable.",),
     ),
 )

@@ -41,14 +41,14 @@ class RawRow(NamedTuple):
 def read_source(path: Path, source: Source, *, shown: str = "", name: str = "") -> Iterator[RawRow]:
     """Rows of the file at `path` in the form that `source` describes, in file order; of all members of an archive.
 
-    `shown` is the name for messages; `name` becomes `_file` of the rows, members of archives give their own.
+    `shown` is the name for messages; `name` becomes `_file` of the rows, members of archives add their own.
     Raises DataError naming file, line and what is wrong; ConfigError where a reader is not installed.
     """
     shown = shown or str(path)
     if source.members and not source.github:
         for member, file in members(path, source.members, shown):
             data = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if member.endswith(".gz") else file
-            yield from _rows(data, source, f"{shown}, {member}", member)
+            yield from _rows(data, source, f"{shown}, {member}", f"{name}/{member}" if name else member)
     else:
         yield from _rows(_plain(path), source, shown, name)
 
@@ -63,7 +63,7 @@ def _rows(file: IO[bytes], source: Source, shown: str, name: str) -> Iterator[Ra
             raise DataError(f"{shown}: there is no reader for the format '{source.format}'.")
         for raw in read(file, source, shown):
             if name:
-                raw.row["_file"] = name
+                raw.row.setdefault("_file", name)
             yield raw
 
 

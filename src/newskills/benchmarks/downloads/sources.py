@@ -35,12 +35,13 @@ BESIDE = "_beside"
 
 
 class _File(NamedTuple):
-    """`name`: `_file` of its rows, if it is one of several; `extra`: further fields of each row."""
+    """`name`: `_file` of its rows, or what stands before a member's; `extra`: their other fields; `source`: its own."""
 
     path: Path
     shown: str
     name: str
     extra: Row
+    source: Source
 
 
 class Original(Struct, frozen=True):
@@ -66,7 +67,7 @@ class Opened(Struct, frozen=True):
         rows = (
             RawRow({**raw.row, **file.extra} if file.extra else raw.row, raw.where)
             for file in self.files
-            for raw in read_source(file.path, self.source, shown=file.shown, name=file.name)
+            for raw in read_source(file.path, file.source, shown=file.shown, name=file.name)
         )
         return rows if self.source.span is None else itertools.islice(rows, *self.source.span)
 
@@ -78,7 +79,9 @@ def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[
     `folder`: where relative paths begin.
     """
     with contextlib.ExitStack() as stack:
-        if source.path:
+        if len(parts := _parts(source)) > 1:
+            opened_source = _all_of(source, [stack.enter_context(opened(part, fetcher, folder)) for part in parts])
+        elif source.path:
             opened_source = _local(source, folder, stack)
         elif source.github:
             opened_source = _repository(source, fetcher, stack)
@@ -87,6 +90,28 @@ def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[
         else:
             opened_source = _addresses(source, fetcher, stack)
         yield _with_beside(opened_source, source, fetcher) if source.beside else opened_source
+
+
+_KINDS = ("path", "github", "hf", "url")
+
+
+def _parts(source: Source) -> list[Source]:
+    """One source for each kind of place that `source` names: its rows are those of all, in this order."""
+    kinds = [kind for kind in _KINDS if getattr(source, kind)]
+    plain = msgspec.structs.replace(source, beside="", span=None)
+    if len(kinds) < 2:
+        return [source]
+    return [msgspec.structs.replace(plain, **{other: "" for other in kinds if other != kind}) for kind in kinds]
+
+
+def _all_of(source: Source, parts: Sequence[Opened]) -> Opened:
+    return Opened(
+        source,
+        [file for part in parts for file in part.files],
+        [origin for part in parts for origin in part.origin],
+        {name: path for part in parts for name, path in part.assets.items()},
+        [original for part in parts for original in part.originals],
+    )
 
 
 def _with_beside(main_source: Opened, source: Source, fetcher: Fetcher) -> Opened:
@@ -111,6 +136,8 @@ def _with_beside(main_source: Opened, source: Source, fetcher: Fetcher) -> Opene
 
 def in_mirror(source: Source, fetcher: Fetcher) -> bool:
     """Whether the mirror holds all of it (not yet verified), or it lies on this machine anyway."""
+    if len(parts := _parts(source)) > 1:
+        return all(in_mirror(part, fetcher) for part in parts)
     if source.path:
         return True
     if fetcher.mirror is None or (source.beside and not fetcher.has_mirrored(source.beside)):
@@ -134,7 +161,7 @@ def local_files(source: Source, folder: Path) -> dict[str, Path]:
     for path in paths:
         if not Path(path).is_file():
             raise DataError(f"There is no file {path}.")
-    return {name: Path(path) for name, path in zip(_below_common_folder(paths), paths, strict=True)}
+    return {name: Path(path) for name, path in zip(_below_folder(str(place), paths), paths, strict=True)}
 
 
 def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Opened:
@@ -143,10 +170,9 @@ def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Opened:
     sums = {name: file_sha256(path) for name, path in local_opened.items()}
     sha256 = _together(sums.items())
     check_sha256(str(folder / source.path), "this machine", sha256, source)
-    files = [
-        _File(path, str(path), name if tree or len(local_opened) > 1 else "", {})
-        for name, path in local_opened.items()
-    ]
+    read = source if not tree else msgspec.structs.replace(source, members="")
+    alone = len(local_opened) == 1 and bool(read.members)
+    files = [_File(path, str(path), "" if alone else name, {}, read) for name, path in local_opened.items()]
     if tree:
         assets = {
             name: folder / source.path / name for name in _assets(source, _names_below(folder / source.path))
@@ -159,7 +185,7 @@ def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Opened:
         "sha256": sha256,
         "files": len(local_opened),
     }
-    return Opened(source if not tree else msgspec.structs.replace(source, members=""), files, [origin], assets)
+    return Opened(source, files, [origin], assets)
 
 
 def _names_below(folder: Path) -> Iterator[str]:
@@ -171,13 +197,17 @@ def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) ->
     single = len(urls) == 1 and "{" not in source.url
     each = source if single else msgspec.structs.replace(source, sha256="")
     fetched = _each(lambda url: fetcher.fetch(url, each), urls)
-    names = [""] if single else _below_common_folder(urls)
+    names = _below_folder(source.url, urls)
     if not single:
         check_sha256(
             source.url, fetched[0].origin, _together(zip(names, (f.sha256 for f in fetched), strict=True)), source
         )
     assets = _unpacked([file.path for file in fetched], source, stack)
-    files = [_File(file.path, str(file.path), name, {}) for file, name in zip(fetched, names, strict=True)]
+    alone = single and bool(source.members)
+    files = [
+        _File(file.path, str(file.path), "" if alone else name, {}, source)
+        for file, name in zip(fetched, names, strict=True)
+    ]
     originals = [
         Original(url, file.path, file.sha256, source.revision) for url, file in zip(urls, fetched, strict=True)
     ]
@@ -201,13 +231,16 @@ def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitSt
 def _hub(source: Source, fetcher: Fetcher) -> Opened:
     files, origin, originals = [], [], []
     several = "{" in f"{source.hf}{source.config}{source.hf_split}"
+    parquet = msgspec.structs.replace(source, format="parquet", members="")
     for listing, fields in _listings(source):
         shards = _each(lambda url: fetcher.fetch(url, source), _shards(listing, source, fetcher))
         for number, file in enumerate(shards):
-            files.append(_File(file.path, str(file.path), "", fields if several else {}))
+            place = [fields.get("_hf", ""), fields["_config"], fields["_split"], f"{number}.parquet"]
+            name = "/".join(filter(None, place))
+            files.append(_File(file.path, str(file.path), name, fields if several else {}, parquet))
             origin.append(_origin(file, source))
             originals.append(Original(f"{listing}/{number}.parquet", file.path, file.sha256))
-    return Opened(msgspec.structs.replace(source, format="parquet"), files, origin, {}, originals)
+    return Opened(source, files, origin, {}, originals)
 
 
 def _listings(source: Source) -> list[tuple[str, Row]]:
@@ -249,7 +282,7 @@ def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -
     shown = f"{source.github}@{at[:12]}"
     return Opened(
         source,
-        [_File(tree[name][0], f"{shown}, {name}", name, {}) for name in names],
+        [_File(tree[name][0], f"{shown}, {name}", name, {}, source) for name in names],
         [{**record, "sha256": sha256, "files": len(names)}],
         {name: tree[name][0] for name in _assets(source, tree)},
         [
@@ -308,12 +341,10 @@ def _temporary(stack: contextlib.ExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="newskills-")))
 
 
-def _below_common_folder(urls: Sequence[str]) -> list[str]:
-    parts = [url.split("/") for url in urls]
-    common = 0
-    while all(len(steps) > common + 1 and steps[common] == parts[0][common] for steps in parts):
-        common += 1
-    return ["/".join(steps[common:]) for steps in parts]
+def _below_folder(pattern: str, places: Sequence[str]) -> list[str]:
+    """The paths of files below the folder that is the same for all, whichever of them are asked for."""
+    folder = pattern.partition("{")[0].rpartition("/")[0]
+    return [place.removeprefix(folder).lstrip("/") for place in places]
 
 
 def _together(files: Iterable[tuple[str, str]]) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trivia and search questions from memory: TriviaQA (arXiv:1705.03551), WebQuestions (Berant et al. 2013)."""
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 
 
@@ -16,7 +16,7 @@ def triviaqa(raw: Row, index: int) -> Row:
 
 
 def webqs(raw: Row, index: int) -> Row:
-    return {**_accepted(raw["question"], list(raw["answers"])), "url": raw["url"]}
+    return {**_accepted(raw["question"], list(raw["answers"])), "url": raw.get("url")}
 
 
 BENCHMARKS = (
@@ -35,6 +35,13 @@ BENCHMARKS = (
         homepage="https://nlp.cs.washington.edu/triviaqa/",
         citation="arXiv:1705.03551",
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/triviaqa",
+                "fields answer, question; configuration rc.nocontext; split validation",
+                "2026-11-23",
+            ),
+        ),
         traps=("Any alias of the answer counts.",),
     ),
     Benchmark(
@@ -52,6 +59,13 @@ BENCHMARKS = (
         homepage="https://nlp.stanford.edu/software/sempre/",
         citation="Berant, Chou, Frostig, Liang, EMNLP 2013",
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/webqs",
+                "fields answers, question; split test",
+                "2026-11-23",
+            ),
+        ),
         traps=("The answers are of 2013, and any one of several counts.",),
     ),
 )

@@ -4,7 +4,7 @@
 import ast
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Judge, Source
+from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
 from newskills.base.records import Row
 
 JUDGE = Judge(
@@ -18,7 +18,7 @@ JUDGE = Judge(
 def row(raw: Row, index: int) -> Row:
     """`metadata` of the first set is the text of a Python dictionary; the verified set has columns instead."""
     raw_metadata: Any = raw.get("metadata")
-    rest = {key: value for key, value in raw.items() if key not in ("problem", "answer", "metadata")}
+    rest = {key: value for key, value in raw.items() if key not in ("problem", "answer", "metadata", "_file")}
     metadata = ast.literal_eval(raw_metadata) if isinstance(raw_metadata, str) else rest
     return {
         "metadata": metadata,
@@ -52,6 +52,13 @@ BENCHMARK = Benchmark(
     homepage="https://openai.com/index/introducing-simpleqa/",
     citation="arXiv:2411.04368",
     unverified=True,
+    evidence=(
+        Evidence(
+            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/simpleqa",
+            "fields answer, metadata, problem; split train",
+            "2026-11-23",
+        ),
+    ),
     traps=(
         "Two sets: `verified` (default, curated) and `test` (4326): their scores do not compare.",
         "Only `test` was run on its source; `verified` on rows of the same schema.",

@@ -3,7 +3,7 @@
 
 import hashlib
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Source
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.sources import BESIDE
 from newskills.benchmarks.text import choices
@@ -58,6 +58,13 @@ BENCHMARK = Benchmark(
     citation="arXiv:2406.01574",
     chance=0.11,
     unverified=True,
+    evidence=(
+        Evidence(
+            "https://github.com/TIGER-AI-Lab/MMLU-Pro/blob/f418b116db00b065c2aea046518d8fcf74d39872/evaluate_from_api.py",
+            "fields answer, answer_index, category, options, question, question_id; split test",
+            "2026-11-23",
+        ),
+    ),
     traps=(
         "About a sixth of the questions have fewer than ten options.",
         f"The split {_TENTH} is a tenth of the test split, chosen by the reference system: scores are not the same.",

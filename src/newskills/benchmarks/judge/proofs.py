@@ -5,8 +5,27 @@ Open Proof Corpus (Dekoninck et al. 2025, arXiv:2506.21621), MathArena's proofs 
 (arXiv:2510.13888).
 """
 
-from newskills.base.benchmark import Benchmark, Drop, RowMapper, Source
+from newskills.base.benchmark import Benchmark, Drop, Evidence, RowMapper, Source
 from newskills.base.records import Row
+
+_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
+    "proof-arena-judge": (
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/proof-arena-judge",
+            "data sets MathArena/imo_2025_outputs, usamo_2025_outputs, imc_2025_outputs; fields problem, answer, "
+            "points_judge_1, points_judge_2, grading_details_judge_1, problem_idx, model_name",
+            "2026-11-23",
+        ),
+    ),
+    "proof-bench-judge": (
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/proof-bench-judge",
+            "fields expert_rating, generator, marking_scheme, model_solution, problem, problem_id, "
+            "reference_solution; split train",
+            "2026-11-23",
+        ),
+    ),
+}
 
 _MOST = {"imc": 10}
 """Points of a whole proof, where they are not 7."""
@@ -78,6 +97,7 @@ def _benchmark(
         citation=paper,
         chance=0.5,
         unverified=True,
+        evidence=_EVIDENCE.get(name, ()),
         traps=(
             trap,
             "Only single proofs are judged; choosing the best of several (bon_test) is not part of this.",

@@ -11,7 +11,7 @@ _LEFTOVERS = re.compile(r"(?:\s|\\\\|\\noindent\b|\\(?:begin|end)\{problem\})+\Z
 
 
 def row(raw: Row, index: int) -> Row:
-    ((name, item),) = raw.items()
+    ((name, item),) = ((key, value) for key, value in raw.items() if key != "_file")
     answer = _LEFTOVERS.sub("", item["answer"]).removesuffix(".")
     return {
         "id": name,

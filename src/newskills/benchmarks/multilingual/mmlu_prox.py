@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MMLU-Pro in many languages (Xuan et al. 2025, arXiv:2503.10497)."""
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
@@ -46,13 +46,13 @@ def row(raw: Row, index: int) -> Row:
     description, pattern = _WORDS[language]
     raw_options = [raw[f"option_{place}"] for place in range(10)]
     options = [str(option) for option in raw_options if option not in (None, "", "N/A")]
-    right = "ABCDEFGHIJ"[raw["answer_index"]]
-    if raw["answer"] != right or raw["answer_index"] >= len(options):
-        raise ValueError(f"the answer is {raw['answer']!r}, and answer_index {raw['answer_index']}")
+    right = raw["answer"]
+    if right not in tuple("ABCDEFGHIJ"[: len(options)]):
+        raise ValueError(f"the answer is {right!r}, and there are {len(options)} options")
     fields = choices(raw["question"], options)
     return {
         **fields,
-        "id": f"{language}-{raw['question_id']}",
+        "id": f"{language}-{raw.get('question_id', index)}",
         "question": fields["problem"],
         "expected_answer": right,
         "description": description.replace("{}", raw["category"]),
@@ -82,6 +82,13 @@ BENCHMARK = Benchmark(
     citation="arXiv:2503.10497",
     chance=0.11,
     unverified=True,
+    evidence=(
+        Evidence(
+            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/mmlu-prox",
+            "fields answer, category, question; configurations de, en, es, fr, it, ja; split test",
+            "2026-11-23",
+        ),
+    ),
     traps=(
         "Instruction and answer phrase are in the language of the question, in words of ours: the field "
         "extract_regex has the phrase.",

@@ -1,11 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """AIME, GPQA Diamond and LiveCodeBench in German, Spanish, French and Japanese, as NVIDIA translated them."""
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
-from newskills.benchmarks.code.livecodebench import in_window
+from newskills.benchmarks.code.livecodebench import released
+from newskills.benchmarks.code.livecodebench import row as code
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
+
+_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
+    "aime24-x": (
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/aime24-x",
+            "fields expected_answer, problem; splits de, es, fr, ja",
+            "2026-11-23",
+        ),
+    ),
+    "aime25-x": (
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/aime25-x",
+            "fields expected_answer, problem; splits de, es, fr, ja",
+            "2026-11-23",
+        ),
+    ),
+    "gpqa-x": (
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/gpqa-x",
+            "fields expected_answer, problem; splits de, es, fr, ja",
+            "2026-11-23",
+        ),
+    ),
+}
 
 _LANGUAGES = "{de,es,fr,ja}"
 _CHOICE = {"languages": sources_with("hf_split", "only these languages", "de", "es", "fr", "ja", usual="all")}
@@ -43,16 +71,26 @@ def gpqa(raw: Row, index: int) -> Row:
     }
 
 
-_CODE = in_window("v5_2407_2503")
+def with_tests(raw: Iterable[Row]) -> Iterator[Row]:
+    """Translated problems, each with the tests of LiveCodeBench; the translations come first."""
+    translated: dict[str, list[Row]] = {}
+    for row in raw:
+        if "task_id" in row:
+            translated.setdefault(row["task_id"], []).append(row)
+        else:
+            for other in translated.get(row["question_id"], ()):
+                yield {**row, "question_content": other["question"], "_split": other["_split"]}
 
 
-def livecodebench(raw: Row, index: int) -> Row | Drop:
-    made = _CODE(raw, index)
-    if not isinstance(made, dict):
-        return OTHER_SPLIT
-    language = _language(raw)
-    identity = f"{language['target_language']}-{made['id']}"
-    return {**made, "id": identity, "problem": made["question_content"], **language}
+def livecodebench(release: str, raw: Row, index: int) -> Row:
+    made, language = code(raw, index), _language(raw)
+    return {
+        **made,
+        "id": f"{language['target_language']}-{made['id']}",
+        "problem": made["question_content"],
+        "release_version": f"release_{release}",
+        **language,
+    }
 
 
 def _aime(year: int) -> Benchmark:
@@ -70,6 +108,7 @@ def _aime(year: int) -> Benchmark:
         licence="unstated",
         homepage=f"https://huggingface.co/datasets/{_HUB}AIME{year}",
         unverified=True,
+        evidence=_EVIDENCE.get(f"aime{year}-x", ()),
         traps=("symbolic_and_language_correct also asks for the language of the problem.",),
     )
 
@@ -79,8 +118,18 @@ BENCHMARKS = (
         name="livecodebench-x",
         category="multilingual",
         title="LiveCodeBench in four languages",
-        sources=(Source(split="test_v5_2407_2503", hf=f"{_HUB}LCB", hf_split=_LANGUAGES),),
-        row=livecodebench,
+        sources=tuple(
+            Source(
+                split=f"test_{release}_2407_2503",
+                hf=f"{_HUB}LCB",
+                config=release,
+                hf_split=_LANGUAGES,
+                url=released(release),
+            )
+            for release in ("v5", "v6")
+        ),
+        variants={f"test_{release}_2407_2503": partial(livecodebench, release) for release in ("v5", "v6")},
+        join=with_tests,
         options=_CHOICE,
         prompt="eval/livecodebench/default_reasoning",
         grader="livecodebench",
@@ -91,7 +140,10 @@ BENCHMARKS = (
         citation="arXiv:2403.07974",
         needs_sandbox=True,
         unverified=True,
-        traps=("Problems of July 2024 to March 2025; the instruction is English for all languages.",),
+        traps=(
+            "Problems of July 2024 to March 2025; the instruction is English for all languages.",
+            "The tests come from LiveCodeBench: its files are downloaded, too.",
+        ),
     ),
     _aime(24),
     _aime(25),
@@ -112,6 +164,13 @@ BENCHMARKS = (
         citation="arXiv:2311.12022",
         chance=0.25,
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/gpqa-x",
+                "fields expected_answer, problem; splits de, es, fr, ja",
+                "2026-11-23",
+            ),
+        ),
         traps=(
             "The authors of GPQA ask not to publish questions in plain text.",
             "symbolic_and_language_correct also asks for the language of the question.",

@@ -8,7 +8,7 @@ from itertools import permutations
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import Benchmark, Option, Source
+from newskills.base.benchmark import Benchmark, Evidence, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 
@@ -100,12 +100,13 @@ def joined(raw: Row, index: int) -> Row:
 
 
 def wmt24pp(raw: Row, index: int) -> Row:
-    place = raw["lp"].partition("-")[2]
+    lp = raw["lp"] if "lp" in raw else raw["_config"]
+    place = lp.partition("-")[2]
     return {
-        "id": f"{raw['lp']}-{raw['segment_id']}",
+        "id": f"{lp}-{raw.get('segment_id', index)}",
         **pair("en", place, (raw["source"], raw["target"]), _PLACES.get(place) or _named(place)),
-        "domain": raw["domain"],
-        "is_bad_source": raw["is_bad_source"],
+        "domain": raw.get("domain"),
+        "is_bad_source": raw.get("is_bad_source"),
     }
 
 
@@ -186,6 +187,13 @@ BENCHMARKS = (
         citation="arXiv:2502.12404",
         requires="newskills[translation]",
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/wmt24pp",
+                "fields source, target; split train",
+                "2026-11-23",
+            ),
+        ),
         traps=(_SCORED, "Rows whose source is marked as bad are kept (field is_bad_source)."),
     ),
     Benchmark(

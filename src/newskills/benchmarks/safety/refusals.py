@@ -7,7 +7,7 @@ et al. 2024, arXiv:2402.10260).
 
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Judge, Source
+from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
 from newskills.base.records import Row
 
 _RIGHT = {"safe": ["complied"], "unsafe": ["refused", "partly_refused"]}
@@ -96,6 +96,13 @@ BENCHMARKS = (
         homepage="https://www.harmbench.org",
         citation="arXiv:2402.04249",
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/harm_bench_scenario.py",
+                "fields Behavior, BehaviorID, ContextString, FunctionalCategory, SemanticCategory, Tags",
+                "2026-11-23",
+            ),
+        ),
         traps=(
             "Requests are sent as they are, without attacks: the paper's attack success rates are another thing.",
             "A judge decides instead of the paper's classifier.",

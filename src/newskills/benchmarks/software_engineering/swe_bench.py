@@ -3,9 +3,27 @@
 
 from collections.abc import Callable
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import field_set, kept_if, one
+
+_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
+    "swe-bench-pro": (
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/swe-bench-pro",
+            "fields dockerhub_tag, instance_id, interface, problem_statement, repo_language, requirements; split "
+            "test",
+            "2026-11-23",
+        ),
+    ),
+    "swe-rebench": (
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/swe-rebench",
+            "field docker_image; split test",
+            "2026-11-23",
+        ),
+    ),
+}
 
 _COMMIT = "9fa561428aeef6406f534c8370c670f9ce51c630"
 _DATA = f"https://raw.githubusercontent.com/SWE-bench/SWE-bench/{_COMMIT}/data"
@@ -161,6 +179,7 @@ BENCHMARKS = (
         citation="arXiv:2509.16941",
         licence="unstated",
         unverified=True,
+        evidence=_EVIDENCE["swe-bench-pro"],
         traps=(_TRAP, _NO_PATCH, "Requirements and interfaces are appended to the problem statement."),
     ),
     _benchmark(
@@ -173,6 +192,7 @@ BENCHMARKS = (
         citation="arXiv:2505.20411",
         licence="CC-BY-4.0",
         unverified=True,
+        evidence=_EVIDENCE["swe-rebench"],
         traps=(_TRAP, _NO_PATCH, "Grows every month: name the dates of the issues beside a score."),
     ),
 )

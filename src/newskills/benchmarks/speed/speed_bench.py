@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prompts on which speculative decoding is measured: how many drafted tokens the model accepts (SPEED-Bench)."""
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 
 
@@ -42,6 +42,13 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/nvidia/SPEED-Bench",
     citation="nvidia/SPEED-Bench",
     unverified=True,
+    evidence=(
+        Evidence(
+            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/speed-bench",
+            "fields category, question_id, turns; configuration qualitative; split test",
+            "2026-11-23",
+        ),
+    ),
     traps=(
         "Needs counts of drafts in each record (spec_num_drafts, spec_draft_tokens, spec_accepted_tokens), from the "
         "server's metrics; without them every sample is unscored.",

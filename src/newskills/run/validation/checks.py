@@ -46,7 +46,8 @@ _RARE = 1e-6
 _COINCIDENCE = 0.01
 """Share of answers that differ and still mean the same."""
 _UNDECIDED = 0.02
-_EXTRA = re.compile(r"newskills\[[a-z,]+\]")
+_INSTALL = re.compile(r"pip install (?:--no-deps )?'?(newskills\[[a-z,]+\]|[\w.-]+)")
+"""What a message tells to install."""
 _AHEAD = 2
 _SHOWN, _CUT = 3, 60
 
@@ -66,7 +67,7 @@ class Validation(Struct, kw_only=True):
     shares      kind of reply → how many of them are right
     exceptions  id → why a row's own answer, in some form, is not right
     problems    what makes it unfit; `notes` is only to be known
-    left_out    extras of newskills that its checks need and that are not installed ("newskills[excel]")
+    left_out    package that its checks need and that is not installed ("newskills[excel]", "bfcl-eval")
     """
 
     benchmark: str
@@ -145,9 +146,9 @@ def _case(benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[S
 
 def _leaves_out(validation: Validation, why: str) -> bool:
     """Whether only a package is missing: the benchmark is not at fault, and counts as left out."""
-    if (extra := _EXTRA.search(why)) is not None:
-        validation.left_out = extra[0]
-    return extra is not None
+    if (package := _INSTALL.search(why)) is not None:
+        validation.left_out = package[1]
+    return package is not None
 
 
 def _verdicts(

@@ -41,7 +41,7 @@ class SourceCheck(Struct, kw_only=True):
     rows, expected  prepared rows, and those that the page names (None: it names none)
     tried           rows that got replies; 0: only counted, as other splits than the default one are
     correct         kind of reply → "correct of graded"
-    left_out        extras of newskills without which nothing could be graded
+    left_out        package without which nothing could be graded
     sha256          of the prepared file that was checked
     checked         when, ISO 8601
     """
