@@ -1723,8 +1723,8 @@ def robust_eval(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
-        prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark:
-            [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
+        prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark or its
+            usual prompt: [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
         model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
