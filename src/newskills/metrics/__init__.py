@@ -68,7 +68,7 @@ METRICS = Registry(
         "frontierscience-olympiad": "newskills.metrics.judged:JudgedMetric",
         "generic": "newskills.metrics.generic:GenericMetric",
         "bfcl": "newskills.metrics.generic:GenericMetric",
-        "critpt": "newskills.metrics.generic:GenericMetric",
+        "critpt": "newskills.metrics.critpt:CritPtMetric",
         "simpleqa": "newskills.metrics.verdicts:SimpleQAMetric",
         "omniscience": "newskills.metrics.verdicts:OmniscienceMetric",
         "refusal": "newskills.metrics.counting.kinds:RefusalMetric",
