@@ -66,3 +66,23 @@ def test_length_controlled_win_rates() -> None:
         assert abs(numbers["length_controlled_winrate"].value - case["official"]) < 0.02, case
         attempts += size
     assert attempts >= ENOUGH
+
+
+def test_calls_of_api_bank() -> None:
+    grader, different, total = plain_grader("api_bank", {}), [], 0
+    for case in read("api_bank"):
+        wanted = {argument: [value] for argument, value in case["gold"].items()}
+        score = grader.grade(
+            {
+                "ground_truth": [{case["name"]: wanted}],
+                "tool_calls": [{"name": case["name"], "arguments": case["arguments"]}],
+            }
+        )
+        total += 1
+        if (score.outcome == "correct") != case["official"]:
+            different.append((case, score.why))
+    assert total >= ENOUGH
+    assert {case["name"] for case, _ in different} <= {"SearchEngine", "AddAgenda"}, (
+        "a search; another valid token"
+    )
+    assert len(different) == 2, different
