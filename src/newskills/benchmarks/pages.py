@@ -153,8 +153,10 @@ def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[s
         if benchmark.judge is not None:
             yield f"| judge | {_judge(benchmark.judge)} |"
         yield f"| metric | `{benchmark.metric}` |"
-        yield f"| headline | {headline_definition(benchmark)} |"
         yield f"| random guessing | {_chance(benchmark)} |"
+    headlines = {headline_definition(member): None for member in family or (benchmark,)}
+    if len(headlines) == 1:
+        yield f"| headline | {next(iter(headlines))} |"
     if benchmark.needs_sandbox:
         yield "| runs code | in the sandbox, which starts by itself |"
     if benchmark.requires:
