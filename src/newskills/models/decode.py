@@ -69,9 +69,9 @@ def usage_of(value: Any) -> Usage:
 
 def drafts_of(value: Any) -> Drafts | None:
     """Of `metrics`, where vLLM reports speculative decoding per request (`--per-request-spec-decode-metrics`)."""
-    told = value.get("speculative_decoding") if isinstance(value, dict) else None
+    counts = value.get("speculative_decoding") if isinstance(value, dict) else None
     names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
-    steps, drafted, accepted = (count(told, name) for name in names)
+    steps, drafted, accepted = (count(counts, name) for name in names)
     if steps is None or drafted is None or accepted is None:
         return None
     return Drafts(steps=steps, drafted=drafted, accepted=accepted)

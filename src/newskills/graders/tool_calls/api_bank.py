@@ -26,8 +26,8 @@ _YEAR = re.compile(r"^\d{1,4}(?=-)")
 
 
 def _by(form: Callable[[str], object]) -> Same:
-    def same(one: str, other: str) -> bool:
-        value = form(one)
+    def same(text: str, other: str) -> bool:
+        value = form(text)
         return value is not None and value == form(other)
 
     return same
@@ -50,9 +50,9 @@ def _when(*forms: str, shown: str = "") -> Callable[[str], object]:
 
 
 def _shared_words(fold: Callable[[str], str]) -> Same:
-    def same(one: str, other: str) -> bool:
-        words, wanted = set(fold(one).split(" ")), set(fold(other).split(" "))
-        return bool(one.strip()) and len(words & wanted) / len(words | wanted) > _SHARED
+    def same(text: str, other: str) -> bool:
+        words, wanted = set(fold(text).split(" ")), set(fold(other).split(" "))
+        return bool(text.strip()) and len(words & wanted) / len(words | wanted) > _SHARED
 
     return same
 
@@ -66,12 +66,12 @@ _FORMULA = _by(lambda text: text.replace(" ", ""))
 _WORDS, _WORDS_FOLDED = _shared_words(str), _shared_words(str.lower)
 
 
-def _anything(one: str, other: str) -> bool:
+def _anything(text: str, other: str) -> bool:
     return True
 
 
-def _not_blank(one: str, other: str) -> bool:
-    return bool(one.strip())
+def _not_blank(text: str, other: str) -> bool:
+    return bool(text.strip())
 
 
 _COMPARED: Mapping[str, Mapping[str, Same]] = {

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from newskills.base.records import Row
 from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
 
-_TOLD = "full_dataset_accuracy"
+_ACCURACY = "full_dataset_accuracy"
 
 
 class CritPtMetric(ScoreMetric):
@@ -18,17 +18,17 @@ class CritPtMetric(ScoreMetric):
     `accuracy` and `full_dataset_accuracy` are the service's share of right ones, of records that hold it.
     """
 
-    score_fields: ClassVar[Mapping[str, Any]] = {"generated_code": str | None, _TOLD: int | float | None}
-    headline = (_TOLD,)
-    columns = ("num_entries", "avg_tokens", "gen_seconds", "functions", "accuracy", _TOLD)
+    score_fields: ClassVar[Mapping[str, Any]] = {"generated_code": str | None, _ACCURACY: int | float | None}
+    headline = (_ACCURACY,)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "functions", "accuracy", _ACCURACY)
 
     def __init__(self) -> None:
         super().__init__(compute_no_answer=False)
 
     def scores(self, record: Row) -> Scores:
         scores: dict[str, float | None] = {"functions": bool(record.get("generated_code"))}
-        if (told := record.get(_TOLD)) is not None:
-            scores |= {"accuracy": told, _TOLD: told}
+        if (accuracy := record.get(_ACCURACY)) is not None:
+            scores |= {"accuracy": accuracy, _ACCURACY: accuracy}
         return scores
 
     def incorrect(self, prediction: Row) -> Row:

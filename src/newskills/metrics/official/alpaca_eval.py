@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
 from newskills.metrics.counting.tally import AVERAGE
-from newskills.metrics.length_control import Game, GamedGame, length_controlled
+from newskills.metrics.official.length_control import Game, GamedGame, length_controlled
 
 _DEVIATIONS = 1.96
 """Of a normal distribution, within which 95 % lie."""
@@ -60,9 +60,9 @@ class AlpacaEvalMetric(ScoreMetric):
         modes = super().numbers()
         rates = [self._rate(sample) for sample in range(self._samples)] if self._gamed else []
         for mode, family, k in self._modes():
-            known = [rate for rate in rates[:k] if rate is not None]
-            if known and (k == 1 or family == AVERAGE):
-                modes[mode] = {"length_controlled_winrate": _mean(known), **modes[mode]}
+            scored = [rate for rate in rates[:k] if rate is not None]
+            if scored and (k == 1 or family == AVERAGE):
+                modes[mode] = {"length_controlled_winrate": _mean(scored), **modes[mode]}
         return modes
 
     def _rate(self, sample: int) -> Number | None:
