@@ -110,7 +110,7 @@ def test_likelihoods(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(likely={" mat": -1.0, " moon": -2.0, " sand": -0.5, " tea": -3.0}))
     numbers = evaluated(tmp_path, server.url)
     assert numbers["acc"] == 50.0
-    assert len(server.records) == 4
+    assert len(server.records) == 1 + 4, "the server is asked once what it can do"
     server.script = Script(echo="ignored")
     line = f"ns eval --server_type=vllm --model=fake --server_address={server.url} --benchmarks=./own.py"
     failed = ns(f"{line} --data_dir=data --output_dir=other", cwd=tmp_path)

@@ -107,7 +107,7 @@ def test_what_the_instrument_lost_has_no_score(here, fake_server: FakeServerFact
     ("options", "message"),
     [
         ("++prompt_config=generic/math", "the prompts come from --prompt_set_config"),
-        ("--prompt_set_config=robustness/prompt_set_config", "own-sums"),
+        ("--prompt_set_config=./others.yaml", "own-sums"),
         ("--prompt_set_config=./nothing.yaml", "no file nothing.yaml"),
         ("--prompt_set_config=./twice.yaml", "two prompts have the name plain"),
         ("++eval_type=exact", "extract_regex cannot be used for own-sums"),
@@ -117,6 +117,7 @@ def test_what_cannot_work_is_refused_before_any_request(
     options: str, message: str, here, fake_server: FakeServerFactory
 ) -> None:
     server = fake_server(Script(answer=ANSWERS))
+    (here / "others.yaml").write_text("gsm8k: [{prompt: ./plain.yaml}]")
     (here / "twice.yaml").write_text("own-sums: [{prompt: ./plain.yaml}, {prompt_config: ./plain.yaml}]")
     done = ns(line(server, options), cwd=here)
     assert done.returncode != 0
@@ -206,3 +207,16 @@ def test_on_slurm(tmp_path: Path) -> None:
         again = place.ns(words)
         assert "nothing to do" in again.stderr
         assert len(server.records) == 40
+
+
+def test_a_benchmark_without_prompts_of_its_own_has_those_of_its_usual_prompt(tmp_path: Path) -> None:
+    (tmp_path / "sums.py").write_text(BENCHMARK)
+    assert ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path).returncode == 0
+    asked = "ns robust_eval --server_type=vllm --model=fake --server_address=http://127.0.0.1:9 --dry_run"
+    done = ns(f"{asked} --data_dir=data --benchmarks=./sums.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("== own-sums-boxed_") == 10
+    (tmp_path / "sums.py").write_text(BENCHMARK.replace("generic/math", "lean4/verina-code"))
+    done = ns(f"{asked} --data_dir=data --benchmarks=./sums.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no prompts for it, nor for its own prompt 'lean4/verina-code'" in done.stderr

@@ -10,8 +10,8 @@ CODE = "def answer():\n    return 4"
 @pytest.mark.parametrize(
     ("generation", "outcome", "cause", "code"),
     [
-        (f"So it is 4.\n```python\n{CODE}\n```", "unscored", "grader", CODE),
-        (f"```python\nx = 1\n```\nand\n```python\n{CODE}\n```", "unscored", "grader", CODE),
+        (f"So it is 4.\n```python\n{CODE}\n```", "unscored", "judge", CODE),
+        (f"```python\nx = 1\n```\nand\n```python\n{CODE}\n```", "unscored", "judge", CODE),
         ("The answer is 4.", "no_answer", "model", ""),
         ("```python\nprint(4)\n```", "no_answer", "model", ""),
         ("<think>on and on", "no_answer", "truncation", ""),

@@ -42,3 +42,16 @@ def test_only_the_judge_decides(name: str) -> None:
     assert metric.ledger().unscored == 1
     wrong = metric.incorrect({"id": 1, "generation": "long", "judgement": "Judgement: Yes"})
     assert parse_judgement(wrong["judgement"]) is False
+
+
+def test_functions_for_a_service_are_no_accuracy() -> None:
+    metric = make_metric("critpt")
+    waiting = {"outcome": "unscored", "outcome_cause": "judge"}
+    metric.update([{"generated_code": "def answer(): ...", "predicted_answer": "def answer(): ...", **waiting}])
+    metric.update([{"generated_code": "", "predicted_answer": None, "outcome": "no_answer"}])
+    row = metric.metrics()["pass@1"]
+    assert row["functions"] == 50.0
+    assert "accuracy" not in row
+    told = make_metric("critpt")
+    told.update([{"generated_code": "def answer(): ...", "full_dataset_accuracy": 0.1, **waiting}])
+    assert told.metrics()["pass@1"]["full_dataset_accuracy"] == 10.0

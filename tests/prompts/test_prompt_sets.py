@@ -9,17 +9,28 @@ from newskills.prompts.prompt_sets import Variant, load_prompt_set, prompt_set_n
 from newskills.prompts.renderer import load_prompt
 
 BUILT_IN = "robustness/prompt_set_config"
+FIELD = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 CHOICES = load_prompt_set(BUILT_IN)["gpqa"]
 
 
 def test_the_built_in_set() -> None:
     found = load_prompt_set("prompt_set_config")
     assert prompt_set_names() == [BUILT_IN]
-    assert {name: len(variants) for name, variants in found.items()} == {
-        "gpqa": 10,
-        "comp-math-24-25": 10,
-        "livecodebench": 7,
-    }
+    sizes = {name: len(variants) for name, variants in found.items()}
+    assert (sizes["gpqa"], sizes["comp-math-24-25"], sizes["livecodebench"]) == (10, 10, 7)
+    kinds = ("generic/math", "eval/aai/mcq-10choices", "generic/codegen", "generic/short-answer")
+    assert all(sizes[name] >= 5 for name in kinds), "math, choices, code, short answers"
+
+
+def test_wordings_show_what_the_prompt_that_they_stand_for_shows() -> None:
+    """But for examples, which only the usual prompts have."""
+    for name, variants in load_prompt_set(BUILT_IN).items():
+        if "/" not in name:
+            continue
+        usual = load_prompt(name).template
+        wanted = set(FIELD.findall(f"{usual}")) - {"examples"}
+        for variant in variants:
+            assert set(FIELD.findall(f"{load_prompt(variant.prompt_config).template}")) == wanted, variant
 
 
 @pytest.mark.parametrize("variant", [v for v in CHOICES if v.extract_regex], ids=lambda v: v.prompt_config)

@@ -44,6 +44,7 @@ ASKED = {
     "function_calls": {"row": {"tools": [TOOL]}},
     "llm_judge": {"row": {"generation": "B", "predicted_answer": "B"}},
     "math_judge": {"row": {"generation": "B", "predicted_answer": "B"}},
+    "ruled_judge": {"row": {"generation": "B", "predicted_answer": "B"}},
 }
 """Solver → settings and fields of a row: the model is asked right away, in words that are in the row."""
 LATER = {

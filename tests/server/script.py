@@ -116,6 +116,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prompt_logprobs  whether the completions endpoint gives them where they are asked for, as vLLM does
     likely          token → log-probability of echoed tokens; others have a made-up one; the runner-up has −0.7
     rewards         text in the prompt → score that /classify, /score and /pooling give; 0 without one
+    drafts          steps, drafted and accepted tokens of each reply, as vLLM reports speculative decoding per request
     tool_turns      the calls of the first, second, … turn of a conversation; after the last one the answer
     """
 
@@ -135,6 +136,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tool_calls: tuple[dict[str, Any], ...] = ()
     echo: Literal["right", "ignored", "refused", "mangled"] = "right"
     prompt_logprobs: bool = False
+    drafts: tuple[int, int, int] | None = None
     likely: dict[str, float] = {}
     tool_turns: tuple[tuple[dict[str, Any], ...], ...] = ()
     rewards: dict[str, float] = {}

@@ -203,7 +203,15 @@ def _usage(script: Script, choices: list[Completion], endpoint: Endpoint) -> Bod
         ("input_tokens", "output_tokens") if endpoint == "responses" else ("prompt_tokens", "completion_tokens")
     )
     details = {f"{names[1]}_details": {"reasoning_tokens": thought}} if script.reasoning else {}
-    return {"usage": {names[0]: read, names[1]: written, "total_tokens": read + written, **details}}
+    usage = {"usage": {names[0]: read, names[1]: written, "total_tokens": read + written, **details}}
+    return {**usage, **_metrics(script)}
+
+
+def _metrics(script: Script) -> Body:
+    if script.drafts is None:
+        return {}
+    names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
+    return {"metrics": {"speculative_decoding": dict(zip(names, script.drafts, strict=True))}}
 
 
 def _responses_reply(script: Script, body: Body, choice: Completion) -> Body:

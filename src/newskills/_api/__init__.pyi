@@ -1795,8 +1795,8 @@ def robust_eval(
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command goes on
-        prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark:
-            [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
+        prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark or its
+            usual prompt: [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
         model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1

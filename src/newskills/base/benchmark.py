@@ -191,6 +191,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     grader          registered name, with `grader_config` for its constructor (`{folder}` in a text of it, or of
                     `defaults`: that of the prepared file); empty = only the judge decides
     metric          registered name
+    headline        the figure that counts and what it says, where that is not the metric's usual one (`` `name`: … ``)
     judge           who decides on the answers beside or instead of the grader; None = no judge is needed
     defaults        `++` options that differ from the general defaults (lowest precedence but one)
     samples         default number of seeds; 0 = one greedy run
@@ -224,6 +225,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     grader_config: Row = {}
     metric: str = "math"
     metric_config: Row = {}
+    headline: str = ""
     judge: Judge | None = None
     solver: str = "chat"
     defaults: Row = {}

@@ -127,6 +127,14 @@ class Usage(Struct, kw_only=True):
     cached_tokens: int | None = None
 
 
+class Drafts(Struct, frozen=True, kw_only=True):
+    """Speculative decoding of one reply: steps of the model, tokens that were drafted, and those that it accepted."""
+
+    steps: int
+    drafted: int
+    accepted: int
+
+
 class Logprobs(Struct, kw_only=True):
     """Log-probabilities of the generated tokens, one shape for all servers (natural log)."""
 
@@ -144,6 +152,7 @@ class Reply(Struct, kw_only=True):
     usage: Usage = msgspec.field(default_factory=Usage)
     tool_calls: list[Row] | None = None
     logprobs: Logprobs | None = None
+    drafts: Drafts | None = None
     model: str | None = None
     raw_message: Row | None = None
     started: float = 0.0

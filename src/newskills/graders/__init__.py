@@ -43,6 +43,7 @@ GRADERS = Registry(
         "verina-code": "newskills.graders.lean.verina:VerinaCodeGrader",
         "verina-spec": "newskills.graders.lean.verina:VerinaSpecGrader",
         "bfcl": "newskills.graders.tool_calls.grader:ToolCallGrader",
+        "api_bank": "newskills.graders.tool_calls.api_bank:ApiBankGrader",
         "tau2": "newskills.graders.tau2.grader:Tau2Grader",
         "json_schema": "newskills.graders.json_schema:JsonSchemaGrader",
         "if": "newskills.graders.instructions.grader:IFEvalGrader",

@@ -15,10 +15,11 @@ _FUNCTION = "def answer("
 
 
 class CritPtGrader:
-    """Field written: `generated_code`, the function to send in; an answer that has one stays unscored."""
+    """Field written: `generated_code`, the function to send in; an answer that has one stays unscored, as its judge,
+    the service, was not asked."""
 
     name = "critpt"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -27,4 +28,4 @@ class CritPtGrader:
             return unanswered(stamp, record, {"generated_code": "", "predicted_answer": None, "is_correct": False})
         fields: Row = {"generated_code": code, "predicted_answer": code, "is_correct": None}
         why = "only the service at https://artificialanalysis.ai decides: see ns critpt submit"
-        return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="grader")
+        return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")

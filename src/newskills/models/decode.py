@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from newskills.base.errors import ServerError
-from newskills.base.records import Logprobs, Row, Usage
+from newskills.base.records import Drafts, Logprobs, Row, Usage
 from newskills.base.type_errors import type_fault
 
 T = TypeVar("T")
@@ -65,6 +65,16 @@ def usage_of(value: Any) -> Usage:
         reasoning_tokens=count(output, "reasoning_tokens") if output else count(value, "reasoning_tokens"),
         cached_tokens=count(prompt, "cached_tokens"),
     )
+
+
+def drafts_of(value: Any) -> Drafts | None:
+    """Of `metrics`, where vLLM reports speculative decoding per request (`--per-request-spec-decode-metrics`)."""
+    counts = value.get("speculative_decoding") if isinstance(value, dict) else None
+    names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
+    steps, drafted, accepted = (count(counts, name) for name in names)
+    if steps is None or drafted is None or accepted is None:
+        return None
+    return Drafts(steps=steps, drafted=drafted, accepted=accepted)
 
 
 def count(value: Any, *names: str) -> int | None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.models.decode import decode_body, logprobs_of, usage_of, with_prompt
+from newskills.models.decode import decode_body, drafts_of, logprobs_of, usage_of, with_prompt
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.parameters import Dialect
 
@@ -33,6 +33,7 @@ class ChatChoice(Struct):
 class Completion(Struct):
     choices: list[ChatChoice] = []
     usage: Any = None
+    metrics: Any = None
     model: Any = None
     error: Any = None
 
@@ -114,6 +115,7 @@ def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
     reply.finish_reason = choice.finish_reason
     reply.logprobs = with_prompt(choice.prompt_logprobs, logprobs_of(choice.logprobs))
     reply.usage = usage_of(completion.usage)
+    reply.drafts = drafts_of(completion.metrics)
     reply.model = completion.model if isinstance(completion.model, str) else None
     stopped_by = choice.stop_reason if choice.stop_reason is not None else choice.matched_stop
     if isinstance(stopped_by, str) and reply.raw_message is not None:
@@ -200,6 +202,7 @@ def _chunk(data: bytes, endpoint: EndpointIdentity) -> Row:
 def _merge_chunk(whole: Completion, message: Row, calls: dict[int, Row], chunk: Row) -> None:
     whole.model = chunk.get("model") or whole.model
     whole.usage = chunk.get("usage") or whole.usage
+    whole.metrics = chunk.get("metrics") or whole.metrics
     for piece in chunk.get("choices") or ():
         if piece.get("index", 0) != 0:
             continue

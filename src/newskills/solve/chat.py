@@ -175,6 +175,10 @@ class ChatSolver:
             fields["num_reasoning_tokens"] = usage.reasoning_tokens
             if usage.output_tokens is not None:
                 fields["num_answer_tokens"] = max(0, usage.output_tokens - usage.reasoning_tokens)
+        if reply.drafts is not None:
+            fields["spec_num_drafts"] = reply.drafts.steps
+            fields["spec_draft_tokens"] = reply.drafts.drafted
+            fields["spec_accepted_tokens"] = reply.drafts.accepted
         if reply.finish_reason is not None:
             fields["finish_reason"] = reply.finish_reason
         if reply.logprobs is not None:

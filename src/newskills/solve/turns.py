@@ -9,7 +9,10 @@ from newskills.base.records import Attempt, Message, Request, Row, Sample
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 
-_COUNTS = ("num_generated_tokens", "num_reasoning_tokens", "num_answer_tokens")
+_COUNTS = (
+    *("num_generated_tokens", "num_reasoning_tokens", "num_answer_tokens"),
+    *("spec_num_drafts", "spec_draft_tokens", "spec_accepted_tokens"),
+)
 
 
 class TurnsSolver:

@@ -352,7 +352,12 @@ def test_api_bank(mirror: Path, tmp_path: Path) -> None:
     benchmark = get_benchmark("api-bank")
     done = prepare(benchmark, data_dir=tmp_path, options=FetchOptions(mirror=str(mirror), offline=True))
     rows = list(read_rows(done.splits[0].path))
-    assert verdicts(rows) == ({"correct": 389}, {"wrong": 389})
+    grader = plain_grader(benchmark.grader, {})
+    assert {grader.grade({**row, "tool_calls": wanted_calls(row)}).outcome for row in rows} == {"correct"}
+    more = {"name": "more", "arguments": {}}
+    doubled = [{**row, "tool_calls": [*wanted_calls(row), more]} for row in rows]
+    assert {grader.grade(row).outcome for row in doubled} == {"wrong"}
+    assert len(rows) == 389
     assert all(set(row["ground_truth"][0]) <= {one["name"] for one in row["function"]} for row in rows)
     shown = [message for row in rows for message in row["messages"]]
     assert {message["role"] for message in shown} == {"system", "user", "assistant", "tool"}

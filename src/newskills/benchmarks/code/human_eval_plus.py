@@ -32,6 +32,7 @@ BENCHMARK = Benchmark(
     prompt="generic/codegen",
     grader="evalplus",
     metric="evalplus",
+    headline="`passing_plus_tests`: share of programs that pass the original tests and those of EvalPlus",
     items={"test": 164},
     licence="Apache-2.0",
     homepage="https://github.com/evalplus/evalplus",

@@ -119,6 +119,7 @@ _COMMON: dict[str, Any] = {
     "prompt": "generic/codegen",
     "grader": "evalplus",
     "metric": "evalplus",
+    "headline": "`passing_plus_tests`: share of programs that pass the original tests and those of EvalPlus",
     "licence": "Apache-2.0",
     "homepage": "https://github.com/evalplus/evalplus",
     "citation": "arXiv:2305.01210",

@@ -44,9 +44,10 @@ BENCHMARK = Benchmark(
     licence="unstated",
     homepage="https://github.com/CritPt-Benchmark/CritPt",
     citation="arXiv:2509.26574",
-    version="2",
+    version="3",
     traps=(
-        "Its answers are not public: replies stay unscored here, with the function to submit in generated_code.",
+        "Its answers are not public: replies stay unscored here, with the function to submit in generated_code; the "
+        "column `functions` is the share of replies that hold one, and no accuracy.",
         "The service of its makers takes all 70 at once, ten times a day, and tells only the share of right ones.",
         "ns critpt submit sends them there and tells the share; ns critpt export writes the batch.",
         "Two turns: the derivation, then the function (prompt eval/critpt/code_output).",

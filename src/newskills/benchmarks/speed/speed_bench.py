@@ -4,6 +4,8 @@
 from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 
+_SIZES = ("1k", "2k", "8k", "16k", "32k")
+
 
 def row(raw: Row, index: int) -> Row:
     turns = [raw["turns"]] if isinstance(raw["turns"], str) else list(raw["turns"])
@@ -29,18 +31,20 @@ BENCHMARK = Benchmark(
             Source(
                 split=f"throughput_{size}", hf="nvidia/SPEED-Bench", config=f"throughput_{size}", hf_split="test"
             )
-            for size in ("1k", "2k", "8k", "16k", "32k")
+            for size in _SIZES
         ),
     ),
     row=row,
     prompt="",
+    solver="turns",
     defaults={"prompt_format": "openai"},
     grader="specdec",
     metric="specdec",
     split="qualitative",
-    licence="mixed, by source",
+    items={"qualitative": 880, **{f"throughput_{size}": 1536 for size in _SIZES}},
+    licence="NVIDIA Evaluation Dataset License",
     homepage="https://huggingface.co/datasets/nvidia/SPEED-Bench",
-    citation="nvidia/SPEED-Bench",
+    citation="arXiv:2604.09557",
     unverified=True,
     evidence=(
         Evidence(
@@ -49,10 +53,11 @@ BENCHMARK = Benchmark(
             "2026-11-23",
         ),
     ),
+    version="2",
     traps=(
-        "Needs counts of drafts in each record (spec_num_drafts, spec_draft_tokens, spec_accepted_tokens), from the "
-        "server's metrics; without them every sample is unscored.",
-        "Of conversations with several turns only the first is asked.",
+        "`spec_acceptance_length` is tokens per step of the model over all turns of all conversations.",
+        "Counts come from vLLM (0.29 or newer) with --per-request-spec-decode-metrics=summary; a server without them "
+        "leaves every sample unscored.",
         "Prompts whose texts lie in other data sets hold placeholders there.",
     ),
 )

@@ -46,7 +46,6 @@ def row(raw: Row, index: int) -> Row:
         "messages": messages,
         "function": raw["function"],
         "tools": [{"type": "function", "function": _as_tool(function)} for function in raw["function"]],
-        "check": "calls",
         "language": "python",
         "ground_truth": [{last["api_name"]: {name: [value] for name, value in last["param_dict"].items()}}],
         "subset_for_metrics": last["api_name"],
@@ -98,7 +97,7 @@ BENCHMARK = Benchmark(
     join=join,
     row=row,
     prompt="",
-    grader="bfcl",
+    grader="api_bank",
     metric="bfcl",
     solver="function_calls",
     defaults={"prompt_format": "openai"},
@@ -106,9 +105,14 @@ BENCHMARK = Benchmark(
     licence="MIT",
     homepage="https://github.com/AlibabaResearch/DAMO-ConvAI/tree/main/api-bank",
     citation="arXiv:2304.08244",
+    version="2",
     traps=(
         "One sample per call (389) with the dialogue before it as it was; an error is not carried on.",
-        "Calls are compared with the right ones; the authors run them, and accept others with the same effect.",
+        "Calls are compared by the rules that the authors' programs have for each function: some arguments without "
+        "case, dates in several forms, texts by shared words. The authors run them on small databases; a call that is "
+        "right only there (with another user's valid token) counts as wrong here.",
+        "The authors' programs refuse 60 of the 389 right calls, which can be right here: they get lists as texts, "
+        "call device_id by another name, keep no state between calls, or ask the network.",
         "Functions are described by their names and arguments only: the authors' texts are not part of the data.",
     ),
 )

@@ -192,6 +192,7 @@ _READING: dict[str, Any] = {
     "grader": "short_answer",
     "grader_config": {"measure": "anls"},
     "metric": "short_answer",
+    "headline": "`anls`: mean likeness of the answer and the closest right text (normalised Levenshtein)",
 }
 BENCHMARKS = (
     _benchmark(

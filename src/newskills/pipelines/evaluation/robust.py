@@ -243,9 +243,12 @@ def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> La
 
 
 def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Sequence[Variant]:
-    """Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list."""
+    """Those of the benchmark, else those of the prompt that it is asked with.
+
+    Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list.
+    """
     group = (run.group.name,) if run.group is not None else ()
-    for name in (run.name, run.benchmark.name, *run.benchmark.aliases, *group):
+    for name in (run.name, run.benchmark.name, *run.benchmark.aliases, *group, run.benchmark.prompt):
         for benchmark, variants in prompts.items():
             if fold(benchmark) == fold(name):
                 if not variants:
@@ -255,7 +258,8 @@ def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Se
         "benchmark in --prompt_set_config",
         run.name,
         prompts,
-        hint="Write a YAML file of your own: benchmark: [{prompt_config: …}, …].",
+        hint="The set has no prompts for it, nor for its own prompt "
+        f"'{run.benchmark.prompt}'. Write a YAML file of your own: benchmark: [{{prompt_config: …}}, …].",
     )
 
 

@@ -13,7 +13,7 @@ class RobustEvalOptions(EvalOptions, frozen=True, kw_only=True):
     prompt_set_config: Annotated[
         str,
         doc(
-            "prompts of each benchmark: name of a prompt set, or YAML of benchmark: "
+            "prompts of each benchmark: name of a prompt set, or YAML of benchmark or its usual prompt: "
             "[{prompt_config, extract_regex}, …]"
         ),
     ] = "robustness/prompt_set_config"

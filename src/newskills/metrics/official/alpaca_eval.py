@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
 from newskills.metrics.counting.tally import AVERAGE
-from newskills.metrics.length_control import Game, GamedGame, length_controlled
+from newskills.metrics.official.length_control import Game, GamedGame, length_controlled
 
 _DEVIATIONS = 1.96
 """Of a normal distribution, within which 95 % lie."""

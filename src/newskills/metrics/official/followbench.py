@@ -111,9 +111,9 @@ def _consistent_levels(groups: Sequence[Group]) -> float:
     for kind, levels in groups:
         if len(levels) == _LEVELS:
             runs = [_run(run) for run in zip(*(levels[level] for level in sorted(levels)), strict=True)]
-            scored = [run for run in runs if run is not None]
-            if scored:
-                values.setdefault(kind, []).append(_mean(scored))
+            whole = [run for run in runs if run is not None]
+            if whole:
+                values.setdefault(kind, []).append(_mean(whole))
     return _mean([_mean(listed) for listed in values.values()])
 
 

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tests.official`: a table of the comparisons."""
+
+from __future__ import annotations
+
+from tests.official.compared import COMPARISONS, compared
+
+
+def main() -> None:
+    print("| benchmark | official scorer | release | attempts | agreement |\n|---|---|---|---|---|")
+    for name in COMPARISONS:
+        figure = compared(name)
+        share = f"{int(figure.agreement * 1000) / 10:.1f} %"
+        print(f"| {figure.benchmark} | {figure.scorer} | {figure.release} | {figure.attempts:,} | {share} |")
+
+
+if __name__ == "__main__":
+    main()
