@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.agreement.compare import Comparison, Verdict, by_grader
-
 from newskills.base.records import Row
+from tests.agreement.compare import Comparison, Verdict, by_grader
 
 _REPLIES = Path(__file__).parents[2] / "graders" / "instructions" / "recorded.jsonl"
 _VERB, _OVERLAP = "words:start_verb", "ratio:overlap"
@@ -44,7 +43,7 @@ def forms(row: Row) -> Mapping[str, str]:
 
 
 def original(folder: Path) -> Verdict:
-    """Needs nltk < 3.9 with its tagger's data, emoji and syllapy. Without Punkt a reply is one sentence to the tagger."""
+    """Needs nltk < 3.9 with its tagger's data, emoji, syllapy; a reply is one sentence to the tagger."""
     sys.path.insert(0, str(folder))
     import nltk
 
