@@ -51,6 +51,7 @@ GRADERS = Registry(
         "followbench": "newskills.graders.instructions.followbench:FollowBenchGrader",
         "multi-if": "newskills.graders.instructions.multi_if:MultiIFGrader",
         "exact": "newskills.graders.exact:ExactGrader",
+        "literal": "newskills.graders.literal:LiteralGrader",
         "dsbench": "newskills.graders.dsbench:DSBenchGrader",
         "option_set": "newskills.graders.option_set:OptionSetGrader",
         "jeebench": "newskills.graders.option_set:JEEBenchGrader",
