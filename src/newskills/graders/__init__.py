@@ -80,7 +80,7 @@ GRADERS = Registry(
         "eq_bench": "newskills.graders.eq_bench:EqBenchGrader",
         "answer-judgement": "newskills.graders.judges.agreement:AnswerJudgementGrader",
         "gradingbench": "newskills.graders.judges.agreement:GradingGrader",
-        "livebench": "newskills.graders.livebench:LiveBenchGrader",
+        "livebench": "newskills.graders.livebench.grader:LiveBenchGrader",
         "grid_match": "newskills.graders.grid:GridGrader",
         "logic_grid": "newskills.graders.logic_grid:LogicGridGrader",
         "comet": "newskills.graders.trained:CometGrader",

@@ -119,8 +119,8 @@ def _sequence(answer: str, gold: str, record: Row) -> float:
 def _label(answer: str, gold: str, record: Row) -> float:
     sentence = answer.lower().partition(".")[0].partition("<context>")[0].partition("<example>")[0]
     labels = {str(label).lower() for label in record.get("all_classes") or [gold]}
-    asked = str(record.get("asked")).lower()
-    named = {label for label in labels if label in sentence and label not in asked}
+    question = str(record.get("asked")).lower()
+    named = {label for label in labels if label in sentence and label not in question}
     return float(named == {gold.lower()})
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -45,11 +46,10 @@ def forms(row: Row) -> Mapping[str, str]:
 def original(folder: Path) -> Verdict:
     """Needs nltk < 3.9 with its tagger's data, emoji, syllapy; a reply is one sentence to the tagger."""
     sys.path.insert(0, str(folder))
-    import nltk
-
+    nltk: Any = importlib.import_module("nltk")
     nltk.download = lambda *_, **__: True
     nltk.word_tokenize = nltk.tokenize.TreebankWordTokenizer().tokenize
-    from ifbench import instructions_registry
+    instructions_registry = importlib.import_module("ifbench.instructions_registry")
 
     def verdict(row: Row, reply: Any) -> float | None:
         (kind,), (arguments,) = row["instruction_id_list"], row["kwargs"]
