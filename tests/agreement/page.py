@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from tests.agreement.compare import Comparison, Judged, commit, judged
 
+_MOST_TASKS = 20
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "agreement.md"
 _HEAD = """# Agreement with official scorers
 
@@ -87,10 +88,14 @@ def _section(figure: Figure) -> Iterator[str]:
         return
     yield ""
     yield f"## {comparison.name}"
-    if len(figure.tasks) > 1:
-        shown = (f"`{task}` {agreed} of {count}" for task, (count, agreed) in figure.tasks.items())
+    tasks = figure.tasks
+    if len(tasks) > 1:
+        few = {task: (count, agreed) for task, (count, agreed) in tasks.items() if agreed < count}
+        shown = few if len(tasks) > _MOST_TASKS else tasks
+        numbers = ", ".join(f"`{task}` {agreed} of {count}" for task, (count, agreed) in shown.items())
+        others = f"; all of the {len(tasks) - len(shown)} others" if len(shown) < len(tasks) else ""
         yield ""
-        yield f"By task: {', '.join(shown)}."
+        yield f"By task: {numbers}{others}."
     if figure.disagreements:
         yield ""
         yield "| replies | form | official | ours | why |"

@@ -101,8 +101,8 @@ def test_a_version_that_is_not_here_is_refused(results) -> None:
         regrade(results / "a", RegradeOptions(grader="math@1"), [])
     with pytest.raises(UnknownNameError, match="did you mean 'math'"):
         regrade(results / "a", RegradeOptions(grader="maths"), [])
-    with pytest.raises(ConfigError, match="'exact' has no strict extraction"):
-        regrade(results / "a", RegradeOptions(grader="exact", reading="strict"), [])
+    with pytest.raises(ConfigError, match="'literal' has no strict extraction"):
+        regrade(results / "a", RegradeOptions(grader="literal", reading="strict"), [])
     with pytest.raises(ConfigError, match="exclude each other"):
         newskills.regrade(results_dir=str(results / "a"), strict=True, lenient=True)
     with pytest.raises(ConfigError, match="never rewritten"):

@@ -98,7 +98,7 @@ def test_ratings() -> None:
 def test_emotions() -> None:
     grader, metric = plain_grader("eq_bench", {}), make_metric("eq_bench")
     emotions = {"Anger": 8.0, "Joy": 0.0, "Hope": 3.0, "Shame": 5.0}
-    right = "**Anger**: 8\nJoy: 0\n- Hope: 3\nShame: 5"
+    right = "**Anger: 8**\nJoy: 0\n- Hope: 3.9\nShame: 5"
     perfect = grader.grade({"generation": right, "emotions": emotions})
     assert perfect.fields["eq_score"] == 10
     near = grader.grade({"generation": right.replace("8", "6"), "emotions": emotions})
@@ -109,6 +109,8 @@ def test_emotions() -> None:
         {"generation": f"Anger: 1\nJoy: 1\nHope: 1\nShame: 1\n\nRevised:\n{right}", "emotions": emotions}
     )
     assert revised.fields["eq_score"] == 10
+    for unread in (right.replace("Joy:", "joy:"), right.replace("Joy:", "**Joy**:"), f"{right}\nFear: 2"):
+        assert grader.grade({"generation": unread, "emotions": emotions}).outcome == "no_answer"
     missing = grader.grade({"generation": "Anger: 8", "emotions": emotions})
     assert (missing.outcome, missing.fields["parseable"]) == ("no_answer", False)
     for score in (perfect, missing):

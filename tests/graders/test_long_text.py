@@ -46,6 +46,23 @@ def test_classes() -> None:
     assert _score("class", "Animal", "City", all_classes=classes) == 0
 
 
+@pytest.mark.parametrize(
+    ("said", "score"),
+    [
+        ("garden", 1),
+        ("The most recent location of Mary is garden.", 1),
+        ("The most recent location of Mary is kitchen.", 0),
+        ("The garden or the kitchen.", 0),
+        ("The garden, not the hallway, which was asked for.", 1),
+        ("Let me think. The garden.", 0),
+    ],
+)
+def test_the_only_label_of_the_first_sentence(said: str, score: float) -> None:
+    row = {"all_classes": ["garden", "kitchen", "hallway"], "asked": "Where was Mary before the hallway?"}
+    record = {"measure": "label", "expected_answer": "garden", "generation": said, **row}
+    assert plain_grader("long_text", {}).grade(record).fields["score"] == score
+
+
 def test_chinese_is_compared_by_characters() -> None:
     assert _score("rouge_l", "安娜在罗马", "安娜罗马", language="zh") == pytest.approx(8 / 9)
 

@@ -10,17 +10,21 @@ from collections.abc import Mapping
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
-_LINE = re.compile(r"([^\W\d_][\w /-]{0,40}?)[\s*_]{0,6}:[\s*_]{0,6}(\d{1,2}(?:\.\d{1,3})?)(?![\d.])")
+_SCORE = re.compile(r"(?<!\w)(\w++):\s++(\d{1,9})")
 _SCALE = 0.7477
 """With it, guessing scores 0."""
 
 
 class EqBenchGrader:
     """The second version of the score. Fields written: `eq_score` (10 = as the authors; null: no four numbers),
-    `parseable`, `predicted_answer`. A reply counts by the last number for each emotion."""
+    `parseable`, `predicted_answer`.
+
+    As the authors read replies: `Emotion: 7` without mark-up between, the whole part of a number, the last one for each
+    emotion, and no number for anything else.
+    """
 
     name = "eq_bench"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_answer") is None else str(record["expected_answer"])
@@ -42,14 +46,9 @@ class EqBenchGrader:
 
 
 def _said(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:
-    """Emotion → number; None where one is missing or beyond 10."""
-    folded = {name.casefold(): name for name in wanted}
-    scores: dict[str, float] = {}
-    for label, number in _LINE.findall(text):
-        name = folded.get(label.strip().casefold())
-        if name is not None and float(number) <= 10:
-            scores[name] = float(number)
-    return scores if len(scores) == len(folded) else None
+    """Emotion → number; None where one is missing, or something else has a number."""
+    scores = {name: float(number) for name, number in _SCORE.findall(text)}
+    return scores if scores.keys() == wanted.keys() else None
 
 
 def _distance(score: float, right: float) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -33,6 +33,12 @@ _LAYERS = 6
 
 class ExactConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++eval_config.*` of `eval_type=exact`."""
+
+    READINGS: ClassVar[Mapping[str, Row]] = {
+        "strict": {"loose": False, "ignore_case": False},
+        "lenient": {"loose": True, "ignore_case": True},
+    }
+    """The settings of `ns regrade --strict` and `--lenient`."""
 
     extract: Annotated[
         Literal["whole", "answer", "brackets", "tail"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers about long texts, where each task has a measure of its own (LongBench, InfiniteBench, LooGLE)."""
+"""Answers about long texts, where each task has a measure of its own (LongBench, InfiniteBench, BABILong)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from newskills.graders.reading.overlap import edit_distance, squad_score, squad_
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 from newskills.graders.short_answer import short_answer
 
-Measure = Literal["f1", "rouge_l", "class", "count", "retrieval", "code", "contains", "sequence"]
+Measure = Literal["f1", "rouge_l", "class", "count", "retrieval", "code", "contains", "sequence", "label"]
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _INTEGER = re.compile(r"\d+")
 _MOST_TOKENS, _LONGEST_LINE = 4_000, 2_000
@@ -30,10 +30,11 @@ class LongTextGrader:
     code        likeness of the first line of code, 1 − edit distance / length
     contains    the right text occurs in the reply
     sequence    the share of leading numbers that are right
+    label       the right one is all of `all_classes` that the first sentence names, but for those in `asked`
     """
 
     name = "long_text"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         golds = record.get("answers") or [record.get("expected_answer")]
@@ -115,6 +116,14 @@ def _sequence(answer: str, gold: str, record: Row) -> float:
     return right / len(theirs) if theirs else 0.0
 
 
+def _label(answer: str, gold: str, record: Row) -> float:
+    sentence = answer.lower().partition(".")[0].partition("<context>")[0].partition("<example>")[0]
+    labels = {str(label).lower() for label in record.get("all_classes") or [gold]}
+    question = str(record.get("asked")).lower()
+    named = {label for label in labels if label in sentence and label not in question}
+    return float(named == {gold.lower()})
+
+
 _MEASURES: dict[str, Callable[[str, str, Row], float]] = {
     "f1": _f1,
     "rouge_l": _rouge_l,
@@ -124,4 +133,5 @@ _MEASURES: dict[str, Callable[[str, str, Row], float]] = {
     "code": _code,
     "contains": _contains,
     "sequence": _sequence,
+    "label": _label,
 }

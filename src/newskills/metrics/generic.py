@@ -45,7 +45,7 @@ class LiveBenchMetric(GenericMetric):
         "task": str | None,
         "category": str | None,
     }
-    columns = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", "by_question", NO_ANSWER)
+    columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", "by_question", NO_ANSWER)
 
     def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
         super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)

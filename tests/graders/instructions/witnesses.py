@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from newskills.base.records import Row
-from newskills.graders.instructions.texts import tokens
 
 Witness = tuple[Callable[[Row], str], Callable[[Row], str]]
 SAMPLES = {
@@ -127,11 +126,10 @@ def _keywords(args: Row, extra: int) -> str:
 
 
 def _overlap(args: Row, share: float) -> str:
-    """The reference, and before it as many new words as make its trigrams `share` per cent of all."""
-    words = tokens(args["reference_text"])
-    known = len(set(zip(words, words[1:], words[2:], strict=False)))
-    new = [f"new{i}" for i in range(round(known * (100 - share) / share))]
-    return " ".join([*new, args["reference_text"]])
+    """The reference, and before it as many new characters as make its trigrams `share` per cent of all."""
+    text = args["reference_text"]
+    known = len(set(zip(text, text[1:], text[2:], strict=False)))
+    return "".join(chr(0x4E00 + place) for place in range(round(known * (100 - share) / share))) + text
 
 
 def _sentence_of(args: Row, at: int) -> str:

@@ -42,6 +42,9 @@ _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
 
 _LOOGLE = "https://raw.githubusercontent.com/bigai-nlco/LooGLE/main/LooGLE-testdata/{longdep_qa,shortdep_qa}.jsonl"
 _BRIEF = "Answer in as few words as possible, on a last line that begins with 'Answer: '."
+_SENTENCE = "Answer from the facts in the text above, with one short sentence and nothing else."
+_PLACES = ["bathroom", "bedroom", "garden", "hallway", "kitchen", "office"]
+_PEOPLE_AND_THINGS = ["Bill", "Fred", "Jeff", "Mary", "apple", "football", "milk"]
 # LongBench: task → (measure, what to do).
 _LONGBENCH = {
     **dict.fromkeys(
@@ -105,10 +108,15 @@ def loogle(raw: Row, index: int) -> Iterator[Row]:
 
 
 def babilong(raw: Row, index: int) -> Row:
+    task = raw["_split"]
     return {
-        "question": f"{raw['input']}\n\n{raw['question']}",
+        "question": f"{raw['input']}\n\n{raw['question']}\n\n{_SENTENCE}",
+        "asked": raw["question"],
         "expected_answer": raw["target"],
-        "subset_for_metrics": raw["_split"],
+        "all_classes": _PEOPLE_AND_THINGS if task == "qa5" else _PLACES,
+        "measure": "label",
+        "task": task,
+        "subset_for_metrics": raw["_config"],
     }
 
 
@@ -146,7 +154,7 @@ def infinitebench(raw: Row, index: int) -> Row:
 def _benchmark(
     name: str, title: str, source: Source, row: RowMapper, items: int, paper: str, *traps: str
 ) -> Benchmark:
-    short = row is babilong or row is loogle
+    short = row is loogle
     return Benchmark(
         name=name,
         category="long-context",
@@ -190,7 +198,10 @@ BENCHMARKS = (
         babilong,
         0,
         "arXiv:2406.10149",
-        "Tasks qa1 to qa5 of twenty, at all lengths from 0k to 128k; lengths are not told apart in the table.",
+        "Tasks qa1 to qa5 of twenty. Each length from 0k to 128k is a subset with a score of its own; the score over "
+        "all says little.",
+        "Right is a first sentence that names the right place, person or thing and no other, as for the authors: "
+        "see [Agreement](../agreement.md).",
     ),
     _benchmark(
         "longbench",

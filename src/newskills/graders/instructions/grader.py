@@ -115,6 +115,7 @@ class IFBenchGrader(InstructionGrader):
 
     name = "ifbench"
     checks: ClassVar[Mapping[str, ifeval.Check]] = {**ifbench_words.CHECKS, **ifbench_layout.CHECKS}
+    version: ClassVar[str] = "2"
     needs: ClassVar[tuple[str, ...]] = ("emoji", "syllapy")
 
 

@@ -2,14 +2,14 @@
 """Instructions of IFBench (Pyatkin et al. 2025, arXiv:2507.02833) about words, counts, ratios and sentences.
 
 Where the released checks changed over time, the later form is followed, which is the one that the instruction's
-wording means (whole words, trigrams of words). Checks as in `ifeval`: pure, never raising for a text, linear in it.
+wording means (whole words). Checks as in `ifeval`: pure, never raising for a text, linear in it.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 
@@ -85,21 +85,21 @@ def _people(text: str, args: Row) -> bool:
 
 
 def _overlap(text: str, args: Row) -> bool:
-    """Share of the answer's trigrams of words that the reference has, within 2 points."""
-    own = _trigrams(tokens(text))
+    """Share of the answer's trigrams of characters that the reference has, within 2 points."""
+    own = _trigrams(text)
     if not own:
         return False
     share = 100 * len(own & _reference(args["reference_text"])) / len(own)
     return bool(args["percentage"] - 2 <= share <= args["percentage"] + 2)
 
 
-def _trigrams(words: Sequence[str]) -> frozenset[tuple[str, ...]]:
-    return frozenset(zip(words, words[1:], words[2:], strict=False))
+def _trigrams(text: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(zip(text, text[1:], text[2:], strict=False))
 
 
 @lru_cache(maxsize=64)
 def _reference(text: str) -> frozenset[tuple[str, ...]]:
-    return _trigrams(tokens(text))
+    return _trigrams(text)
 
 
 def _numbers(text: str, args: Row) -> bool:

@@ -42,9 +42,12 @@ _NUMBERS = {
     },
 }
 _ANY_NUMBER = re.compile(rf"({_REAL})([lLfFn]?)")
-_LIST_HEADS = re.compile(
-    r"new\s+\w+\s*\[\s*\]\s*\{|new\s+ArrayList\s*<[^>]{0,200}>\s*\(\s*Arrays\.asList\(|new\s+Array\(|\["
-)
+_LIST_HEADS = {
+    "Array": re.compile(r"new\s+\w+\s*\[\s*\]\s*\{"),
+    "ArrayList": re.compile(r"new\s+ArrayList\s*<[^>]{0,200}>\s*\(\s*Arrays\.asList\("),
+    "array": re.compile(r"new\s+Array\(|\["),
+}
+"""By type; a list as JSON writes it is none in Java."""
 _LIST_ADDS = re.compile(r"new\s+ArrayList\s*<[^>]{0,200}>\s*\(\s*\)")
 _MAP_HEAD = re.compile(r"new\s+HashMap\s*<[^>]{0,200}>\s*\(\s*\)")
 _ADD, _PUT = re.compile(r"\badd\("), re.compile(r"\bput\(")
@@ -64,7 +67,7 @@ def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
     if sum(map(text.count, _OPENING)) > _MOST_BRACKETS:
         return text
     if kind in ("Array", "ArrayList", "array"):
-        return _list(text, item, language)
+        return _list(text, kind, item, language)
     if kind in ("HashMap", "dict"):
         return _map(text, language)
     return text
@@ -85,15 +88,15 @@ def _general(text: str, language: str) -> Any:
     if len(text) <= _DIGITS and (match := _ANY_NUMBER.fullmatch(text)):
         return float(match[1]) if match[2] in ("f", "F") or not re.fullmatch(_WHOLE, match[1]) else int(match[1])
     if language == "javascript" and text[:1] in ("[", "{"):
-        return _list(text, None, language) if text[0] == "[" else _map(text, language)
+        return _list(text, "array", None, language) if text[0] == "[" else _map(text, language)
     return text
 
 
-def _list(text: str, item: str | None, language: str) -> Any:
-    if head := _LIST_HEADS.match(text):
+def _list(text: str, kind: str, item: str | None, language: str) -> Any:
+    if head := _LIST_HEADS[kind].match(text):
         inner = _inside(text, head.end() - 1)
         return text if inner is None else [_item(part, item, language) for part in _split(inner)]
-    if head := _LIST_ADDS.match(text):
+    if kind == "ArrayList" and _LIST_ADDS.match(text):
         return [_item(part, item, language) for part in _arguments(text, _ADD)]
     return text
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as Python writes them: what a function returns, say (CRUXEval, arXiv:2401.03065). Nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row, Score
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.tables import block
+
+_TAGGED = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
+_LABEL = re.compile(r"^[\s*_#>]*+(?:final\s++)?answer[\s*_]*+:([^\n]+)", re.IGNORECASE | re.MULTILINE)
+_LONGEST = 20_000
+_MOST_SIGNS = 10
+
+
+class LiteralGrader:
+    """The reply's value must equal that of `expected_answer`, as Python compares: `1.0` is `1`, `'a'` is not `'A'`.
+
+    A value stands between `[ANSWER]` and `[/ANSWER]`, in the last code block, behind the last "Answer:", else in the
+    last line; of `f(1) == 2` it is what follows `==`. Fields written: `predicted_answer`, `symbolic_correct`.
+    """
+
+    name = "literal"
+    version = "1"
+
+    def gold_reply(self, record: Row) -> str | None:
+        gold = record.get("expected_answer")
+        return None if gold is None else f"[ANSWER]{gold}[/ANSWER]"
+
+    def same_replies(self, record: Row) -> list[str]:
+        gold = record.get("expected_answer")
+        return [] if gold is None else [f"Answer: {gold}", f"```python\n{gold}\n```", f"[ANSWER]f(x) == {gold}"]
+
+    def grade(self, record: Row) -> Score:
+        """Raises ConfigError where the right answer is no literal."""
+        stamp, gold = f"{self.name}@{self.version}", record.get("expected_answer")
+        if gold is None:
+            nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
+            return unscored(stamp, "the record has no expected_answer", nothing)
+        answer = _answer(visible(str(record.get("generation") or "")) or "")
+        if not answer:
+            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+        correct, why = _compared(answer, str(gold))
+        return decided(stamp, correct, {"predicted_answer": answer, "symbolic_correct": correct}, why)
+
+
+def _answer(text: str) -> str:
+    if tagged := _TAGGED.findall(text):
+        return str(tagged[-1]).strip()
+    if text.count("```") > 1:
+        return block(text)
+    labelled = _LABEL.findall(text)
+    answer = (labelled[-1] if labelled else text.rsplit("\n", 1)[-1]).strip().removeprefix("**").removesuffix("**")
+    return answer.strip().removeprefix("`").removesuffix("`").strip()
+
+
+def _compared(answer: str, gold: str) -> tuple[bool, str]:
+    try:
+        wanted = _value(gold)
+    except ValueError as error:
+        raise ConfigError(f"expected_answer is not a literal of Python: {gold[:80]}") from error
+    parts = answer.split("==", _MOST_SIGNS)
+    for text in ("==".join(parts[at:]) for at in range(len(parts))):
+        try:
+            same = bool(_value(text) == wanted)
+        except (ValueError, RecursionError):
+            continue
+        return same, "same value" if same else "another value"
+    return False, "no literal"
+
+
+def _value(text: str) -> Any:
+    """Raises ValueError for what is no literal."""
+    if len(text) > _LONGEST:
+        raise ValueError("too long")
+    try:
+        return ast.literal_eval(text.strip())
+    except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(str(error)) from error
