@@ -12,13 +12,9 @@ from collections.abc import Callable, Sequence
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import choices
+from newskills.benchmarks.text import BY_LIKELIHOOD, choices
 
 _MARKUP = re.compile(r"\[[^\[\]]*\]")
-_BY_LIKELIHOOD = (
-    "Base models are better measured by likelihoods: ++solver=loglikelihood ++eval_type=loglikelihood "
-    "++prompt_config=generic/continuation."
-)
 _WHICH_ENDING = "Which ending fits best?"
 
 
@@ -139,7 +135,7 @@ def _benchmark(
         citation=citation,
         chance=1 / options,
         unverified=True,
-        traps=(*traps, _BY_LIKELIHOOD),
+        traps=(*traps, BY_LIKELIHOOD),
     )
 
 
