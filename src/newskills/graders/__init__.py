@@ -58,6 +58,7 @@ GRADERS = Registry(
         "short_answer": "newskills.graders.short_answer:ShortAnswerGrader",
         "longfact": "newskills.graders.longfact:LongFactGrader",
         "loglikelihood": "newskills.graders.loglikelihood:LoglikelihoodGrader",
+        "likelihood_mass": "newskills.graders.loglikelihood:LikelihoodMassGrader",
         "verdict": "newskills.graders.judges.verdict:VerdictGrader",
         "strongreject": "newskills.graders.judges.strongreject:StrongRejectGrader",
         "hotpotqa": "newskills.graders.hotpotqa:HotpotGrader",
