@@ -497,4 +497,5 @@ CATALOG: tuple[tuple[object, ...], ...] = (
     ('pope', (), 'vlm', 'newskills.benchmarks.vlm.yes_no', 'POPE: is this object in the picture?', 'test', 3000, 'vlm/yes-no', 'multichoice', 'yes_no', 'MIT (questions)', 'newskills[media]', False, (), True, False, '', None, ()),
     ('puzzlevqa', ('puzzle-vqa',), 'vlm', 'newskills.benchmarks.vlm.puzzlevqa', 'PuzzleVQA: the missing part of a pattern', 'test', 2000, 'vlm/mmmu-pro', 'multichoice', 'multichoice', 'MIT', 'newskills[media]', False, (), True, False, '', None, ()),
     ('realworldqa', (), 'vlm', 'newskills.benchmarks.vlm.realworldqa', 'RealWorldQA: photographs of the everyday world', 'test', 765, 'vlm/default', 'exact', 'generic', 'CC-BY-ND-4.0', 'newskills[media]', False, (), False, False, '', None, ()),
+    ('video-mme', ('videomme',), 'vlm', 'newskills.benchmarks.vlm.video_mme', 'Video-MME: questions about videos, by 32 frames, without subtitles', 'test', 2700, 'vlm/mmmu-pro', 'multichoice', 'multichoice', 'academic use only', 'newskills[media]', False, (), False),
 )
