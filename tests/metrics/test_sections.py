@@ -153,3 +153,11 @@ def test_a_question_counts_when_every_order_is_right() -> None:
     numbers = filled("circular", *rows)["pass@1"]
     assert numbers["circular_accuracy"] == pytest.approx(100 / 3), "1 of 1, 2 and 4; 3 is not known"
     assert numbers["accuracy"] == pytest.approx(100 * 4 / 6)
+
+
+def test_balanced_accuracy_weighs_right_answers_alike() -> None:
+    values = [("a", "A", True), ("a", "A", True), ("a", "A", True), ("a", "B", False), ("b", "A", True)]
+    rows = [[sample(section, right, expected_answer=gold)] for section, gold, right in values]
+    numbers = filled("balanced", *rows)["pass@1"]
+    assert numbers["balanced_accuracy"] == pytest.approx((50 + 100) / 2)
+    assert numbers["accuracy"] == pytest.approx(80.0)
