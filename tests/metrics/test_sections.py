@@ -74,6 +74,14 @@ def test_a_single_sample_has_no_interval() -> None:
     assert math.isinf(number.low)
 
 
+def test_a_section_with_a_single_sample_alone_has_no_interval() -> None:
+    metric = make_metric("macro")
+    metric.update([sample("a", True)])
+    number = metric.numbers()["pass@1"]["macro_accuracy"]
+    assert number.value == 100.0
+    assert math.isinf(number.low)
+
+
 def test_nothing_has_no_number() -> None:
     assert sections_jackknife({}, lambda sums: 0.0) is None
 
