@@ -115,4 +115,6 @@ def test_marks_of_ties(tmp_path: Path, web: Web, fake_server: FakeServerFactory)
     answers = {f"Answer:\n{name}": mark for name, mark in marks.items()}
     model = fake_server(Script(answer=Answer(kind="table", table=answers, template="Good.\nRating: %s")))
     numbers = evaluated(tmp_path, model.url)
-    assert numbers["ties_score"] == pytest.approx(100 * (0.3 * 1 + 0.3 * 0 + 0.2 * 1 + 0.2 * 0 + 0.01 * -0.7615942))
+    assert numbers["ties_score"] == pytest.approx(
+        100 * (0.3 * 1 + 0.3 * 0 + 0.2 * 1 + 0.2 * 0 + 0.01 * -0.7615942)
+    )

@@ -58,7 +58,7 @@ def memory_score(answer: str, gold: str, kind: str) -> float:
     if kind == "multi-hop":
         items = answer.split(",")
         wanted = gold.split(",")
-        return sum(max(stemmed_f1(item, one) for item in items) for one in wanted) / len(wanted)
+        return sum(max(stemmed_f1(item, right) for item in items) for right in wanted) / len(wanted)
     return stemmed_f1(answer, _compared(gold, kind))
 
 
