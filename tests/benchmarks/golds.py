@@ -48,6 +48,7 @@ WRONG: dict[str, Callable[[Row], str]] = {
         {"solution": {"House 1": dict.fromkeys(row["solution"]["header"], _FAR)}}
     ),
     "mark": lambda row: f"Rating: {1 if row['is_right'] else 10}",
+    "memory": lambda row: _FAR,
     "gaia": lambda row: f"FINAL ANSWER: {_FAR}",
     "eq_bench": lambda row: "\n".join(
         f"{name}: {10 if mark < 5 else 0}" for name, mark in row["emotions"].items()

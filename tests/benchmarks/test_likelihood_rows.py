@@ -15,11 +15,13 @@ from newskills.solve import make_solver
 from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 
-
-@pytest.mark.parametrize(
-    "name",
-    ["hellaswag", "swag", "piqa", "social_iqa", "copa", "winogrande", "wsc273", "boolq", "lambada", "blimp"],
+BY_LIKELIHOOD = (
+    *("hellaswag", "swag", "piqa", "social_iqa", "copa", "winogrande", "wsc273", "boolq", "lambada", "blimp"),
+    *("arc_challenge", "arc_easy", "openbookqa", "sciq", "xcopa", "xwinograd"),
 )
+
+
+@pytest.mark.parametrize("name", BY_LIKELIHOOD)
 def test_rows_fit_the_solver(name: str, tmp_path: Path) -> None:
     _, rows = _prepared(f"{name}.jsonl", tmp_path)
     parts = SolverParts(chat=ChatSolver(load_prompt("generic/continuation"), ChatSolverOptions()))

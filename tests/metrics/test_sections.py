@@ -74,6 +74,14 @@ def test_a_single_sample_has_no_interval() -> None:
     assert math.isinf(number.low)
 
 
+def test_a_section_with_a_single_sample_alone_has_no_interval() -> None:
+    metric = make_metric("macro")
+    metric.update([sample("a", True)])
+    number = metric.numbers()["pass@1"]["macro_accuracy"]
+    assert number.value == 100.0
+    assert math.isinf(number.low)
+
+
 def test_nothing_has_no_number() -> None:
     assert sections_jackknife({}, lambda sums: 0.0) is None
 
@@ -153,3 +161,11 @@ def test_a_question_counts_when_every_order_is_right() -> None:
     numbers = filled("circular", *rows)["pass@1"]
     assert numbers["circular_accuracy"] == pytest.approx(100 / 3), "1 of 1, 2 and 4; 3 is not known"
     assert numbers["accuracy"] == pytest.approx(100 * 4 / 6)
+
+
+def test_balanced_accuracy_weighs_right_answers_alike() -> None:
+    values = [("a", "A", True), ("a", "A", True), ("a", "A", True), ("a", "B", False), ("b", "A", True)]
+    rows = [[sample(section, right, expected_answer=gold)] for section, gold, right in values]
+    numbers = filled("balanced", *rows)["pass@1"]
+    assert numbers["balanced_accuracy"] == pytest.approx((50 + 100) / 2)
+    assert numbers["accuracy"] == pytest.approx(80.0)

@@ -13,6 +13,11 @@ from newskills.base.records import Row
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _INTEGRAL = re.compile(r"([+-]?\d+)\.0*\Z")
 _BOX = "\\boxed"
+BY_LIKELIHOOD = (
+    "Base models are better measured by likelihoods: ++solver=loglikelihood ++eval_type=loglikelihood "
+    "++prompt_config=generic/continuation."
+)
+"""For the page of a benchmark whose rows have `context` and `continuations`, too."""
 
 
 def number_text(value: float | str) -> str:

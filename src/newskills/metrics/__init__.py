@@ -89,6 +89,7 @@ METRICS = Registry(
         "mmau_pro_open_ended": "newskills.metrics.audio:CriteriaMetric",
         "longfact": "newskills.metrics.longfact:LongFactMetric",
         "macro": "newskills.metrics.sections.means:MacroMetric",
+        "balanced": "newskills.metrics.sections.balanced:BalancedMetric",
         "circular": "newskills.metrics.sections.circular:CircularMetric",
         "rewardbench": "newskills.metrics.sections.reward:RewardBenchMetric",
         "rewardbench2": "newskills.metrics.sections.reward:RewardBench2Metric",

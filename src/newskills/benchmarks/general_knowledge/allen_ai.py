@@ -3,7 +3,7 @@
 
 from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import choices
+from newskills.benchmarks.text import BY_LIKELIHOOD, choices
 
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
     "arc_challenge": (
@@ -34,7 +34,13 @@ def row(raw: Row, index: int) -> Row:
     options = raw["choices"]
     right = options["label"].index(raw["answerKey"])
     question = raw["question_stem"] if "question_stem" in raw else raw["question"]
-    return {"id": raw["id"], "expected_answer": "ABCDE"[right], **choices(question, options["text"])}
+    return {
+        "id": raw["id"],
+        "expected_answer": "ABCDE"[right],
+        **choices(question, options["text"]),
+        "context": question if "question_stem" in raw else f"Question: {question}\nAnswer:",
+        "continuations": [f" {text}" for text in options["text"]],
+    }
 
 
 def _benchmark(name: str, title: str, source: Source, items: int, aliases: tuple[str, ...] = ()) -> Benchmark:
@@ -56,7 +62,7 @@ def _benchmark(name: str, title: str, source: Source, items: int, aliases: tuple
         chance=0.25,
         unverified=True,
         evidence=_EVIDENCE.get(name, ()),
-        traps=(_ARC if arc else "The facts of the open book are not shown.",),
+        traps=(_ARC if arc else "The facts of the open book are not shown.", BY_LIKELIHOOD),
     )
 
 

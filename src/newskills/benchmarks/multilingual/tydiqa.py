@@ -4,7 +4,7 @@
 Configuration, split and fields of the gold-passage task: tydiqa of lighteval (3fd1526); ids begin with the language.
 """
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 
 _LANGUAGES = {
@@ -35,6 +35,12 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
+_READ = Evidence(
+    url="https://github.com/huggingface/lighteval/blob/3fd15266bc8448b797e61462d293aa3fd40b3580/src/"
+    "lighteval/tasks/multilingual/tasks/tydiqa.py",
+    compared="configuration, splits, fields",
+    date="2026-11-23",
+)
 BENCHMARK = Benchmark(
     name="tydiqa",
     category="multilingual",
@@ -54,6 +60,7 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/google-research-datasets/tydiqa",
     citation="arXiv:2003.05002",
     unverified=True,
+    evidence=(_READ,),
     traps=(
         "f1 and em over all questions; the paper averages the languages, without English: take the subsets for that.",
         "The gold-passage task; the primary task, which looks for the passage in an article, is not here.",

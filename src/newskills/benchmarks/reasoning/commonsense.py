@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import choices
+from newskills.benchmarks.text import BY_LIKELIHOOD, choices
 
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
     "copa": (
@@ -67,10 +67,6 @@ _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
 }
 
 _MARKUP = re.compile(r"\[[^\[\]]*\]")
-_BY_LIKELIHOOD = (
-    "Base models are better measured by likelihoods: ++solver=loglikelihood ++eval_type=loglikelihood "
-    "++prompt_config=generic/continuation."
-)
 _WHICH_ENDING = "Which ending fits best?"
 
 
@@ -192,7 +188,7 @@ def _benchmark(
         chance=1 / options,
         unverified=True,
         evidence=_EVIDENCE.get(name, ()),
-        traps=(*traps, _BY_LIKELIHOOD),
+        traps=(*traps, BY_LIKELIHOOD),
     )
 
 

@@ -3,7 +3,7 @@
 
 from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
-from newskills.benchmarks.text import choices, shuffled
+from newskills.benchmarks.text import BY_LIKELIHOOD, choices, shuffled
 
 _OPTIONS = ("correct_answer", "distractor1", "distractor2", "distractor3")
 
@@ -15,6 +15,8 @@ def row(raw: Row, index: int) -> Row:
         **choices(raw["question"], options),
         "option_order": order,
         "support": raw["support"],
+        "context": f"{raw['support'].lstrip()}\nQuestion: {raw['question']}\nAnswer:".lstrip(),
+        "continuations": [f" {option}" for option in options],
     }
 
 
@@ -42,6 +44,7 @@ BENCHMARK = Benchmark(
     ),
     traps=(
         "The right option has a column of its own: options are shuffled by the question's text (option_order).",
-        "The supporting paragraph (support) is not shown.",
+        "The supporting paragraph (support) is not shown; by likelihood it is, as lm-evaluation-harness does.",
+        BY_LIKELIHOOD,
     ),
 )

@@ -5,7 +5,7 @@ Configuration, split, fields and the five versions of the score: README.md of Zr
 are letters of choices, or free, as in mathverse of lmms-eval (75571cf) and evalscope (fde259d).
 """
 
-from newskills.base.benchmark import Benchmark, Judge, Source
+from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import embedded
 
@@ -25,6 +25,11 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
+_READ = Evidence(
+    url="https://github.com/ZrrSkywalker/MathVerse/blob/937b090597aeafb8e82b35d310a4bc5b9e2ea29d/README.md",
+    compared="configuration, split, fields, rows",
+    date="2026-11-23",
+)
 BENCHMARK = Benchmark(
     name="mathverse",
     category="vlm",
@@ -42,6 +47,7 @@ BENCHMARK = Benchmark(
     citation="arXiv:2403.14624",
     requires="newskills[media]",
     unverified=True,
+    evidence=(_READ,),
     traps=(
         "Headline: the mean of the five versions (macro_accuracy), 788 problems each; the text-only version is apart.",
         "Answers are judged, as the authors' score without CoT: they let GPT extract and match. The prompts are ours.",

@@ -52,7 +52,7 @@ def sections_jackknife(
         rest: dict[str, Sums] = {name: sums for name, sums in totals.items() if name != section}
         if sizes[section] > 1:
             rest[section] = [total - own for total, own in zip(totals[section], row, strict=True)]
-        if (other := score(rest)) is not None:
+        if rest and (other := score(rest)) is not None:
             left_out.append((other, times))
     used = sum(times for _, times in left_out)
     half = math.inf

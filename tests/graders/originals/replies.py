@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invented rows, and replies to them: right ones, and forms of these that a model might write."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from string import ascii_lowercase
+
+from newskills.base.records import Row
+
+Case = tuple[Row, str, str]
+"""(row, form, reply)."""
+_NAMES = ("Ann", "Bo", "Cleo", "Dan", "Eve", "Finn")
+_PETS = ("cat", "dog", "snail", "red fox", "owl", "hen")
+_DRINKS = ("tea", "milk", "root beer", "water", "coffee", "cocoa")
+
+
+def _puzzle(chance: random.Random, houses: int) -> Row:
+    columns = [chance.sample(values, houses) for values in (_NAMES, _PETS, _DRINKS)]
+    rows = [[str(place + 1), *(column[place] for column in columns)] for place in range(houses)]
+    return {
+        "id": f"p{houses}-{chance.random():.6f}",
+        "size": f"{houses}*3",
+        "solution": {"header": ["House", "Name", "Pet", "Drink"], "rows": rows},
+    }
+
+
+def zebralogic() -> Iterator[Case]:
+    chance = random.Random(1)
+    for number in range(40):
+        row = _puzzle(chance, 2 + number % 5)
+        header, rows = row["solution"]["header"], row["solution"]["rows"]
+        houses = {f"House {cells[0]}": dict(zip(header[1:], cells[1:], strict=True)) for cells in rows}
+        swapped = json.loads(json.dumps(houses))
+        swapped["House 1"]["Pet"], swapped["House 2"]["Pet"] = swapped["House 2"]["Pet"], swapped["House 1"]["Pet"]
+        whole = json.dumps({"reasoning": "clue {1}", "solution": houses})
+        forms = {
+            "right": whole,
+            "fenced": f"Let me see.\n```json\n{json.dumps({'solution': houses}, indent=4)}\n```\n",
+            "capitals": json.dumps(
+                {"solution": {h: {c: v.upper() for c, v in x.items()} for h, x in houses.items()}}
+            ),
+            "blanks": json.dumps(
+                {"solution": {h: {c: f" {v} " for c, v in x.items()} for h, x in houses.items()}}
+            ),
+            "lists": json.dumps({"solution": {h: {c: [v] for c, v in x.items()} for h, x in houses.items()}}),
+            "swapped": json.dumps({"solution": swapped}),
+            "one house": json.dumps({"solution": {"House 1": houses["House 1"]}}),
+            "nulls": json.dumps({"solution": {h: dict.fromkeys(x) for h, x in houses.items()}}),
+            "cut short": whole[:-10],
+            "then another object": whole + ' Note: {"sure": true}',
+            "words": "Ann lives in house 1.",
+            "draft before": f"{json.dumps({'solution': swapped})}\nNo: {whole}",
+        }
+        yield from ((row, form, reply) for form, reply in forms.items())
+
+
+_GOLDS = (
+    "17",
+    "3.5",
+    "1200",
+    "0.02",
+    "Paris",
+    "Saint-Malo",
+    "red, blue",
+    "1, 2, 3",
+    "b;c",
+    "St. John's",
+    "5 km",
+    "yes",
+)
+
+
+def gaia() -> Iterator[Case]:
+    for gold in _GOLDS:
+        row: Row = {"expected_answer": gold}
+        forms = {
+            "same": gold,
+            "capitals": gold.upper(),
+            "full stop": f"{gold}.",
+            "dollar": f"${gold}",
+            "percent": f"{gold}%",
+            "blanks": f" {gold} ",
+            "no blanks": gold.replace(" ", ""),
+            "semicolons": gold.replace(",", ";"),
+            "reversed": gold[::-1],
+            "one more": f"{gold}, 4",
+            "unit": f"{gold} m",
+            "article": f"the {gold}",
+            "decimals": f"{gold}.0",
+            "thousands": gold.replace("1200", "1,200"),
+            "hyphen": gold.replace("-", " "),
+            "negative": f"-{gold}",
+            "quoted": f'"{gold}"',
+            "tilde": f"~{gold}",
+            "exponent": f"{gold}e0",
+            "first item": gold.split(",")[0],
+            "empty item": f"{gold},",
+            "other": "no idea",
+            "zeros": f"0{gold}",
+            "spelt": {"17": "seventeen"}.get(gold, f"{gold} or so"),
+            "bold": f"**{gold}**",
+            "slash": gold.replace(",", "/"),
+        }
+        yield from ((row, form, reply) for form, reply in forms.items())
+
+
+_FACTS = (
+    ("7 May 2023", "temporal"),
+    ("Transgender woman", "single-hop"),
+    ("painting, swimming, pottery", "multi-hop"),
+    ("Likely yes; she collects classic books", "commonsense"),
+    ("No information available", "adversarial"),
+    ("adopting two rescued foxes", "single-hop"),
+    ("mental health, the LGBTQ community", "multi-hop"),
+    ("The week before 9 June 2023", "temporal"),
+    ("He's relieved and happier", "single-hop"),
+    ("Psychology, counselling certification", "multi-hop"),
+)
+
+
+def locomo() -> Iterator[Case]:
+    for gold, kind in _FACTS:
+        row: Row = {"expected_answer": gold, "question_type": kind}
+        words = gold.split()
+        shuffled = random.Random(gold).sample(words, len(words))
+        forms = {
+            "same": gold,
+            "capitals": gold.upper(),
+            "full stop": f"{gold}.",
+            "article": f"The {gold}",
+            "and": " and ".join(words),
+            "first word": words[0],
+            "last word": words[-1],
+            "all but one": " ".join(words[1:]),
+            "other order": " ".join(shuffled),
+            "commas": ", ".join(words),
+            "twice": f"{gold} {gold}",
+            "sentence": f"I think that it was {gold.lower()}",
+            "not mentioned": "That is not mentioned.",
+            "no information": "no information available here",
+            "plural": " ".join(f"{word}s" for word in words),
+            "ing": " ".join(f"{word}ing" for word in words),
+            "ed": " ".join(f"{word.lower()}ed" for word in words),
+            "hyphens": "-".join(words),
+            "quotes": f'"{gold}"',
+            "lines": "\n".join(words),
+            "other": "a green bicycle",
+            "before semicolon": gold.split(";")[0],
+            "items turned": ", ".join(reversed(gold.split(", "))),
+            "one item": gold.split(", ")[0],
+            "item more": f"{gold}, sleeping",
+            "nothing": "?",
+            "digits": "12 3 4",
+            "letters": ascii_lowercase,
+            "apostrophe": gold.replace("e", "'e"),
+            "and first": f"and {gold}",
+        }
+        yield from ((row, form, reply) for form, reply in forms.items())
+
+
+def processbench() -> Iterator[Case]:
+    for label in range(-1, 14):
+        row: Row = {"expected_answer": str(label)}
+        forms = {
+            "boxed": f"\\boxed{{{label}}}",
+            "blanks": f"\\boxed{{ {label} }}",
+            "twice": f"\\boxed{{9}} no, \\boxed{{{label}}}",
+            "sentence": f"The first wrong step is\n$\\boxed{{{label}}}$.",
+            "other": f"\\boxed{{{label + 1}}}",
+            "in words": "\\boxed{none}",
+            "no box": f"It is step {label},\nI think.",
+            "empty": "\\boxed{}",
+            "tag": f"\\boxed{{paragraph_{label}}}",
+            "dollars": f"$$\\boxed{{{label}}}$$",
+            "bold": f"**\\boxed{{{label}}}**",
+            "two": f"\\boxed{{{label}, {label + 1}}}",
+            "decimals": f"\\boxed{{{label}.0}}",
+            "plus": f"\\boxed{{+{label}}}",
+            "text": f"\\boxed{{\\text{{{label}}}}}",
+            "zeros": f"\\boxed{{0{label}}}",
+            "box first": f"\\boxed{{{label}}} is my answer",
+            "then words": f"Steps 1 to 5 are right.\n\\boxed{{{label}}}\nDone.",
+            "cut": f"\\boxed{{{label}",
+            "long": "\\boxed{123}",
+        }
+        yield from ((row, form, reply) for form, reply in forms.items())
+
+
+CASES = {"zebralogic": zebralogic, "gaia": gaia, "locomo": locomo, "processbench": processbench}
