@@ -2,24 +2,72 @@
 from __future__ import annotations
 
 import io
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from tests.conftest import FakeServerFactory
+from tests.run.support import make_unit, run_and_listen, write_input
+from tests.server import Fault, Script
 
 from newskills.run.engine.progress import Progress, Snapshot, describe, duration
 
 
 def test_the_line_says_what_is_known_and_nothing_else() -> None:
     short = Snapshot(rows=10, done=4, fresh=2)
-    assert describe(short, 4.0) == "4/10 rows · 0.5 rows/s · 12 s left"
+    assert describe(short, 4.0) == "4/10 rows · 0.5 rows/s"
     full = Snapshot(
-        rows=5000, done=5000, fresh=5000, tokens=12345, cost=1.239, retries=3, concurrency=64, unscored=2
+        rows=5000,
+        done=4000,
+        fresh=3000,
+        tokens=12345,
+        fresh_tokens=9000,
+        cost=1.239,
+        left=300.0,
+        in_flight=60,
+        concurrency=64,
+        errors={"timeout": 1, "rate limit": 2},
+        unscored={"provider": 2},
     )
     assert describe(full, 2.0) == (
-        "5,000/5,000 rows · 2,500.0 rows/s · 12,345 tokens · cost 1.24 · 64 at once · 3 retries · 2 unscored"
+        "4,000/5,000 rows · 1,500.0 rows/s · 5 min left · 12,345 tokens (4,500/s) · 60 of 64 in flight · cost 1.24"
+        " · 3 retries (rate limit 2, timeout 1) · 2 unscored (provider 2)"
     )
     assert describe(Snapshot(rows=3, done=0, fresh=0), 0.0) == "0/3 rows · 0.0 rows/s"
+
+
+def test_while_the_first_reply_is_awaited_it_says_so_and_how_long() -> None:
+    first = Snapshot(
+        rows=300, done=100, fresh=0, waiting=True, in_flight=16, concurrency=16, errors={"timeout": 1}
+    )
+    assert describe(first, 40.0) == (
+        "100/300 rows · waiting for the first reply, 40 s; 16 in flight · 1 retry (timeout 1)"
+    )
+
+
+def test_a_real_run_waits_for_its_first_reply(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("newskills.run.engine.progress.PLAIN_EVERY", 0.1)
+    server = fake_server(Script(faults=[Fault(kind="delay", seconds=2.0, first=8)]))
+    write_input(tmp_path, rows=8)
+    prices = {"price_per_million_input_tokens": 1e4, "price_per_million_output_tokens": 1e4}
+    result, said = run_and_listen(make_unit(tmp_path, server.base_url, server=prices))
+    assert result.exit_code == 0
+    first, *_, last = [line for line in said.splitlines() if line.startswith("generate: ")]
+    assert "0/8 rows · waiting for the first reply, " in first
+    assert "8 in flight" in first
+    assert re.search(r"8/8 rows · .* tokens \([\d,]+/s\) · .*cost \d", last)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(429, "rate limit"), (500, "server error")])
+def test_errors_are_told_by_kind(tmp_path: Path, fake_server: FakeServerFactory, status: int, kind: str) -> None:
+    server = fake_server(Script(faults=[Fault(kind="status", status=status, first=3)]))
+    write_input(tmp_path, rows=8)
+    _, said = run_and_listen(make_unit(tmp_path, server.base_url))
+    assert f"3 retries ({kind} 3)" in said
 
 
 def test_durations() -> None:
@@ -45,7 +93,7 @@ def test_what_went_before_the_first_request_is_in_no_rate(monkeypatch: pytest.Mo
     with Progress(Console(file=out, width=200), "gsm8k") as progress:
         progress.begin()
         progress.show(Snapshot(rows=1000, done=600, fresh=100), last=True)
-    assert "10.0 rows/s · 40 s left" in out.getvalue()
+    assert "10.0 rows/s" in out.getvalue()
 
 
 def test_on_a_terminal_there_is_a_bar() -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
 
 import msgspec
@@ -39,7 +40,7 @@ from newskills.base.protocols import Model
 from newskills.base.records import CONTENT_FILTER, Message, Reply, Request
 from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.load import Load
-from newskills.run.engine.progress import SlowRequests, duration
+from newskills.run.engine.progress import SlowRequests, duration, error_kind
 from newskills.run.engine.supervision import SharedLimit
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.waits import Waits
@@ -84,7 +85,7 @@ class PendingRequest(Struct, eq=False):
 
 
 class Endpoint:
-    """A Model that retries. After a fatal error `fatal` is set and `on_fatal` was called.
+    """A Model that retries. After a fatal error `fatal` is set and `on_fatal` was called. `errors`: retries by kind.
 
     `proven`: the endpoint has answered before (an earlier process), so refusals are not the set-up's fault.
     `shared`: a limit of requests that other endpoints have part in; waiting for it is in no time-out.
@@ -105,7 +106,7 @@ class Endpoint:
         self.model = model
         self.name = model.name
         self.policy = policy
-        self.retries = 0
+        self.errors: Counter[str] = Counter()
         self.fatal: NewskillsError | None = None
         self._say, self._on_fatal, self._context = say, on_fatal, context
         self._shared, self._trace = shared, trace
@@ -139,6 +140,15 @@ class Endpoint:
         return self._gate.active
 
     @property
+    def answered(self) -> bool:
+        """Whether a reply has ever come."""
+        return self._last_reply > 0
+
+    @property
+    def retries(self) -> int:
+        return self.errors.total()
+
+    @property
     def slow(self) -> SlowRequests | None:
         """What is in flight for much longer than others were."""
         return self._waits.slow()
@@ -155,7 +165,7 @@ class Endpoint:
                 await self._weigh(outcome, failed_at)
             pending.tries += 1
             pending.timeouts += isinstance(outcome, RequestTimeoutError)
-            self.retries += 1
+            self.errors[error_kind(outcome)] += 1
             wait = self._delay(outcome, pending.tries)
             if self._trace is not None:
                 self._trace.log_retry(pending.request, outcome, wait)

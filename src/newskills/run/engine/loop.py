@@ -12,6 +12,7 @@ import contextlib
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
@@ -27,6 +28,7 @@ from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import Endpoint, RetryPolicy
 from newskills.run.engine.grader_pool import Grading
+from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
 from newskills.run.engine.sandboxes import Sandboxes
@@ -89,6 +91,8 @@ class Engine:
         self._gradings: dict[tuple[str, SandboxConfig | None], Grading] = {}
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
+        self._pace = Pace()
+        self._tokens_before = sum(unit.run.state.output_tokens or 0 for unit in prepared)
         self._before = Spent(
             rows=sum(unit.rows for unit in finished),
             tokens=sum((unit.input_tokens or 0) + (unit.output_tokens or 0) for unit in finished),
@@ -239,18 +243,21 @@ class Engine:
                 if pending is None:
                     await asyncio.sleep(0)
                 else:
-                    await self._attempt(lane, pending)
+                    number = self._pace.begin()
+                    answered = await self._attempt(lane, pending)
+                    self._pace.end(number, answered=answered)
                     self._finish_if_complete(lane)
             if budget is not None:
                 budget.leave()
             if turn is None:
                 return
 
-    async def _attempt(self, lane: Lane, pending: PendingRow) -> None:
+    async def _attempt(self, lane: Lane, pending: PendingRow) -> bool:
+        """Whether it got an answer."""
         run = lane.run
         if isinstance(pending.request, Failure):
             self._book_failure(run, pending, pending.request)
-            return
+            return False
         result = await guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
         if run.watched:
             await run.await_grader()
@@ -260,6 +267,7 @@ class Engine:
             self._book_failure(run, pending, result)
         if run.disk_is_slow:
             await run.flush_log()
+        return not isinstance(result, Failure)
 
     def _book_failure(self, run: UnitRun, pending: PendingRow, failure: Failure) -> None:
         self._progress.journal.note_failure(run.unit.label, pending.sample.id, failure)
@@ -382,18 +390,25 @@ class Engine:
         )
 
     def _snapshot(self) -> Snapshot:
-        runs = [lane.run for lane in self._lanes]
+        runs, endpoints = [lane.run for lane in self._lanes], list(self._endpoints.values())
         tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
         costs = [cost for run in runs if (cost := run.cost) is not None]
-        slow = [slow_one for endpoint in self._endpoints.values() if (slow_one := endpoint.slow) is not None]
+        slow = [slow_one for endpoint in endpoints if (slow_one := endpoint.slow) is not None]
+        rows, done = sum(run.index.rows for run in runs), sum(run.index.done for run in runs)
+        in_flight = sum(endpoint.in_flight for endpoint in endpoints)
+        waiting = rows - done - self._pace.under_way - sum(run.failures for run in runs)
         return Snapshot(
-            rows=sum(run.index.rows for run in runs),
-            done=sum(run.index.done for run in runs),
+            rows=rows,
+            done=done,
             fresh=sum(run.generated for run in runs),
             tokens=sum(tokens) if tokens else None,
+            fresh_tokens=sum(tokens) - self._tokens_before,
             cost=sum(costs) if costs else None,
-            retries=self.retries,
-            concurrency=sum(endpoint.concurrency for endpoint in self._endpoints.values()),
-            unscored=sum(run.failures + run.unscored for run in runs),
+            left=self._pace.left(max(0, waiting)),
+            waiting=in_flight > 0 and not any(endpoint.answered for endpoint in endpoints),
+            in_flight=in_flight,
+            concurrency=sum(endpoint.concurrency for endpoint in endpoints),
+            errors=sum((endpoint.errors for endpoint in endpoints), Counter[str]()),
+            unscored=sum((run.lost for run in runs), Counter[str]()),
             slow=max(slow, key=lambda slow: slow.left, default=None),
         )

@@ -70,7 +70,7 @@ class UnitRun:
         self.exhausted = False
         self._prefix = PREFIX if unit.config.judges else ""
         self.failures = self.unfit = 0
-        self.unscored = 0
+        self.lost: Counter[str] = Counter()
         self._in_grading = 0
         self.first_failure: Failure | None = None
         self.failure_causes: Counter[str] = Counter()
@@ -201,7 +201,8 @@ class UnitRun:
         offset = self._log.append(line)
         gradable = "outcome" not in record
         self.index.add(sample.position, offset, content_key(sample.id, attempt.key), line, gradable=gradable)
-        self.unscored += not gradable
+        if not gradable and record["outcome"] == "unscored":
+            self.lost[record.get("outcome_cause") or "harness"] += 1
         if gradable:
             _count_tokens(self.state, attempt.fields, self._prefix)
         self.open_rows -= 1
@@ -237,6 +238,7 @@ class UnitRun:
         self.unfit += failure.cause == "data"
         self.first_failure = self.first_failure or failure
         self.failure_causes[failure.cause] += 1
+        self.lost[failure.cause] += 1
         self._failed = self._failed or self._new_log(self.paths.failed)
         self._failed.append(encode_line({"id": pending.sample.id, "position": pending.sample.position, **fields}))
         if self._watcher is not None:
@@ -306,7 +308,8 @@ class UnitRun:
         self._in_grading -= 1
         line = encode_line(GradeLine(position=position, sum=checksum, score=score))
         self.index.add_grade(position, self._grades.append(line))
-        self.unscored += score.outcome == "unscored"
+        if score.outcome == "unscored":
+            self.lost[score.cause or "grader"] += 1
         if record is not None and self._watcher is not None:
             self._watcher.book(position, record | verdict_fields(record, score))
 
