@@ -34,14 +34,14 @@ from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, 
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
 from newskills.sandbox.config import SandboxConfig
 from newskills.view.files import is_newer
+from newskills.view.stories import STORY_FIELDS, Story, story_of
 
 QUESTIONS = ("question", "problem")
 FIELDS: Mapping[str, Any] = {
     "id": Any,
     "grader": Any,
     "expected_answer": Any,
-    "num_code_timeouts": Any,
-    "stopped_on_repetition": Any,
+    **STORY_FIELDS,
     **dict.fromkeys(QUESTIONS, Any),
 }
 """What is read of a record besides the fields of its metric."""
@@ -59,14 +59,14 @@ class GraderChoice(NamedTuple):
 
 
 class SampleScore(NamedTuple):
-    """One sample. `score` is None where it is unscored; `tool_failed`: its code ran out of time."""
+    """One sample. `score` is None where it is unscored; `story`: why it is not right, None where it is."""
 
     outcome: Outcome
     cause: Cause | None
     score: float | None
     answer: str | None
     tokens: float | None
-    tool_failed: bool
+    story: Story | None
 
 
 class Content(NamedTuple):
@@ -331,10 +331,10 @@ def _sample(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -
     outcome, cause = metric.ending(row, values, answer)
     score = next((values[name] for name in metric.headline if values.get(name) is not None), None)
     tokens = row.get("num_generated_tokens")
-    failed = bool(row.get("num_code_timeouts")) or cause in ("tool", "sandbox")
     if score is None:
         outcome = "unscored"
-    return SampleScore(outcome, cause, None if score is None else float(score), answer, tokens, failed)
+    story = None if score == 1 else story_of(row, outcome, cause)
+    return SampleScore(outcome, cause, None if score is None else float(score), answer, tokens, story)
 
 
 def _content(row: Row) -> Content:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from newskills.base.terminal import counted, printable
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison, p_text
 from newskills.view.documents.document import Block, Heading, Paragraph, Table
+from newskills.view.stories import STORY_NAMES
 
 WIDTH = 80
 _IDS = 5
@@ -89,7 +90,7 @@ def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
     for flip in item.flips[:most]:
         turn = f"{flip.before} → {flip.after}"
         seed = ("—" if flip.seed is None else str(flip.seed),) if seeded else ()
-        rows.append((flip.id, *seed, turn, flip.story))
+        rows.append((flip.id, *seed, turn, STORY_NAMES[flip.story]))
     lines = ["", *(f"  {line}" for line in columns(rows, 28))]
     if len(item.flips) > most:
         lines.append(f"  and {len(item.flips) - most:,} more (--flips N shows more, --json all)")
@@ -122,7 +123,7 @@ def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
                     flip.id,
                     "—" if flip.seed is None else str(flip.seed),
                     f"{flip.before} → {flip.after}",
-                    flip.story,
+                    STORY_NAMES[flip.story],
                 )
                 for flip in item.flips[:flips]
             ]
