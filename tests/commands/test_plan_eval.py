@@ -4,10 +4,24 @@ import random
 
 import pytest
 from tests.commands.running import ns
+from tests.server import Answer, Script
 from tests.view.comparison.runs import record, write_run
 
 import newskills
 from newskills.base.errors import ConfigError, DataError
+
+BENCHMARK = """
+from newskills.base.benchmark import Benchmark
+
+def rows(split):
+    for n in range(300):
+        yield {"id": f"s{n}", "problem": f"Add {n} and {n}.", "expected_answer": str(n % 3)}
+
+BENCHMARK = Benchmark(
+    name="own-sums", category="math-natural", title="Sums", generate_rows=rows, prompt="generic/math",
+    grader="math", metric="math", samples=0,
+)
+"""
 
 
 @pytest.fixture
@@ -51,13 +65,14 @@ def test_two_runs_prices_and_unpaired(runs):
 def test_without_a_run(runs):
     shown = ns("ns plan_eval --accuracy 60 --delta 2 --no_paired --seeds 1", cwd=runs)
     assert "9,419" in shown.stdout
-    assert "give a run, for instance a probe" in shown.stdout
+    assert "give a run, or --benchmarks and --model for a probe" in " ".join(shown.stdout.split())
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"delta": 2.0}, "either folders of results or --accuracy"),
+        ({"delta": 2.0, "benchmarks": "gsm8k"}, "--benchmarks and --model for a probe"),
         ({"delta": 2.0, "accuracy": 60.0, "seeds": "0"}, "whole numbers from 1"),
         ({"delta": 2.0, "accuracy": 60.0, "prices": "1"}, "two numbers are expected"),
     ],
@@ -78,3 +93,34 @@ def test_nothing_to_plan_from(runs):
     (plan,) = newskills.plan_eval(runs=[str(single)], delta=5.0)
     assert "half of the variance is taken to be chance" in plan.basis
     assert plan.rows[0].tokens is None
+
+
+@pytest.fixture
+def own_sums(tmp_path):
+    (tmp_path / "sums.py").write_text(BENCHMARK)
+    done = ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def test_a_probe_of_its_own_where_there_is_no_run(own_sums, fake_server):
+    server = fake_server(Script(answer=Answer(kind="random", template=r"\\boxed{%s}", modulus=3)))
+    line = (
+        "ns plan_eval --delta 5 --benchmarks ./sums.py:2 --model fake --server_type vllm --data_dir data --seeds 1,4 "
+        f"--server_address {server.url} ++max_concurrent_requests=4 --prices 1000,2000"
+    )
+    shown = ns(line, cwd=own_sums)
+    assert shown.returncode == 0, shown.stderr
+    assert "own-sums: to see a difference of 5 points" in shown.stdout
+    assert "The benchmark has 300 problems" in shown.stdout
+    assert "one run over 20 problems" in shown.stdout
+    asked = len(server.records)
+    assert 40 <= asked <= 60
+    (plan,) = json.loads(ns(line + " --json", cwd=own_sums).stdout)
+    assert len(server.records) == asked
+    state = json.loads(next((own_sums / "results/probe").rglob("output-rs0.jsonl.run.json")).read_text())
+    assert plan["cost"]["output_tokens"] == pytest.approx(state["output_tokens"] / state["done"], rel=0.3)
+    one, four = plan["rows"]
+    assert one["money"] > 0
+    assert one["seconds"] > 0
+    assert one["problems"] > four["problems"]

@@ -112,7 +112,7 @@ def test_corrupted_lines_are_counted_and_half_a_line_waits_for_its_rest(tmp_path
 
 
 def test_a_line_that_is_too_long_is_known_by_its_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LONGEST", 5000)
+    monkeypatch.setattr(module, "LONGEST_LINE", 5000)
     benchmark(tmp_path, "sums", [[record(0), record(1, generation="x" * 20_000), record(2)]])
     index = opened(tmp_path)
     assert outcomes(index) == ["correct", "damaged", "correct"]

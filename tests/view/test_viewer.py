@@ -21,6 +21,7 @@ from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, wr
 
 from newskills.base.errors import DataError, ServerStartError
 from newskills.view.assets import SCRIPTS, asset
+from newskills.view.comparison.paired_runs import compare
 from newskills.view.server import ViewOptions, viewer
 
 Reply = tuple[int, bytes, dict[str, str]]
@@ -172,6 +173,38 @@ def test_a_comparison_tells_flips_stories_and_the_difference(tmp_path, shown):
     assert [one["setting"] for one in page["settings"]] == ["server.model"]
     back = client.get("comparison", first="tuned", second="base", benchmark="sums")
     assert back["difference"]["value"] == pytest.approx(-30.0)
+
+
+def test_stories_are_those_of_the_terminal_however_many_flips_there_are(tmp_path, shown):
+    count = 3_300
+    missed = [
+        record(n, outcome="wrong", generation=f"It is {n}, or 7.", predicted_answer="7") for n in range(count)
+    ]
+    endings = [
+        record(n, outcome=outcome, **fields)
+        for n, (outcome, fields) in enumerate(
+            [
+                ("wrong", {"outcome_cause": "truncation"}),
+                ("no_answer", {}),
+                ("wrong", {"num_code_timeouts": 1}),
+                ("wrong", {"outcome_cause": "sandbox"}),
+                ("wrong", {}),
+            ],
+            start=count,
+        )
+    ]
+    benchmark(tmp_path / "base", "sums", [[*missed, *endings]])
+    benchmark(tmp_path / "tuned", "sums", [[record(n) for n in range(count + len(endings))]])
+    client = shown(tmp_path)
+    for run in ("base", "tuned"):
+        patiently(client, "benchmark", run=run, benchmark="sums")
+    page = client.get("comparison", first="base", second="tuned", benchmark="sums")
+    compared = compare([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
+    assert {f"gained: {one['name']}": one["flips"] for one in page["stories"]} == compared.stories
+    assert compared.stories["gained: format or extraction"] == count
+    assert compared.stories["gained: tool failed"] == 2
+    again = client.get("comparison", first="base", second="tuned", benchmark="sums")
+    assert again["stories"] == page["stories"]
 
 
 def test_a_training_is_shown_with_its_samples(tmp_path, shown):

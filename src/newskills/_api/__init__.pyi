@@ -1171,19 +1171,28 @@ def plan_eval(
     problems: int | None = None,
     prices: str | None = None,
     json: bool = False,
+    probe: int = 20,
+    model: str | None = None,
+    server_type: str | None = None,
+    server_address: str | None = None,
+    server_gpus: int | None = None,
+    with_sandbox: bool = False,
+    data_dir: str | None = None,
+    output_dir: str = 'results/probe',
 ) -> list[EvalPlan]:
     """Plan an evaluation: how many problems, and samples of each, it takes to see a difference between two
-    models, and what that costs in tokens, time and money, judged by runs that there are. A probe of 20
-    problems with several seeds will do.
+    models, and what that costs in tokens, time and money, judged by runs that there are, or by a probe
+    of 20 random problems that it runs itself.
 
     `ns plan_eval` as a function.
 
     Args:
-        ctx: nothing: this function has no `++` keys
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns plan_eval --help` lists them
         delta: difference to be seen, in points (required)
         runs: folder of results to plan from, or two that differ about as much as the models that will
             be compared
-        benchmarks: only these, comma separated (default: all)
+        benchmarks: only these, comma separated (default: all); for a probe name[:samples],…, as in ns
+            eval
         power: share of comparisons that shall see it (default 0.8)
         paired: both models answer the same problems; --no_paired: each has its own (default True)
         seeds: samples of each problem to plan for, comma separated (default '1,2,4,8,16')
@@ -1191,6 +1200,15 @@ def plan_eval(
         problems: without a run: how many problems there are
         prices: price of a million tokens read and written, READ,WRITTEN (default: what past runs cost)
         json: print everything as JSON
+        probe: number of random problems that are asked (default 20)
+        model: name or path of the model, as in ns eval
+        server_type: as in ns eval
+        server_address: address of a running server
+        server_gpus: start a server for the model, on this many GPUs
+        with_sandbox: run a sandbox for the model's code
+        data_dir: folder of prepared data
+        output_dir: folder for its results; ns eval with the same folder goes on (default
+            'results/probe')
 
     Returns:
         A plan for each benchmark. None with `dry_run=True`.

@@ -30,6 +30,9 @@ from newskills.base.type_errors import type_fault
 DIGEST_SIZE = 16
 _decoder = msgspec.json.Decoder(Row)
 _encoder = msgspec.json.Encoder()
+LONGEST_LINE = 32 << 20
+"""Bytes of a line that is still read where files may be those of others."""
+_PIECE = 1 << 20
 
 
 def encode_line(record: object) -> bytes:
@@ -74,6 +77,17 @@ def open_for_reading(path: Path) -> IO[bytes]:
         raise DataError(f"{path} is a folder; expected a JSONL file.") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+
+
+def bounded_lines(file: IO[bytes], most: int = LONGEST_LINE) -> Iterator[bytes | None]:
+    """The lines of a file in bounded memory; None stands for one that is longer than `most` bytes."""
+    while line := file.readline(most):
+        if len(line) < most or line.endswith(b"\n"):
+            yield line
+            continue
+        while (piece := file.readline(_PIECE)) and not piece.endswith(b"\n"):
+            pass
+        yield None
 
 
 def file_digest(path: Path) -> str:

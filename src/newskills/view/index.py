@@ -13,7 +13,7 @@ import hashlib
 import os
 import threading
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
-from newskills.base.store import locked, write_json
+from newskills.base.store import LONGEST_LINE, locked, write_json
 from newskills.view.discovery import ASYNC, OutputFile
 from newskills.view.folders import KEPT, Folders
 from newskills.view.rows import (
@@ -39,8 +39,6 @@ from newskills.view.rows import (
 )
 
 FORMAT = 1
-LONGEST = 32 << 20
-"""Bytes of a line that is still read; a longer one is known by its place alone."""
 SAVE_EVERY = 10_000
 """Records between two times that the index is brought to disk, and is there for readers."""
 _ENDING = 4096
@@ -69,7 +67,7 @@ class IndexHead(Struct, kw_only=True):
 
 
 class Line(NamedTuple):
-    """`text` None: longer than `LONGEST`. `ended`: with a newline."""
+    """`text` None: longer than `LONGEST_LINE`, and known by its place alone. `ended`: with a newline."""
 
     offset: int
     length: int
@@ -152,6 +150,17 @@ class FileIndex:
             source.seek(offset)
             return source.read(min(length, most)), length
 
+    def lines(self, numbers: Sequence[int], most: int) -> Iterator[bytes | None]:
+        """The lines of these records, the file opened once; None for one longer than `most` bytes. Raises DataError."""
+        offsets, lengths = self.columns("offset", "length")
+        with self._folders.open(self.file.path) as source:
+            for number in numbers:
+                if lengths[number] > most:
+                    yield None
+                    continue
+                source.seek(offsets[number])
+                yield source.read(lengths[number])
+
     def verdict(self, number: int) -> bytes | None:
         """The line of the log of verdicts that is about a record of a run at work."""
         position = ROW.unpack(self._rows(number, 1))[4]
@@ -159,7 +168,7 @@ class FileIndex:
             return None
         with self._folders.open(_grades_of(self.file)) as source:
             source.seek(self._grades[position][2])
-            return source.readline(LONGEST)
+            return source.readline(LONGEST_LINE)
 
     def _rows(self, first: int, count: int) -> bytes:
         try:
@@ -302,9 +311,9 @@ def _lines(source: IO[bytes], start: int) -> Iterator[Line]:
     """The lines from byte `start` on; of one that is too long nothing is held."""
     source.seek(start)
     offset = start
-    while text := source.readline(LONGEST):
+    while text := source.readline(LONGEST_LINE):
         length, ended = len(text), text.endswith(b"\n")
-        if not ended and length == LONGEST:
+        if not ended and length == LONGEST_LINE:
             while piece := source.readline(_READ):
                 length += len(piece)
                 if ended := piece.endswith(b"\n"):

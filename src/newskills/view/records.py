@@ -10,10 +10,9 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
+from newskills.base.store import LONGEST_LINE
 from newskills.view.index import FileIndex
 
-LONGEST_LINE = 32 << 20
-"""Bytes of a line that is decoded; of a longer one the beginning is shown."""
 RAW = 20_000
 """Bytes shown of a line that is no record."""
 LONGEST_TEXT = 200_000

@@ -77,10 +77,15 @@ def answer_span(reply: str, answer: str) -> list[int] | None:
     start = reply.rfind(f"\\boxed{{{answer}}}")
     if start >= 0:
         return _units(reply, start + len("\\boxed{"), len(answer))
-    last = None
-    for match in re.finditer(rf"(?<!\w){re.escape(answer)}(?!\w)", reply):
-        last = match.start()
-    return None if last is None else _units(reply, last, len(answer))
+    last = reply.rfind(answer)
+    while last >= 0 and _continues(reply, last, last + len(answer)):
+        last = reply.rfind(answer, 0, last + len(answer) - 1)
+    return None if last < 0 else _units(reply, last, len(answer))
+
+
+def _continues(text: str, start: int, end: int) -> bool:
+    """Whether a word goes on beyond either end."""
+    return any(char.isalnum() or char == "_" for char in text[max(0, start - 1) : start] + text[end : end + 1])
 
 
 def _units(text: str, start: int, length: int) -> list[int]:

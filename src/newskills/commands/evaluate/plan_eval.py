@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from newskills.view.comparison.planning import EvalPlan
 
 
+PROBE = {"group": "a probe, where neither runs nor --accuracy are given"}
+
+
 class Options(Struct, frozen=True, kw_only=True):
     runs: Annotated[
         list[str],
@@ -28,7 +31,9 @@ class Options(Struct, frozen=True, kw_only=True):
         ),
     ] = []
     delta: Annotated[float, Meta(gt=0, lt=100, description="difference to be seen, in points")]
-    benchmarks: Annotated[str | None, doc("only these, comma separated (default: all)")] = None
+    benchmarks: Annotated[
+        str | None, doc("only these, comma separated (default: all); for a probe name[:samples],…, as in ns eval")
+    ] = None
     power: Annotated[float, Meta(gt=0, lt=1, description="share of comparisons that shall see it")] = 0.8
     paired: Annotated[bool, doc("both models answer the same problems; --no_paired: each has its own")] = True
     seeds: Annotated[str, doc("samples of each problem to plan for, comma separated")] = "1,2,4,8,16"
@@ -40,6 +45,16 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None, doc("price of a million tokens read and written, READ,WRITTEN (default: what past runs cost)")
     ] = None
     json: Annotated[bool, doc("print everything as JSON")] = False
+    probe: Annotated[AtLeastOne, doc("number of random problems that are asked", PROBE)] = 20
+    model: Annotated[str | None, doc("name or path of the model, as in ns eval", PROBE)] = None
+    server_type: Annotated[str | None, doc("as in ns eval", PROBE)] = None
+    server_address: Annotated[str | None, doc("address of a running server", PROBE)] = None
+    server_gpus: Annotated[int | None, doc("start a server for the model, on this many GPUs", PROBE)] = None
+    with_sandbox: Annotated[bool, doc("run a sandbox for the model's code", PROBE)] = False
+    data_dir: Annotated[str | None, doc("folder of prepared data", PROBE)] = None
+    output_dir: Annotated[str, doc("folder for its results; ns eval with the same folder goes on", PROBE)] = (
+        "results/probe"
+    )
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -54,7 +69,8 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def result(parsed: Parsed[Options]) -> list[EvalPlan]:
-    """For Python: a plan for each benchmark. Raises ConfigError where there is nothing to plan from."""
+    """For Python: a plan for each benchmark. Raises ConfigError where there is nothing to plan from, and what a probe
+    raises."""
     from newskills.view.comparison.planning import PlanOptions, plan_from_accuracy, plan_from_runs
 
     options = parsed.options
@@ -65,15 +81,32 @@ def result(parsed: Parsed[Options]) -> list[EvalPlan]:
         seeds=_seeds(options.seeds),
         prices=_prices(options.prices),
     )
-    if bool(options.runs) == (options.accuracy is not None):
+    needs_probe = not options.runs and options.accuracy is None and options.model and options.benchmarks
+    if not needs_probe and bool(options.runs) == (options.accuracy is not None):
         raise ConfigError(
-            "A plan needs either folders of results or --accuracy.",
+            "A plan needs either folders of results or --accuracy, or --benchmarks and --model for a probe.",
             hint="For instance: ns plan_eval results --delta 2",
         )
+    if parsed.overrides and not needs_probe:
+        raise ConfigError("++ keys are for a probe, and none is run here.")
+    if needs_probe:
+        from newskills.pipelines.evaluation.probe import run_probe
+
+        folder, names = run_probe(_for_eval(options), options.probe, parsed.overrides)
+        return plan_from_runs([folder], names, how)
     if options.accuracy is not None:
         return [plan_from_accuracy(options.accuracy, options.problems, how)]
     wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
     return plan_from_runs([Path(name) for name in options.runs], wanted, how)
+
+
+def _for_eval(options: Options) -> dict[str, object]:
+    """What the probe's evaluation is given."""
+    names = ("benchmarks", "model", "server_type", "server_address", "server_gpus", "with_sandbox", "data_dir")
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value not in (None, False)} | {
+        "output_dir": options.output_dir
+    }
 
 
 def _seeds(text: str) -> tuple[int, ...]:
@@ -99,14 +132,16 @@ def _prices(text: str | None) -> tuple[float, float] | None:
 COMMAND = Command(
     name="plan_eval",
     summary="Plan an evaluation: how many problems, and samples of each, it takes to see a difference between two "
-    "models, and what that costs in tokens, time and money, judged by runs that there are. A probe of 20 problems "
-    "with several seeds will do.",
+    "models, and what that costs in tokens, time and money, judged by runs that there are, or by a probe of 20 random "
+    "problems that it runs itself.",
     options=Options,
+    any_keys=True,
     run=run,
     result=result,
     examples=(
         "ns plan_eval results/base --delta 2",
         "ns plan_eval results/base results/tuned --delta 1 --prices 0.15,0.60",
         "ns plan_eval --accuracy 60 --problems 1319 --delta 2",
+        "ns plan_eval --benchmarks gsm8k:4 --model gpt-4o-mini --server_type openai --delta 2 --prices 0.15,0.60",
     ),
 )

@@ -94,8 +94,8 @@ def _mean(survival: list[float]) -> float:
     """Of all rows; those that take longer than any that was seen are taken to need twice that."""
     edges = [0.0, *(_seconds(kind) for kind in range(len(survival)))]
     widths = [upper - lower for lower, upper in pairwise(edges)]
-    seen = sum(share * width for share, width in zip([1.0, *survival], widths, strict=False))
-    return seen + survival[-1] * edges[-1]
+    mean = sum(share * width for share, width in zip([1.0, *survival], widths, strict=False))
+    return mean + survival[-1] * edges[-1]
 
 
 def _quantile(survival: list[float], rare: float) -> float:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import reduce
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.base.store import read_rows
+from newskills.base.store import bounded_lines, decode_row, open_for_reading
 from newskills.run.records.completeness import expected_rows, row_count
 
 RESULTS = "eval-results"
@@ -83,8 +82,12 @@ def parts(output: Path) -> tuple[Path, ...]:
 
 
 def read_output(output: Path) -> Iterator[Row]:
-    """The records of a file or of its chunks. Raises DataError."""
-    return chain.from_iterable(map(read_rows, parts(output)))
+    """The records of a file or of its chunks, without those that are too long to be read. Raises DataError."""
+    for path in parts(output):
+        with open_for_reading(path) as file:
+            for number, line in enumerate(bounded_lines(file), 1):
+                if line is not None and not line.isspace():
+                    yield decode_row(line, path, number)
 
 
 def chunk_files(output: Path) -> list[Path]:

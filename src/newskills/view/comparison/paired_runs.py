@@ -15,9 +15,9 @@ from newskills.base.paired import LEVEL, holm, paired_difference
 from newskills.base.records import Outcome
 from newskills.view.comparison.ingredients import MUST_AGREE, Difference, Kind, differences
 from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, read_run
+from newskills.view.stories import STORY_NAMES, Story
 
 Verdict = Literal["better", "worse", "undecided"]
-Story = Literal["truncation", "format or extraction", "tool failure", "answer"]
 
 
 class CompareOptions(Struct, frozen=True, kw_only=True):
@@ -176,7 +176,7 @@ def _compared(
     flips = tuple(_flips(pairs))
     stories: dict[str, int] = {}
     for flip in flips:
-        key = f"{'gained' if flip.gained else 'lost'}: {flip.story}"
+        key = f"{'gained' if flip.gained else 'lost'}: {STORY_NAMES[flip.story]}"
         stories[key] = stories.get(key, 0) + 1
     return BenchmarkComparison(
         benchmark=before.benchmark,
@@ -273,17 +273,8 @@ def _flips(pairs: Sequence[ComparedPair]) -> Iterator[Flip]:
             gained=gained,
             before=pair.before.outcome,
             after=pair.after.outcome,
-            story=story_of(failed),
+            story=failed.story or "content",
         )
-
-
-def story_of(sample: SampleScore) -> Story:
-    """Why a sample is not right, as far as its record tells; `answer`: the model said something else."""
-    if sample.cause == "truncation":
-        return "truncation"
-    if sample.tool_failed:
-        return "tool failure"
-    return "format or extraction" if sample.outcome == "no_answer" else "answer"
 
 
 def _adjusted(compared: Sequence[BenchmarkComparison]) -> Iterator[BenchmarkComparison]:

@@ -34,7 +34,7 @@ def _lines(plan: EvalPlan) -> Iterator[str]:
     yield from wrapped(f"Based on {plan.basis}.", "")
     if plan.cost.output_tokens is None:
         yield from wrapped(
-            "What it costs is not known: give a run, for instance a probe of 20 problems: ns eval … ++max_samples=20",
+            "What it costs is not known: give a run, or --benchmarks and --model for a probe of 20 problems.",
             "",
         )
     elif plan.cost.money is None:

@@ -134,7 +134,7 @@ def _scores(samples: Sequence[SampleScore | None]) -> list[float]:
 def unit_cost(sides: Sequence[BenchmarkRecords], prices: tuple[float, float] | None) -> UnitCost:
     """On average over the files whose exit records tell."""
     states = [state for side in sides for state in side.states if state is not None and state.rows]
-    rows = sum(state.rows for state in states)
+    rows = sum(state.rows if state.status == "done" else state.done for state in states)
     if not rows:
         return UnitCost()
     read = _sum([state.input_tokens for state in states])

@@ -18,7 +18,7 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.errors import DataError, UnknownNameError, UserError
 from newskills.base.records import Cause, Outcome, Row
-from newskills.base.store import open_for_reading
+from newskills.base.store import LONGEST_LINE, bounded_lines, open_for_reading
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.metrics import METRICS, make_metric
@@ -26,7 +26,7 @@ from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.grade import grade_rows
 from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
 from newskills.run.planning.until import METHOD, load_until
-from newskills.run.records.completeness import expected_rows
+from newskills.run.records.completeness import expected_rows, row_count
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import RunState, load_state
 from newskills.run.reporting.predictions import Decoder, decode_record, decoder_of
@@ -34,14 +34,14 @@ from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, 
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
 from newskills.sandbox.config import SandboxConfig
 from newskills.view.files import is_newer
+from newskills.view.stories import STORY_FIELDS, Story, story_of
 
 QUESTIONS = ("question", "problem")
 FIELDS: Mapping[str, Any] = {
     "id": Any,
     "grader": Any,
     "expected_answer": Any,
-    "num_code_timeouts": Any,
-    "stopped_on_repetition": Any,
+    **STORY_FIELDS,
     **dict.fromkeys(QUESTIONS, Any),
 }
 """What is read of a record besides the fields of its metric."""
@@ -59,14 +59,14 @@ class GraderChoice(NamedTuple):
 
 
 class SampleScore(NamedTuple):
-    """One sample. `score` is None where it is unscored; `tool_failed`: its code ran out of time."""
+    """One sample. `score` is None where it is unscored; `story`: why it is not right, None where it is."""
 
     outcome: Outcome
     cause: Cause | None
     score: float | None
     answer: str | None
     tokens: float | None
-    tool_failed: bool
+    story: Story | None
 
 
 class Content(NamedTuple):
@@ -84,6 +84,7 @@ class BenchmarkRecords(Struct, kw_only=True):
     score     name of the score that is compared, as in metrics.json
     graders   versions that made the verdicts, where the records say so
     damaged   lines that could not be read
+    too_long  lines longer than `LONGEST_LINE`, which are left out
     missing   rows that a finished file has lost
     facts     benchmark.json
     states    exit records of the files, with the settings they were made with
@@ -98,6 +99,7 @@ class BenchmarkRecords(Struct, kw_only=True):
     metric: str = ""
     graders: set[str] = msgspec.field(default_factory=set)
     damaged: int = 0
+    too_long: int = 0
     missing: int = 0
     facts: Row = {}
     states: tuple[RunState | None, ...] = ()
@@ -150,13 +152,8 @@ def _unfinished(item: BenchmarkResults) -> str:
     logs = sorted(item.folder.glob("output*.jsonl-async"))
     if not logs:
         return f"{item.folder} has no output files."
-    rows = sum(_line_count(path) for path in logs)
+    rows = sum(map(row_count, logs))
     return f"{item.folder} is not finished: {counted(rows, 'row')} so far."
-
-
-def _line_count(path: Path) -> int:
-    with open_for_reading(path) as file:
-        return sum(1 for _ in file)
 
 
 def read_benchmark(
@@ -250,7 +247,10 @@ def _warnings(records: BenchmarkRecords) -> Iterator[str]:
     benchmark = records.benchmark
     if records.damaged:
         yield f"{benchmark}: {counted(records.damaged, 'line')} cannot be read and are left out."
-    if records.missing > records.damaged:
+    if records.too_long:
+        size = f"{LONGEST_LINE >> 20} MB"
+        yield f"{benchmark}: {counted(records.too_long, 'line')} longer than {size} are left out."
+    if records.missing > records.damaged + records.too_long:
         yield f"{benchmark}: {counted(records.missing, 'row')} of finished files are missing."
     until = load_until(records.folder)
     if until is not None and until.partial and until.method == METHOD:
@@ -306,7 +306,11 @@ def _rows(file: Path, decoder: Decoder, records: BenchmarkRecords, *, whole: boo
     place = 0
     for path in parts(file):
         with open_for_reading(path) as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(bounded_lines(lines), 1):
+                if line is None:
+                    place += 1
+                    records.too_long += 1
+                    continue
                 if line.isspace():
                     continue
                 place += 1
@@ -327,10 +331,10 @@ def _sample(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -
     outcome, cause = metric.ending(row, values, answer)
     score = next((values[name] for name in metric.headline if values.get(name) is not None), None)
     tokens = row.get("num_generated_tokens")
-    failed = bool(row.get("num_code_timeouts")) or cause in ("tool", "sandbox")
     if score is None:
         outcome = "unscored"
-    return SampleScore(outcome, cause, None if score is None else float(score), answer, tokens, failed)
+    story = None if score == 1 else story_of(row, outcome, cause)
+    return SampleScore(outcome, cause, None if score is None else float(score), answer, tokens, story)
 
 
 def _content(row: Row) -> Content:

@@ -10,6 +10,7 @@ from newskills.base.tables import WIDTH, stacked
 from newskills.base.terminal import counted, printable
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison, p_text
 from newskills.view.documents.document import Block, Heading, Paragraph, Table
+from newskills.view.stories import STORY_NAMES
 
 _IDS = 5
 HEAD = ("benchmark", "before", "after", "points", "95 % interval", "p", "verdict")
@@ -86,7 +87,7 @@ def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
     for flip in item.flips[:most]:
         turn = f"{flip.before} → {flip.after}"
         seed = ("—" if flip.seed is None else str(flip.seed),) if seeded else ()
-        rows.append((flip.id, *seed, turn, flip.story))
+        rows.append((flip.id, *seed, turn, STORY_NAMES[flip.story]))
     lines = ["", *(f"  {line}" for line in columns(rows, WIDTH - 2))]
     if len(item.flips) > most:
         lines.append(f"  and {len(item.flips) - most:,} more (--flips N shows more, --json all)")
@@ -119,7 +120,7 @@ def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
                     flip.id,
                     "—" if flip.seed is None else str(flip.seed),
                     f"{flip.before} → {flip.after}",
-                    flip.story,
+                    STORY_NAMES[flip.story],
                 )
                 for flip in item.flips[:flips]
             ]

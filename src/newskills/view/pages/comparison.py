@@ -4,30 +4,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import msgspec
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.paired import paired_difference
-from newskills.base.records import INSTRUMENT, Row
+from newskills.base.records import Row
+from newskills.base.store import LONGEST_LINE
+from newskills.run.reporting.predictions import decoder_of
+from newskills.view.index import FileIndex
 from newskills.view.library import Indexed, Library
 from newskills.view.pages.overview import settings_of
-from newskills.view.records import as_text, gold_of, read_record
 from newskills.view.rows import OUTCOMES
+from newskills.view.stories import STORIES, STORY_FIELDS, STORY_NAMES, Story, story_by_ending, story_by_record
 from newskills.view.tables import CORRECT, SCORED, Samples, by_problem, samples_of
-from newskills.view.verdicts import answer_span
 
-MOST_READ = 3_000
-"""Flips whose records are read for their stories; those beyond are told from the index alone."""
 MOST_LISTED = 2_000
-STORIES = {
-    "truncation": "the reply was cut off at the token limit",
-    "tool": "a tool or a program failed",
-    "instrument": "the instrument failed, so that there is no verdict",
-    "format": "the right answer stands in the reply, and was not taken from it",
-    "no_answer": "the reply has no answer",
-    "content": "the model gave another answer",
-}
-"""Why the side that is not right is not right."""
+_record = decoder_of(STORY_FIELDS)
+_kept: WeakKeyDictionary[FileIndex, dict[tuple[int, int], Story]] = WeakKeyDictionary()
+"""Stories that were read, by inode of the file and number of the record."""
 
 
 class _Side(NamedTuple):
@@ -74,7 +72,7 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
                 )
             )
     flips.sort(key=lambda flip: (-abs(flip.second - flip.first), flip.first_sample))
-    listed = [_told(a, b, flip, read=number < MOST_READ) for number, flip in enumerate(flips)]
+    listed = [_shown(flip, story) for flip, story in zip(flips, _stories(a, b, flips), strict=True)]
     stories = Counter((flip["direction"], flip["story"]) for flip in listed)
     return {
         "first": first,
@@ -91,7 +89,13 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
         "losses": pairs["loss"],
         "difference": _difference(scores),
         "stories": [
-            {"direction": direction, "story": story, "text": STORIES[story], "flips": count}
+            {
+                "direction": direction,
+                "story": story,
+                "name": STORY_NAMES[story],
+                "text": STORIES[story],
+                "flips": count,
+            }
             for (direction, story), count in stories.most_common()
         ],
         "flips": listed[:MOST_LISTED],
@@ -174,42 +178,49 @@ def _find(samples: Samples, start: int, size: int, problem: int) -> int | None:
         return None
 
 
-def _told(a: _Side, b: _Side, flip: _Flip, *, read: bool) -> Row:
-    gain = flip.second > flip.first
-    side, (file, number) = (a, flip.first_sample) if gain else (b, flip.second_sample)
+def _shown(flip: _Flip, story: Story) -> Row:
     return {
-        "direction": "gain" if gain else "loss",
+        "direction": "gain" if flip.second > flip.first else "loss",
         "first": flip.first,
         "second": flip.second,
         "samples": [*flip.first_sample, *flip.second_sample],
-        "story": _story(side, file, number, read=read),
+        "story": story,
     }
 
 
-def _story(side: _Side, file: int, number: int, *, read: bool) -> str:
-    """Of the sample that is not right."""
+def _stories(a: _Side, b: _Side, flips: Sequence[_Flip]) -> Iterator[Story]:
+    """Of the sample of each flip that is not right. Records are read where the index does not tell, once."""
+    failed = [(a, *flip.first_sample) if flip.second > flip.first else (b, *flip.second_sample) for flip in flips]
+    endings = [_ending(side, file, number) for side, file, number in failed]
+    unknown: dict[FileIndex, list[tuple[int, str]]] = {}
+    for (side, file, number), (outcome, story) in zip(failed, endings, strict=True):
+        if story is None:
+            unknown.setdefault(side.indexed.indexes[file], []).append((number, outcome))
+    read = {index: _read_stories(index, samples) for index, samples in unknown.items()}
+    for (side, file, number), (_, story) in zip(failed, endings, strict=True):
+        yield story or read[side.indexed.indexes[file]][number]
+
+
+def _ending(side: _Side, file: int, number: int) -> tuple[str, Story | None]:
     place = sum(side.samples.sizes[:file]) + number
     outcome = OUTCOMES[side.samples.outcome[place]]
     cause = side.samples.causes[side.samples.cause[place]]
-    if cause == "truncation" or side.samples.finishes[side.samples.finish[place]] == "length":
-        return "truncation"
-    if cause in ("tool", "sandbox"):
-        return "tool"
-    if outcome in ("unscored", "damaged") or cause in INSTRUMENT:
-        return "instrument"
-    row = (read_record(side.indexed.indexes[file], number).row or {}) if read else {}
-    if _tool_failed(row):
-        return "tool"
-    gold = gold_of(row)
-    if gold and 0 < len(gold[1]) < 2_000 and answer_span(as_text(row.get("generation")), gold[1]):
-        return "format"
-    return "no_answer" if outcome == "no_answer" else "content"
+    return outcome, story_by_ending(outcome, cause, side.samples.finishes[side.samples.finish[place]])
 
 
-def _tool_failed(row: Row) -> bool:
-    metrics = row.get("tool_metrics")
-    errors = metrics.get("num_tool_errors") if isinstance(metrics, dict) else None
-    return bool(errors or row.get("num_code_timeouts"))
+def _read_stories(index: FileIndex, samples: Sequence[tuple[int, str]]) -> dict[int, Story]:
+    """Number of a record → its story; `samples`: (number, outcome)."""
+    kept = {} if index.file.unfinished else _kept.setdefault(index, {})
+    version = index.head.file
+    missing = sorted((number, outcome) for number, outcome in samples if (version, number) not in kept)
+    lines = index.lines([number for number, _ in missing], LONGEST_LINE)
+    for (number, outcome), line in zip(missing, lines, strict=True):
+        try:
+            row = {} if line is None else _record.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            row = {}
+        kept[version, number] = story_by_record(row, outcome)
+    return {number: kept[version, number] for number, _ in samples}
 
 
 def _difference(scores: list[tuple[list[float], list[float]]]) -> Row | None:

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a sample is not right, in the same six words for the terminal, reports and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from newskills.base.records import INSTRUMENT, Row
+from newskills.view.records import GOLDS, as_text, gold_of
+from newskills.view.verdicts import answer_span
+
+Story = Literal["truncation", "tool", "instrument", "format", "no_answer", "content"]
+STORIES: Mapping[Story, str] = {
+    "truncation": "the reply was cut off at the token limit",
+    "tool": "a tool or a program failed",
+    "instrument": "the instrument failed, so that there is no verdict",
+    "format": "the right answer stands in the reply, and was not taken from it",
+    "no_answer": "the reply has no answer",
+    "content": "the model gave another answer",
+}
+STORY_NAMES: Mapping[Story, str] = {
+    "truncation": "cut off",
+    "tool": "tool failed",
+    "instrument": "instrument failed",
+    "format": "format or extraction",
+    "no_answer": "no answer",
+    "content": "another answer",
+}
+"""As they are shown."""
+STORY_FIELDS: Mapping[str, Any] = {
+    "generation": Any,
+    "num_code_timeouts": Any,
+    "tool_metrics": Any,
+    "finish_reason": Any,
+    **dict.fromkeys(GOLDS, Any),
+}
+"""What of a record tells its story."""
+LONGEST_GOLD = 2_000
+
+
+def story_of(row: Row, outcome: str, cause: str | None) -> Story:
+    """Of a sample that is not right, with the fields `STORY_FIELDS`."""
+    return story_by_ending(outcome, cause, row.get("finish_reason")) or story_by_record(row, outcome)
+
+
+def story_by_ending(outcome: str, cause: str | None, finish: object) -> Story | None:
+    """What is known without the record; None: only the record tells."""
+    if cause == "truncation" or finish == "length":
+        return "truncation"
+    if cause in ("tool", "sandbox"):
+        return "tool"
+    return "instrument" if outcome in ("unscored", "damaged") or cause in INSTRUMENT else None
+
+
+def story_by_record(row: Row, outcome: str) -> Story:
+    """Of a reply that ended by itself, with a verdict."""
+    metrics = row.get("tool_metrics")
+    errors = metrics.get("num_tool_errors") if isinstance(metrics, dict) else None
+    if errors or row.get("num_code_timeouts"):
+        return "tool"
+    gold = gold_of(row)
+    if gold and 0 < len(gold[1]) < LONGEST_GOLD and answer_span(as_text(row.get("generation")), gold[1]):
+        return "format"
+    return "no_answer" if outcome == "no_answer" else "content"
