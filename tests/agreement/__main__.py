@@ -2,7 +2,8 @@
 """Compares our graders with the official scorers of benchmarks.
 
 python -m tests.agreement                          prints the table and every disagreement
-python -m tests.agreement --write                  and writes it into docs/agreement.md
+python -m tests.agreement --write                  and writes it into docs/agreement.md and, for
+                                                   docs/generate.py, its figures into the package
 python -m tests.agreement --record NAME=FOLDER     runs the original that is checked out in FOLDER, writes its verdicts
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.agreement.compare import record
-from tests.agreement.page import PAGE, measured, page
+from tests.agreement.page import FACTS, PAGE, facts, measured, page
 from tests.agreement.registry import comparisons
 
 
@@ -41,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"  {count:4} {key}, officially {known}: {reason or 'NOT EXPLAINED'}")
     if arguments.write:
         PAGE.write_text(page(figures), encoding="utf-8")
+        FACTS.write_text(facts(figures), encoding="utf-8")
     return 0
 
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from tests.agreement.page import PAGE, Figure, measured, page
+from tests.agreement.page import FACTS, PAGE, Figure, facts, measured, page
 from tests.agreement.registry import comparisons
 
 FEWEST = 300
@@ -49,4 +49,6 @@ def test_originals_give_different_verdicts(name: str) -> None:
 
 def test_the_page_is_current() -> None:
     """`python -m tests.agreement --write` writes it."""
-    assert PAGE.read_text(encoding="utf-8") == page([_figure(name) for name in comparisons()])
+    figures = [_figure(name) for name in comparisons()]
+    assert PAGE.read_text(encoding="utf-8") == page(figures)
+    assert FACTS.read_text(encoding="utf-8") == facts(figures)
