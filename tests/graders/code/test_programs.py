@@ -136,6 +136,13 @@ def test_texts(told: str, wanted: str, off: float, same: bool) -> None:
     assert same_text(told, wanted, off) is same
 
 
+def test_words_between_numbers() -> None:
+    assert same_text("a  1", "a 1.0")
+    assert not same_text("a  1", "a 1.0", words=False)
+    assert not same_text("a  1", "a 1", words=False)
+    assert same_text("2  1", "2.0 1", words=False)
+
+
 def test_values() -> None:
     assert same_value("[1, 2]", "[1,2]")
     assert same_value('"x"', "x")

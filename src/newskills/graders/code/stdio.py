@@ -81,7 +81,7 @@ class LiveCodeBenchGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "livecodebench"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     Config = LiveCodeBenchConfig
 
     def __init__(self, config: LiveCodeBenchConfig = LiveCodeBenchConfig()) -> None:  # noqa: B008 - frozen
@@ -152,7 +152,8 @@ class LiveCodeBenchGrader(CodeGrader):
             return False
         if tests.function:
             return same_value(run.out, expected)
-        return same_text(run.out, expected, self.config.float_tolerance)
+        tolerance = self.config.float_tolerance
+        return same_text(run.out, expected, tolerance, words=bool(tolerance))
 
 
 class LiveBenchCodingGrader(LiveCodeBenchGrader):
@@ -199,18 +200,22 @@ def same_value(output: str, expected: str) -> bool:
     return bool(value == wanted)
 
 
-def same_text(output: str, expected: str, tolerance: float = 0.0) -> bool:
-    """Line by line without blanks around; in a line that differs, numbers may be written in another way."""
+def same_text(output: str, expected: str, tolerance: float = 0.0, *, words: bool = True) -> bool:
+    """Line by line without blanks around; in a line that differs, numbers may be written in another way.
+
+    `words`: such a line may have words between its numbers, which must be the same.
+    """
     lines, wanted = ([line.strip() for line in text.strip().split("\n")] for text in (output, expected))
     return len(lines) == len(wanted) and all(
-        line == want or _same_numbers(line.split(), want.split(), tolerance)
+        line == want or _same_numbers(line.split(), want.split(), tolerance, words)
         for line, want in zip(lines, wanted, strict=True)
     )
 
 
-def _same_numbers(outputs: list[str], wanted: list[str], tolerance: float) -> bool:
+def _same_numbers(outputs: list[str], wanted: list[str], tolerance: float, words: bool) -> bool:
     return len(outputs) == len(wanted) and all(
-        left == right or _same_number(left, right, tolerance) for left, right in zip(outputs, wanted, strict=True)
+        (words and left == right) or _same_number(left, right, tolerance)
+        for left, right in zip(outputs, wanted, strict=True)
     )
 
 
