@@ -26,13 +26,18 @@ _AFTER = ("the first step with care.", "with me, and see what happens.")
 
 
 def rows() -> Iterator[Row]:
-    for line in _REPLIES.read_text(encoding="utf-8").splitlines():
-        case = json.loads(line)
-        if case["grader"] == "ifbench":
-            yield _row(case["kind"], case["args"], case["text"])
+    yield from recorded("ifbench")
     for word in _OPENINGS.replace("\n", "|").split("|"):
         for after in _AFTER:
             yield _row(_VERB, {}, f"{word} {after}")
+
+
+def recorded(grader: str) -> Iterator[Row]:
+    """The replies of `tests/graders/instructions` for a grader's kinds."""
+    for line in _REPLIES.read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        if case["grader"] == grader:
+            yield _row(case["kind"], case["args"], case["text"])
 
 
 def _row(kind: str, arguments: Row, text: str) -> Row:
