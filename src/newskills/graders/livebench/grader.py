@@ -34,7 +34,7 @@ _NAMES = {figure: word for word, figure in _FIGURES.items()}
 _SHAPES = ("tetrahedra", "tetrahedron", "triangle", "square")
 _BOLD = re.compile(r"\*\*([^*]{1,2000})\*\*")
 _BOLD_LINE = re.compile(r"\*\*([^\n]*?)\*\*")
-_TRIPLE = re.compile(r"\*\*\*(\w+)\*\*\*")
+_TRIPLE = re.compile(r"\*\*\*([^*\n]{1,200})\*\*\*")
 _REPEATED = re.compile(r"([A-F])\1{3,}")
 _OPTION = re.compile(r"\\textbf\{\(([A-E])\)\s?\}(.{1,200}?)(?:\\qquad|\$)")
 _DIGITS = re.compile(r"\d+")
@@ -259,7 +259,7 @@ def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
 def _zebra(text: str, gold: str, record: Row) -> float | None:
     """Several answers in the tag, the box or the last line: half for each, half for all.
 
-    In the older form one word between three stars, or the last word.
+    In the older form what stands between three stars, or the last word.
     """
     if str(record.get("livebench_release_date", _PARTIAL_SINCE))[:10] < _PARTIAL_SINCE:
         marked = (_TRIPLE.findall(text) or _WORD.findall(text))[-1:]
