@@ -62,14 +62,17 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
         LessonStage("base", tmp_path, base, within=10, cut=3),
         LessonStage("sft", tmp_path, tuned, within=30),
     ]
-    text = report(stages, spec)
+    shown = report(stages, spec)
+    assert max(map(len, shown.partition("report ")[0].splitlines())) <= 80
+    text = (tmp_path / "report.md").read_text()
     assert "| model | correct | answer anywhere in the reply | cut off at 64 tokens |" in text
     assert "| base | 0.0 % | 25.0 % | 7.5 % | 40 |" in text
     assert "| sft | 76.9 % | 76.9 % | 0.0 % | 39 |" in text
     assert "| base → sft | +76.9 (" in text
     assert "mcnemar, n = 39" in text
     assert "1.9e-09" in text
-    assert "40 held-out problems" in (tmp_path / "report.md").read_text()
+    assert "40 held-out problems" in text
+    assert {"76.9", "mcnemar,", "1.9e-09"} <= set(shown.split())
 
 
 @pytest.mark.local_model

@@ -84,6 +84,12 @@ def stacked(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> lis
     ]
 
 
+def markdown_table(rows: Sequence[Cells]) -> list[str]:
+    """Lines of a Markdown table, whose first row is the head."""
+    lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
+    return [*lines[:1], "|" + "---|" * len(rows[0]), *lines[1:]]
+
+
 def wrapped(
     text: str, width: int | None, indent: str = "", hanging: str = "", *, break_words: bool = False
 ) -> list[str]:

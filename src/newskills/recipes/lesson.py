@@ -20,6 +20,7 @@ from newskills.base.errors import DataError, NewskillsError
 from newskills.base.paired import PairedDifference, paired_difference
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, read_rows, write_rows
+from newskills.base.tables import WIDTH, markdown_table, output_width, table_lines
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.config.layers import Layer
@@ -254,30 +255,36 @@ def _train(name: str, base: Path, config: Struct, spec: LessonSpec, say: PrintLi
 
 
 def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
-    """The paired comparison as text; written to report.md as well."""
-    lines = [
-        f"| model | correct | answer anywhere in the reply | cut off at {TOKENS} tokens | held-out problems | "
-        "file |",
-        "|---|---|---|---|---|---|",
+    """The paired comparison for a terminal; written to report.md as well."""
+    scores: list[tuple[object, ...]] = [
+        (
+            "model",
+            "correct",
+            "answer anywhere in the reply",
+            f"cut off at {TOKENS} tokens",
+            "held-out problems",
+            "file",
+        )
     ]
     for stage in stages:
-        right, within, cut = stage.shares
-        lines.append(f"| {stage.name} | {right} | {within} | {cut} | {len(stage.scores)} | {stage.weights} |")
-    lines += ["", "| lift on the same problems | points (95 % interval) | p | |", "|---|---|---|---|"]
+        scores.append((stage.name, *stage.shares, len(stage.scores), stage.weights))
+    lifts: list[tuple[object, ...]] = [("lift on the same problems", "points (95 % interval)", "p", "method")]
     for before, after in pairwise(stages):
         comparison = compared(after.scores, before.scores)
         interval = (
             f"{100 * comparison.difference:+.1f} ({100 * comparison.low:+.1f} to {100 * comparison.high:+.1f})"
         )
         how = f"{comparison.method}, n = {comparison.n}"
-        lines.append(f"| {before.name} → {after.name} | {interval} | {comparison.p_value:.2g} | {how} |")
+        lifts.append((f"{before.name} → {after.name}", interval, f"{comparison.p_value:.2g}", how))
     path = spec.output_dir / "report.md"
-    text = "\n".join(lines)
+    text = "\n".join([*markdown_table(scores), "", *markdown_table(lifts)])
     with atomic_write(path) as file:
         file.write(
             f"# {LESSON}: {spec.problems} held-out problems, greedy, one server and data type\n\n{text}\n".encode()
         )
-    return f"{text}\n\nreport    {path}\nrecords   {spec.output_dir}/eval/<model>/{RESULTS}/{LESSON}/output.jsonl"
+    width = output_width() or WIDTH
+    shown = "\n".join([*table_lines(scores[1:], scores[0], width), "", *table_lines(lifts[1:], lifts[0], width)])
+    return f"{shown}\n\nreport    {path}\nrecords   {spec.output_dir}/eval/<model>/{RESULTS}/{LESSON}/output.jsonl"
 
 
 def compared(after: Mapping[str, float], before: Mapping[str, float]) -> PairedDifference:

@@ -16,6 +16,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.records import Number, Row
 from newskills.base.store import atomic_write, write_json
+from newskills.base.tables import WIDTH, markdown_table, output_width, stacked
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.models.serving.weights import PACKAGED
@@ -272,16 +273,15 @@ def report(folder: Path) -> str:
     if not measured:
         raise NewskillsError(f"{folder}: no checkpoint was evaluated.")
     names = list(dict.fromkeys(name for point in measured for name in point.scores))
-    table = ["| step | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
-    for point in measured:
-        cells = [_cell(point.scores.get(name)) for name in names]
-        table.append(f"| {point.step} | {' | '.join(cells)} |")
+    rows = [["step", *names]]
+    rows += [[str(point.step), *(_cell(point.scores.get(name)) for name in names)] for point in measured]
     curves = [line for name in names for line in ("", f"{name}, % and 95 % interval", *_curve(measured, name))]
-    text = "\n".join([*table, "", "```", *curves[1:], "```"])
+    text = "\n".join([*markdown_table(rows), "", "```", *curves[1:], "```"])
     with atomic_write(folder / PAGE) as file:
         file.write(f"# Checkpoints\n\n{text}\n".encode())
     write_json(folder / CURVE, measured)
-    return f"{text}\n\nwritten to {folder / PAGE}"
+    blocks = ["\n".join(block) for block in stacked(rows, output_width() or WIDTH, "  ")]
+    return "\n\n".join([*blocks, "\n".join(curves[1:]), f"written to {folder / PAGE}"])
 
 
 def _cell(number: Number | None) -> str:
