@@ -9,6 +9,13 @@ from newskills.base.benchmark import Benchmark, Drop, Evidence, RowMapper, Sourc
 from newskills.base.records import Row
 
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
+    "open-proof-corpus-judge": (
+        Evidence(
+            "https://github.com/insait-institute/open-proof-corpus/blob/f51794e53d8ef2ae2e7f9a0be49809040f2a8f9c/scripts/convert.py",
+            "the authors' export: fields problem_id, problem, solution, score; split test",
+            "2026-11-23",
+        ),
+    ),
     "proof-arena-judge": (
         Evidence(
             "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/proof-arena-judge",
@@ -39,8 +46,14 @@ def _described(part: Row | str) -> str:
     return part if isinstance(part, str) else str(part["grading_scheme_desc"])
 
 
-def corpus(raw: Row, index: int) -> Row:
-    scores = raw["score"] if isinstance(raw["score"], list) else [raw["score"]]
+def corpus(raw: Row, index: int) -> Row | Drop:
+    scores = [
+        score
+        for score in (raw["score"] if isinstance(raw["score"], list) else [raw["score"]])
+        if score is not None
+    ]
+    if not scores:
+        return Drop("nobody marked the proof")
     return {
         "problem_id": str(raw.get("problem_id", "")),
         "problem": raw["problem"],

@@ -140,6 +140,13 @@ BENCHMARKS = (
         citation="arXiv:2403.07974",
         needs_sandbox=True,
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/livecodebench-x",
+                "fields question, task_id, release_version; configurations v5, v6; splits de, es, fr, ja",
+                "2026-11-23",
+            ),
+        ),
         traps=(
             "Problems of July 2024 to March 2025; the instruction is English for all languages.",
             "The tests come from LiveCodeBench: its files are downloaded, too.",

@@ -98,14 +98,14 @@ class _Case(Struct, kw_only=True):
 class ValidationSampling(Struct, frozen=True, kw_only=True):
     """`graded` rows of each benchmark get replies, `executed` where they are run as code; -1 = all.
 
-    splits    those that are looked at; none: all there are
+    default_only    only the split that is evaluated is looked at, not all there are
     """
 
     data_dir: Path | None = None
     fetch: FetchOptions = FetchOptions()
     graded: int = SAMPLES
     executed: int = EXECUTED
-    splits: tuple[str, ...] = ()
+    default_only: bool = False
 
 
 def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
@@ -123,7 +123,8 @@ def _case(benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[S
     validation = Validation(benchmark=benchmark.name, category=benchmark.category)
     case = _Case(found=validation)
     try:
-        rows = find_rows(benchmark, sampling.data_dir, sampling.fetch, sampling.splits)
+        splits = (benchmark.split,) if sampling.default_only else ()
+        rows = find_rows(benchmark, sampling.data_dir, sampling.fetch, splits)
         validation.problems, validation.notes = rows.problems, rows.notes
         config = rows.config
         grader = make_grader(config.eval_type, config.eval_config) if config.eval_type else None

@@ -71,8 +71,17 @@ def check_live_sources(
         for split in data.splits
         if needs_check(benchmark, split)
     ]
-    default = {benchmark.name: benchmark for benchmark, split in waiting if split.split == benchmark.split}
-    graded = _validations(default.values(), data_dir)
+    default = [benchmark for benchmark, split in waiting if split.split == benchmark.split]
+    graded = validate(
+        default,
+        ValidationSampling(
+            data_dir=data_dir,
+            fetch=FetchOptions(offline=True),
+            graded=GRADED,
+            executed=EXECUTED,
+            default_only=True,
+        ),
+    )
     for benchmark, split in waiting:
         check = _counted(benchmark, split)
         if split.split == benchmark.split:
@@ -94,18 +103,6 @@ def needs_check(benchmark: Benchmark, split: PreparedSplit) -> bool:
 
 def _file(benchmark: Benchmark, split: PreparedSplit) -> Path:
     return check_file(split.path, benchmark.name, shared=bool(benchmark.data))
-
-
-def _validations(benchmarks: Iterable[Benchmark], data_dir: Path | None) -> Iterator[Validation]:
-    for benchmark in benchmarks:
-        sampling = ValidationSampling(
-            data_dir=data_dir,
-            fetch=FetchOptions(offline=True),
-            graded=GRADED,
-            executed=EXECUTED,
-            splits=(benchmark.split,),
-        )
-        yield from validate([benchmark], sampling)
 
 
 def _counted(benchmark: Benchmark, split: PreparedSplit) -> SourceCheck:
