@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import pycrfsuite  # type: ignore[import-untyped]  # noqa: F401 - the file is skipped where it is missing
+import pycrfsuite  # noqa: F401 - the file is skipped where it is missing
 import pytest
 import pythainlp  # noqa: F401 - the same
 
