@@ -15,6 +15,7 @@ from platformdirs import user_cache_path
 
 from tests.optional import OptionalModule
 from tests.server import FakeServer, FakeServerProcess, Script
+from tests.small_model import cut_model
 
 _INHERITED = ("_API_KEY", "_PROXY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PREFIXES = ("NEMO_SKILLS_", "OPENAI_", "AZURE_OPENAI_", "WANDB_", "XDG_")
@@ -76,6 +77,12 @@ def local_model() -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NEWSKILLS_CACHE", CACHE)
         yield resolve_weights("smollm2")
+
+
+@pytest.fixture(scope="session")
+def small_model(local_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The weights of `smollm2` without most of its blocks, for tests that ask for no sense in what it says."""
+    return cut_model(local_model, tmp_path_factory.mktemp("small-model") / "small.gguf")
 
 
 @pytest.fixture

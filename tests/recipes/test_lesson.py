@@ -74,12 +74,12 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
 
 @pytest.mark.local_model
 @pytest.mark.slow
-def test_the_loop_runs_and_runs_again_for_nothing(local_model: Path, tmp_path: Path) -> None:
+def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: Path) -> None:
     said: list[Any] = []
     steps: list[Any] = []
     spec = LessonSpec(
         output_dir=tmp_path,
-        model=str(local_model),
+        model=str(small_model),
         data_dir=tmp_path / "data-of-benchmarks",
         watch=lambda title: nullcontext(StepReporter(told=lambda progress: steps.append((title, progress.done)))),
         sft=SftConfig(steps=2, batch_size=4, learning_rate=1e-3),

@@ -130,9 +130,9 @@ BENCHMARK = Benchmark(
 @pytest.mark.slow
 @pytest.mark.local_model
 def test_a_student_is_taught_and_measured(
-    tmp_path: Path, local_model: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, small_model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Every stage of the small loop, with the real model."""
+    """Every stage of the small loop, with a real model."""
     sums(tmp_path / "asked.jsonl", (20, 20), (30, 7))
     (tmp_path / "few.py").write_text(BENCHMARK)
     taught = sums(tmp_path / "problems.jsonl", *((a, b) for a in (2, 3) for b in (4, 5)), (30, 7))
@@ -144,7 +144,7 @@ def test_a_student_is_taught_and_measured(
                 f"--server_address={server.base_url}",
                 f"--benchmark={tmp_path}/few.py",
                 f"--data_dir={tmp_path}/data",
-                f"--student={local_model}",
+                f"--student={small_model}",
                 "--student_type=llamacpp",
                 "--num_solutions=1",
                 "--max_tokens=24",
