@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
 SECTIONS = ["Start", "Evaluate", "Data", "Train", "Clusters", "Extend", "Reference"]
+SEARCH = "/search/search_index.json"
 MEASURE = """<!doctype html><title>waiting</title><script>
 const pages = PAGES;
 const wide = [];
@@ -59,6 +60,12 @@ class Measured(http.server.ThreadingHTTPServer):
         class Handler(http.server.SimpleHTTPRequestHandler):
             def log_message(self, *_: object) -> None:
                 pass
+
+            def do_GET(self) -> None:
+                if self.path == SEARCH:  # each page would index all pages anew
+                    self.send_error(404)
+                else:
+                    super().do_GET()
 
             def do_POST(self) -> None:
                 server.report.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
