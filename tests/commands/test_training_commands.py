@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows, write_rows
 from newskills.recipes.steps_shown import steps_shown
+from newskills.run.hosting.servers import free_port
 from newskills.train.loops.stepping import Progress
 
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
@@ -142,7 +144,16 @@ def test_processes_that_train_together_write_one_record(place) -> None:
     assert [len(row["responses"]) for row in samples] == [4] * 4
 
 
-TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone", "-m", "newskills"]
+def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.CompletedProcess[str]]:
+    """`ns WORDS` twice, each told its rank as `torch.distributed.run` does; its processes would import all anew."""
+    common = {**os.environ, **variables, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+
+    def run(rank: str) -> subprocess.CompletedProcess[str]:
+        return forkserver.ns(words, cwd=place, env={**common, "RANK": rank, "LOCAL_RANK": rank}, timeout=500)
+
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(run, ("0", "1")))
 
 
 def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place) -> None:
@@ -160,21 +171,14 @@ def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place) -
     words += ["--eval_data=held.jsonl", "++eval.every=1", "++eval.max_tokens=2", "++trainer.weights=full"]
     words += ["++steps=1", "++batch_size=2", "++group_size=2", "++max_tokens=2"]
 
-    def launched(out, **variables):
-        environ = {**os.environ, **variables}
-        argv = [*TWO, *words, f"--output_dir={out}"]
-        return subprocess.run(
-            argv, cwd=place, env=environ, capture_output=True, text=True, check=False, timeout=250
-        )
-
-    done = launched("out")
-    assert done.returncode == 0, done.stderr
+    for done in both_ranks(place, *words, "--output_dir=out"):
+        assert done.returncode == 0, done.stderr
     assert "eval_reward" in next(iter(read_rows(place / "out/metrics.jsonl")))
     before, after = (load_file(place / name / "model.safetensors") for name in ("model", "out/final_hf_model"))
     assert before.keys() == after.keys()
-    split = launched("split", ACCELERATE_USE_FSDP="true", FSDP_VERSION="2")
-    assert split.returncode != 0
-    assert "set to split the weights over the processes (FSDP, ACCELERATE_USE_FSDP=true)" in split.stderr
+    for split in both_ranks(place, *words, "--output_dir=split", ACCELERATE_USE_FSDP="true", FSDP_VERSION="2"):
+        assert split.returncode != 0
+        assert "set to split the weights over the processes (FSDP, ACCELERATE_USE_FSDP=true)" in split.stderr
     assert not list((place / "split").glob("checkpoint-*"))
 
 
