@@ -36,9 +36,9 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take long come first, so that no worker is left alone with one at the end."""
+    """Files that take long come first, so that no worker is left alone with one at the end; bombs come last."""
     long = {item.path for item in items if item.get_closest_marker("slow") or "slurm" in item.path.name}
-    items.sort(key=lambda item: item.path not in long)
+    items.sort(key=lambda item: (item.path not in long, "sandbox" in item.path.parent.parts))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns
 from tests.interop.evaluations import KEY, Evaluations
-from tests.interop.test_remote import nothing_of, seen_processes
+from tests.interop.test_remote_slurm import nothing_of, seen_processes
 from tests.launch.enroot import Enroot, srun_without_pyxis
 from tests.launch.slurm_cluster import require_cluster
 from tests.launch.sshd import sshd
