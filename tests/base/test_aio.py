@@ -96,7 +96,7 @@ def test_those_who_give_up_waiting_take_no_place() -> None:
         gate.release()
         first.cancel()  # its turn has come, but it has not noticed yet
         await asyncio.wait([first])
-        await asyncio.wait_for(second, 1)
+        await asyncio.wait_for(second, 60)
         assert gate.active == 1
 
     run(main)

@@ -86,7 +86,7 @@ def test_an_endless_item_is_a_timeout_and_harms_no_other(make_pool: Make) -> Non
 
 def test_waiting_without_cpu_ends_by_the_wall_clock(make_pool: Make) -> None:
     pool = make_pool(wall_seconds=0.5)
-    result = pool.submit({"do": "sleep", "seconds": 60}).result(timeout=30)
+    result = pool.submit({"do": "sleep", "seconds": 60}).result(timeout=50)
     assert isinstance(result, Failure)
     assert result.cause == "timeout"
     assert "0.5 seconds" in result.message
@@ -95,11 +95,11 @@ def test_waiting_without_cpu_ends_by_the_wall_clock(make_pool: Make) -> None:
 def test_the_clock_starts_with_the_item_not_in_the_queue(make_pool: Make) -> None:
     pool = make_pool(processes=1, wall_seconds=1.0, max_batch=64)
     futures = pool.submit_many([{"do": "sleep", "seconds": 0.2, "value": i} for i in range(8)])
-    assert values(f.result(timeout=30) for f in futures) == list(range(8))
+    assert values(f.result(timeout=50) for f in futures) == list(range(8))
 
 
 def test_an_item_that_hangs_once_is_tried_again(make_pool: Make, tmp_path: Path) -> None:
-    result = make_pool().submit({"do": "once", "flag": str(tmp_path / "flag"), "value": 7}).result(timeout=30)
+    result = make_pool().submit({"do": "once", "flag": str(tmp_path / "flag"), "value": 7}).result(timeout=50)
     assert result == {"value": 7}
 
 
@@ -107,16 +107,16 @@ def test_an_item_that_hangs_once_is_tried_again(make_pool: Make, tmp_path: Path)
 def test_a_crash_is_a_failure_of_the_grader(make_pool: Make, do: str, what: str) -> None:
     pool = make_pool()
     crashed, fine = pool.submit_many([{"do": do}, echo(1)])
-    result = crashed.result(timeout=30)
+    result = crashed.result(timeout=50)
     assert isinstance(result, Failure)
     assert (result.cause, result.kind) == ("grader", "WorkerDied")
     assert what in result.message
-    assert fine.result(timeout=30)["value"] == 1
+    assert fine.result(timeout=50)["value"] == 1
 
 
 def test_what_the_function_raises_is_data(make_pool: Make) -> None:
     pool = make_pool()
-    raised, refused = (f.result(timeout=30) for f in pool.submit_many([{"do": "raise"}, {"do": "refuse"}]))
+    raised, refused = (f.result(timeout=50) for f in pool.submit_many([{"do": "raise"}, {"do": "refuse"}]))
     assert isinstance(raised, Failure)
     assert (raised.kind, raised.cause, raised.message) == ("RuntimeError", "grader", "RuntimeError: boom")
     assert isinstance(refused, Failure)
@@ -125,16 +125,16 @@ def test_what_the_function_raises_is_data(make_pool: Make) -> None:
 
 def test_memory_is_limited_and_the_worker_renewed(make_pool: Make) -> None:
     pool = make_pool(processes=1, memory=1 << 30)
-    before = pool.submit(echo(0)).result(timeout=30)["pid"]
-    result = pool.submit({"do": "hoard", "bytes": 2 << 30}).result(timeout=30)
+    before = pool.submit(echo(0)).result(timeout=50)["pid"]
+    result = pool.submit({"do": "hoard", "bytes": 2 << 30}).result(timeout=50)
     assert isinstance(result, Failure)
     assert (result.kind, result.cause) == ("MemoryError", "grader")
-    assert pool.submit(echo(1)).result(timeout=30)["pid"] != before
+    assert pool.submit(echo(1)).result(timeout=50)["pid"] != before
 
 
 def test_a_worker_is_renewed_after_its_share(make_pool: Make) -> None:
     pool = make_pool(processes=1, max_tasks=10, max_batch=5)
-    results = [f.result(timeout=30) for f in pool.submit_many([echo(i) for i in range(40)])]
+    results = [f.result(timeout=50) for f in pool.submit_many([echo(i) for i in range(40)])]
     assert values(results) == list(range(40))
     assert len({r["pid"] for r in results}) == 4
 
@@ -147,29 +147,29 @@ def test_large_records_and_answers(make_pool: Make) -> None:
 
 def test_text_that_is_no_unicode_passes(make_pool: Make) -> None:
     pool = make_pool()
-    assert pool.submit(echo("\ud800")).result(timeout=30)["value"] == "?"
-    assert pool.submit({"do": "strange"}).result(timeout=30)["value"] == "?"
+    assert pool.submit(echo("\ud800")).result(timeout=50)["value"] == "?"
+    assert pool.submit({"do": "strange"}).result(timeout=50)["value"] == "?"
 
 
 def test_a_factory_that_fails_fails_every_item(make_pool: Make) -> None:
-    result = make_pool({"broken": True}).submit(echo(1)).result(timeout=30)
+    result = make_pool({"broken": True}).submit(echo(1)).result(timeout=50)
     assert isinstance(result, Failure)
     assert "no such setting" in result.message
 
 
 def test_a_factory_that_is_not_there_fails_every_item(make_pool: Make) -> None:
     pool = make_pool(factory="no_such_module:make")
-    results = [f.result(timeout=30) for f in pool.submit_many([echo(1), echo(2)])]
+    results = [f.result(timeout=50) for f in pool.submit_many([echo(1), echo(2)])]
     assert all(isinstance(r, Failure) and "no_such_module" in r.message for r in results)
 
 
 def test_ctrl_c_does_not_end_a_worker(make_pool: Make) -> None:
-    assert make_pool().submit({"do": "interrupt", "value": 5}).result(timeout=30) == {"value": 5}
+    assert make_pool().submit({"do": "interrupt", "value": 5}).result(timeout=50) == {"value": 5}
 
 
 def test_close_cancels_what_is_not_done_and_ends_the_workers(make_pool: Make) -> None:
     pool = make_pool(processes=1, cpu_seconds=60.0)
-    pid = pool.submit(echo(0)).result(timeout=30)["pid"]
+    pid = pool.submit(echo(0)).result(timeout=50)["pid"]
     stuck = pool.submit({"do": "spin"})
     pool.close()
     pool.close()
@@ -188,9 +188,9 @@ def test_a_pool_just_opened_can_be_closed(make_pool: Make, pause: float) -> None
 
 def test_a_killed_template_is_started_again(make_pool: Make) -> None:
     pool = make_pool(processes=1)
-    pid = pool.submit(echo(0)).result(timeout=30)["pid"]
+    pid = pool.submit(echo(0)).result(timeout=50)["pid"]
     os.kill(parent_of(pid), signal.SIGKILL)
-    assert pool.submit(echo(1)).result(timeout=30)["value"] == 1
+    assert pool.submit(echo(1)).result(timeout=50)["value"] == 1
     assert gone(pid)
 
 

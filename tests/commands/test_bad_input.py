@@ -183,8 +183,8 @@ def test_control_c_twice_does_not_wait_and_loses_no_finished_reply(here, fake_se
     time.sleep(0.5)
     assert run.poll() is None, "the first Ctrl-C waits for what is in flight"
     run.send_signal(signal.SIGINT)
-    _, said = run.communicate(timeout=30)
-    assert time.monotonic() - began < 30
+    _, said = run.communicate(timeout=120)
+    assert time.monotonic() - began < 50
     assert run.returncode == 130
     assert "Traceback" not in said
     assert "Resume with: ns generate" in said

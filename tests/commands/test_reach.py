@@ -49,7 +49,7 @@ def sandbox(tmp_path: Path) -> Iterator[int]:
         line = server.stdout.readline()
         yield int(line.partition("http://127.0.0.1:")[2].partition(" ")[0])
         server.send_signal(signal.SIGINT)
-        assert server.wait(30) == 0
+        assert server.wait(120) == 0
 
 
 def ask(port: int, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:

@@ -34,7 +34,7 @@ class Served:
         self.url = line.split(" ")[2]
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=120) as answer:
             return json.load(answer)
 
     def execute(self, code: str, session: str = "s", **fields: Any) -> Any:
@@ -46,7 +46,7 @@ class Served:
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """The exit code, and all that was said after the first line."""
         self.process.send_signal(number)
-        rest, _ = self.process.communicate(timeout=30)
+        rest, _ = self.process.communicate(timeout=120)
         return self.process.returncode, rest
 
 
@@ -119,7 +119,7 @@ def test_a_signal_before_it_is_ready_ends_it(tmp_path: Path) -> None:
     while not children(process.pid) and time.monotonic() < until:
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=30)
+    said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert said == "" or said.startswith("Sandbox at")
 

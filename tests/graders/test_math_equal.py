@@ -215,7 +215,7 @@ _PIECES = st.sampled_from(
 # fmt: on
 
 
-@settings(max_examples=400, deadline=5000)
+@settings(max_examples=400)
 @given(st.lists(_PIECES, max_size=14).map("".join), st.lists(_PIECES, max_size=8).map("".join))
 def test_any_text_gets_a_verdict(pred: str, gold: str) -> None:
     verdict, why = equal(pred, gold)
@@ -223,13 +223,13 @@ def test_any_text_gets_a_verdict(pred: str, gold: str) -> None:
     assert why
 
 
-@settings(max_examples=200, deadline=5000)
+@settings(max_examples=200)
 @given(st.text(max_size=40))
 def test_any_text_is_itself(text: str) -> None:
     assert equal(text, text)[0] is True
 
 
-@settings(max_examples=200, deadline=5000)
+@settings(max_examples=200)
 @given(st.integers(), st.integers())
 def test_integers_are_compared_exactly(a: int, b: int) -> None:
     assert equal(str(a), str(b))[0] is (a == b)
@@ -243,7 +243,7 @@ def test_integers_are_compared_exactly(a: int, b: int) -> None:
     )
 
 
-@settings(max_examples=100, deadline=5000)
+@settings(max_examples=100)
 @given(st.integers(1, 50), st.integers(1, 50), st.integers(1, 50))
 def test_radicals_are_compared_by_value(a: int, b: int, c: int) -> None:
     assert equal(rf"{a}\sqrt{{{b}}}", rf"\sqrt{{{a * a * b}}}")[0] is True
@@ -251,7 +251,7 @@ def test_radicals_are_compared_by_value(a: int, b: int, c: int) -> None:
     assert equal(rf"\frac{{{a}}}{{\sqrt{{{b}}}}}", rf"\frac{{{a}\sqrt{{{b}}}}}{{{b}}}")[0] is True
 
 
-@settings(max_examples=100, deadline=5000)
+@settings(max_examples=100)
 @given(st.lists(st.integers(-99, 99), min_size=2, max_size=6, unique=True))
 def test_order_counts_in_tuples_only(items: list[int]) -> None:
     shuffled = items[::-1]
@@ -271,7 +271,7 @@ def test_towers_are_decided_without_computing_them(tower: str) -> None:
     assert equal(rf"\frac{{2\cdot {tower}}}{{2}}", tower)[0] is True
 
 
-@settings(max_examples=60, deadline=5000)
+@settings(max_examples=60)
 @given(st.integers(2, 30), st.integers(5_000, 10**9), st.integers(-3, 3))
 def test_huge_powers_are_compared_exactly(base: int, power: int, more: int) -> None:
     assert equal(f"{base}^{{{power}}}+{more}", f"{base}\\cdot {base}^{{{power - 1}}}")[0] is (more == 0)

@@ -282,7 +282,7 @@ def test_connections_are_shared_out_among_instances(tmp_path: Path) -> None:
             try:
                 _until_answers(f"http://127.0.0.1:{port}/v1/models")
                 connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(6)]
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=20) as reply:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=120) as reply:
                     assert reply.status == 200
                 for connection in connections:
                     connection.close()

@@ -335,7 +335,7 @@ def test_units_save_their_work_after_a_signal(tmp_path: Path, mode: str) -> None
         assert process.poll() is None
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGTERM)
-    assert process.wait(30) == 75
+    assert process.wait(120) == 75
     assert sorted(file.name for file in tmp_path.iterdir() if file.name.startswith("saved")) == [
         file.name.replace("here", "saved") for file in begun
     ]

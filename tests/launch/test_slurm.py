@@ -191,7 +191,7 @@ def test_a_finished_command_ends_its_job(tmp_path: Path) -> None:
     shown = scontrol("show", "job", (where / "job.handle").read_text().split()[0])
     minutes, seconds = map(int, field(shown, "RunTime").split(":")[1:])
     assert state == "completed"
-    assert minutes * 60 + seconds <= 8
+    assert minutes * 60 + seconds < 30
 
 
 def test_what_runs_may_save_its_work_when_cancelled(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_conversation_ends_with_its_listener(shell, tmp_path: Path) -> None:
         assert sorted([process.stdout.readline(), process.stdout.readline()]) == [b"hello\n", b"trouble\n"]
         assert not mark.exists()
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     assert mark.exists()
 
 

@@ -115,7 +115,7 @@ def test_a_merge_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.Monke
         thread.start()
         time.sleep(0.2)
         assert not merged.exists()
-    thread.join(5)
+    thread.join(60)
     assert results == [True]
 
 

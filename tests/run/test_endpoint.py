@@ -153,7 +153,7 @@ def test_patience_ends(fake_server: FakeServerFactory) -> None:
 
     async def work(on: Session) -> None:
         asking = asyncio.create_task(on.all(5))
-        await asyncio.wait_for(on.stopped.wait(), 10)
+        await asyncio.wait_for(on.stopped.wait(), 120)
         asking.cancel()
 
     on = session(server.base_url, work, RetryPolicy(first_delay=0.02, longest_delay=0.1, patience=0.3))
@@ -211,6 +211,6 @@ def test_a_time_out_is_retried_and_then_blamed_on_the_request(fake_server: FakeS
         with pytest.raises(HttpError) as caught:
             await on.endpoint.complete(slow)
         assert caught.value.cause == "timeout"
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
 
     session(server.base_url, work)

@@ -69,7 +69,7 @@ def test_a_loop_that_ended_while_it_waited_blocks_nobody() -> None:
 
     asyncio.run(leave())
     assert limit.active == 0
-    asyncio.run(asyncio.wait_for(meter.hold(limit, 0), 5))
+    asyncio.run(asyncio.wait_for(meter.hold(limit, 0), 50))
 
 
 def test_without_one_a_run_has_its_own() -> None:
@@ -100,7 +100,7 @@ def test_a_run_is_stopped_from_another_thread_and_goes_on_later(
         while len(server.records) < 4:
             time.sleep(0.01)
         held.stop(at_once=at_once)
-        result = running.result(30)
+        result = running.result(120)
     assert result.exit_code == 143
     assert result.units[0].status == "interrupted"
     assert held.snapshot is not None
@@ -121,6 +121,6 @@ def test_a_stop_before_the_beginning(tmp_path: Path, fake_server: FakeServerFact
     held = Supervision(console=Console(file=io.StringIO()))
     held.stop()
     with ThreadPoolExecutor(1) as pool:
-        result = pool.submit(run, tmp_path, server.base_url, held).result(30)
+        result = pool.submit(run, tmp_path, server.base_url, held).result(120)
     assert result.exit_code == 143
     assert server.records == []

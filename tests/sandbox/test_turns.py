@@ -108,7 +108,7 @@ class Runner:
 
 
 async def until(log: list[str], entry: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while entry not in log:
             await asyncio.sleep(0.01)
 

@@ -57,7 +57,7 @@ def test_stragglers_are_given_up_once_enough_agree() -> None:
     assert fields["num_votes"] < 8
     assert fields["stopped_early"]
     assert len(bodies) <= 8
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50
 
 
 def test_votes_are_weighed_by_likelihood() -> None:

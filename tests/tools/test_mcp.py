@@ -276,7 +276,7 @@ def test_a_server_that_hangs_does_not_hold_up_the_end(tmp_path: Path, monkeypatc
 
         began = time.monotonic()
         assert use({"url": url}, work) == ["2"]
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 60
         process.send_signal(signal.SIGCONT)
 
 

@@ -58,7 +58,7 @@ class Wire:
 
     async def ends(self) -> bool:
         try:
-            return await asyncio.wait_for(self.reader.read(), 10) == b""
+            return await asyncio.wait_for(self.reader.read(), 60) == b""
         except ConnectionError:
             return True
 

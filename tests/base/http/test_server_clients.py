@@ -50,7 +50,7 @@ def test_a_client_that_leaves_cancels_its_work(manner: str) -> None:
                     wire.writer.transport.abort()
                 else:
                     wire.writer.close()
-                await asyncio.wait_for(work.cancelled.wait(), 5)
+                await asyncio.wait_for(work.cancelled.wait(), 60)
             assert all(connection.task is None for connection in server.connections)
 
     run(play())

@@ -298,7 +298,7 @@ def test_a_session_deleted_while_it_runs_ends_at_once(arena: Arena) -> None:
     wait_until(lambda: "doomed" in arena.client.sessions(), "the session does not appear")
     time.sleep(0.2)
     assert arena.client.delete("doomed").code == 200
-    runner.join(10)
+    runner.join(50)
     assert replies, "the cell of a deleted session is still waited for"
     assert replies[0].status != "completed"
     assert "doomed" not in arena.client.sessions()

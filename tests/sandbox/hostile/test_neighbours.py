@@ -149,10 +149,10 @@ def test_a_server_that_is_ended_leaves_nothing(user: str, end: int, tmp_path: Pa
         pids = tree(server.pid)
         assert len(pids) > 5
         os.kill(server.pid, end)
-        runner.join(20)
+        runner.join(50)
         assert not runner.is_alive()
         assert server.process is not None
-        server.process.wait(20)
+        server.process.wait(50)
         wait_until(
             lambda: not [pid for pid in pids if Path(f"/proc/{pid}").exists()], "processes are left", within=10
         )

@@ -82,7 +82,7 @@ def test_a_deadline_is_a_timeout_and_says_so(client: Client, session: str, langu
     assert answer.status == "timeout", answer.text
     assert "Execution timed out after 0.5 seconds\n" in answer.said, answer.text
     assert "before" in answer.stdout
-    assert answer.seconds < 8
+    assert answer.seconds < 60
 
 
 def test_a_timeout_of_an_obedient_cell_says_truly_what_became_of_its_state(client: Client, session: str) -> None:

@@ -64,7 +64,7 @@ def service(models, root, *, token=""):
     thread = threading.Thread(target=lambda: asyncio.run(main()))
     thread.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(120)
         yield address[0]
     finally:
         loop, stop = ends[0]

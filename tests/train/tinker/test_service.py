@@ -446,7 +446,7 @@ def test_states_survive_a_service_that_is_killed(model, tmp_path: Path, monkeypa
             assert learn(client, 2) == expected
         assert not torn.exists()
         running.send_signal(signal.SIGTERM)
-        assert running.wait(20) == 0
+        assert running.wait(120) == 0
 
 
 @pytest.mark.parametrize(
