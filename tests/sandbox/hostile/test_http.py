@@ -15,7 +15,7 @@ import pytest
 from tests.sandbox.hostile.arena import Arena, cpu_seconds, tree, wait_until
 from tests.sandbox.serving import Answer
 
-pytestmark = pytest.mark.parametrize("arena", ["ordinary"], indirect=True)
+pytestmark = pytest.mark.parametrize("server_arena", ["ordinary"], indirect=True)
 """The same for every user."""
 
 GOOD = {"generated_code": "print(1)", "language": "python"}

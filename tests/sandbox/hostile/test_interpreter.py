@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.sandbox.hostile.arena import Arena, Case, bare
 
-pytestmark = pytest.mark.parametrize("arena", ["ordinary"], indirect=True)
+pytestmark = pytest.mark.parametrize("server_arena", ["ordinary"], indirect=True)
 """The same for every user."""
 
 ANY = ("completed", "error", "crashed")

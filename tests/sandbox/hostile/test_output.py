@@ -7,7 +7,7 @@ import pytest
 from tests.sandbox.hostile.arena import Arena, Case, bare, shell
 from tests.sandbox.serving import Answer
 
-pytestmark = pytest.mark.parametrize("arena", ["ordinary"], indirect=True)
+pytestmark = pytest.mark.parametrize("server_arena", ["ordinary"], indirect=True)
 """The same for every user."""
 
 CUT = "<output cut>"
