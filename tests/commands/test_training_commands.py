@@ -125,6 +125,7 @@ def test_trl_is_another_backend(place) -> None:
     assert "needs a GPU" in again.stderr
 
 
+@pytest.mark.slow
 def test_processes_that_train_together_write_one_record(place) -> None:
     pytest.importorskip("trl")
     words = [
@@ -156,6 +157,7 @@ def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.Co
         return list(threads.map(run, ("0", "1")))
 
 
+@pytest.mark.slow
 def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place) -> None:
     """Under FSDP one process alone would wait for the other for ever, and no file would hold the model."""
     pytest.importorskip("trl")
@@ -417,6 +419,6 @@ def test_what_is_said_at_the_end_has_a_line_of_its_own(
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with steps_shown("SFT") as watch:
-        watch.on_start(0, 9)
-        watch.on_step(Progress(done=3, steps=9, metrics={}))
+        watch.began(0, 9)
+        watch.told(Progress(done=3, steps=9, metrics={}))
     assert capsys.readouterr().err.endswith(" left\n")
