@@ -419,6 +419,6 @@ def test_what_is_said_at_the_end_has_a_line_of_its_own(
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with steps_shown("SFT") as watch:
-        watch.began(0, 9)
-        watch.told(Progress(done=3, steps=9, metrics={}))
+        watch.on_start(0, 9)
+        watch.on_step(Progress(done=3, steps=9, metrics={}))
     assert capsys.readouterr().err.endswith(" left\n")
