@@ -41,6 +41,7 @@ def evaluation(server, *options: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_units_are_spread_over_jobs_and_merged_once(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     done = place.ns(evaluation(server, "--num_chunks=4 --num_jobs=5 --expname=spread"))

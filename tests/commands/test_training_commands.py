@@ -125,6 +125,7 @@ def test_trl_is_another_backend(place) -> None:
     assert "needs a GPU" in again.stderr
 
 
+@pytest.mark.slow
 def test_processes_that_train_together_write_one_record(place) -> None:
     pytest.importorskip("trl")
     words = [
@@ -156,6 +157,7 @@ def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.Co
         return list(threads.map(run, ("0", "1")))
 
 
+@pytest.mark.slow
 def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place) -> None:
     """Under FSDP one process alone would wait for the other for ever, and no file would hold the model."""
     pytest.importorskip("trl")

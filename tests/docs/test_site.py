@@ -103,6 +103,7 @@ def test_the_pages_stand_in_seven_sections_and_none_is_left_out() -> None:
     assert all(len(pages) <= 16 for section in nav for pages in section.values())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
 def test_nothing_is_cut_off_at_1280_pixels(site: Path, server: Measured, tmp_path: Path) -> None:
     assert CHROMIUM is not None

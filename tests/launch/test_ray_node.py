@@ -64,6 +64,7 @@ def start_node(rank, port, *command, nodes=2, patience=60.0):
     )
 
 
+@pytest.mark.slow
 @needs_ray
 def test_a_command_on_two_nodes(node) -> None:
     port = free_port()
@@ -85,6 +86,7 @@ def test_a_command_on_two_nodes(node) -> None:
     assert worker.returncode == 0
 
 
+@pytest.mark.slow
 @needs_ray
 def test_a_node_that_leaves_ends_it_all(node) -> None:
     port = free_port()

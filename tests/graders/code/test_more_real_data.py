@@ -91,6 +91,7 @@ def test_infilling(prepared: Path, split: str) -> None:
     assert {score.outcome for score in nothing} == {"wrong"}
 
 
+@pytest.mark.slow
 def test_bigcodebench(prepared: Path) -> None:
     """What the sandbox has libraries for is right, all else unscored."""
     problems = rows(prepared, "bigcodebench-hard", "v0.1.4")[::3]

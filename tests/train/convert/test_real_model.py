@@ -26,6 +26,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.local_model
 def test_greedy_replies_agree_with_the_served_file(local_model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "hf"

@@ -137,6 +137,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_slices_that_several_processes_have_saved_are_put_together(place, tmp_path: Path) -> None:
     """Written by PyTorch's own distributed checkpoints, as NeMo-RL does with more than one GPU."""
     (tmp_path / "save.py").write_text(SLICED)
