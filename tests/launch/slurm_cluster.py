@@ -76,6 +76,12 @@ def ended(executor: Slurm, handles: Sequence[str], patience: float = PATIENCE) -
         time.sleep(0.1)
 
 
+def printed(folder: Path) -> str:
+    """What the command `main` of the job in `folder` has printed, without what srun says between its lines."""
+    lines = (folder / "logs" / "main.log").read_text().splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("srun: "))
+
+
 def queued(states: Mapping[str, str]) -> bool:
     """Whether none runs and some wait for jobs of others, which other tests may have submitted."""
     waits = ("pending (Priority)", "pending (Resources)")

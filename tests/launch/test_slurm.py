@@ -22,6 +22,7 @@ from tests.launch.slurm_cluster import (
     field,
     finished,
     grouped,
+    printed,
     require_cluster,
     scontrol,
     slurm,
@@ -70,7 +71,7 @@ def test_a_job_runs_and_every_character_arrives(tmp_path: Path) -> None:
     executor = slurm(folder, environ=environ, env_vars=["PLAIN=it's plain"])
     state, where = finished(executor, job("one", work))
     assert state == "completed", story(where)
-    assert (where / "logs" / "main.log").read_text() == f"True it's plain {os.getcwd()}\n"
+    assert printed(where) == f"True it's plain {os.getcwd()}\n"
     assert (where / "job.exit").read_text() == "0 completed\n"
     handle = (where / "job.handle").read_text().split()[0]
     assert (where / "logs" / f"one_{handle}_sbatch.log").is_file()
@@ -88,7 +89,7 @@ def test_secrets_travel_by_name_only(tmp_path: Path, monkeypatch: pytest.MonkeyP
     environ = {**os.environ, "MY_TOKEN": "hunter2hunter2wxyz"}
     state, where = finished(slurm(tmp_path, environ=environ), work)
     assert state == "completed", story(where)
-    assert (where / "logs" / "main.log").read_text() == "wxyz unset 1\n"
+    assert printed(where) == "wxyz unset 1\n"
     known = scontrol("show", "job", (where / "job.handle").read_text().split()[0])
     files = [file.read_text(errors="replace") for file in where.rglob("*") if file.is_file()]
     assert not [text for text in (known, *files) if "hunter2" in text]
@@ -117,7 +118,7 @@ def test_server_and_client_on_different_nodes(tmp_path: Path) -> None:
     first, second, gpus = (where / "logs" / "names.log").read_text().split()
     assert first != second
     assert gpus == "none"
-    said = (where / "logs" / "main.log").read_text()
+    said = printed(where)
     assert re.match(rf"{second} \['http://{first}:\d+', '{first}', '{second}'\] 200\n", said), said
     handle = (where / "job.handle").read_text().split()[0]
     part = scontrol("show", "job", f"{handle}+1")
@@ -142,7 +143,7 @@ def test_a_server_on_all_nodes_and_tasks(tmp_path: Path) -> None:
     assert {row[3] for row in rows} == {rows[0][2]}
     assert len({row[4] for row in rows}) == 1
     assert (where / "setup").read_text() == "set\n" * 3
-    assert (where / "logs" / "main.log").read_text().strip() == rows[0][2]
+    assert printed(where).strip() == rows[0][2]
 
 
 def test_three_jobs_one_after_the_other(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.launch.places import job
-from tests.launch.slurm_cluster import bash, ended, finished, slurm, submitted, until
+from tests.launch.slurm_cluster import bash, ended, finished, printed, slurm, submitted, until
 from tests.launch.slurm_login import OTHER, Login, login
 
 from newskills.base.errors import ConfigError
@@ -21,7 +21,7 @@ def test_jobs_run_as_the_user_who_logs_in(login: Login) -> None:
     who = bash("main", 'echo "$(id -un) ${MY_TOKEN: -4} $*"', "it's", 'a "b" $c', secrets=("MY_TOKEN",))
     state, where = finished(executor, job("one", who))
     assert state == "completed"
-    assert (where / "logs" / "main.log").read_text() == f'{OTHER} ter2 it\'s a "b" $c\n'
+    assert printed(where) == f'{OTHER} ter2 it\'s a "b" $c\n'
     handle = (where / "job.handle").read_text().split()[0]
     assert f'{OTHER} ter2 it\'s a "b" $c' in list(executor.logs(handle))
     assert stat.S_IMODE(where.stat().st_mode) == 0o700
