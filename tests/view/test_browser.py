@@ -6,9 +6,13 @@ With NEWSKILLS_SCREENSHOTS=docs/images the pictures of docs/view.md are made ane
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import os
 import re
+import struct
+import wave
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -167,6 +171,39 @@ def test_formulas_code_tools_pictures_and_reasoning_are_shown_as_such(browser, p
     assert "This line is no record" in browser.text()
 
 
+def tone(path: Path) -> Path:
+    """A quarter of a second of a sine, as WAV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(b"".join(struct.pack("<h", int(8000 * math.sin(n / 3))) for n in range(2000)))
+    return path
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_sound_is_played(browser, shown, tmp_path, exported):
+    sound = tone(tmp_path / "results" / "sound" / "tone.wav")
+    data = base64.b64encode(sound.read_bytes()).decode()
+    carried = {"type": "audio_url", "audio_url": {"url": f"data:audio/wav;base64,{data}"}}
+    asked = [{"role": "user", "content": [{"type": "text", "text": "What do you hear?"}, carried]}]
+    rows = [record(0, messages=asked), record(1, audio_path=str(sound))]
+    benchmark(tmp_path / "results" / "base", "heard", [rows])
+    address = (
+        export([tmp_path / "results"], tmp_path / "page", 10).page.as_uri()
+        if exported
+        else shown(tmp_path / "results")
+    )
+    for number in (0, 1):
+        browser.open(f"{address}#/sample?run=base&benchmark=heard&file=0&number={number}")
+        browser.wait("document.querySelector('main audio')?.readyState >= 1")
+        assert browser.run("document.querySelector('main audio').duration") == pytest.approx(0.25, abs=0.01)
+        press_play = "document.querySelector('main audio').play(); 0"
+        browser.send("Runtime.evaluate", expression=press_play, userGesture=True)
+        browser.wait("document.querySelector('main audio').ended")
+
+
 @pytest.mark.parametrize(
     "place",
     [
@@ -296,6 +333,10 @@ def test_an_export_opens_from_a_file(browser, folder, tmp_path):
     browser.wait("document.querySelector('main img').naturalWidth === 1")
     browser.open(f"{address}#/compare?benchmark=sums&first=base&second=tuned")
     assert "tuned is better by" in browser.text()
+    browser.open(f"{address}#/samples?{SUMS}&q=WHAT IS 117 ")
+    browser.wait("document.querySelectorAll('a.row').length === 4")
+    browser.open(f"{address}#/samples?{SUMS}&q=nowhere to be found")
+    browser.wait("document.querySelector('main').innerText.includes('0 samples of 480.')")
     browser.open(f"{address}#/training")
     assert browser.run("document.querySelectorAll('svg.plot').length") >= 3
     assert not [

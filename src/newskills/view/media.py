@@ -89,10 +89,12 @@ def _carried(value: Any, depth: int) -> Iterator[Medium]:
         for item in value:
             yield from _carried(item, depth + 1)
     elif isinstance(value, dict):
-        image, sound = value.get("image_url"), value.get("input_audio")
-        url = image.get("url") if isinstance(image, dict) else image
-        if isinstance(url, str) and url.startswith("data:image/") and ";base64," in url:
-            yield Medium("image", "in the record", url.partition(";base64,")[2])
+        for kind, prefix, key in (("image", "data:image/", "image_url"), ("sound", "data:audio/", "audio_url")):
+            part = value.get(key)
+            url = part.get("url") if isinstance(part, dict) else part
+            if isinstance(url, str) and url.startswith(prefix) and ";base64," in url:
+                yield Medium(kind, "in the record", url.partition(";base64,")[2])
+        sound = value.get("input_audio")
         if isinstance(sound, dict) and isinstance(sound.get("data"), str):
             yield Medium("sound", "in the record", sound["data"])
         for item in value.values():

@@ -36,6 +36,7 @@ export async function get(name, parameters) {
   const known = await manifest();
   if (name === "state") return { state: "exported", indexing: false };
   if (name === "rows" || name === "sample") return samples(known, name, parameters);
+  if (name === "search") return search(known, parameters);
   const key = `${name}?${query(parameters)}`;
   if (!(key in known.answers)) throw new Error("This was not exported. `ns view` on the results shows it.");
   return script(known.answers[key]);
@@ -57,6 +58,25 @@ async function samples(known, name, parameters) {
       return { id: `#${number}`, question: error.message };
     }
   }));
+}
+
+// As the server does, but one script of samples after the other: `offset` and `next` count scripts.
+async function search(known, parameters) {
+  const { files } = known.samples[JSON.stringify([parameters.run, parameters.benchmark])] || { files: [] };
+  const total = files.reduce((sum, names) => sum + names.length, 0);
+  const before = files.slice(0, parameters.file).reduce((sum, names) => sum + names.length, 0);
+  if (before + parameters.offset >= total) return { hits: [], next: null, done: total, total };
+  const file = parameters.offset < files[parameters.file].length ? parameters.file : parameters.file + 1;
+  const offset = file === parameters.file ? parameters.offset : 0;
+  if (!files[file].length) return { hits: [], next: [file + 1, 0], done: before, total };
+  const needle = JSON.stringify(parameters.q).slice(1, -1).toLowerCase();
+  const hits = [];
+  (await script(files[file][offset])).forEach(({ page }, place) => {
+    const text = JSON.stringify([page.id, page.prompt, page.fields, page.reasoning, page.reply, page.turns, page.verdict, page.raw]);
+    if (text.toLowerCase().includes(needle)) hits.push([file, offset * known.chunk + place]);
+  });
+  const done = files.slice(0, file).reduce((sum, names) => sum + names.length, 0) + offset + 1;
+  return { hits, next: done < total ? [file, offset + 1] : null, done, total };
 }
 
 export async function binary(name, parameters) {

@@ -54,7 +54,7 @@ function filterForm(view) {
   const finishes = used(made.finishes, made.finish).filter(Boolean).map((name) => [name, name]);
   let wait = 0;
   const search = h("input", {
-    type: "search", id: "search", name: "q", value: parameters.q || "", placeholder: exported ? "not in an export" : "text in the records", disabled: exported, autocomplete: "off",
+    type: "search", id: "search", name: "q", value: parameters.q || "", placeholder: exported ? "text in the exported records" : "text in the records", autocomplete: "off",
     on: { input: (event) => { clearTimeout(wait); wait = setTimeout(() => change(view, { q: event.target.value }), 250); } },
   });
   return h("form", { class: "filters", role: "search", "aria-label": "Filter the samples", on: { submit: (event) => event.preventDefault() } },
