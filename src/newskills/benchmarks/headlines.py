@@ -92,6 +92,10 @@ HEADLINES: dict[str, tuple[str, str]] = {
         "spec_acceptance_length",
         "tokens for each step of the model, drafted ones that it accepts included",
     ),
+    "balanced": (
+        "balanced_accuracy",
+        "mean over sections of the mean over right answers of the share that is found",
+    ),
     "circular": ("circular_accuracy", "share of questions answered right in every order of the options"),
     "livebench": ("accuracy", "mean over categories of the mean over their tasks, as the leaderboard"),
     "logic_grid": (
