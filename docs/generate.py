@@ -14,12 +14,15 @@ from pathlib import Path
 from newskills._api.public import HEAD, table
 from newskills._api.stub import stub
 from newskills.benchmarks.pages import pages as benchmark_pages
+from newskills.benchmarks.standing import standing_page, stored_figures
 from newskills.commands.loading import load
 from newskills.commands.table import GROUPS, overview, shown
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 STUB = ROOT / "src" / "newskills" / "_api" / "__init__.pyi"
+FIGURES = ROOT / "tests" / "official" / "figures.json"
+"""Of comparisons with official scorers, made by `python -m tests.official --write`."""
 PYTHON = DOCS / "python.md"
 
 
@@ -50,6 +53,7 @@ def python_page() -> str:
 
 def main(argv: list[str]) -> int:
     pages = command_pages() | {f"benchmarks/{name}": text for name, text in benchmark_pages().items()}
+    pages["headlines.md"] = standing_page(stored_figures(FIGURES))
     files = {DOCS / name: text for name, text in pages.items()} | {STUB: stub(), PYTHON: python_page()}
     stale = [path for path, text in files.items() if _read(path) != text]
     pages_there = [path for folder in ("commands", "benchmarks") for path in (DOCS / folder).rglob("*.md")]

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.official`: a table of the comparisons."""
+"""`python -m tests.official`: a table of the comparisons; `--write` stores the figures of all, for docs/generate.py."""
 
 from __future__ import annotations
 
+import sys
+
 from tests.official.compared import COMPARISONS, compared
+from tests.official.figures import write
 
 
 def main() -> None:
+    if "--write" in sys.argv:
+        write()
+        return
     print("| benchmark | official scorer | release | attempts | agreement |\n|---|---|---|---|---|")
     for name in COMPARISONS:
         figure = compared(name)

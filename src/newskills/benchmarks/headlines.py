@@ -92,6 +92,23 @@ HEADLINES: dict[str, tuple[str, str]] = {
         "spec_acceptance_length",
         "tokens for each step of the model, drafted ones that it accepts included",
     ),
+    "balanced": (
+        "balanced_accuracy",
+        "mean over sections of the mean over right answers of the share that is found",
+    ),
+    "circular": ("circular_accuracy", "share of questions answered right in every order of the options"),
+    "livebench": ("accuracy", "mean over categories of the mean over their tasks, as the leaderboard"),
+    "logic_grid": (
+        "puzzle_accuracy",
+        "share of puzzles with every cell right; `cell_accuracy`, the share of cells",
+    ),
+    "macro": ("macro_accuracy", "mean over sections of the share of right answers"),
+    "multi-if": ("average_accuracy", "mean over three turns of the mean of IFEval's four accuracies"),
+    "processbench": ("f1", "harmonic mean of the accuracies on wrong and on right solutions, mean over sources"),
+    "rewardbench": ("score", "mean over four sections of the share of pairs in the right order"),
+    "rewardbench2": ("macro_accuracy", "mean over subsets of the share of questions whose best answer is chosen"),
+    "rewardbench2-ties": ("ties_score", "how far marks keep right answers together and above wrong ones"),
+    "rubric": ("score", "points of the criteria that are met, of all that there are, cut to 0 to 100"),
     "tau2": ("reward", "share of tasks that end in the wanted state, with the wanted facts told"),
 }
 """Metric → headline and what it says."""

@@ -173,7 +173,7 @@ def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[s
 
 def _states(members: Sequence[Benchmark]) -> Iterator[str]:
     """One line for each state, with the names where it holds for some; then what was compared."""
-    states = {member.name: _state(member) for member in members}
+    states = {member.name: source_state(member) for member in members}
     for state in reversed(STATES):
         if names := [name for name, its in states.items() if its == state]:
             some = f": {', '.join(f'`{name}`' for name in names)}" if len(names) < len(members) else ""
@@ -182,7 +182,8 @@ def _states(members: Sequence[Benchmark]) -> Iterator[str]:
         yield f"| compared | {proof.compared}: <{proof.url}> ({proof.date}) |"
 
 
-def _state(benchmark: Benchmark) -> State:
+def source_state(benchmark: Benchmark) -> State:
+    """How far the live source is proven, as far as the code knows."""
     if not benchmark.unverified:
         return "verified"
     return "schema checked" if benchmark.evidence else "not verified"
