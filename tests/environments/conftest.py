@@ -4,5 +4,6 @@
 from __future__ import annotations
 
 from tests.environments.images import agent_image
+from tests.environments.tasks import agent_tasks
 
-__all__ = ["agent_image"]
+__all__ = ["agent_image", "agent_tasks"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image for agents that needs no registry: bash, git, Python and pytest of this machine."""
+"""An image for agents that needs no registry: bash, git and Python of this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from newskills.environments.owners import LABEL, new_name
 
 IMAGE = f"localhost/newskills-agent-{os.getpid()}:1"
 PROGRAMS = ("git", "grep", "find", "dd", "yes", "sort", "wc", "diff", "tar", "setsid", "sync", "cp", "ln")
-PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "pytest-9.2.0.dist-info")
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +24,7 @@ def agent_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         lacking("CONTAINERS", why)
     folder = tmp_path_factory.mktemp("agent-image")
     with pytest.MonkeyPatch.context() as patch:
-        if make_image(folder, IMAGE, PROGRAMS, PACKAGES):
+        if make_image(folder, IMAGE, PROGRAMS):
             patch.setenv("CONTAINERS_CONF", str(modest_settings(folder)))
             if why := trial(IMAGE):
                 lacking("CONTAINERS", f"podman cannot run containers here: {why}")

@@ -44,12 +44,10 @@ def unusable() -> str:
     return ""
 
 
-def make_image(
-    folder: Path, image: str = IMAGE, programs: Sequence[str] = (), packages: Sequence[str] = ()
-) -> str:
-    """Imports `image`, with more programs and Python packages; returns what the engine says where it cannot run it."""
+def make_image(folder: Path, image: str = IMAGE, programs: Sequence[str] = ()) -> str:
+    """Imports `image`, with more programs; returns what the engine says where it cannot run it."""
     archive = folder / "image.tar"
-    _archive(archive, (*PROGRAMS, *programs), packages)
+    _archive(archive, (*PROGRAMS, *programs))
     subprocess.run(["podman", "import", "--quiet", str(archive), image], check=True, capture_output=True)
     archive.unlink()
     return trial(image)
@@ -75,7 +73,7 @@ def trial(image: str = IMAGE) -> str:
     return done.stderr if done.returncode else ""
 
 
-def _archive(path: Path, programs: Sequence[str], packages: Sequence[str]) -> None:
+def _archive(path: Path, programs: Sequence[str]) -> None:
     libraries: set[str] = set()
     python = os.path.realpath(sys.executable)
     modules = Path(sysconfig.get_path("stdlib"), "lib-dynload")
@@ -98,9 +96,6 @@ def _archive(path: Path, programs: Sequence[str], packages: Sequence[str]) -> No
             archive.add(os.path.realpath(file), arcname=file.lstrip("/"))
         library = sysconfig.get_path("stdlib")
         archive.add(library, arcname=library.lstrip("/"), filter=_wanted)
-        for package in packages:
-            place = f"{library}/site-packages/{package}".lstrip("/")
-            archive.add(Path(sysconfig.get_path("purelib"), package), arcname=place, filter=_clean)
 
 
 def _libraries(program: str) -> set[str]:
@@ -110,10 +105,6 @@ def _libraries(program: str) -> set[str]:
 
 def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if any(part in member.name for part in WITHOUT) else member
-
-
-def _clean(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "__pycache__" in member.name else member
 
 
 STAY = "import time; print('here', flush=True); time.sleep(600)"

@@ -3,24 +3,31 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from newskills.base.errors import ConfigError, suggest
+
 MIB = 1 << 20
+_FIELD = re.compile(r"\{(\w+)\}")
 
 
 class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     """What one environment is made of.
 
     image     tag of an image, path of a `.sif` or `.sqsh` file, or a folder that holds a root file system
+    fields    what a user's own formatter of images may name
     trees     folders of this machine → where their copies lie inside
     workdir   folder in which commands start
     variables of every command
     """
 
     image: str
+    fields: dict[str, str] = {}
     trees: dict[str, str] = {}
     workdir: str = "/"
     variables: dict[str, str] = {}
@@ -81,3 +88,17 @@ class AgentEnvironments(Protocol):
     async def close(self) -> None:
         """Ends all that are left."""
         ...
+
+
+def image_of(formatter: str, fields: Mapping[str, str]) -> str:
+    """The image that `formatter` names for a row: `{field}` stands for one of `fields`. Raises ConfigError.
+
+    >>> image_of("docker://sweb.{instance_id}", {"instance_id": "a__b-1"})
+    'docker://sweb.a__b-1'
+    """
+    for name in _FIELD.findall(formatter):
+        if name not in fields:
+            raise ConfigError(
+                f"The formatter of images '{formatter}' names the field '{name}'{suggest(name, fields)}"
+            )
+    return _FIELD.sub(lambda match: fields[match[1]], formatter)

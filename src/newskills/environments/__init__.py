@@ -16,3 +16,10 @@ def make_environments(config: EnvironmentConfig, environ: Mapping[str, str]) -> 
     from newskills.environments.containers import ContainerPool
 
     return ContainerPool(config, environ)
+
+
+def check_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> None:
+    """Raises ConfigError where no engine is installed."""
+    from newskills.environments.engines import find_engine
+
+    find_engine(config, environ)

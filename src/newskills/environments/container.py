@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
+from msgspec import structs
+
 from newskills.base.environment import MIB, EnvironmentSpec, ExecutedCommand
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.environments.engines.engine import Argv, EngineProgram
@@ -22,6 +24,7 @@ from newskills.environments.programs import LONGEST_WORD, EndedProgram, run_prog
 HOUSEKEEPING = 120.0
 """Seconds for a call of the engine that does no work inside."""
 COPYING = 1800.0
+TRIES = 3
 LOOK_EVERY = 0.5
 STEP = 32 * MIB
 """Loss of free space on the disk after which a container's own files are counted."""
@@ -46,7 +49,7 @@ class Container:
         self._engine, self._spec, self._environ = engine, spec, environ
         self._disk, self._on_stop = disk, on_stop
         self._written: Path | None = None
-        self._stopped = False
+        self._removal: asyncio.Future[None] | None = None
 
     async def start(self, timeout: float) -> None:
         """Raises ConfigError (image), EnvironmentFailedError."""
@@ -84,16 +87,17 @@ class Container:
         """Raises EnvironmentFailedError, DataError where `source` cannot be read."""
         with tempfile.TemporaryFile() as archive:
             await asyncio.to_thread(_pack, source, archive)
-            made = await self.execute(f"mkdir -p {_quoted(target)}", timeout=HOUSEKEEPING)
-            if made.exit_code == 0:
-                argv = self._engine.unpack(self.name, self._spec, target)
-                done = await self._call(argv, COPYING, archive)
+            at_root = structs.replace(self._spec, workdir="/")  # its own may be what is made here
+            command = f"mkdir -p {_quoted(target)}"
+            done = await self._call(self._engine.execute(self.name, at_root, command), HOUSEKEEPING)
+            for _ in range(TRIES if done.exit_code == 0 else 0):
+                archive.seek(0)
+                done = await self._call(self._engine.unpack(self.name, at_root, target), COPYING, archive)
                 if done.exit_code == 0:
                     return
-                why = done.last_line
-            else:
-                why = _last(made.output)
-        raise EnvironmentFailedError(f"{source} cannot be copied to {target} of container {self.name}: {why}")
+        raise EnvironmentFailedError(
+            f"{source} cannot be copied to {target} of container {self.name}: {done.last_line}"
+        )
 
     async def copy_out(self, source: str, target: Path, *, max_bytes: int) -> None:
         """Raises EnvironmentFailedError, DataError."""
@@ -107,9 +111,12 @@ class Container:
             await asyncio.to_thread(_unpack, archive, target, source, max_bytes)
 
     async def stop(self) -> None:
-        if self._stopped:
-            return
-        self._stopped = True
+        """Returns when it is gone, whoever asked first."""
+        if self._removal is None:
+            self._removal = asyncio.ensure_future(self._remove())
+        await asyncio.shield(self._removal)
+
+    async def _remove(self) -> None:
         try:
             for argv in self._engine.remove(self.name):
                 await self._call(argv, HOUSEKEEPING)
@@ -204,6 +211,8 @@ def _pack(source: Path, archive: IO[bytes]) -> None:
     try:
         with tarfile.open(fileobj=archive, mode="w") as packed:
             packed.add(source, arcname=".", filter=of_root)
+            end = packed.offset + 2 * tarfile.BLOCKSIZE
+        archive.truncate(end)  # podman stops to read there, and has been seen to fail over zeros that follow
     except OSError as error:
         raise DataError(f"{source} cannot be read: {error.strerror or error}.") from error
     archive.seek(0)

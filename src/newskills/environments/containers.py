@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from newskills.base.aio import Gate, backoff
-from newskills.base.environment import MIB, AgentEnvironment, EnvironmentSpec
-from newskills.base.errors import EnvironmentFailedError
+from newskills.base.environment import MIB, AgentEnvironment, EnvironmentSpec, image_of
+from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.container import HOUSEKEEPING, Container
 from newskills.environments.engines import find_engine
@@ -37,6 +37,15 @@ class ContainerPool:
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
         """Tried three times. Raises ConfigError (image), EnvironmentFailedError."""
         await self._remove_left_over()
+        config = self._config
+        if config.container_formatter and "{" not in config.container_formatter:
+            raise ConfigError(
+                f"++environment.container_formatter={config.container_formatter} names one image for all tasks.",
+                hint="Put {instance_id} where the task's name belongs, or use ++environment.image for one image.",
+            )
+        if config.image or config.container_formatter:
+            image = config.image or image_of(config.container_formatter, spec.fields)
+            spec = structs.replace(spec, image=image)
         if spec.image.startswith(("./", "../", "~")):
             spec = structs.replace(spec, image=os.path.abspath(os.path.expanduser(spec.image)))
         await self._gate.acquire()
@@ -60,7 +69,7 @@ class ContainerPool:
         try:
             await container.start(self._config.start_timeout)
         except BaseException:
-            await asyncio.shield(container.stop())
+            await container.stop()
             raise
         self._alive.add(container)
         return container

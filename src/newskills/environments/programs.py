@@ -7,9 +7,10 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import IO
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from newskills.base.environment import MIB
 
 CHUNK = 1 << 16
 LAST_WORDS = 5.0
-"""Seconds for a killed program's pipe to close; what it started may hold it open for longer."""
+"""Seconds for the pipe to close once a program has ended; what it started may hold it open for longer."""
 LONGEST_WORD = 100_000
 """Bytes of one argument; Linux allows 131,072 (MAX_ARG_STRLEN)."""
 
@@ -74,27 +75,31 @@ async def run_program(
     At the deadline, and where the caller is cancelled, it is killed with its process group.
     """
     began = time.monotonic()
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=asyncio.subprocess.PIPE if isinstance(stdin, bytes) and stdin else _given(stdin),
-        stdout=asyncio.subprocess.PIPE if stdout is None else stdout,
-        stderr=asyncio.subprocess.STDOUT if stdout is None else asyncio.subprocess.PIPE,
-        env=dict(environ),
-        cwd=tempfile.gettempdir(),  # where memory ran out, podman's monitor leaves a file there
-        start_new_session=True,
-    )
     kept = BoundedOutput(max_output)
-    work = asyncio.gather(_write(process, stdin), _read(process, kept), process.wait())
-    done = True
-    try:
-        await asyncio.wait_for(asyncio.shield(work), timeout)
-    except TimeoutError:
-        done = False
-    finally:
-        if not work.done():
-            _kill(process)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(work, LAST_WORDS)
+    async with _pipe(kept) as (write_end, read):
+        # Not by the event loop: what uvloop starts passes its pipes on, and the monitor of a container keeps them.
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.PIPE if isinstance(stdin, bytes) and stdin else _given(stdin),
+            stdout=write_end if stdout is None else stdout,
+            stderr=write_end,
+            env=dict(environ),
+            cwd=tempfile.gettempdir(),  # where memory ran out, podman's monitor leaves a file there
+            start_new_session=True,
+        )
+        write_end.close()
+        writing = asyncio.create_task(_write(process, stdin))
+        ended = asyncio.create_task(_end(process.pid))
+        try:
+            await asyncio.wait((ended,), timeout=timeout)
+        finally:
+            done = ended.done()
+            if not done:
+                _kill(process.pid)
+                await ended
+            process.wait()
+            await writing
+        await asyncio.wait((read,), timeout=LAST_WORDS)
     return EndedProgram(
         exit_code=process.returncode if done else None,
         output=kept.bytes(),
@@ -103,26 +108,59 @@ async def run_program(
     )
 
 
+@contextlib.asynccontextmanager
+async def _pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.Task[None]]]:
+    """(end to write to, the task that reads the other one into `kept`)."""
+    ends = os.pipe()
+    read_end, write_end = os.fdopen(ends[0], "rb", buffering=0), os.fdopen(ends[1], "wb", buffering=0)
+    reader = asyncio.StreamReader(limit=CHUNK)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), read_end
+    )
+    read = asyncio.create_task(_read(reader, kept))
+    try:
+        yield write_end, read
+    finally:
+        write_end.close()
+        read.cancel()
+        transport.close()
+
+
 def _given(stdin: bytes | IO[bytes]) -> int | IO[bytes]:
-    return asyncio.subprocess.DEVNULL if isinstance(stdin, bytes) else stdin
+    return subprocess.DEVNULL if isinstance(stdin, bytes) else stdin
 
 
-async def _write(process: asyncio.subprocess.Process, data: bytes | IO[bytes]) -> None:
-    if process.stdin is None or not isinstance(data, bytes):
+async def _write(process: subprocess.Popen[bytes], data: bytes | IO[bytes]) -> None:
+    stream = process.stdin
+    if stream is None or not isinstance(data, bytes):
         return
-    with contextlib.suppress(ConnectionError):  # it does not read what it is given
-        process.stdin.write(data)
-        await process.stdin.drain()
-    process.stdin.close()
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError):  # it does not read what it is given
+            stream.write(data)
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()
+
+    await asyncio.to_thread(write)
 
 
-async def _read(process: asyncio.subprocess.Process, kept: BoundedOutput) -> None:
-    stream = process.stdout or process.stderr
-    assert stream is not None
+async def _end(pid: int) -> None:
+    """Returns when the process has ended; it is not reaped."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    descriptor = os.pidfd_open(pid)
+    try:
+        loop.add_reader(descriptor, over.set)
+        await over.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+async def _read(stream: asyncio.StreamReader, kept: BoundedOutput) -> None:
     while data := await stream.read(CHUNK):
         kept.add(data)
 
 
-def _kill(process: asyncio.subprocess.Process) -> None:
+def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)

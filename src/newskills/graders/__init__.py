@@ -33,6 +33,8 @@ GRADERS = Registry(
         "verilog_eval": "newskills.graders.code.hardware:VerilogGrader",
         "compute-eval": "newskills.graders.code.hardware:ComputeEvalGrader",
         "kernelbench": "newskills.graders.code.hardware:KernelBenchGrader",
+        "swe_bench": "newskills.graders.software.swe_bench:SweBenchGrader",
+        "software_tests": "newskills.graders.software.tests:SoftwareTestsGrader",
         "scicode": "newskills.graders.code.scicode:SciCodeGrader",
         "ioi": "newskills.graders.code.contest:IOIGrader",
         "icpc": "newskills.graders.code.contest:ICPCGrader",
@@ -139,6 +141,11 @@ def make_grader(name: str, config: Row) -> Grader | ExecutingGrader:
 def executes(grader: Grader | ExecutingGrader) -> TypeGuard[ExecutingGrader]:
     """Whether it runs code or asks models (`async def grade(record, kit)`); else it computes, in a worker process."""
     return iscoroutinefunction(grader.grade)
+
+
+def needs_sandbox(grader: Grader | ExecutingGrader) -> bool:
+    """Whether it runs code in the sandbox; others that run something name their attribute `needs_sandbox` False."""
+    return executes(grader) and getattr(grader, "needs_sandbox", True)
 
 
 def cpu_seconds(grader: Grader | ExecutingGrader) -> float:

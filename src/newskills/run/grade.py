@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 from newskills.base.aio import new_event_loop
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.base.pool import PoolOptions, WorkerPool
-from newskills.base.protocols import ExecutingGrader, Kit
+from newskills.base.protocols import ExecutingGrader, Kit, NeedsCheck
 from newskills.base.records import Row, Score
-from newskills.graders import cpu_seconds, executes, make_grader
+from newskills.environments.config import EnvironmentConfig
+from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
 from newskills.run.engine.build import RunBuilder
+from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import AT_ONCE, as_score, execute_grader, verdict_fields
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.sandbox.config import SandboxConfig
@@ -32,15 +34,17 @@ def grade_rows(
     grader: str,
     config: Row,
     sandbox: SandboxConfig = SandboxConfig(),  # noqa: B008 - frozen
+    environment: EnvironmentConfig = EnvironmentConfig(),  # noqa: B008 - frozen
 ) -> Iterator[Row]:
     """Rows with the verdict's fields merged in, in order. Verdict fields of an earlier grading are replaced.
 
-    `sandbox` is where a grader that runs code runs it. Raises UnknownNameError, ConfigError (grader or its settings)
-    at once, what `rows` raises, and SandboxError where the sandbox is not to be had at all.
+    `sandbox` is where a grader that runs code runs it, `environment` where it runs tests of repositories. Raises
+    UnknownNameError, ConfigError (grader or its settings) at once, what `rows` raises, and SandboxError where the
+    sandbox is not to be had at all.
     """
     made = make_grader(grader, config)
     if executes(made):
-        return _execute(rows, made, sandbox)
+        return _execute(rows, made, sandbox, environment)
     limits = PoolOptions(cpu_seconds=cpu_seconds(made))
     return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
 
@@ -58,18 +62,26 @@ def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -
             yield _judged(waiting.popleft(), as_score(result, label))
 
 
-def _execute(rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig) -> Iterator[Row]:
+def _execute(
+    rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig, environment: EnvironmentConfig
+) -> Iterator[Row]:
+    if isinstance(grader, NeedsCheck):
+        grader.check()
     fatal: list[NewskillsError] = []
     with LoopThread() as loop:
-        sandboxes = loop.run(_made(lambda: Sandboxes(RunBuilder(os.environ), fatal.append)))
+        builder = RunBuilder(os.environ)
+        sandboxes = loop.run(_made(lambda: Sandboxes(builder, fatal.append)))
+        pools = loop.run(_made(lambda: EnvironmentPools(builder)))
         sandbox = sandboxes.get(config)
+        kit = Kit(sandbox=sandbox, environments=pools.get(environment))
         try:
-            loop.run(sandbox.start())
+            if needs_sandbox(grader):
+                loop.run(sandbox.start())
             source = iter(rows)
             waiting: deque[tuple[Row, Future[Score]]] = deque()
             while True:
                 for row in islice(source, AT_ONCE - len(waiting)):
-                    waiting.append((row, loop.begin(execute_grader(grader, row, Kit(sandbox=sandbox)))))
+                    waiting.append((row, loop.begin(execute_grader(grader, row, kit))))
                 if not waiting:
                     return
                 row, verdict = waiting.popleft()
@@ -79,6 +91,7 @@ def _execute(rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig
                 yield _judged(row, score)
         finally:
             loop.run(cancel_others())
+            loop.run(pools.close())
             loop.run(sandboxes.close())
 
 

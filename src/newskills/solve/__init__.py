@@ -46,7 +46,7 @@ SOLVERS = Registry(
         "tools": "newskills.solve.parts:tools",
         "function_calls": "newskills.solve.calls.function_calls:FunctionCallSolver",
         "memory_calls": "newskills.solve.calls.memory_calls:MemoryCallSolver",
-        "software_agent": "newskills.solve.outside:software_agent",
+        "software_agent": "newskills.solve.agents.rollout:software_agent",
         "transcription": "newskills.solve.tasks.speech:TranscriptionSolver",
         "synthesis": "newskills.solve.tasks.speech:SynthesisSolver",
         "conversation_calls": "newskills.solve.calls.function_calls:ConversationCallSolver",

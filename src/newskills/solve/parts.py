@@ -12,6 +12,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.protocols import Solver, Tokenizer
 from newskills.base.records import Row
 from newskills.prompts.renderer import Prompt, load_prompt
+from newskills.solve.agents.options import AgentOptions
 from newskills.solve.calls.tool_loop import ToolOptions, ToolSolver
 from newskills.solve.chat import ChatSolver
 from newskills.solve.code.execution import CodeExecutionSolver, CodeOptions
@@ -26,6 +27,7 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     base   what draws the answers of a solver that chooses among several; None: `chat`
     folder where files that belong to answers go: beside the output
     load   a prompt by its name, as this model is shown it
+    agent  which agent works, and where; None where none is named
     """
 
     chat: ChatSolver
@@ -36,6 +38,7 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     base: Solver | None = None
     folder: Path = Path()
     load: Callable[[str], Prompt] = load_prompt
+    agent: AgentOptions | None = None
 
     @property
     def drawn_by(self) -> Solver:

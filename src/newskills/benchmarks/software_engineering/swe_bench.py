@@ -107,6 +107,9 @@ _DATES = {
 }
 
 
+_PROJECT = {"homepage": "https://www.swebench.com", "citation": "arXiv:2310.06770"}
+
+
 def _benchmark(
     name: str, title: str, source: Source, row: Callable[[Row, int], Row], items: int, **fields: object
 ) -> Benchmark:
@@ -121,17 +124,20 @@ def _benchmark(
         | (_DATES if name == "swe-rebench" else {}),
         split="default",
         prompt="eval/swe-bench/issue",
-        grader="",
         metric="swe-bench",
         solver="software_agent",
         items={"default": items} if items else {},
-        **{"homepage": "https://www.swebench.com", "citation": "arXiv:2310.06770", **fields},  # type: ignore[arg-type]
+        **{"grader": "swe_bench", **_PROJECT, **fields},  # type: ignore[arg-type]
     )
 
 
 _TRAP = (
-    "Agents run outside of newskills. `ns swe_bench grade` judges their patches by the package swebench, in "
-    "containers; `export` and `report` do so where the harness runs elsewhere."
+    "An agent works on each task in a container of the task's image, and the tests run in another one, as the "
+    "package swebench (`newskills[agents]`) says: ++agent=bash. Patches made elsewhere: `ns swe_bench`."
+)
+_OWN_HARNESS = (
+    "++agent=bash makes the patches, in containers of the tasks' images. Its own harness judges them: `ns swe_bench "
+    "export` writes them for it."
 )
 _NO_PATCH = (
     "patch_cant_apply counts patches that are there and cannot be applied, as SWE-bench's own report keeps empty "
@@ -180,7 +186,8 @@ BENCHMARKS = (
         licence="unstated",
         unverified=True,
         evidence=_EVIDENCE["swe-bench-pro"],
-        traps=(_TRAP, _NO_PATCH, "Requirements and interfaces are appended to the problem statement."),
+        grader="",
+        traps=(_OWN_HARNESS, _NO_PATCH, "Requirements and interfaces are appended to the problem statement."),
     ),
     _benchmark(
         "swe-rebench",
@@ -193,6 +200,7 @@ BENCHMARKS = (
         licence="CC-BY-4.0",
         unverified=True,
         evidence=_EVIDENCE["swe-rebench"],
-        traps=(_TRAP, _NO_PATCH, "Grows every month: name the dates of the issues beside a score."),
+        grader="",
+        traps=(_OWN_HARNESS, _NO_PATCH, "Grows every month: name the dates of the issues beside a score."),
     ),
 )

@@ -11,8 +11,8 @@ from newskills.base.environment import EnvironmentSpec
 from newskills.environments.config import EnvironmentConfig
 
 Argv = list[str]
-SHELL = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi'
-"""Runs its first argument by bash where the image has it."""
+SHELL = 'exec 2>&1; if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi'
+"""Runs its first argument by bash where the image has it; both outputs in one, so that their order stays."""
 STAY = "while :; do sleep 3600 || exit; done"
 """What keeps a container: no more than nearly every image has."""
 _SCHEME = re.compile(r"(?:docker|oras|library|oci|shub)://", re.ASCII)

@@ -10,12 +10,15 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from newskills.base.environment import AgentEnvironments
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError, ExecutionRefusedError
 from newskills.base.pool import PoolOptions, WorkerPool
-from newskills.base.protocols import Kit, Model, Sandbox, Solver, Tokenizer
+from newskills.base.protocols import Kit, Model, NeedsCheck, Sandbox, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
 from newskills.benchmarks.few_shot import few_shot_rows
-from newskills.graders import cpu_seconds, executes, make_grader
+from newskills.environments import make_environments
+from newskills.environments.config import EnvironmentConfig
+from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
 from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
@@ -30,6 +33,7 @@ from newskills.run.planning.config import CHAT, SC_TIR, EndpointConfig, Generati
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.languages import language
 from newskills.solve import make_solver
+from newskills.solve.agents.options import AgentOptions
 from newskills.solve.calls.tool_loop import ToolOptions
 from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.code.execution import CodeOptions
@@ -89,6 +93,7 @@ class RunBuilder:
                 "temperature": config.inference.temperature,
             },
             folder=Path(config.output_file).parent,
+            agent=agent_options(config),
             load=partial(load_prompt, overrides=PromptOverrides(chat_template_kwargs=config.chat_template_kwargs)),
         )
         return self._selecting(config, parts)
@@ -135,8 +140,11 @@ class RunBuilder:
         return fit
 
     def grading(self, config: GenerationConfig, kit: Kit) -> Grading:
-        """The grader of `config` at work: in worker processes, or with `kit` on the running loop."""
+        """The grader of `config` at work: in worker processes, or with `kit` on the running loop. Raises ConfigError
+        where something that it needs is not installed."""
         grader = make_grader(config.eval_type or "", config.eval_config)
+        if isinstance(grader, NeedsCheck):
+            grader.check()
         if executes(grader):
             return ExecutingGrading(grader, kit)
         target = {"name": config.eval_type, "config": config.eval_config}
@@ -149,6 +157,10 @@ class RunBuilder:
         from newskills.sandbox.make import make_sandbox
 
         return make_sandbox(config, self.environ)
+
+    def environments(self, config: EnvironmentConfig) -> AgentEnvironments:
+        """Starts nothing. Raises ConfigError where no engine is installed."""
+        return make_environments(config, self.environ)
 
     def _tool_options(self, config: GenerationConfig) -> ToolOptions:
         """Raises ConfigError, UnknownNameError, FatalToolError (a tool that cannot be started)."""
@@ -250,6 +262,20 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
     )
 
 
+def agent_options(config: GenerationConfig) -> AgentOptions | None:
+    """The part of the schema that says which agent works, and where."""
+    if config.agent is None:
+        return None
+    return AgentOptions(
+        agent=config.agent,
+        settings=config.agent_config,
+        max_turns=config.agent_max_turns,
+        environment=config.environment,
+        input_price=config.server.price_per_million_input_tokens,
+        output_price=config.server.price_per_million_output_tokens,
+    )
+
+
 def _check_sampling(config: GenerationConfig) -> None:
     """Refuses to draw the same answer again and again. Raises ConfigError."""
     greedy = config.inference.temperature == 0 and not is_reasoning_model(config.server.model or "")
@@ -295,7 +321,7 @@ def grades_by_running(config: GenerationConfig) -> bool:
 @cache
 def _executes(grader: str, settings: bytes) -> bool:
     """Of thousands of units most have the same grader."""
-    return executes(make_grader(grader, msgspec.json.decode(settings)))
+    return needs_sandbox(make_grader(grader, msgspec.json.decode(settings)))
 
 
 def grader_label(config: GenerationConfig) -> str:

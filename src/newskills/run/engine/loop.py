@@ -23,10 +23,12 @@ from newskills.base.aio import guarded
 from newskills.base.errors import BadRequestError, NewskillsError, SandboxError
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
+from newskills.environments.config import EnvironmentConfig
 from newskills.run.engine.budget import RunBudget, Spent
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import ALIKE, Endpoint, RetryPolicy
+from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
@@ -88,7 +90,8 @@ class Engine:
         self._endpoints: dict[EndpointConfig, Endpoint] = {}
         self._sandboxes = Sandboxes(builder, self._stop)
         self._toolboxes = Toolboxes(builder.environ, self._stop)
-        self._gradings: dict[tuple[str, SandboxConfig | None], Grading] = {}
+        self._environments = EnvironmentPools(builder)
+        self._gradings: dict[tuple[str, SandboxConfig | None, EnvironmentConfig], Grading] = {}
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
         self._several = len({unit.run.unit.name for unit in prepared}) > 1
@@ -137,7 +140,12 @@ class Engine:
         servers = {**config.models, MAIN: config.server}
         models = {role: self._endpoint(config, server, prepared.run.kept > 0) for role, server in servers.items()}
         sandbox = self._sandboxes.get(config.sandbox)
-        kit = Kit(models=models, sandbox=sandbox, tools=self._toolboxes.get(config, sandbox))
+        kit = Kit(
+            models=models,
+            sandbox=sandbox,
+            tools=self._toolboxes.get(config, sandbox),
+            environments=self._environments.get(config.environment),
+        )
         return Lane(prepared, kit, self._grading(config))
 
     async def _start_instruments(self) -> None:
@@ -198,9 +206,10 @@ class Engine:
     def _grading(self, config: GenerationConfig) -> Grading | None:
         if config.eval_type is None:
             return None
-        name = grader_id(config), config.sandbox if grades_by_running(config) else None
+        name = grader_id(config), config.sandbox if grades_by_running(config) else None, config.environment
         if name not in self._gradings:
-            kit = Kit(sandbox=self._sandboxes.get(config.sandbox))
+            environments = self._environments.get(config.environment)
+            kit = Kit(sandbox=self._sandboxes.get(config.sandbox), environments=environments)
             self._gradings[name] = self._builder.grading(config, kit)
         return self._gradings[name]
 
@@ -326,6 +335,8 @@ class Engine:
             await endpoint.close()
         for failure in await self._toolboxes.close():
             self._progress.say(f"A tool did not stop properly: {failure.message}")
+        for failure in await self._environments.close():
+            self._progress.say(f"A container did not stop properly: {failure.message}")
         for failure in await self._sandboxes.close():
             self._progress.say(f"A sandbox did not stop properly: {failure.message}")
 

@@ -8,7 +8,6 @@ Its form of predictions is a JSON line with `instance_id`, `model_name_or_path` 
 from __future__ import annotations
 
 import importlib.util
-import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -21,14 +20,12 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row, Score
 from newskills.base.store import write_rows
 from newskills.benchmarks.downloads.mirror import file_sha256
+from newskills.graders.software.task import patch_of
 from newskills.run.engine.grader_pool import verdict_fields
 
 REPORT = "swe-bench-metrics"
 INSTALL = "Install it where the tests can run: pip install swebench, with Docker (or DOCKER_HOST for Podman)."
-_OUTPUTS = "swe-bench-outputs"
 _GRADER = "swebench"
-_BLOCK = re.compile(r"^```(?:diff|patch)[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_DIFF = re.compile(r"^diff --git ", re.MULTILINE)
 _NOT_APPLIED = ">>>>> Patch Apply Failed"
 _TIMED_OUT = "Test timed out after"
 _LOG = "run_instance.log"
@@ -43,23 +40,6 @@ class Harness(Struct, frozen=True, kw_only=True):
     folder: Path
     workers: int = 4
     timeout: int = 1800
-
-
-def patch_of(record: Row) -> str:
-    """The record's patch: what an agent left, else the last block of diff in the answer; '' where there is none.
-
-    >>> patch_of({"generation": "So:\\n```diff\\ndiff --git a/f b/f\\n```"})
-    'diff --git a/f b/f\\n'
-    """
-    outputs = record.get(_OUTPUTS)
-    for place in (record, outputs if isinstance(outputs, dict) else {}):
-        if isinstance(patch := place.get("model_patch"), str):
-            return patch
-    text = str(record.get("generation") or "").rpartition("</think>")[2].replace("\r\n", "\n")
-    if blocks := _BLOCK.findall(text):
-        return str(blocks[-1])
-    start = _DIFF.search(text)
-    return text[start.start() :].rstrip() + "\n" if start else ""
 
 
 def write_predictions(records: Iterable[Row], path: Path, model: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Inference, Row
 from newskills.base.registry import fold
+from newskills.environments.config import EnvironmentConfig
 from newskills.models.config import ServerConfig
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.code.config import CodeExecution
@@ -32,6 +33,7 @@ ALIASES: dict[str, str] = {
     "reasoning_effort": "inference.reasoning_effort",
     "extra_body": "inference.extra_body",
     "sc_tir": "solver_config",
+    "agent_framework": "agent",
 }
 """Other spellings of keys (older documents) → where they live now."""
 
@@ -45,6 +47,7 @@ DEPRECATED: dict[str, str] = {
 
 Executions = Annotated[int, Meta(ge=0)]
 CHAT, CODE_EXECUTION, SC_TIR, TOOLS = "chat", "code_execution", "sc_tir", "tools"
+SOFTWARE_AGENT = "software_agent"
 PROVER, AUTOFORMALIZE = "prover", "autoformalize"
 LEAN_ROUNDS = (PROVER, AUTOFORMALIZE)
 JUDGES = {
@@ -170,6 +173,15 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_tool_calls: Annotated[
         int, Meta(ge=-1, description="largest number of tool calls per row; -1 = 1,000")
     ] = -1
+    agent: Annotated[
+        str | None,
+        Meta(description="agent that works on the task in a container of its own: bash or mini-swe-agent"),
+    ] = None
+    agent_config: Annotated[Row, Meta(description="settings of the agent")] = {}
+    agent_max_turns: Annotated[int, Meta(ge=1, description="largest number of requests of an agent per task")] = (
+        100
+    )
+    environment: EnvironmentConfig = EnvironmentConfig()
     sandbox: SandboxConfig = SandboxConfig()
     wait_for_sandbox: Annotated[
         bool, Meta(description="wait until the sandbox server is up (at most endpoint_patience)")
@@ -250,6 +262,7 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         self._check_code()
         self._check_tools()
         self._check_selection()
+        self._check_agent()
 
     def _check_code(self) -> None:
         stated = self.total_code_executions_in_prompt
@@ -306,6 +319,17 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 f"parallel_thinking chooses among solutions, but solver={self.solver} does not write solutions"
             )
 
+    def _check_agent(self) -> None:
+        if self.agent is None:
+            if self.agent_config:
+                raise ValueError("agent_config needs agent, for example ++agent=bash")
+            return
+        if fold(self.solver) not in (CHAT, SOFTWARE_AGENT) or self.code_execution or self.tool_modules:
+            raise ValueError(
+                f"agent={self.agent} is a separate solver, so it cannot be combined with another solver, "
+                "code_execution or tool_modules"
+            )
+
     @property
     def selected_by(self) -> str | None:
         """Name of the solver that draws several answers and returns one; None where `solved_by` is all."""
@@ -332,6 +356,8 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def solved_by(self) -> str:
         """Name of the solver of single answers; `code_execution` and `tool_modules` name it, too."""
+        if self.agent is not None:
+            return SOFTWARE_AGENT
         if self.tool_modules and fold(self.solver) not in SEARCHING:
             return TOOLS
         if self.code_execution:

@@ -20,8 +20,10 @@ from newskills.base.errors import DataError
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure, Row, Score
-from newskills.graders import cpu_seconds, executes, make_grader
+from newskills.environments.config import EnvironmentConfig
+from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
 from newskills.run.engine.build import RunBuilder
+from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import AT_ONCE, ExecutingGrading, Grading, PoolGrading, unscored
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.grade import LoopThread, cancel_others
@@ -90,6 +92,7 @@ class RewardGrader:
         self.label = f"{self._made.name}@{self._made.version}"
         self._builder = RunBuilder(os.environ)
         self._sandboxes = Sandboxes(self._builder)
+        self._environments = EnvironmentPools(self._builder)
         self._grades: Grades | None = None
         self._rewarders: list[Rewarder] = []
 
@@ -97,10 +100,10 @@ class RewardGrader:
         """Raises ConfigError, SandboxError where code cannot be run here."""
         if executes(self._made):
             sandbox = self._sandboxes.get(self._sandbox)
-            await sandbox.start()
-            self._grades = Grades(
-                ExecutingGrading(self._made, Kit(sandbox=sandbox), at_once=self._capacity.at_once)
-            )
+            if needs_sandbox(self._made):
+                await sandbox.start()
+            kit = Kit(sandbox=sandbox, environments=self._environments.get(EnvironmentConfig()))
+            self._grades = Grades(ExecutingGrading(self._made, kit, at_once=self._capacity.at_once))
         else:
             limits = PoolOptions(processes=self._capacity.workers, cpu_seconds=cpu_seconds(self._made))
             pool = WorkerPool("newskills.graders.worker:make", self._target, result_type=Score, options=limits)
@@ -125,6 +128,7 @@ class RewardGrader:
         grades, self._grades = self._grades, None
         if grades is not None:
             await grades.close()
+        await self._environments.close()
         await self._sandboxes.close()
         self._builder.close()
 

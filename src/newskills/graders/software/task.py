@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task as its row tells it: the image, the repository, and how its patch is taken and applied.
+
+Rows of SWE-bench (https://www.swebench.com) and rows of one's own (`newskills.benchmarks.agent_tasks`) are read alike.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from newskills.base.environment import AgentEnvironment, EnvironmentSpec, ExecutedCommand, image_of
+from newskills.base.errors import DataError, EnvironmentFailedError
+from newskills.base.records import Row
+
+REPOSITORY = "/testbed"
+"""Where the images of SWE-bench hold the repository."""
+SETUP_TIMEOUT = 600.0
+MAX_PATCH = 16 << 20
+QUIET = {"PAGER": "cat", "MANPAGER": "cat", "GIT_PAGER": "cat", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1"}
+_GIT = "git -c user.name=task -c user.email=task@localhost -c safe.directory='*' -c core.hooksPath=/dev/null"
+_BEGIN = (
+    f"{_GIT} rev-parse --verify -q HEAD || "
+    f"{{ {_GIT} init -q . && {_GIT} add -A -f && {_GIT} commit -q --allow-empty -m task && {_GIT} rev-parse HEAD; }}"
+)
+_DIFF = f"{_GIT} add -A && {_GIT} diff --cached --binary --no-color --no-ext-diff --no-textconv"
+_ALL_BINARY = "mkdir -p .git/info && echo '* -diff' > .git/info/attributes"
+
+
+_OUTPUTS = "swe-bench-outputs"
+_BLOCK = re.compile(r"^```(?:diff|patch)[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_PATCH = re.compile(r"^diff --git ", re.MULTILINE)
+
+
+class SoftwareTask(Struct, frozen=True, kw_only=True):
+    """`workdir` holds the repository: from the image, or a copy of the folder `repository` of the row."""
+
+    instance: str
+    spec: EnvironmentSpec
+    workdir: str
+
+
+def software_task(row: Row) -> SoftwareTask:
+    """Raises DataError for a row that names no image."""
+    instance = str(row.get("instance_id") or row.get("id") or "")
+    workdir = str(row.get("container_repo_dir") or REPOSITORY)
+    fields = {key: str(value) for key, value in row.items() if isinstance(value, str | int)}
+    fields["instance_id"] = str(row.get("container_id") or instance)
+    image = row.get("container_formatter") or row.get("image")
+    if not image or not isinstance(image, str):
+        raise DataError(
+            f"Task {instance or '(without an instance_id)'} names no image.", hint="Give it an `image`."
+        )
+    repository = row.get("repository")
+    trees = {repository: workdir} if isinstance(repository, str) and repository else {}
+    spec = EnvironmentSpec(
+        image=image_of(image, fields), fields=fields, trees=trees, workdir=workdir, variables=dict(QUIET)
+    )
+    return SoftwareTask(instance=instance, spec=spec, workdir=workdir)
+
+
+def patch_of(record: Row) -> str:
+    """The record's patch: what an agent left, else the last block of diff in the answer; '' where there is none.
+
+    >>> patch_of({"generation": "So:\\n```diff\\ndiff --git a/f b/f\\n```"})
+    'diff --git a/f b/f\\n'
+    """
+    outputs = record.get(_OUTPUTS)
+    for place in (record, outputs if isinstance(outputs, dict) else {}):
+        if isinstance(patch := place.get("model_patch"), str):
+            return patch
+    text = str(record.get("generation") or "").rpartition("</think>")[2].replace("\r\n", "\n")
+    if blocks := _BLOCK.findall(text):
+        return str(blocks[-1])
+    start = _PATCH.search(text)
+    return text[start.start() :].rstrip() + "\n" if start else ""
+
+
+async def begin(environment: AgentEnvironment, task: SoftwareTask) -> str:
+    """The commit that the task starts from; what is no repository yet becomes one. Raises EnvironmentFailedError."""
+    made = await environment.execute(_BEGIN, timeout=SETUP_TIMEOUT)
+    commit = made.output.decode("ascii", "replace").strip().rpartition("\n")[2]
+    if made.exit_code != 0 or not commit.isalnum():
+        raise EnvironmentFailedError(f"Task {task.instance}: git does not work in {task.workdir}: {shown(made)}")
+    return commit
+
+
+async def taken_patch(environment: AgentEnvironment, commit: str) -> tuple[str, str]:
+    """(all changes since `commit`, why there are none to be had). Files that are no UTF-8 are taken as binary."""
+    why = ""
+    for prepare in ("", f"{_ALL_BINARY} && "):
+        made = await environment.execute(
+            f"{prepare}{_DIFF} {commit}", timeout=SETUP_TIMEOUT, max_output=2 * MAX_PATCH
+        )
+        if made.exit_code != 0:
+            return "", f"git does not work any more: {shown(made)}"
+        if made.omitted or len(made.output) > MAX_PATCH:
+            return "", f"the changes have more than {MAX_PATCH:,} bytes"
+        try:
+            return made.output.decode(), ""
+        except UnicodeDecodeError as error:
+            why = str(error)
+    return "", why
+
+
+def shown(result: ExecutedCommand) -> str:
+    """A line on how a command ended."""
+    text = result.output[-2000:].decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+    return f"{result.status}, exit code {result.exit_code}: {text or 'no output'}"

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patches to repositories of one's own, judged by tests that the agent has not seen."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.environment import AgentEnvironment, ExecutedCommand
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.protocols import Kit
+from newskills.base.records import Row, Score
+from newskills.graders.software.task import SETUP_TIMEOUT, begin, patch_of, shown, software_task
+
+REPORT = "swe-bench-metrics"
+"""Field of a record with what the tests said, under the names of SWE-bench's own report."""
+LOG = 1 << 20
+SHOWN = 4000
+_APPLY = "cat > /tmp/model.patch && git apply --whitespace=nowarn {exclude} /tmp/model.patch"
+_TEST_FOLDERS = ("test", "tests", "testing")
+_STEERING = ("conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
+"""Files beside tests that decide how they run."""
+_STATUS = re.compile(r"^(PASSED|FAILED|ERROR|XFAIL|SKIPPED) (\S+)", re.MULTILINE)
+
+
+class PatchVerdict(Struct, frozen=True, kw_only=True):
+    """What the container said of a patch."""
+
+    exists: bool
+    applied: bool = False
+    timed_out: bool = False
+    resolved: bool = False
+    log: str = ""
+
+    def score(self, grader: str) -> Score:
+        report = {
+            "patch_exists": self.exists,
+            "patch_successfully_applied": self.applied,
+            "tests_timed_out": self.timed_out,
+            "resolved": self.resolved,
+        }
+        fields = {REPORT: report, "test_output": self.log[-SHOWN:]}
+        if self.resolved:
+            return Score(outcome="correct", fields=fields, grader=grader, why="all tests pass")
+        if not self.exists:
+            return Score(
+                outcome="no_answer", fields=fields, grader=grader, why="the patch is empty", cause="model"
+            )
+        why = "the patch does not apply" if not self.applied else "tests fail"
+        if self.timed_out:
+            why = "the tests timed out"
+        return Score(outcome="wrong", fields=fields, grader=grader, why=why, cause="model")
+
+
+class SoftwareTestsGrader:
+    """Row: `tests` (folder of this machine, laid over the repository), `test_command`, `test_timeout` in seconds, and
+    if need be `FAIL_TO_PASS`, `PASS_TO_PASS`: tests that pytest must name as passed (`-rA`).
+
+    The patch is applied to a fresh copy, but for its changes to tests: those do not count. An environment that fails
+    is raised (EnvironmentFailedError), so that the sample ends unscored.
+    """
+
+    name = "software_tests"
+    version = "1"
+    needs_sandbox = False
+
+    async def grade(self, record: Row, kit: Kit) -> Score:
+        """Raises ConfigError, DataError (a row without tests), EnvironmentFailedError."""
+        if kit.environments is None:
+            raise ConfigError("This grader needs containers, which are not given here.")
+        task = software_task(record)
+        tests, command = record.get("tests"), record.get("test_command")
+        if not isinstance(tests, str) or not isinstance(command, str):
+            raise DataError(f"Task {task.instance} has no tests.", hint="A row needs `tests` and `test_command`.")
+        patch = patch_of(record)
+        if not patch.strip():
+            return PatchVerdict(exists=False).score(self.label)
+        environment = await kit.environments.start(task.spec)
+        try:
+            await begin(environment, task)
+            applied = await apply_patch(environment, patch, protected(Path(tests)))
+            if applied.exit_code != 0:
+                return PatchVerdict(exists=True, log=shown(applied)).score(self.label)
+            await environment.copy_in(Path(tests), task.workdir)
+            timeout = float(record.get("test_timeout") or 1800.0)
+            ran = await environment.execute(command, timeout=timeout, max_output=LOG)
+        finally:
+            await environment.stop()
+        log = ran.output.decode("utf-8", "replace")
+        timed_out = ran.status == "timeout"
+        resolved = ran.exit_code == 0 and all_passed(log, record)
+        return PatchVerdict(exists=True, applied=True, timed_out=timed_out, resolved=resolved, log=log).score(
+            self.label
+        )
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}@{self.version}"
+
+    def gold_reply(self, record: Row) -> Row | None:
+        """The fields of a right answer; None for a task without its solution."""
+        patch = record.get("patch")
+        return {"generation": patch, "model_patch": patch} if isinstance(patch, str) and patch.strip() else None
+
+
+async def apply_patch(environment: AgentEnvironment, patch: str, excluded: Iterable[str]) -> ExecutedCommand:
+    """By git, as it stands; CRLF and binary parts as well. A patch of nothing but `excluded` files is none: 0."""
+    exclude = " ".join(f"--exclude={shlex.quote(pattern)}" for pattern in excluded)
+    text = patch if patch.endswith("\n") else patch + "\n"
+    command = _APPLY.format(exclude=exclude)
+    return await environment.execute(command, timeout=SETUP_TIMEOUT, stdin=text.encode("utf-8", "replace"))
+
+
+def protected(tests: Path) -> Sequence[str]:
+    """Patterns of files that a patch may not change: those of `tests`, their folders where these are called tests,
+    and what decides beside them how they run."""
+    patterns: dict[str, None] = {}
+    for file in sorted(path for path in tests.rglob("*") if path.is_file()):
+        name = file.relative_to(tests).as_posix()
+        folder = posixpath.dirname(name)
+        patterns[_literal(name)] = None
+        if folder:
+            patterns |= {_literal(f"{folder}/{steering}"): None for steering in _STEERING}
+        for parent in Path(name).parents:
+            if parent.name.lower() in _TEST_FOLDERS:
+                patterns[f"{_literal(parent.as_posix())}/*"] = None
+    patterns |= {"conftest.py": None, "*/conftest.py": None}
+    return tuple(patterns)
+
+
+def all_passed(log: str, record: Row) -> bool:
+    """Whether pytest names all tests as passed that the row says must pass."""
+    wanted = [name for key in ("FAIL_TO_PASS", "PASS_TO_PASS") for name in record.get(key) or ()]
+    statuses = {name: status for status, name in _STATUS.findall(log)}
+    return all(statuses.get(name) in ("PASSED", "XFAIL") for name in wanted)
+
+
+def _literal(path: str) -> str:
+    return re.sub(r"([*?\[\\])", r"\\\1", path)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What agents have in common: which one, how many steps, where it acts, and what it did."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from newskills.base.environment import ExecutedCommand
+from newskills.base.records import Reply, Row
+from newskills.environments.config import EnvironmentConfig
+from newskills.solve.replies import total
+
+
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    """`settings` are the agent's own (`++agent_config.*`); prices are those of a million tokens, where known."""
+
+    agent: str
+    settings: Row = {}
+    max_turns: int = 100
+    environment: EnvironmentConfig = EnvironmentConfig()
+    input_price: float | None = None
+    output_price: float | None = None
+
+    def cost(self, read: int | None, written: int | None) -> float | None:
+        """Of tokens read and written; None where a price or a count is not known."""
+        if self.input_price is None or self.output_price is None or read is None or written is None:
+            return None
+        return (read * self.input_price + written * self.output_price) / 1e6
+
+
+class Trajectory(Struct, kw_only=True):
+    """What one agent did.
+
+    conversation  messages in OpenAI's shape, the prompt first
+    steps         command, status, exit code, seconds and bytes of output of each
+    ended         why: submitted, steps, tokens, cost, time, context, no_command
+    submission    the patch that the agent itself gives; None: the changes in the environment are the patch
+    """
+
+    conversation: list[Row]
+    steps: list[Row] = []
+    replies: list[Reply] = []
+    ended: str | None = None
+    submission: str | None = None
+    native_tools: bool = True
+
+    @property
+    def input_tokens(self) -> int | None:
+        return total([reply.usage.input_tokens for reply in self.replies])
+
+    @property
+    def output_tokens(self) -> int | None:
+        return total([reply.usage.output_tokens for reply in self.replies])
+
+    def add_step(self, command: str, result: ExecutedCommand) -> None:
+        self.steps.append(
+            {
+                "command": command,
+                "status": result.status,
+                "exit_code": result.exit_code,
+                "seconds": round(result.seconds, 3),
+                "output_bytes": len(result.output) + result.omitted,
+            }
+        )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sample solved by an agent: an environment of its own from the first command to the patch, then it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import NoReturn, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.environment import AgentEnvironment
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.protocols import Kit, Model, Solver
+from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.config.settings import read_config
+from newskills.environments import check_engine
+from newskills.graders.software.task import begin, software_task, taken_patch
+from newskills.solve.agents.bash import BashAgent, BashAgentConfig
+from newskills.solve.agents.mini_swe_agent import MiniSweAgent, MiniSweAgentConfig
+from newskills.solve.agents.options import AgentOptions, Trajectory
+from newskills.solve.chat import MAIN
+from newskills.solve.parts import SolverParts
+from newskills.solve.replies import joined
+
+AGENTS = ("bash", "mini-swe-agent")
+PROFILE = {"BASH_ENV": "/root/.bashrc"}
+"""Where the images of SWE-bench switch their Python on; bash takes no notice where it is not there."""
+
+
+class Agent(Protocol):
+    """One for all samples of a run."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def prompt(self) -> str: ...
+
+    @property
+    def config(self) -> Struct: ...
+
+    def prepared(self, request: Request) -> Request:
+        """The first request of a sample."""
+        ...
+
+    async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
+        """Raises what the model and the environment raise."""
+        ...
+
+
+def software_agent(parts: SolverParts) -> Solver:
+    """The solver of benchmarks whose tasks are repositories. Raises ConfigError, UnknownNameError."""
+    options = parts.agent
+    if options is None:
+        _refuse()
+    if options.agent not in AGENTS:
+        raise UnknownNameError("agent", options.agent, AGENTS)
+    where = f"agent_config of agent '{options.agent}'"
+    if options.agent == "bash":
+        agent: Agent = BashAgent(options, read_config(BashAgentConfig, options.settings, where))
+    else:
+        agent = MiniSweAgent(options, read_config(MiniSweAgentConfig, options.settings, where))
+    return AgentSolver(parts, options, agent)
+
+
+def _refuse() -> NoReturn:
+    raise ConfigError(
+        "This benchmark needs an agent, which works in a container per task.",
+        hint=f"Name one: ++agent={AGENTS[0]}. Without containers here, `ns swe_bench` gives patches that were made "
+        "elsewhere to the SWE-bench harness and reads its verdicts.",
+    )
+
+
+class AgentSolver:
+    """Row: see `graders.software.task`.
+
+    Written: `model_patch`, `exit_status` (why the agent ended), `agent`, `steps`, `conversation`, `tools`,
+    `num_steps`, `agent_seconds`, `cost` where prices are known, and token counts summed over all requests.
+    """
+
+    def __init__(self, parts: SolverParts, options: AgentOptions, agent: Agent) -> None:
+        self._options, self._agent = options, agent
+        self._chat = parts.chat.with_prompt(parts.load(agent.prompt))
+
+    def check(self) -> None:
+        """Raises ConfigError where no container engine is installed."""
+        check_engine(self._options.environment, os.environ)
+
+    def request(self, sample: Sample) -> Request:
+        """Raises DataError for a row that is no task, ConfigError for an endpoint without messages."""
+        task = software_task(sample.row)
+        row = {**sample.row, "container_repo_dir": task.workdir}
+        request = self._chat.request(msgspec.structs.replace(sample, row=row))
+        if request.messages is None:
+            raise ConfigError("An agent needs ++inference.endpoint_type=chat.")
+        request.solver = {
+            "agent": self._label,
+            "settings": msgspec.to_builtins(self._agent.config),
+            "max_turns": self._options.max_turns,
+            "image": task.spec.image,
+        }
+        return self._agent.prepared(request)
+
+    @property
+    def _label(self) -> str:
+        return f"{self._options.agent}@{self._agent.version}"
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        """Raises what the model raises, ConfigError, EnvironmentFailedError."""
+        if kit.environments is None:
+            raise ConfigError("This run has no environments for agents.")
+        task = software_task(sample.row)
+        began = time.monotonic()
+        spec = msgspec.structs.replace(task.spec, variables=task.spec.variables | PROFILE)
+        environment = await kit.environments.start(spec)
+        try:
+            commit = await begin(environment, task)
+            trajectory = await self._agent.work(request, kit.models[MAIN], environment, sample.row)
+            patch, why = trajectory.submission, ""
+            if patch is None:
+                patch, why = await taken_patch(environment, commit)
+        finally:
+            await asyncio.shield(environment.stop())
+        return await self._attempt(sample, request, trajectory, patch, why, time.monotonic() - began)
+
+    async def _attempt(
+        self, sample: Sample, request: Request, trajectory: Trajectory, patch: str, why: str, seconds: float
+    ) -> Attempt:
+        whole = joined(trajectory.replies)
+        last = trajectory.replies[-1]
+        whole.finish_reason = (
+            "length" if trajectory.ended not in ("submitted", "no_command") else last.finish_reason
+        )
+        attempt = await self._chat.attempt(sample, request, whole, last.text)
+        cost = self._options.cost(trajectory.input_tokens, trajectory.output_tokens)
+        attempt.fields |= {
+            "model_patch": patch,
+            "exit_status": trajectory.ended,
+            "agent": self._label,
+            "num_steps": len(trajectory.steps),
+            "steps": trajectory.steps,
+            "conversation": trajectory.conversation,
+            "agent_seconds": round(seconds, 3),
+            **({"tools": request.tools} if trajectory.native_tools and request.tools else {}),
+            **({"cost": cost} if cost is not None else {}),
+            **({"no_patch_because": why} if why else {}),
+        }
+        return attempt

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks for agents made of real bugs: releases of a package before and after a fix, from their sources on PyPI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+from tests.launch.needs import lacking
+
+PYTEST = "PYTHONPATH=src:installed python3 -m pytest -q -rA --tb=short -p no:cacheprovider -W ignore"
+
+
+class Bug(Struct, frozen=True, kw_only=True):
+    """`before` has it, `after` does not; `fail` are tests of `after` that show it."""
+
+    before: str
+    after: str
+    issue: str
+    files: tuple[str, ...]
+    fail: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"marshmallow-{self.after}"
+
+
+BUGS = (
+    Bug(
+        before="3.0.0",
+        after="3.0.1",
+        issue="fields.DateTime inside fields.List or fields.Tuple fails when the schema is created: the inner field "
+        "looks for `opts` on its parent, which is a field and not the schema.",
+        files=("tests/test_fields.py",),
+        fail=("tests/test_fields.py::TestParentAndName::test_datetime_list_inner_format",),
+    ),
+    Bug(
+        before="3.2.1",
+        after="3.2.2",
+        issue="A field with load_only=True and dump_only=True is loaded; it should be neither loaded nor dumped.",
+        files=("tests/test_deserialization.py", "tests/test_fields.py"),
+        fail=(),
+    ),
+    Bug(
+        before="3.9.0",
+        after="3.9.1",
+        issue="fields.Dict without a field for keys and values accepts what is no mapping on load, and Mapping does "
+        "not return its own mapping type.",
+        files=("tests/test_deserialization.py", "tests/test_serialization.py"),
+        fail=(
+            "tests/test_deserialization.py::TestFieldDeserialization::test_dict_field_deserialization",
+            "tests/test_serialization.py::TestFieldSerialization::test_dict_field_serialize",
+        ),
+    ),
+)
+
+
+def make_tasks(folder: Path, image: str) -> Path:
+    """A task folder for each bug; the tests are skipped where PyPI cannot be reached."""
+    sources = _sources(folder / "sources")
+    packages = folder / "installed"
+    _pip("install", "--target", str(packages), "pytest", "pytz", "simplejson")
+    for bug in BUGS:
+        task = folder / "tasks" / bug.name
+        before, after = (sources / f"marshmallow-{version}" for version in (bug.before, bug.after))
+        shutil.copytree(before, task / "repository")
+        shutil.copytree(packages, task / "repository" / "installed")
+        shutil.copytree(after / "tests", task / "tests" / "tests")
+        (task / "issue.md").write_text(f"{bug.issue}\n")
+        (task / "solution.patch").write_bytes(patch(before / "src", after / "src"))
+        (task / "task.yaml").write_text(
+            f"image: {image}\ntest_timeout: 300\ntest_command: {PYTEST} {' '.join(bug.files)}\n"
+            f"FAIL_TO_PASS: [{', '.join(repr(name) for name in bug.fail)}]\n"
+        )
+    return folder / "tasks"
+
+
+def patch(before: Path, after: Path) -> bytes:
+    """As `git diff` writes it, of two folders of one name."""
+    words = ["git", "diff", "--no-index", "--no-color", "--no-prefix", "--binary", str(before), str(after)]
+    shown = subprocess.run(words, check=False, capture_output=True).stdout
+    for folder, side in ((before, b"a/"), (after, b"b/")):
+        shown = shown.replace(os.fsencode(f"{folder}/").lstrip(b"/"), side + os.fsencode(f"{folder.name}/"))
+    return shown.replace(b"--- /a/", b"--- a/").replace(b"+++ /b/", b"+++ b/")
+
+
+def _sources(folder: Path) -> Path:
+    versions = sorted({version for bug in BUGS for version in (bug.before, bug.after)})
+    words = [f"marshmallow=={version}" for version in versions]
+    for word in words:
+        _pip("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", str(folder), word)
+    for archive in folder.glob("*.tar.gz"):
+        with tarfile.open(archive) as packed:
+            packed.extractall(folder, filter="data")
+    for folder_of_versions in folder.glob("*/src/*.egg-info"):
+        shutil.rmtree(folder_of_versions)
+    return folder
+
+
+def _pip(*words: str) -> None:
+    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *words]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        lacking("PYPI", f"packages cannot be had from PyPI here: {done.stderr.strip()[-200:]}")
+
+
+def texts_of(body: dict[str, object]) -> str:
+    """All that the messages of a request say."""
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    return "\n".join(str(message.get("content")) for message in messages)
+
+
+def turns_of(body: dict[str, object]) -> int:
+    """How many replies it has seen."""
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    return sum(message["role"] == "assistant" for message in messages)
+
+
+@pytest.fixture(scope="session")
+def agent_tasks(agent_image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three real bugs of marshmallow (MIT) as task folders."""
+    return make_tasks(tmp_path_factory.mktemp("tasks"), agent_image)

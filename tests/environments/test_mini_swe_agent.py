@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real mini-swe-agent by our endpoint and our containers: the same command, the same records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import minisweagent.agents.default as real
+from tests.commands.running import ns, rows_of
+from tests.environments.images import own_containers
+from tests.environments.tasks import BUGS
+from tests.environments.test_bash_agent import prepared
+from tests.server.script import Script
+
+SUBMIT = "git diff > /tmp/p; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat /tmp/p"
+
+
+def calls(*commands: str) -> Script:
+    def call(number: int, command: str) -> tuple[dict[str, Any], ...]:
+        function = {"name": "bash", "arguments": json.dumps({"command": command})}
+        return ({"id": f"c{number}", "type": "function", "function": function},)
+
+    return Script(tool_turns=tuple(call(number, command) for number, command in enumerate(commands)))
+
+
+def solved(folder: Path, tasks: Path, url: str, *more: str) -> dict[str, Any]:
+    line = (
+        f"ns eval --benchmarks=./bugs.py ++agent=mini-swe-agent --server_type=vllm --server_address={url} --model=fake "
+        "--output_dir=results ++environment.engine=podman ++max_samples=1"
+    )
+    done = ns(line, *more, cwd=folder, env=prepared(folder, tasks), timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert own_containers() == []
+    (record,) = rows_of(folder / "results/eval-results/bugs/output.jsonl")
+    return record
+
+
+def test_it_resolves_a_task(agent_tasks: Path, tmp_path: Path, fake_server: Any) -> None:
+    assert real.DefaultAgent.__module__ == "minisweagent.agents.default"
+    fix = (agent_tasks / BUGS[0].name / "solution.patch").read_text()
+    server = fake_server(calls("ls", f"git apply - <<'EOF'\n{fix}EOF", SUBMIT))
+    record = solved(tmp_path, agent_tasks, server.base_url)
+    assert (record["outcome"], record["exit_status"]) == ("correct", "submitted")
+    assert record["agent"].startswith("mini-swe-agent@2.")
+    assert [step["exit_code"] for step in record["steps"]] == [0, 0, 0]
+    assert record["num_generated_tokens"] > 0
+    roles = [message["role"] for message in record["conversation"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "tool", "assistant", "exit"]
+
+
+def test_without_a_submission_there_is_no_patch(agent_tasks: Path, tmp_path: Path, fake_server: Any) -> None:
+    server = fake_server(calls(*["echo x >> README.rst"] * 9))
+    record = solved(tmp_path, agent_tasks, server.base_url, "++agent_max_turns=2")
+    assert (record["outcome"], record["why"]) == ("no_answer", "the patch is empty")
+    assert (record["exit_status"], record["num_steps"]) == ("steps", 2)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patches to real repositories with real bugs, judged in containers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from tests.environments.images import own_containers
+
+from newskills.base.errors import DataError, EnvironmentFailedError
+from newskills.base.protocols import Kit
+from newskills.base.records import Row, Score
+from newskills.benchmarks.agent_tasks import task_rows
+from newskills.environments import make_environments
+from newskills.environments.config import EnvironmentConfig
+from newskills.graders.software.tests import REPORT, SoftwareTestsGrader, protected
+
+STEERS = """diff --git a/tests/test_new.py b/tests/test_new.py
+new file mode 100644
+--- /dev/null
++++ b/tests/test_new.py
+@@ -0,0 +1 @@
++raise SystemExit(0)
+diff --git a/conftest.py b/conftest.py
+new file mode 100644
+--- /dev/null
++++ b/conftest.py
+@@ -0,0 +1,2 @@
++import os
++os._exit(0)
+"""
+WRONG = """diff --git a/NOTES.txt b/NOTES.txt
+new file mode 100644
+--- /dev/null
++++ b/NOTES.txt
+@@ -0,0 +1 @@
++nothing is fixed
+"""
+OTHER_FILES = """diff --git a/src/django/db.py b/src/django/db.py
+--- a/src/django/db.py
++++ b/src/django/db.py
+@@ -1 +1 @@
+-a
++b
+"""
+
+
+def judged(*records: Row) -> list[Score]:
+    async def work() -> list[Score]:
+        environments = make_environments(EnvironmentConfig(engine="podman"), os.environ)
+        grader = SoftwareTestsGrader()
+        try:
+            return [await grader.grade(record, Kit(environments=environments)) for record in records]
+        finally:
+            await environments.close()
+
+    scores = asyncio.run(work())
+    assert own_containers() == []
+    return scores
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_fix_resolves_and_nothing_else_does(agent_tasks: Path, number: int) -> None:
+    row = list(task_rows(agent_tasks))[number]
+    gold, empty, wrong = judged(
+        {**row, "model_patch": row["patch"]}, {**row, "model_patch": "\n"}, {**row, "model_patch": WRONG}
+    )
+    assert gold.outcome == "correct", gold.fields["test_output"]
+    assert gold.fields[REPORT]["resolved"] is True
+    assert (empty.outcome, empty.why) == ("no_answer", "the patch is empty")
+    assert (wrong.outcome, wrong.why) == ("wrong", "tests fail")
+    assert wrong.fields[REPORT] == {
+        "patch_exists": True,
+        "patch_successfully_applied": True,
+        "tests_timed_out": False,
+        "resolved": False,
+    }
+
+
+def test_a_patch_that_edits_the_tests_does_not_count(agent_tasks: Path) -> None:
+    row = next(task_rows(agent_tasks))
+    edits, both = judged({**row, "model_patch": STEERS}, {**row, "model_patch": row["patch"] + STEERS})
+    assert (edits.outcome, edits.why) == ("wrong", "tests fail")
+    assert both.outcome == "correct"
+
+
+def test_why_it_is_not_resolved_is_told_apart(agent_tasks: Path) -> None:
+    row = next(task_rows(agent_tasks))
+    other, broken, slow = judged(
+        {**row, "model_patch": OTHER_FILES},
+        {**row, "model_patch": "no diff at all"},
+        {**row, "model_patch": row["patch"], "test_command": "sleep 60", "test_timeout": 2.0},
+    )
+    assert (other.outcome, other.why) == ("wrong", "the patch does not apply")
+    assert (broken.outcome, broken.why) == ("wrong", "the patch does not apply")
+    assert (slow.outcome, slow.why) == ("wrong", "the tests timed out")
+    with pytest.raises(EnvironmentFailedError, match="no-such-image"):
+        judged({**row, "model_patch": WRONG, "image": "localhost/no-such-image:1"})
+    with pytest.raises(DataError, match="has no tests"):
+        judged({**row, "model_patch": WRONG, "tests": None})
+
+
+def test_binary_files_and_crlf_apply(agent_tasks: Path, tmp_path: Path) -> None:
+    row = next(task_rows(agent_tasks))
+    command = 'test "$(wc -c < blob)" = 6 && grep -q "$(printf \'one\\r\')" crlf.txt'
+    patch = (
+        "diff --git a/blob b/blob\nnew file mode 100644\nindex 0000000..c4d1d4c\nGIT binary patch\nliteral 6\n"
+        "NcmZQzWMXDv0000&00IC20ssI2\n\nliteral 0\nHcmV?d00001\n\n"
+        "diff --git a/crlf.txt b/crlf.txt\nnew file mode 100644\n--- /dev/null\n+++ b/crlf.txt\n@@ -0,0 +1 @@\n+one\r\n"
+    )
+    (score,) = judged({**row, "model_patch": patch, "test_command": command, "FAIL_TO_PASS": []})
+    assert score.fields[REPORT]["patch_exists"] is True
+
+
+def test_what_decides_about_tests_is_protected(tmp_path: Path) -> None:
+    for name in ("tests/unit/test_a.py", "src/package/test_b.py", "test_[c].py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    patterns = protected(tmp_path)
+    assert {"tests/*", "tests/unit/conftest.py", "src/package/test_b.py", "conftest.py"} <= set(patterns)
+    assert "test_\\[c].py" in patterns
+    assert "src/package/*" not in patterns
