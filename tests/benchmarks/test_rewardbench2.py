@@ -21,7 +21,7 @@ def test_the_best_answer_is_named_by_its_letter(tmp_path: Path) -> None:
     _, rows = _prepared("rewardbench2.choices.jsonl", tmp_path)
     (row,) = rows
     assert row[row["expected_answer"]] == "7"
-    assert f"Answer {row['expected_answer']}:\n7" in row["answers"]
+    assert f"Reply {row['expected_answer']}:\n7" in row["answers"]
 
 
 def test_ties_are_one_of_six() -> None:

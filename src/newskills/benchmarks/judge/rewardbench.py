@@ -13,7 +13,7 @@ def answers_of(texts: list[str], key: str) -> Row:
     """Answers in an order that follows from `key`; the first of `texts` is the best."""
     ordered, places = shuffled(texts, key)
     letters = "ABCD"[: len(texts)]
-    listing = (f"Answer {letter}:\n{text}" for letter, text in zip(letters, ordered, strict=True))
+    listing = (f"Reply {letter}:\n{text}" for letter, text in zip(letters, ordered, strict=True))
     return {
         "answers": "\n\n".join(listing),
         **dict(zip(letters, ordered, strict=True)),
