@@ -49,6 +49,7 @@ WRONG: dict[str, Callable[[Row], str]] = {
     ),
     "mark": lambda row: f"Rating: {1 if row['is_right'] else 10}",
     "memory": lambda row: _FAR,
+    "table_program": lambda row: f"Program: add({_FAR}, 1)",
     "gaia": lambda row: f"FINAL ANSWER: {_FAR}",
     "eq_bench": lambda row: "\n".join(
         f"{name}: {10 if mark < 5 else 0}" for name, mark in row["emotions"].items()

@@ -65,6 +65,7 @@ GRADERS = Registry(
         "strongreject": "newskills.graders.judges.strongreject:StrongRejectGrader",
         "hotpotqa": "newskills.graders.hotpotqa:HotpotGrader",
         "gaia": "newskills.graders.gaia:GaiaGrader",
+        "table_program": "newskills.graders.reading.table_program:TableProgramGrader",
         "memory": "newskills.graders.reading.memories:MemoryGrader",
         "translation": "newskills.graders.translation:TranslationGrader",
         "ruler": "newskills.graders.long_context:RulerGrader",

@@ -7,6 +7,7 @@ NAME and PATH are
   zebralogic    src/evaluation of WildEval/ZeroEval (needs tabulate)
   gaia          the leaderboard's scorer.py, as evalscope carries it (evalscope/benchmarks/gaia/scorer.py)
   locomo        task_eval/evaluation.py of snap-research/locomo (needs nltk)
+  finqa         code/evaluate/evaluate.py of czyssrs/FinQA
   processbench  code/run_eval.py of QwenLM/ProcessBench
 The files are evaluated in this process: run it only on copies that you have read.
 """
@@ -24,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.graders.originals.replies import CASES
+
+from newskills.graders.reading.table_program import _ARITHMETIC, _ROWS
 
 FOLDER = Path(__file__).parent
 Original = Callable[[dict[str, Any], str], float]
@@ -112,10 +115,24 @@ def processbench(path: Path) -> Original:
     return found
 
 
+def finqa(path: Path) -> Original:
+    names = [*_ARITHMETIC, "greater", *_ROWS]
+    run = functions(path, "str_to_num", "process_row", "eval_program", all_ops=names)["eval_program"]
+
+    def equal(row: dict[str, Any], reply: str) -> float:
+        """Tokens as the authors' predictions have them: `op(`, two arguments, `)`, and `EOF` at the end."""
+        tokens = []
+        for name, arguments in re.findall(r"(\w+)\(([^()]*)\)", reply):
+            tokens += [f"{name}(", *map(str.strip, arguments.split(",")), ")"]
+        invalid, result = run([*tokens, "EOF"], row["table"])
+        return float(not invalid and result == row["gold"])
+
+    return equal
+
+
 def main(name: str, path: str) -> None:
-    original: Original = {"zebralogic": zebralogic, "gaia": gaia, "locomo": locomo, "processbench": processbench}[
-        name
-    ](Path(path))
+    makers = (zebralogic, gaia, locomo, processbench, finqa)
+    original = next(maker for maker in makers if maker.__name__ == name)(Path(path))
     lines = [json.dumps([form, round(original(row, reply), 6)]) for row, form, reply in CASES[name]()]
     (FOLDER / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{name}: {len(lines)} verdicts")

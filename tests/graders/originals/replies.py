@@ -189,4 +189,59 @@ def processbench() -> Iterator[Case]:
         yield from ((row, form, reply) for form, reply in forms.items())
 
 
-CASES = {"zebralogic": zebralogic, "gaia": gaia, "locomo": locomo, "processbench": processbench}
+_TABLE = [
+    ["", "2020", "2019"],
+    ["sales", "$ 5,829", "$ 5735"],
+    ["margin", "12.5% ( note )", "10%"],
+    ["odd", "n/a", "1"],
+]
+_RESULTS = (94.0, 0.01639, "yes", 5782.0, 0.1125, -1.0, 1024.0, "no")
+_PROGRAMS = (
+    "subtract(5829, 5735)",
+    "subtract(5829, 5735), divide(#0, 5735)",
+    "greater(5829, 5735)",
+    "greater(5735, 5829)",
+    "table_average(sales, none)",
+    "table_average(margin, none)",
+    "table_sum(odd, none)",
+    "table_max(profit, none)",
+    "table_min(sales, none), subtract(#0, 5735)",
+    "add(const_m1, 0)",
+    "exp(const_2, 10)",
+    "divide(1, 0)",
+    "add(#3, 1)",
+    "add(one, 1)",
+    "multiply(12%, 100)",
+    "add(93.999999, 0.000001)",
+    "add(93.99999, 0)",
+    "divide(94, 5735)",
+    "subtract(5735, 5829)",
+    "add(1,000, 24)",
+    "exp(32, 2)",
+    "divide(5829, 5735), subtract(#0, 1)",
+    "table_sum(sales, none), divide(#0, 2)",
+    "multiply(2, 47)",
+    "table_average(Sales, none)",
+    "add(94, 0), add(#0, 0), add(#1, 0)",
+    "subtract(const_1000, 906)",
+    "divide(9400, const_100)",
+    "exp(10, 400)",
+    "add(-1, 95)",
+    "greater(2, 1), add(#0, 1)",
+    "divide(22.5%, 2)",
+    "table_max(margin, none)",
+    "add(0.0164, 0)",
+    "add(0.016394, 0)",
+    "add(0.016386, 0)",
+    "subtract(0, 1)",
+    "exp(2, 10), subtract(#0, 930)",
+)
+
+
+def finqa() -> Iterator[Case]:
+    for number, result in enumerate(_RESULTS):
+        row: Row = {"expected_answer": str(result), "gold": result, "table": _TABLE, "id": number}
+        yield from ((row, program, program) for program in _PROGRAMS)
+
+
+CASES = {"zebralogic": zebralogic, "gaia": gaia, "locomo": locomo, "processbench": processbench, "finqa": finqa}

@@ -36,11 +36,22 @@ def _short(row: Row, reply: str) -> float:
     return float(same_answer(reply, str(row["expected_answer"])))
 
 
-OURS: Mapping[str, Ours] = {"zebralogic": _cells, "gaia": _short, "locomo": _memory, "processbench": _step}
+def _program(row: Row, reply: str) -> float:
+    return float(plain_grader("table_program", {}).grade({**row, "generation": reply}).outcome == "correct")
+
+
+OURS: Mapping[str, Ours] = {
+    "zebralogic": _cells,
+    "gaia": _short,
+    "locomo": _memory,
+    "processbench": _step,
+    "finqa": _program,
+}
 REASONS: Mapping[str, Mapping[str, str]] = {
     "zebralogic": {},
     "gaia": {},
     "locomo": {},
+    "finqa": {},
     "processbench": {
         "decimals": "a step is a number: 3.0 is 3, which the authors' int() refuses",
         "text": "a box in a box is read to its end, where the authors' pattern stops at the first brace",
