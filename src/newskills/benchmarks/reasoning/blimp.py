@@ -5,7 +5,7 @@ As in the paper's simple method, and in lm-evaluation-harness (4e7e0d4): whole s
 has 1,000 pairs.
 """
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 
 _PARADIGMS = (
@@ -68,6 +68,13 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/alexwarstadt/blimp",
     citation="arXiv:1912.00582",
     chance=0.5,
+    evidence=(
+        Evidence(
+            url="https://github.com/alexwarstadt/blimp/tree/3e56b06fcabca9b30822fc66435fca6b1aa40bb1/data",
+            compared="all 67,000 rows",
+            date="2026-11-23",
+        ),
+    ),
     traps=(
         "Needs a completions endpoint that echoes log-probabilities (vLLM, SGLang); llama.cpp does not.",
         "acc compares whole sentences; it is the mean of the paradigms, too, which have 1,000 pairs each.",

@@ -46,7 +46,10 @@ def _benchmark(name: str, title: str, config: str) -> Benchmark:
         name=name,
         category="vlm",
         title=title,
-        sources=(Source(split="dev", hf="lmms-lab/MMBench", config=config),),
+        sources=(
+            Source(split="dev", hf="lmms-lab-encoder/MMBench", config=config),
+            Source(split="dev", hf="lmms-lab/MMBench", config=config),
+        ),
         split="dev",
         row=row,
         prompt="vlm/mmmu-pro",

@@ -30,7 +30,7 @@ BENCHMARK = Benchmark(
     name="realworldqa",
     category="vlm",
     title="RealWorldQA: photographs of the everyday world",
-    sources=(Source(hf="lmms-lab/RealWorldQA"),),
+    sources=(Source(hf="lmms-lab-encoder/RealWorldQA"), Source(hf="lmms-lab/RealWorldQA")),
     row=row,
     prompt="vlm/default",
     grader="exact",
