@@ -85,9 +85,7 @@ def test_two_passes_give_the_gradient_of_the_loss(model: Path, tmp_path: Path) -
                 own = plain._pass([datum], "cross_entropy", LossConfig())[0]
                 parts.append(-own - sum(plain.reference_logprobs([datum])[0]))
             margin = config.beta * (parts[0] - parts[1])
-            loss = (
-                loss - 0.9 * torch.nn.functional.logsigmoid(margin) - 0.1 * torch.nn.functional.logsigmoid(-margin)
-            )
+            loss = loss - torch.nn.functional.logsigmoid(margin)
         (loss / len(PAIRS)).backward()
         for name, gradient in client.gradients[step].items():
             expected = plain.named[name].grad

@@ -51,9 +51,9 @@ BENCHMARK = Benchmark(
     citation="arXiv:2501.17399",
     evidence=(
         Evidence(
-            url="https://github.com/ekwinox117/multi-challenge/tree/5ccefcca6a39020d66c1383c4e6a809cb07afa33/data",
-            compared="all 273 rows",
-            date="2026-11-23",
+            "https://github.com/ekwinox117/multi-challenge/tree/5ccefcca6a39020d66c1383c4e6a809cb07afa33/data",
+            "all 273 rows prepared, a prompt made for each",
+            "2026-11-23",
         ),
     ),
     traps=(

@@ -67,6 +67,13 @@ BENCHMARK = Benchmark(
     licence="CC-BY-4.0",
     homepage="https://github.com/alexwarstadt/blimp",
     citation="arXiv:1912.00582",
+    evidence=(
+        Evidence(
+            "https://github.com/alexwarstadt/blimp/tree/3e56b06fcabca9b30822fc66435fca6b1aa40bb1/data",
+            "all 67,000 rows prepared, 200 own answers graded right",
+            "2026-11-23",
+        ),
+    ),
     chance=0.5,
     evidence=(
         Evidence(

@@ -118,11 +118,11 @@ class _Reference:
         self._known: dict[int, PairLogprobs] = {}
 
     def of(self, indices: Sequence[int]) -> list[PairLogprobs]:
-        missing = [index for index in indices if index not in self._known]
-        if missing:
-            data = _replies([self._pairs[index] for index in missing])
-            logprobs = _by_pair(data, self._client.reference_logprobs(data))
-            self._known.update(zip(missing, logprobs, strict=True))
+        """Each pair by itself: with others, its last digits would depend on which ones a resumed run still needs."""
+        for index in indices:
+            if index not in self._known:
+                data = _replies([self._pairs[index]])
+                (self._known[index],) = _by_pair(data, self._client.reference_logprobs(data))
         return [self._known[index] for index in indices]
 
 
