@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ git checkout {commit} tests/test_fields.py
 
 
 @pytest.fixture(scope="module")
-def instance(agent_image: str, agent_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Row:
+def instance(agent_image: str, agent_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Row]:
     """A raw row as SWE-bench's data sets hold them; its image is on this machine."""
     bug, task = BUGS[0], agent_tasks / BUGS[0].name
     file = tmp_path_factory.mktemp("image") / "Dockerfile"
@@ -52,7 +53,7 @@ def instance(agent_image: str, agent_tasks: Path, tmp_path_factory: pytest.TempP
     before = task / "repository" / "tests" / "test_fields.py"
     after = task / "tests" / "tests" / "test_fields.py"
     test_patch = patch(before.parent, after.parent).decode()
-    return {
+    yield {
         "repo": "marshmallow-code/marshmallow",
         "instance_id": INSTANCE,
         "base_commit": commit,
@@ -69,6 +70,7 @@ def instance(agent_image: str, agent_tasks: Path, tmp_path_factory: pytest.TempP
         "eval_type": "pass_and_fail",
         "image": f"{IMAGE}:latest",
     }
+    subprocess.run(["podman", "rmi", "--force", IMAGE], check=False, capture_output=True)
 
 
 def prepared(folder: Path, instance: Row) -> dict[str, str]:
