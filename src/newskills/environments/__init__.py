@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments that agents act in: containers by any engine, and sessions of the sandbox."""
+"""Environments that agents act in: containers by any engine."""
 
 from __future__ import annotations
 

@@ -75,13 +75,6 @@ BENCHMARK = Benchmark(
         ),
     ),
     chance=0.5,
-    evidence=(
-        Evidence(
-            url="https://github.com/alexwarstadt/blimp/tree/3e56b06fcabca9b30822fc66435fca6b1aa40bb1/data",
-            compared="all 67,000 rows",
-            date="2026-11-23",
-        ),
-    ),
     traps=(
         "Needs a completions endpoint that echoes log-probabilities (vLLM, SGLang); llama.cpp does not.",
         "acc compares whole sentences; it is the mean of the paradigms, too, which have 1,000 pairs each.",
