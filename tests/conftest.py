@@ -29,6 +29,8 @@ FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "dev")
+# Workers of pytest have it, and it would fold the tables that programs read.
+os.environ.pop("COLUMNS", None)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
