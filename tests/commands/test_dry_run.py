@@ -61,6 +61,7 @@ LINES = {
         "rl.jsonl",
     ),
     "sft": ("ns sft --model=a --training_data=pairs.jsonl --output_dir=out", "final_hf_model"),
+    "dpo": ("ns dpo --model=nowhere --training_data=in.jsonl --output_dir=out", "out/final_hf_model"),
     "grpo": (
         "ns grpo --model=a --training_data=in.jsonl --output_dir=out ++prompt_config=generic/math",
         "final_hf_model",

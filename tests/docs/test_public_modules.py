@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SCRIPTS = [path for folder in ("docs/examples", "recipes") for path in sorted((ROOT / folder).rglob("*.py"))]
 FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MODULE = re.compile(r"(?<![\w/])newskills(?:\.\w+)+")
-FOR_CONTRIBUTORS = {"newskills.benchmarks.generate_catalog"}
+FOR_CONTRIBUTORS = {"newskills.benchmarks.generate_catalog", "newskills.benchmarks.unproven"}
 ENTRY_POINTS = {
     f"newskills.{group}"
     for group in ("benchmarks", "graders", "metrics", "models", "solvers", "tools", "trainers")

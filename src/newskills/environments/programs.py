@@ -76,7 +76,7 @@ async def run_program(
     """
     began = time.monotonic()
     kept = BoundedOutput(max_output)
-    async with _pipe(kept) as (write_end, read):
+    async with _pipe(kept) as (write_end, closed):
         # Not by the event loop: what uvloop starts passes its pipes on, and the monitor of a container keeps them.
         process = subprocess.Popen(
             list(argv),
@@ -99,7 +99,8 @@ async def run_program(
                 await ended
             process.wait()
             await writing
-        await asyncio.wait((read,), timeout=LAST_WORDS)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(closed.wait(), LAST_WORDS)
     return EndedProgram(
         exit_code=process.returncode if done else None,
         output=kept.bytes(),
@@ -109,21 +110,32 @@ async def run_program(
 
 
 @contextlib.asynccontextmanager
-async def _pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.Task[None]]]:
-    """(end to write to, the task that reads the other one into `kept`)."""
-    ends = os.pipe()
-    read_end, write_end = os.fdopen(ends[0], "rb", buffering=0), os.fdopen(ends[1], "wb", buffering=0)
-    reader = asyncio.StreamReader(limit=CHUNK)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), read_end
-    )
-    read = asyncio.create_task(_read(reader, kept))
-    try:
-        yield write_end, read
-    finally:
-        write_end.close()
-        read.cancel()
-        transport.close()
+async def _pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.Event]]:
+    """(end to write to, what is set where all who had it have closed it); what comes goes to `kept`.
+
+    Not by `connect_read_pipe`: uvloop and the file would both close the number, which may be another file's by then.
+    """
+    loop, closed = asyncio.get_running_loop(), asyncio.Event()
+    read_end, write_number = os.pipe()
+    os.set_blocking(read_end, False)
+
+    def take() -> None:
+        try:
+            data = os.read(read_end, CHUNK)
+        except BlockingIOError:
+            return
+        kept.add(data)
+        if not data:
+            loop.remove_reader(read_end)
+            closed.set()
+
+    with os.fdopen(write_number, "wb", buffering=0) as write_end:
+        loop.add_reader(read_end, take)
+        try:
+            yield write_end, closed
+        finally:
+            loop.remove_reader(read_end)
+            os.close(read_end)
 
 
 def _given(stdin: bytes | IO[bytes]) -> int | IO[bytes]:
@@ -154,11 +166,6 @@ async def _end(pid: int) -> None:
     finally:
         loop.remove_reader(descriptor)
         os.close(descriptor)
-
-
-async def _read(stream: asyncio.StreamReader, kept: BoundedOutput) -> None:
-    while data := await stream.read(CHUNK):
-        kept.add(data)
 
 
 def _kill(pid: int) -> None:

@@ -20,6 +20,8 @@ from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.train.data.filters.solutions import boxed_answer
 
+FILE = "_file"
+"""A field of every row that was read: where it comes from, not what its set says."""
 _TRAIN: Mapping[str, str] = MappingProxyType({"train": "default/train"})
 
 
@@ -47,7 +49,7 @@ class Schema(Struct, frozen=True, kw_only=True):
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             raise DataError(
                 f"{place()}: this is not a row of {self.name} ({type(error).__name__}: {error}); its fields "
-                f"are {', '.join(sorted(map(str, row)))}."
+                f"are {', '.join(sorted(str(name) for name in row if name != '_file'))}."
             ) from error
 
 

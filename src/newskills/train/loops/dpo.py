@@ -79,7 +79,8 @@ def dpo(
     """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
 
     The gradient is that of the loss, in two passes: one finds the log-probabilities, the other learns each reply with
-    the slope that its pair has there as its weight. Log-probabilities of the reference are computed once per pair.
+    the slope that its pair has there as its weight. The reference sees the same batch, so that it equals the model
+    before the first step to the last digit, and a run that goes on repeats it.
 
     Raises DataError without pairs, ConfigError where the trainer has no reference weights, TrainingError where the
     loss is no number (the last checkpoint stays).
@@ -90,15 +91,11 @@ def dpo(
         raise ConfigError(
             "This trainer has no reference weights, which DPO needs.", hint="Use --backend=cpu or --backend=trl."
         )
-    reference = _Reference(client, pairs)
 
     def step_of(step: int) -> dict[str, float]:
-        batch = batch_at(range(len(pairs)), step, config.batch_size, config.seed)
-        data = _replies([pairs[index] for index in batch])
-        own = _by_pair(data, client.logprobs(data))
-        losses = [
-            pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference.of(batch), strict=True)
-        ]
+        data = _replies(batch_at(pairs, step, config.batch_size, config.seed))
+        own, reference = (_by_pair(data, of(data)) for of in (client.logprobs, client.reference_logprobs))
+        losses = [pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference, strict=True)]
         adam = config.adam(step)
         metrics = {**_measured(losses), "learning_rate": adam.learning_rate, "tokens": sum(map(_count, data))}
         weighted = _weighted(data, losses, config.beta)
@@ -108,22 +105,6 @@ def dpo(
         return metrics | client.optim_step(adam)
 
     return run_steps(client, config, folder, step_of, hooks)
-
-
-class _Reference:
-    """What the replies were worth before any training, computed when a pair is first needed."""
-
-    def __init__(self, client: ReferenceClient, pairs: Sequence[Pair]) -> None:
-        self._client, self._pairs = client, pairs
-        self._known: dict[int, PairLogprobs] = {}
-
-    def of(self, indices: Sequence[int]) -> list[PairLogprobs]:
-        """Each pair by itself: with others, its last digits would depend on which ones a resumed run still needs."""
-        for index in indices:
-            if index not in self._known:
-                data = _replies([self._pairs[index]])
-                (self._known[index],) = _by_pair(data, self._client.reference_logprobs(data))
-        return [self._known[index] for index in indices]
 
 
 def _replies(pairs: Sequence[Pair]) -> list[Datum]:

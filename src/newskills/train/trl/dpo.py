@@ -60,7 +60,7 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
     trainer.train_dataset = trainer.train_dataset.select(order)
-    trainer.course_config = config
+    trainer.loop_config = config
     if settings.weights == "lora":
         seed_pairs(trainer.model, settings.lora)
     counts = [len(row["chosen_ids"]) + len(row["rejected_ids"]) for row in rows]
