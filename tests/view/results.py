@@ -117,3 +117,11 @@ def rich_records() -> list[Any]:
         record(9, subset_for_metrics="algebra"),
         record(10, outcome="wrong", subset_for_metrics="geometry"),
     ]
+
+
+def shares(count: int, gain: float) -> list[dict[str, Any]]:
+    """Records of graphwalks, whose score is a share (F1); from the third on it is `gain` higher."""
+    return [
+        record(n, outcome="wrong", f1=min(1.0, (n % 4) / 4 + (gain if n > 1 else 0.0)), parse_failed=0.0)
+        for n in range(count)
+    ]

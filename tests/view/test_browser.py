@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.view.browser import Browser, chromium
-from tests.view.results import HOSTILE, benchmark, mixed, record, rich_records, write_lines
+from tests.view.results import HOSTILE, benchmark, mixed, record, rich_records, shares, write_lines
 
 from newskills.view.export import export
 from newskills.view.server import ViewOptions, viewer
@@ -277,6 +277,23 @@ def test_a_comparison_shows_flips_side_by_side(browser, page):
     browser.click("ol.samples a.row")
     browser.wait("document.querySelectorAll('.sides').length === 2")
     assert browser.run("document.querySelectorAll('mark.gone, mark.come').length") >= 2
+
+
+def test_a_comparison_of_shares_speaks_of_scores(browser: Browser, tmp_path: Path) -> None:
+    benchmark(tmp_path / "base", "graphwalks", [shares(40, 0.0)])
+    benchmark(tmp_path / "tuned", "graphwalks", [shares(40, 0.125)])
+    with viewer(ViewOptions(folders=(tmp_path,))) as address:
+        _shares_are_scores(browser, f"{address}#/compare?benchmark=graphwalks&first=base&second=tuned")
+
+
+def _shares_are_scores(browser: Browser, address: str) -> None:
+    browser.open(address)
+    assert re.search(r"tuned is better by 11\.9 points \[\d.*\(f1, in points of 100; paired t", browser.text())
+    assert "38 changes" in browser.text()
+    assert "right → wrong" not in browser.text()
+    browser.click("ol.samples a.row")
+    browser.wait("document.querySelectorAll('.sides').length === 2")
+    assert "higher score" in browser.text()
 
 
 def test_the_pages_fit_a_telephone(browser, page):

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, write_lines
+from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, shares, write_lines
 
 from newskills.base.errors import DataError, ServerStartError
 from newskills.view.assets import SCRIPTS, asset
@@ -205,6 +205,22 @@ def test_stories_are_those_of_the_terminal_however_many_flips_there_are(tmp_path
     assert compared.stories["gained: tool failed"] == 2
     again = client.get("comparison", first="base", second="tuned", benchmark="sums")
     assert again["stories"] == page["stories"]
+
+
+def test_scores_between_right_and_wrong_are_compared_as_the_terminal_does(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
+    for run, gain in (("base", 0.0), ("tuned", 0.125)):
+        benchmark(tmp_path / run, "graphwalks", [shares(40, gain), shares(40, gain / 2)])
+    client = shown(tmp_path)
+    for run in ("base", "tuned"):
+        patiently(client, "benchmark", run=run, benchmark="graphwalks")
+    page = client.get("comparison", first="base", second="tuned", benchmark="graphwalks")
+    compared = compare([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
+    assert page["score"] == compared.score == "f1"
+    assert page["difference"]["value"] == pytest.approx(compared.difference) == pytest.approx(9.375 * 38 / 40)
+    assert (page["gains"], page["losses"], page["same"]) == (38, 0, 2)
+    assert page["flips"][0]["first"] < page["flips"][0]["second"]
 
 
 def test_a_training_is_shown_with_its_samples(tmp_path, shown):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -17,6 +17,7 @@ from newskills.base.store import LONGEST_LINE
 from newskills.run.reporting.predictions import decoder_of
 from newskills.view.index import FileIndex
 from newskills.view.library import Indexed, Library
+from newskills.view.pages.graded import GradedScores, graded_scores
 from newskills.view.pages.overview import settings_of
 from newskills.view.rows import OUTCOMES
 from newskills.view.stories import STORIES, STORY_FIELDS, STORY_NAMES, Story, story_by_ending, story_by_record
@@ -34,6 +35,7 @@ class _Side(NamedTuple):
     right: Any
     scored: Any
     place: dict[int, int]
+    graded: GradedScores | None
 
 
 class _Flip(NamedTuple):
@@ -49,18 +51,18 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
     sides = [_side(library, name, benchmark) for name in (first, second)]
     a, b = sides
     common = [identity for identity in a.place if identity in b.place]
-    paired = len(a.samples.sizes) == len(b.samples.sizes)
+    scores_of, score = _pairing(a, b)
     pairs: Counter[str] = Counter()
     flips: list[_Flip] = []
     scores: list[tuple[list[float], list[float]]] = []
     for identity in common:
-        left, right = _paired(a, b, identity) if paired else (_scores(a, identity), _scores(b, identity))
+        left, right = scores_of(identity)
         if not left or not right:
             pairs["unscored"] += 1
             continue
         scores.append((left, right))
         before, after = sum(left) / len(left), sum(right) / len(right)
-        pairs[_kind(before, after)] += 1
+        pairs["same" if before == after and score else _kind(before, after)] += 1
         if before != after:
             flips.append(
                 _Flip(
@@ -78,11 +80,13 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
         "first": first,
         "second": second,
         "benchmark": benchmark,
+        "score": score,
         "progress": min(a.indexed.progress, b.indexed.progress),
         "common": len(common),
         "only_first": len(a.place) - len(common),
         "only_second": len(b.place) - len(common),
         "unscored": pairs["unscored"],
+        "same": pairs["same"],
         "same_right": pairs["same_right"],
         "same_wrong": pairs["same_wrong"],
         "gains": pairs["gain"],
@@ -110,9 +114,38 @@ def _side(library: Library, name: str, benchmark: str) -> _Side:
     indexed = library.indexed(name, benchmark)
     samples = samples_of(indexed)
     right, scored = by_problem(samples)
-    return _Side(
-        indexed, samples, right, scored, {identity: number for number, identity in enumerate(samples.ids)}
-    )
+    place = {identity: number for number, identity in enumerate(samples.ids)}
+    return _Side(indexed, samples, right, scored, place, graded_scores(indexed.results))
+
+
+_Scores = tuple[list[float], list[float]]
+
+
+def _pairing(a: _Side, b: _Side) -> tuple[Callable[[int], _Scores], str]:
+    """Identity → the scores of a problem on both sides; and the name of the score, empty for right and wrong."""
+    same_seeds = len(a.samples.sizes) == len(b.samples.sizes)
+    if a.graded or b.graded:
+        name = (a.graded or b.graded or GradedScores("", {})).name
+        return lambda identity: _graded_pair(a, b, identity, same_seeds), name
+    if same_seeds:
+        return lambda identity: _paired(a, b, identity), ""
+    return lambda identity: (_scores(a, identity), _scores(b, identity)), ""
+
+
+def _graded_pair(a: _Side, b: _Side, identity: int, same_seeds: bool) -> _Scores:
+    left, right = _of_files(a, identity), _of_files(b, identity)
+    if not same_seeds:
+        return [x for x in left if x is not None], [y for y in right if y is not None]
+    both = [(x, y) for x, y in zip(left, right, strict=False) if x is not None and y is not None]
+    return [x for x, _ in both], [y for _, y in both]
+
+
+def _of_files(side: _Side, identity: int) -> Sequence[float | None]:
+    """The score of a problem in each file; 1 and 0 on a side whose verdicts are right and wrong."""
+    if side.graded is not None:
+        return side.graded.by_problem.get(identity, [])
+    outcomes = _outcomes(side, side.place[identity])
+    return [float(outcome == CORRECT) if outcome in SCORED else None for outcome in outcomes]
 
 
 def _scores(side: _Side, identity: int) -> list[float]:
@@ -153,9 +186,14 @@ def _kind(before: float, after: float) -> str:
 
 
 def _sample(side: _Side, identity: int, failing: bool) -> tuple[int, int]:
-    """(file, number) of the first sample of a problem that is not right, or is."""
+    """(file, number) of the first sample of a problem that is not right, or is; of the lowest or highest score."""
     wanted, start, first = side.place[identity], 0, (0, 0)
     has_first = False
+    if side.graded is not None:
+        scored = [(value, file) for file, value in enumerate(_of_files(side, identity)) if value is not None]
+        _, file = min(scored) if failing else max(scored, key=lambda pair: (pair[0], -pair[1]))
+        number = _find(side.samples, sum(side.samples.sizes[:file]), side.samples.sizes[file], wanted)
+        return file, number or 0
     for file, size in enumerate(side.samples.sizes):
         number = _find(side.samples, start, size, wanted)
         if number is not None:

@@ -7,7 +7,9 @@ import { why } from "./sample.js";
 import { badge, count, link, percent, plural, signed } from "./words.js";
 
 const ROWS = 25;
-const WORDS = { gain: "wrong → right", loss: "right → wrong" };
+const RIGHT = { gain: "wrong → right", loss: "right → wrong" };
+const GRADED = { gain: "higher score", loss: "lower score" };
+const wordsOf = (page) => page.score ? GRADED : RIGHT;
 const STORY_WORDS = { truncation: "cut off", tool: "tool failed", instrument: "instrument failed", format: "format or extraction", no_answer: "no answer", content: "another answer" };
 
 export async function comparisonPage(context, parameters) {
@@ -27,6 +29,7 @@ export async function comparisonPage(context, parameters) {
   const picker = pickers(parameters, benchmarks, having, at);
   const head = [crumbs, h("h1", {}, `Compare on ${benchmark}`), picker, against(all, benchmark, having, at)];
   const page = await get("comparison", at);
+  const words = wordsOf(page);
   const filter = { direction: parameters.direction || "", story: parameters.story || "" };
   const flips = page.flips.map((flip, number) => ({ ...flip, number })).filter((flip) => (!filter.direction || flip.direction === filter.direction) && (!filter.story || flip.story === filter.story));
   const open = parameters.flip === undefined ? null : page.flips[Number(parameters.flip)];
@@ -35,14 +38,14 @@ export async function comparisonPage(context, parameters) {
     const here = places.indexOf(Number(parameters.flip));
     const to = (place) => places[place] === undefined ? null : link("compare", { ...at, ...filter, flip: places[place] });
     context.keys = { j: to(here + 1), k: here > 0 ? to(here - 1) : null, u: link("compare", { ...at, ...filter }), r: () => context.toggleRaw() };
-    return [crumbs, ...await side(context, at, open, { previous: here > 0 ? to(here - 1) : null, next: to(here + 1), up: link("compare", { ...at, ...filter }), place: `${here + 1} of ${flips.length}` })];
+    return [crumbs, ...await side(context, at, words, open, { previous: here > 0 ? to(here - 1) : null, next: to(here + 1), up: link("compare", { ...at, ...filter }), place: `${here + 1} of ${flips.length}` })];
   }
   const list = h("ol", { class: "samples", "aria-label": "Flips" });
   const from = Number(parameters.page) || 0;
-  await fill(list, at, filter, flips.slice(from * ROWS, (from + 1) * ROWS));
+  await fill(list, at, filter, words, flips.slice(from * ROWS, (from + 1) * ROWS));
   return [...head, sentence(page), page.progress < 1 ? h("p", { class: "note" }, `Records are being indexed: ${percent(100 * page.progress)}.`) : null,
     h("div", { class: "grid" }, counts(page, at), stories(page, at, filter)), settings(page),
-    h("section", {}, h("h2", {}, `${plural(flips.length, "flip")}`, filter.direction ? `, ${WORDS[filter.direction]}` : "", filter.story ? `, ${STORY_WORDS[filter.story]}` : "",
+    h("section", {}, h("h2", {}, page.score ? plural(flips.length, "change") : plural(flips.length, "flip"), filter.direction ? `, ${words[filter.direction]}` : "", filter.story ? `, ${STORY_WORDS[filter.story]}` : "",
       filter.direction || filter.story ? [" ", h("a", { class: "button plain", href: link("compare", at) }, "all")] : null),
     page.gains + page.losses > page.flips.length ? h("p", { class: "note" }, `The ${count(page.flips.length)} largest are listed.`) : null,
     list, pager(at, filter, from, Math.ceil(flips.length / ROWS)))];
@@ -77,20 +80,23 @@ function sentence(page) {
   return h("p", { class: "sentence" }, h("b", {}, verdict), ` [${bounds[0].toFixed(1)}, ${bounds[1].toFixed(1)}], ${p}, on ${plural(found.n, "paired problem")}; ${count(page.unscored)} unscored; `,
     `a difference under ${found.smallest_significant.toFixed(1)} points could not have been seen. `,
     page.only_first || page.only_second ? `Left out, since only one of them has them: ${count(page.only_first)} and ${count(page.only_second)} problems. ` : "",
-    h("span", { class: "quiet" }, `(${found.method}, 95 % interval)`));
+    h("span", { class: "quiet" }, page.score ? `(${page.score}, in points of 100; ${found.method}, 95 % interval)` : `(${found.method}, 95 % interval)`));
 }
 
 function counts(page, at) {
-  const row = (words, number, direction) => [direction ? h("a", { href: link("compare", { ...at, direction }) }, words) : words, count(number)];
+  const words = wordsOf(page);
+  const row = (name, number, direction) => [direction ? h("a", { href: link("compare", { ...at, direction }) }, name) : name, count(number)];
   return h("div", { class: "card" }, h("h2", {}, "What changed"), table("Problems by what became of them", ["problems", { text: "count", number: true }], [
-    row("wrong → right", page.gains, "gain"), row("right → wrong", page.losses, "loss"), row("right in both", page.same_right), row("wrong in both", page.same_wrong), row("without a verdict in one", page.unscored),
+    row(words.gain, page.gains, "gain"), row(words.loss, page.losses, "loss"),
+    ...page.score ? [row("same score", page.same)] : [row("right in both", page.same_right), row("wrong in both", page.same_wrong)],
+    row("without a verdict in one", page.unscored),
   ]));
 }
 
 function stories(page, at, filter) {
   if (!page.stories.length) return null;
   return h("div", { class: "card" }, h("h2", {}, "Why"), table("Flips by what the side that is not right shows", ["", "story", { text: "flips", number: true }],
-    page.stories.map((one) => [h("span", { class: `badge ${one.direction === "gain" ? "correct" : "wrong"}` }, WORDS[one.direction]),
+    page.stories.map((one) => [h("span", { class: `badge ${one.direction === "gain" ? "correct" : "wrong"}` }, wordsOf(page)[one.direction]),
       h("td", { class: "wrapped" }, h("a", { href: link("compare", { ...at, direction: one.direction, story: one.story }), "aria-current": filter.story === one.story && filter.direction === one.direction ? "true" : null }, STORY_WORDS[one.story]), h("div", { class: "quiet" }, one.text)), count(one.flips)])));
 }
 
@@ -100,7 +106,7 @@ function settings(page) {
     table("Settings that differ", ["setting", page.first, page.second], page.settings.map((one) => [h("code", {}, one.setting), h("td", { class: "wrapped" }, one.first || "unset"), h("td", { class: "wrapped" }, one.second || "unset")])));
 }
 
-async function fill(list, at, filter, flips) {
+async function fill(list, at, filter, words, flips) {
   if (!flips.length) return;
   const rows = (places) => places.map((one) => one.join(":")).join(",");
   const [left, right] = await Promise.all([
@@ -108,7 +114,7 @@ async function fill(list, at, filter, flips) {
     get("rows", { run: at.second, benchmark: at.benchmark, rows: rows(flips.map((flip) => flip.samples.slice(2))) }),
   ]);
   replace(list, flips.map((flip, place) => h("li", {}, h("a", { class: "row", href: link("compare", { ...at, ...filter, flip: flip.number }) },
-    h("span", { class: "top" }, h("span", { class: `badge ${flip.direction === "gain" ? "correct" : "wrong"}` }, WORDS[flip.direction]), h("b", {}, visible(left[place].id)), h("span", { class: "tag" }, STORY_WORDS[flip.story]),
+    h("span", { class: "top" }, h("span", { class: `badge ${flip.direction === "gain" ? "correct" : "wrong"}` }, words[flip.direction]), h("b", {}, visible(left[place].id)), h("span", { class: "tag" }, STORY_WORDS[flip.story]),
       flip.first % 1 || flip.second % 1 ? h("span", { class: "quiet right" }, `${signed(100 * (flip.second - flip.first), 0)} points`) : null),
     h("span", { class: "question" }, visible(left[place].question || "")),
     h("span", { class: "answers" }, h("code", {}, visible(left[place].answer || "no answer")), " → ", h("code", {}, visible(right[place].answer || "no answer")),
@@ -122,7 +128,7 @@ function pager(at, filter, page, pages) {
 }
 
 // A flip, side by side.
-async function side(context, at, flip, around) {
+async function side(context, at, words, flip, around) {
   const [a, b, c, d] = flip.samples;
   const [left, right] = await Promise.all([
     get("sample", { run: at.first, benchmark: at.benchmark, file: a, number: b }), get("sample", { run: at.second, benchmark: at.benchmark, file: c, number: d }),
@@ -134,7 +140,7 @@ async function side(context, at, flip, around) {
     page.damaged ? [h("p", { class: "note warn" }, page.damaged), h("pre", { class: "code" }, visible(page.raw))]
       : diff && !context.whole ? changed(diff, kind) : rich(full(page), { raw: context.raw }));
   return [
-    h("h1", {}, WORDS[flip.direction], " ", h("small", {}, visible(left.id || ""))),
+    h("h1", {}, words[flip.direction], " ", h("small", {}, visible(left.id || ""))),
     h("nav", { class: "pager", "aria-label": "Neighbours" }, h("a", { class: "button plain", href: around.up }, "All flips (u)"),
       around.previous ? h("a", { class: "button plain", href: around.previous }, "Previous (k)") : h("span", { class: "button plain off" }, "Previous (k)"), h("span", { class: "quiet" }, around.place),
       around.next ? h("a", { class: "button plain", href: around.next }, "Next (j)") : h("span", { class: "button plain off" }, "Next (j)"),
