@@ -63,6 +63,32 @@ def test_units_are_spread_over_jobs_and_merged_once(place, fake_server: FakeServ
     assert len(server.records) == 30
 
 
+@pytest.mark.slow
+def test_jobs_take_chunks_from_a_queue(place: Place, fake_server: FakeServerFactory) -> None:
+    server = fake_server(answers(), process=True)
+    done = place.ns(evaluation(server, "--num_jobs=3 --work_queue --expname=queued"))
+    assert done.returncode == 0, done.stderr + place.logs("queued")
+    jobs = place.experiments("queued")[0].jobs
+    shares = [json.loads(Path(job.folder, "run.json").read_text()) for job in jobs[:3]]
+    assert [(share["shared"], len(share["units"])) for share in shares] == [(True, 72)] * 3
+    folder = place.folder / "out/eval-results/own-sums"
+    for seed in range(3):
+        assert [row["id"] for row in rows_of(folder / f"output-rs{seed}.jsonl")] == [row["id"] for row in SUMS]
+    assert len(server.records) == 30
+    assert json.loads((place.folder / "out/metrics.json").read_text())["own-sums"]["pass@3"]["num_entries"] == 10
+
+
+def test_a_queue_needs_jobs_and_old_results(place: Place, fake_server: FakeServerFactory) -> None:
+    server = fake_server(answers())
+    refused = place.ns(evaluation(server, "--work_queue"))
+    assert refused.returncode == 2
+    assert "--work_queue needs the number of jobs" in refused.stderr
+    refused = place.ns(evaluation(server, "--work_queue --num_jobs=2 --rerun_done"))
+    assert refused.returncode == 2
+    assert "--work_queue and --rerun_done exclude each other" in refused.stderr
+    assert not server.records
+
+
 def test_only_what_is_missing_runs(place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     assert place.ns(evaluation(server, "--num_jobs=3")).returncode == 0

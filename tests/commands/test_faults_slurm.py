@@ -14,6 +14,8 @@ from tests.commands.running import rows_of
 from tests.launch.slurm_cluster import field, require_cluster, scontrol
 from tests.launch.test_slurm_faults import dead
 
+from newskills.run.records.paths import done_path
+
 ODD = 'it\'s "a" place, with (more) & 100% odd; names'
 PROMPT = 'user: |-\n  It\'s a "prompt".\n\n  {problem}\n'
 
@@ -53,6 +55,30 @@ def test_spaces_and_quotes_in_every_path(place) -> None:
     assert all(Path(job.logs).parent == place.folder / 'its "logs"' for job in place.experiments("odd")[0].jobs)
     assert "summarize" in place.ns("ns status odd").stdout
     assert "completed with exit code 0" in place.ns("ns logs odd").stdout
+
+
+def test_a_job_of_a_queue_takes_over_from_one_whose_node_dies(place: Place) -> None:
+    with reachable_server(answers(0.5)) as server:
+        done = place.ns(
+            "ns eval --cluster=real --benchmarks=./sums.py:2 --server_type=vllm --model=fake --exclusive "
+            f"--expname=queue --num_jobs=2 --num_chunks=5 --work_queue --server_address={server.url} --output_dir=out "
+            "++max_concurrent_requests=1"
+        )
+        assert done.returncode == 0, done.stderr
+        handle = place.experiments("queue")[0].jobs[0].handle
+        outputs = [place.folder / f"out/eval-results/own-sums/output-rs{seed}.jsonl" for seed in range(2)]
+        deadline = time.monotonic() + 120
+        while field(scontrol("show", "job", handle), "JobState") != "RUNNING" or len(server.records) < 4:
+            assert time.monotonic() < deadline, place.logs("queue")
+            time.sleep(0.1)
+        with dead(field(scontrol("show", "job", handle), "NodeList")):
+            while not all(done_path(output).exists() for output in outputs):
+                assert time.monotonic() < deadline, place.logs("queue")
+                time.sleep(0.2)
+        subprocess.run(["scontrol", "update", f"jobid={handle}", "starttime=now"], check=False)
+        assert set(place.ended("queue").values()) == {"completed"}, place.logs("queue")
+        assert [row["id"] for output in outputs for row in rows_of(output)] == [row["id"] for row in SUMS] * 2
+        assert len({record.prompt for record in server.records}) == len(SUMS)
 
 
 def test_an_evaluation_whose_node_dies_loses_and_repeats_nothing(place) -> None:

@@ -399,6 +399,7 @@ def evaluate(
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     num_jobs: int | None = None,
+    work_queue: bool = False,
     starting_seed: int = 0,
     num_chunks: int | None = None,
     chunk_ids: str | Sequence[int] | None = None,
@@ -490,6 +491,7 @@ def evaluate(
             ++sandbox.host)
         sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
         num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
+        work_queue: jobs of `num_jobs` take chunks from a queue instead of a fixed share each
         starting_seed: first seed (default 0)
         num_chunks: split the input into this many chunks
         chunk_ids: only these chunks: 1,2,5 or 0..4
@@ -590,6 +592,7 @@ async def evaluate_async(
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     num_jobs: int | None = None,
+    work_queue: bool = False,
     starting_seed: int = 0,
     num_chunks: int | None = None,
     chunk_ids: str | Sequence[int] | None = None,
@@ -682,6 +685,7 @@ async def evaluate_async(
             ++sandbox.host)
         sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
         num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
+        work_queue: jobs of `num_jobs` take chunks from a queue instead of a fixed share each
         starting_seed: first seed (default 0)
         num_chunks: split the input into this many chunks
         chunk_ids: only these chunks: 1,2,5 or 0..4
@@ -779,6 +783,7 @@ def generate(
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     num_jobs: int | None = None,
+    work_queue: bool = False,
     starting_seed: int = 0,
     num_chunks: int | None = None,
     chunk_ids: str | Sequence[int] | None = None,
@@ -851,6 +856,7 @@ def generate(
             ++sandbox.host)
         sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
         num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
+        work_queue: jobs of `num_jobs` take chunks from a queue instead of a fixed share each
         starting_seed: first seed (default 0)
         num_chunks: split the input into this many chunks
         chunk_ids: only these chunks: 1,2,5 or 0..4
@@ -1735,6 +1741,7 @@ def robust_eval(
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     num_jobs: int | None = None,
+    work_queue: bool = False,
     starting_seed: int = 0,
     num_chunks: int | None = None,
     chunk_ids: str | Sequence[int] | None = None,
@@ -1828,6 +1835,7 @@ def robust_eval(
             ++sandbox.host)
         sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
         num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
+        work_queue: jobs of `num_jobs` take chunks from a queue instead of a fixed share each
         starting_seed: first seed (default 0)
         num_chunks: split the input into this many chunks
         chunk_ids: only these chunks: 1,2,5 or 0..4

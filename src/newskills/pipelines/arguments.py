@@ -42,6 +42,24 @@ def _masked(word: str) -> str:
     return _CREDENTIALS.sub(r"\1***@", word)
 
 
+QUEUED_CHUNKS = 8
+"""Chunks of an input for each job that shares a queue: a job that is slow or lost holds up a small part."""
+
+
+def chunk_count(options: WorkOptions) -> int | None:
+    """`--num_chunks`, or as many as a queue needs; None = the input is not cut. Raises ConfigError."""
+    if not options.work_queue:
+        return options.num_chunks
+    if options.num_jobs is None or options.num_jobs < 1:
+        raise ConfigError("--work_queue needs the number of jobs.", hint="Add --num_jobs=4, for example.")
+    if options.rerun_done:
+        raise ConfigError(
+            "--work_queue and --rerun_done exclude each other: each job would begin the work of the others again.",
+            hint="Use another --output_dir, or leave out --work_queue.",
+        )
+    return options.num_chunks or QUEUED_CHUNKS * options.num_jobs
+
+
 def chunk_ids(options: WorkOptions) -> tuple[int, ...]:
     """`--chunk_ids` as numbers; none = all. Raises ConfigError."""
     return () if options.chunk_ids is None else tuple(parse_ids(options.chunk_ids, "--chunk_ids"))

@@ -117,6 +117,9 @@ class WorkOptions(ModelOptions, frozen=True, kw_only=True):
     num_jobs: Annotated[
         int | None, doc("jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)", SEEDS)
     ] = None
+    work_queue: Annotated[
+        bool, doc("jobs of --num_jobs take chunks from a queue instead of a fixed share each", SEEDS)
+    ] = False
     single_node_mode: Annotated[
         Literal["parallel", "sequential"], doc("run the units of one process in parallel or one after the other")
     ] = "parallel"

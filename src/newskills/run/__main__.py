@@ -81,6 +81,7 @@ def main(argv: list[str]) -> int:
     try:
         folder, addresses = _arguments(argv)
         from newskills.run.engine.execute import execute
+        from newskills.run.engine.work_queue import execute_shared
         from newskills.run.planning.spec import load_spec
 
         spec = load_spec(folder)
@@ -91,7 +92,9 @@ def main(argv: list[str]) -> int:
         check_servers(spec)
         # Once the old results are gone, whoever takes this run up again goes on with the new ones.
         begin = partial(again.save, folder) if spec.rerun_done else None
-        result = execute(spec, begin=begin, environ={**os.environ, JOB: "1"})
+        environ = {**os.environ, JOB: "1"}
+        work = execute_shared if spec.shared else execute
+        result = work(spec, begin=begin, environ=environ)
     except NewskillsError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

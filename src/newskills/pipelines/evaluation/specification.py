@@ -6,7 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from newskills.config.command_line import Parsed
-from newskills.pipelines.arguments import chunk_ids, command_line, default_output, read_json, user_layer
+from newskills.pipelines.arguments import (
+    chunk_count,
+    chunk_ids,
+    command_line,
+    default_output,
+    read_json,
+    user_layer,
+)
 from newskills.pipelines.evaluation.early_stops import with_until
 from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
 from newskills.pipelines.evaluation.options import EvalOptions
@@ -60,7 +67,7 @@ def specification_of(
         output_dir=folder,
         layers=[choice.layer, sandbox_layer(options), user_layer(parsed.overrides, consumed=(SPLIT,))],
         starting_seed=options.starting_seed,
-        num_chunks=options.num_chunks,
+        num_chunks=chunk_count(options),
         chunk_ids=chunk_ids(options),
         hosting=hosting_of(choice, options, logs) if there is None else None,
         judges={name: plan.judging for name, plan in judges.items()},

@@ -13,7 +13,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.config.values import Text
-from newskills.pipelines.arguments import chunk_ids, default_output, user_layer
+from newskills.pipelines.arguments import chunk_count, chunk_ids, default_output, user_layer
 from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.models import ModelChoice, choose_models
 from newskills.pipelines.placement.cluster import ClusterPaths
@@ -50,7 +50,7 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
     ]
     pieces = WorkPieces(
         seeds=_seeds(options),
-        num_chunks=options.num_chunks,
+        num_chunks=chunk_count(options),
         chunk_ids=chunk_ids(options),
     )
     folder = _output_dir(parsed)

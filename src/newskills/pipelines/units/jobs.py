@@ -95,10 +95,10 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
     def add(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
         """Adds the jobs; returns the output file (merged) → jobs that work on it. Raises ConfigError."""
         jobs_by_folder: dict[Path, list[JobDict]] = {}
-        shares = split(units, self.parts)
+        shares = shared_by_all(units, self.parts) if self.options.work_queue else split(units, self.parts)
         for number, share in enumerate(shares):
             name = self.name if len(shares) == 1 else f"{self.name}-{number}"
-            if len(share) == 1:
+            if len(share) == 1 and not self.options.work_queue:
                 name = job_name(share[0].label)
             job = self._job(name, share, plan)
             for unit in share:
@@ -111,7 +111,9 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         beside = {path: text for path, text in self.spec.beside.items() if str(Path(path).parent) in mine}
         inputs = dict.fromkeys(Path(unit.config.input_file) for unit in units)
         needs = () if self.makers is None else tuple(str(done_path(path)) for path in inputs)
-        spec = msgspec.structs.replace(self.spec, units=tuple(units), beside=beside, needs=needs)
+        spec = msgspec.structs.replace(
+            self.spec, units=tuple(units), beside=beside, needs=needs, shared=options.work_queue
+        )
         spec, secrets = spec.sealed()
         text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
@@ -151,6 +153,13 @@ def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
     count = len(units) if parts == -1 else min(parts, len(units))
     bounds = [len(units) * number // count for number in range(count + 1)]
     return [units[begin:end] for begin, end in itertools.pairwise(bounds)]
+
+
+def shared_by_all(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
+    """All units for each job, which begin at different ones; `parts`: jobs, 1 or more."""
+    count = min(parts, len(units))
+    starts = [len(units) * number // count for number in range(count)]
+    return [[*units[start:], *units[:start]] for start in starts]
 
 
 def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:

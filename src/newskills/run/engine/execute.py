@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from newskills.base import aio
-from newskills.base.errors import AuthError, BudgetError, DataError, NewskillsError, StorageError
+from newskills.base.errors import AuthError, BudgetError, DataError, LockedError, NewskillsError, StorageError
 from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
@@ -38,6 +38,31 @@ SIGNALLED = 128
 """Exit codes above are those of signals."""
 
 
+class Units(NamedTuple):
+    """`all`, which several processes work on; `tried`: output files that are not for this process any more."""
+
+    all: Sequence[Unit]
+    tried: set[Path]
+
+    def taken(
+        self, spec: RunSpec, builder: RunBuilder, stack: ExitStack, into: list[PreparedUnit | UnitResult]
+    ) -> Iterator[PreparedUnit]:
+        """The next ones of the same name that nobody has and that have work to do. All that are finished or taken go
+        `into` the run. Raises as `prepare`."""
+        first = spec.units[0]
+        for unit in self.all:
+            if unit.name != first.name or unit == first or unit.paths.output in self.tried:
+                continue
+            try:
+                prepared = prepare(unit, spec, builder, stack)
+            except LockedError:
+                continue
+            self.tried.add(unit.paths.output)
+            into.append(prepared)
+            if isinstance(prepared, PreparedUnit):
+                yield prepared
+
+
 def execute(
     spec: RunSpec,
     *,
@@ -46,12 +71,13 @@ def execute(
     begin: Callable[[], object] | None = None,
     until: Mapping[str, StopPlan] = MappingProxyType({}),
     earlier: Sequence[UnitResult] = (),
+    more: Units | None = None,
 ) -> RunResult:
     """Generates, grades and writes every unit; finished units cost nothing.
 
     `begin` is called once nothing can be refused any more and there is work to do. `until`: name of units → when they
     have enough answers; they are then `stopped_early`, and go on without it. `earlier`: units of the same run, for its
-    budget.
+    budget. `more`: units to take once the rows of these are asked, those that nobody else has.
 
     Raises NewskillsError for what can be refused before the first request (input, settings, locks, prompts).
     Later trouble is in the result: what is finished is on disk, and the same spec goes on from there.
@@ -88,7 +114,8 @@ def execute(
                 progress.say(f"{kept:,} of {rows:,} rows are already done; the run resumes from there.")
             stops = _stops(until, units, progress)
             finished = [*earlier, *(unit for unit in units if isinstance(unit, UnitResult))]
-            engine = Engine(work, builder, progress, stops, finished)
+            supply = None if more is None else more.taken(spec, builder, stack, units)
+            engine = Engine(work, builder, progress, stops, finished, supply)
             aio.run(engine.run)
         result = _result(spec, engine, units, journal)
     for name, stop in stops.items():

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from types import MappingProxyType
 
 from msgspec import structs
@@ -79,11 +79,15 @@ class Engine:
         progress: Progress,
         stops: Mapping[str, EarlyStop] = MappingProxyType({}),
         finished: Sequence[UnitResult] = (),
+        supply: Iterator[PreparedUnit] | None = None,
     ) -> None:
         """`stops`: name of units → what says when they have enough answers. `finished`: units of the same run that
-        have nothing left to do; they count for its budget."""
-        self._prepared, self._builder, self._progress, self._stops = prepared, builder, progress, stops
+        have nothing left to do; they count for its budget. `supply`: units like the first one, taken when the rows
+        of those before them are asked."""
+        self._prepared = list(prepared)
+        self._builder, self._progress, self._stops = builder, progress, stops
         self._supervision = supervision()
+        self._supply = supply
         self._disk = Disk(progress.say)
         self.fatal: NewskillsError | None = None
         self.signal: signal.Signals | None = None
@@ -226,7 +230,8 @@ class Engine:
         # Rows of many requests: few enough that each is finished soon, twice as many as keep the endpoints busy.
         requests = max(lane.run.config.answers_of_a_row for lane in self._lanes)
         rows = at_once if requests == 1 else -(-2 * at_once // requests)
-        self._workers = [asyncio.create_task(self._worker(turns)) for _ in range(max(1, min(rows, todo)))]
+        count = rows if self._supply is not None else max(1, min(rows, todo))
+        self._workers = [asyncio.create_task(self._worker(turns)) for _ in range(count)]
         await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
         self._cancel()
         await asyncio.wait(self._workers)
@@ -236,7 +241,7 @@ class Engine:
 
     def _turns(self, disk: Disk) -> Iterator[tuple[Lane, PendingRow | None]]:
         begun = False
-        for lanes in self._together():
+        for lanes in chain(self._together(), self._supplied()):
             stop = self._stops.get(lanes[0].run.unit.name)
             if stop is None:
                 lanes[0].open(disk, self._stop)
@@ -263,6 +268,13 @@ class Engine:
             name = lane.run.unit.name
             groups.setdefault(name if name in self._stops else lane, []).append(lane)
         return list(groups.values())
+
+    def _supplied(self) -> Iterator[list[Lane]]:
+        for prepared in self._supply or ():
+            self._prepared.append(prepared)
+            self._tokens_before += prepared.run.state.output_tokens or 0
+            self._lanes.append(self._lane(prepared))
+            yield [self._lanes[-1]]
 
     async def _worker(self, turns: Iterator[tuple[Lane, PendingRow | None]]) -> None:
         budget = self._budget if self._budget.limited else None

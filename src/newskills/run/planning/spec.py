@@ -57,6 +57,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     log_dir      folder of the log that people read; empty = none
     working_dir  folder that relative paths start from, where the run is taken up from its file
     sequential   one unit after the other
+    shared       other processes have the same units: each takes the next one that nobody has
     needs        files of earlier work that must be there before anything begins
     beside       path → content of JSON files to write once there is work to do (what the benchmarks are)
     """
@@ -68,6 +69,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     log_dir: str = ""
     working_dir: str = ""
     sequential: bool = False
+    shared: bool = False
     needs: tuple[str, ...] = ()
     beside: dict[str, Any] = {}
 
