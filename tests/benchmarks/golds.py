@@ -48,6 +48,7 @@ WRONG: dict[str, Callable[[Row], str]] = {
         {"solution": {"House 1": dict.fromkeys(row["solution"]["header"], _FAR)}}
     ),
     "mark": lambda row: f"Rating: {1 if row['is_right'] else 10}",
+    "legalbench": lambda row: _FAR,
     "memory": lambda row: _FAR,
     "table_program": lambda row: f"Program: add({_FAR}, 1)",
     "gaia": lambda row: f"FINAL ANSWER: {_FAR}",

@@ -79,6 +79,7 @@ TASK_ROWS = [
         ("x{,s}", ["x", "xs"]),
         ("{one}", ["one"]),
         ("{}", ["{}"]),
+        (r"x{a\,b,c}", ["xa,b", "xc"]),
     ],
 )
 def test_braces(text: str, expected: list[str]) -> None:

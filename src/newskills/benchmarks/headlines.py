@@ -97,6 +97,10 @@ HEADLINES: dict[str, tuple[str, str]] = {
         "mean over sections of the mean over right answers of the share that is found",
     ),
     "circular": ("circular_accuracy", "share of questions answered right in every order of the options"),
+    "legalbench": (
+        "task_mean",
+        "mean over tasks of their own figure: balanced accuracy, of extracted names F1, else accuracy",
+    ),
     "livebench": ("accuracy", "mean over categories of the mean over their tasks, as the leaderboard"),
     "logic_grid": (
         "puzzle_accuracy",

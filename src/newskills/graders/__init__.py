@@ -68,6 +68,7 @@ GRADERS = Registry(
         "hotpotqa": "newskills.graders.hotpotqa:HotpotGrader",
         "gaia": "newskills.graders.gaia:GaiaGrader",
         "table_program": "newskills.graders.reading.table_program:TableProgramGrader",
+        "legalbench": "newskills.graders.reading.legal:LegalGrader",
         "memory": "newskills.graders.reading.memories:MemoryGrader",
         "translation": "newskills.graders.translation:TranslationGrader",
         "ruler": "newskills.graders.long_context:RulerGrader",

@@ -68,6 +68,7 @@ METRICS = Registry(
         "hle": "newskills.metrics.judged:JudgedMetric",
         "frontierscience-olympiad": "newskills.metrics.judged:JudgedMetric",
         "generic": "newskills.metrics.generic:GenericMetric",
+        "legalbench": "newskills.metrics.sections.legal:LegalBenchMetric",
         "livebench": "newskills.metrics.generic:LiveBenchMetric",
         "bfcl": "newskills.metrics.generic:GenericMetric",
         "critpt": "newskills.metrics.official.critpt:CritPtMetric",

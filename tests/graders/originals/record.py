@@ -8,6 +8,7 @@ NAME and PATH are
   gaia          the leaderboard's scorer.py, as evalscope carries it (evalscope/benchmarks/gaia/scorer.py)
   locomo        task_eval/evaluation.py of snap-research/locomo (needs nltk)
   finqa         code/evaluate/evaluate.py of czyssrs/FinQA
+  legalbench    evaluation.py of HazyResearch/legalbench (needs nltk)
   processbench  code/run_eval.py of QwenLM/ProcessBench
 The files are evaluated in this process: run it only on copies that you have read.
 """
@@ -130,8 +131,31 @@ def finqa(path: Path) -> Original:
     return equal
 
 
+def legalbench(path: Path) -> Original:
+    import string
+    from statistics import fmean
+
+    from nltk.stem import PorterStemmer
+
+    names = (
+        "normalize",
+        *(f"evaluate_{name}" for name in ("sara_numeric_acc", "definition_extraction", "citation_open", "ssla")),
+    )
+    mean = types.SimpleNamespace(mean=fmean)
+    scorer = functions(path, *names, re=re, string=string, PorterStemmer=PorterStemmer, np=mean, List=list)
+    of_measure = {"amount": names[1], "term": names[2], "contains": names[3], "names": names[4]}
+
+    def value(row: dict[str, Any], reply: str) -> float:
+        gold = row["expected_answer"]
+        if row["measure"] == "label":  # balanced accuracy of one row: whether both normalise to the same
+            return float(scorer["normalize"](reply, False) == scorer["normalize"](gold, False))
+        return float(scorer[of_measure[row["measure"]]]([reply], [gold]))
+
+    return value
+
+
 def main(name: str, path: str) -> None:
-    makers = (zebralogic, gaia, locomo, processbench, finqa)
+    makers = (zebralogic, gaia, locomo, processbench, finqa, legalbench)
     original = next(maker for maker in makers if maker.__name__ == name)(Path(path))
     lines = [json.dumps([form, round(original(row, reply), 6)]) for row, form, reply in CASES[name]()]
     (FOLDER / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

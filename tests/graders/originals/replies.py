@@ -244,4 +244,64 @@ def finqa() -> Iterator[Case]:
         yield from ((row, program, program) for program in _PROGRAMS)
 
 
-CASES = {"zebralogic": zebralogic, "gaia": gaia, "locomo": locomo, "processbench": processbench, "finqa": finqa}
+_LEGAL = (
+    ("label", "Yes"),
+    ("label", "Procedural History"),
+    ("label", "All, of the above"),
+    ("label", "de facto merger,mere continuation"),
+    ("amount", "$10598"),
+    ("amount", "$0"),
+    ("contains", "Jones v. Robinson Prop. Grp., L.P."),
+    ("contains", "Phillips v. AWH Corp."),
+    ("term", "authorize,authorized"),
+    ("term", "hawkers and peddlers"),
+    ("names", "Ann E. Low"),
+    ("names", "Ruth C May, Donna E Ledgerwood"),
+    ("names", "Not named"),
+)
+
+
+def legalbench() -> Iterator[Case]:
+    for measure, gold in _LEGAL:
+        row: Row = {"expected_answer": gold, "measure": measure}
+        parts = gold.split(",")
+        forms = {
+            "same": gold,
+            "capitals": gold.upper(),
+            "small": gold.lower(),
+            "full stop": f"{gold}.",
+            "bold": f"**{gold}**",
+            "quoted": f'"{gold}"',
+            "blanks": f"  {gold} ",
+            "label before": f"Answer: {gold}",
+            "sentence": f"I think it is {gold}",
+            "reason after": f"{gold}, because 12 of them said so",
+            "second line": f"{gold}\nThat is all.",
+            "first part": parts[0],
+            "last part": parts[-1],
+            "turned": ",".join(reversed(parts)),
+            "twice": f"{gold}, {gold}",
+            "one more": f"{gold}, Eve Mild",
+            "one before": f"Eve Mild, {gold}",
+            "cut": gold[:-2],
+            "hyphens": gold.replace(" ", "-"),
+            "plural": f"{gold}s",
+            "ing": f"{gold}ing",
+            "other": "No",
+            "number": "11,000",
+            "far number": "$20,598.00",
+            "near number": "About 10,600 dollars",
+            "decimals": "10598.50",
+            "nothing": "?",
+        }
+        yield from ((row, form, reply) for form, reply in forms.items())
+
+
+CASES = {
+    "zebralogic": zebralogic,
+    "gaia": gaia,
+    "locomo": locomo,
+    "processbench": processbench,
+    "finqa": finqa,
+    "legalbench": legalbench,
+}

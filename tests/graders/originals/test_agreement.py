@@ -13,7 +13,9 @@ from tests.graders.plain import plain_grader
 
 from newskills.base.records import Row
 from newskills.graders.gaia import same_answer
+from newskills.graders.reading.legal import MEASURES, LegalGrader
 from newskills.graders.reading.memories import memory_score
+from newskills.metrics.sections.legal import task_mean
 
 FOLDER = Path(__file__).parent
 Ours = Callable[[Row, str], float]
@@ -40,18 +42,31 @@ def _program(row: Row, reply: str) -> float:
     return float(plain_grader("table_program", {}).grade({**row, "generation": reply}).outcome == "correct")
 
 
+def _legal(row: Row, reply: str) -> float:
+    fields = LegalGrader().grade({**row, "generation": reply}).fields
+    if (counts := fields.get("name_counts")) is None:
+        return float(fields["symbolic_correct"])
+    return task_mean({"ssla/": counts}) / 100
+
+
+def test_every_measure_of_legalbench_is_compared() -> None:
+    assert {row["measure"] for row, _, _ in CASES["legalbench"]()} == set(MEASURES)
+
+
 OURS: Mapping[str, Ours] = {
     "zebralogic": _cells,
     "gaia": _short,
     "locomo": _memory,
     "processbench": _step,
     "finqa": _program,
+    "legalbench": _legal,
 }
 REASONS: Mapping[str, Mapping[str, str]] = {
     "zebralogic": {},
     "gaia": {},
     "locomo": {},
     "finqa": {},
+    "legalbench": {},
     "processbench": {
         "decimals": "a step is a number: 3.0 is 3, which the authors' int() refuses",
         "text": "a box in a box is read to its end, where the authors' pattern stops at the first brace",

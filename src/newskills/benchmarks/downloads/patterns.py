@@ -8,15 +8,20 @@ import re
 from collections.abc import Iterable
 
 _LIST = re.compile(r"\{([^{}]+)\}")
+_COMMA = re.compile(r"(?<!\\),")
 
 
 def braces(text: str) -> list[str]:
-    """`text` with each brace list replaced by its items in turn: `{a,b}{1,2}` → a1, a2, b1, b2. No nesting."""
+    """`text` with each brace list replaced by its items in turn: `{a,b}{1,2}` → a1, a2, b1, b2. No nesting.
+
+    `\\,` is a comma within an item.
+    """
     match = _LIST.search(text)
     if not match:
         return [text]
     before, after = text[: match.start()], text[match.end() :]
-    return [f"{before}{item}{rest}" for item in match[1].split(",") for rest in braces(after)]
+    items = [item.replace("\\,", ",") for item in _COMMA.split(match[1])]
+    return [f"{before}{item}{rest}" for item in items for rest in braces(after)]
 
 
 def select(names: Iterable[str], pattern: str) -> list[str]:

@@ -95,6 +95,7 @@ def _benchmark(part: str, title: str, names: str, judge: Judge | None) -> Benchm
         grader_config={} if judge else {"normalization_mode": "audiobench", "strip_helpful_prefixes": True},
         judge=judge,
         metric="audio",
+        version="2",
         licence="mixed, by data set",
         homepage="https://github.com/AudioLLMs/AudioBench",
         citation="arXiv:2406.16020",

@@ -124,6 +124,7 @@ def _benchmark(family: str, mode: str, title: str, hf: str, row: Mapper, file: s
         defaults={"prompt_format": "openai"},
         grader=grader,
         metric=grader,
+        version="2",
         licence="unstated",
         homepage=f"{_HUB}{hf}",
         citation="arXiv:2507.05727" if context else "arXiv:2604.07354",

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of LegalBench, compared as its authors do by task (Guha et al. 2023, arXiv:2308.11462; evaluation.py)."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable
+
+from newskills.base.records import Row, Score
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.stems import stem
+
+NAMES, LABEL = "names", "label"
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_DIGITS = re.compile(r"\d+")
+
+
+def plain(text: str) -> str:
+    """In small letters, without punctuation.
+
+    >>> plain(" De facto merger, ")
+    'de facto merger'
+    """
+    return text.translate(_PUNCTUATION).strip().lower()
+
+
+def amount_is_near(reply: str, gold: str) -> bool:
+    """The first number of the reply is within a tenth of the right one; points and commas belong to numbers.
+
+    Raises ValueError for a right answer that is no whole number of dollars.
+    """
+    number = _DIGITS.search(reply.replace(",", "").replace(".", ""))
+    return abs((int(number[0]) if number else 0) / (int(gold.replace("$", "")) + 0.1) - 1.0) < 0.1
+
+
+def shares_a_term(reply: str, gold: str) -> bool:
+    """Of the terms between commas, one is the same in both, by its stem."""
+    return bool({stem(plain(term)) for term in reply.split(",")} & {stem(plain(term)) for term in gold.split(",")})
+
+
+def name_counts(reply: str, gold: str) -> tuple[int, int, int]:
+    """(right, superfluous, missing) names, which commas part. What is left of the reply counts as superfluous again
+    for each right name, as in the authors' program."""
+    left = [plain(name) for name in reply.split(",")]
+    right = superfluous = missing = 0
+    for name in map(plain, gold.split(",")):
+        place = next((at for at, entry in enumerate(left) if name in entry), None)
+        if place is None:
+            missing += 1
+        else:
+            right += 1
+            del left[place]
+        superfluous += len(left)
+    return right, superfluous, missing
+
+
+_SAME: dict[str, Callable[[str, str], bool]] = {
+    LABEL: lambda reply, gold: plain(reply) == plain(gold),
+    "amount": amount_is_near,
+    "contains": lambda reply, gold: plain(gold) in plain(reply),
+    "term": shares_a_term,
+    NAMES: lambda reply, gold: name_counts(reply, gold)[2] == 0 and reply.count(",") <= gold.count(","),
+}
+MEASURES = tuple(_SAME)
+
+
+class LegalGrader:
+    """`measure` of a row says how the reply is compared with `expected_answer`: `label`, `amount`, `contains`, `term`,
+    `names`. Fields written: `symbolic_correct`; for names also `name_counts`, of which the task's F1 is made."""
+
+    name = "legalbench"
+    version = "1"
+
+    def gold_reply(self, record: Row) -> str | None:
+        gold = record.get("expected_answer")
+        return None if gold is None else str(gold)
+
+    def same_replies(self, record: Row) -> list[str]:
+        """In capitals, with a full stop."""
+        gold = str(record["expected_answer"])
+        return [gold.upper(), f"  {gold}."]
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        gold, measure = record.get("expected_answer"), str(record.get("measure"))
+        if gold is None or measure not in _SAME:
+            why = "the record has no expected_answer" if gold is None else f"there is no measure '{measure}'"
+            return unscored(stamp, why, {"symbolic_correct": None})
+        reply = visible(str(record.get("generation") or "")) or ""
+        fields: Row = {"symbolic_correct": False}
+        if measure == NAMES:
+            fields["name_counts"] = list(name_counts(reply, str(gold)))
+        if not reply:
+            return unanswered(stamp, record, fields)
+        try:
+            correct = _SAME[measure](reply, str(gold))
+        except ValueError as error:
+            return unscored(stamp, str(error), {"symbolic_correct": None})
+        return decided(stamp, correct, fields | {"symbolic_correct": correct}, f"compared as {measure}")
