@@ -68,6 +68,7 @@ METRICS = Registry(
         "hle": "newskills.metrics.official.hle:ExamMetric",
         "frontierscience-olympiad": "newskills.metrics.judged:JudgedMetric",
         "generic": "newskills.metrics.generic:GenericMetric",
+        "arc": "newskills.metrics.official.arc:ArcMetric",
         "livebench": "newskills.metrics.generic:LiveBenchMetric",
         "bfcl": "newskills.metrics.generic:GenericMetric",
         "critpt": "newskills.metrics.official.critpt:CritPtMetric",
