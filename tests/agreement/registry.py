@@ -13,10 +13,10 @@ from tests.agreement.compare import Comparison
 
 @cache
 def comparisons() -> dict[str, Comparison]:
-    """Name → comparison: `COMPARISON` of every file in `cases` that has one."""
+    """Name → comparison: `COMPARISON` of every file below `cases` that has one."""
     modules = [
-        import_module(f"tests.agreement.cases.{file.name}")
-        for file in pkgutil.iter_modules(tests.agreement.cases.__path__)
+        import_module(file.name)
+        for file in pkgutil.walk_packages(tests.agreement.cases.__path__, "tests.agreement.cases.")
     ]
     found = [module.COMPARISON for module in modules if hasattr(module, "COMPARISON")]
     return {comparison.name: comparison for comparison in found}

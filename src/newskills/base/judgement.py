@@ -20,6 +20,12 @@ _POINTS = re.compile(r"<points>\s?(\d{1,3})(?:\.\d)?\s?(?:out of|/)\s?7\s?</poin
 _BRACKETED = re.compile(r"\[(correct|incorrect)\]", re.IGNORECASE)
 _SECTION = re.compile(r"equivalence judge?ment\W{1,12}(true|false)\b", re.IGNORECASE)
 _OBJECT = re.compile(r"\A(?:```(?:json)?\s*)?(\{.*\})(?:\s*```)?\Z", re.DOTALL)
+_FIELD = re.compile(
+    rf"^[\s*_#>-]{{0,8}}correct[\s*_\"]{{0,4}}[:：=][\s*_\"'`$]{{0,4}}{_WRAPS}(yes|no)\b", re.I | re.M
+)
+_CONFIDENCE = re.compile(
+    r"^[\s*_#>-]{0,8}confidence[\s*_\"]{0,4}[:：=][\s*_\"'`$]{0,4}(\d{1,3})(?!\d)", re.I | re.M
+)
 PASSING_POINTS = 6
 
 
@@ -27,7 +33,8 @@ def parse_judgement(text: object) -> bool | None:
     """The last of the first form that is there.
 
     The forms: a JSON object (`structured_verdict`), `Judgement: yes|no`, `\\boxed{Correct|Incorrect}`, points out of 7,
-    `[Correct]|[Incorrect]`, a section `Equivalence Judgement` with TRUE or FALSE. The judge's thinking does not count.
+    `[Correct]|[Incorrect]`, a section `Equivalence Judgement` with TRUE or FALSE, a line `correct: yes|no`. The judge's
+    thinking does not count.
 
     >>> parse_judgement("The answers agree. **Judgement:** Yes")
     True
@@ -47,6 +54,8 @@ def parse_judgement(text: object) -> bool | None:
         return bool(matches[-1].lower() == "correct")
     if matches := _SECTION.findall(text):
         return bool(matches[-1].lower() == "true")
+    if matches := _FIELD.findall(text):
+        return bool(matches[-1].lower() == "yes")
     return None
 
 
@@ -64,14 +73,38 @@ def structured_verdict(text: object) -> bool | None:
     """
     if not isinstance(text, str):
         return None
-    match = _OBJECT.match(_said(text).strip())
-    try:
-        verdict = json.loads(match[1])["correct"] if match else None
-    except (ValueError, KeyError, RecursionError):
-        return None
+    verdict = _object(text).get("correct")
     if isinstance(verdict, str):
         return {"yes": True, "no": False}.get(verdict.strip().lower())
     return verdict if isinstance(verdict, bool) else None
+
+
+def parse_confidence(text: object) -> int | None:
+    """The confidence in percent that a judge found in a reply: of a JSON object, or of the last line of that name.
+
+    >>> parse_confidence("correct: yes\\nconfidence: 85%"), parse_confidence('{"correct": "no", "confidence": 90}')
+    (85, 90)
+    """
+    if not isinstance(text, str):
+        return None
+    stated = _object(text).get("confidence")
+    if stated is None and (matches := _CONFIDENCE.findall(_said(text))):
+        stated = matches[-1]
+    try:
+        percent = int(str(stated).strip())
+    except ValueError:
+        return None
+    return percent if 0 <= percent <= 100 else None
+
+
+def _object(text: str) -> Mapping[str, object]:
+    """The JSON object that a text is, alone or in a fence; an empty one for any other text."""
+    match = _OBJECT.match(_said(text).strip())
+    try:
+        value = json.loads(match[1]) if match else {}
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 _DRESS = " \t\r\n*_`'\".,:;()[]{}#$"

@@ -24,6 +24,10 @@ HEADLINES: dict[str, tuple[str, str]] = {
     "frontierscience-olympiad": ("judge_correct", _JUDGED),
     "aalcr": ("judge_correct", _JUDGED),
     "generic": ("accuracy", _ACCEPTED),
+    "arc": (
+        "arc_score",
+        "mean over tasks of the share of grids that some attempt has right; pass@2: two attempts",
+    ),
     "bfcl": ("accuracy", "share of samples with the right calls, or none where none helps"),
     "critpt": (
         "accuracy",

@@ -24,12 +24,12 @@ _DEPTH = 3
 class GridGrader:
     """The last grids of the reply, one for each test input, in order; `attempts` of a record allows several each.
 
-    `expected_answer` is a grid, or a list of grids. Fields written: `predicted_answer` (grids or null),
-    `symbolic_correct`.
+    `expected_answer` is a grid, or a list of grids. Fields written: `predicted_answer` (grids or null), `right_grids`
+    (whether each wanted grid is right), `symbolic_correct` (whether all are).
     """
 
     name = "grid_match"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str:
         return json.dumps(record.get("expected_answer"))
@@ -45,19 +45,23 @@ class GridGrader:
         stamp = f"{self.name}@{self.version}"
         golds = _golds(record.get("expected_answer"))
         if not golds:
-            nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
+            nothing: Row = {"predicted_answer": None, "right_grids": None, "symbolic_correct": None}
             return unscored(stamp, "expected_answer is no grid of digits", nothing)
         all_grids = grids(visible(str(record.get("generation") or "")) or "", len(golds))
         attempts = max(1, int(record.get("attempts") or 1))
         if len(all_grids) < len(golds) * attempts:
             attempts = 1
         if len(all_grids) < len(golds):
-            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+            missing: Row = {
+                "predicted_answer": None,
+                "right_grids": [False] * len(golds),
+                "symbolic_correct": False,
+            }
+            return unanswered(stamp, record, missing)
         chosen = all_grids[-len(golds) * attempts :]
-        correct = all(
-            gold in chosen[place * attempts : (place + 1) * attempts] for place, gold in enumerate(golds)
-        )
-        fields: Row = {"predicted_answer": chosen, "symbolic_correct": correct}
+        right = [gold in chosen[place * attempts : (place + 1) * attempts] for place, gold in enumerate(golds)]
+        correct = all(right)
+        fields: Row = {"predicted_answer": chosen, "right_grids": right, "symbolic_correct": correct}
         return decided(stamp, correct, fields, "same grids" if correct else "another grid")
 
 

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
-from newskills.graders.reading.overlap import anls, drop_score, split_spans, squad_score
+from newskills.graders.reading.overlap import anls, drop_score, split_spans, squad_score, trivia_score
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 Gold = str | Sequence[str]
@@ -20,9 +20,10 @@ class ShortAnswerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """`++eval_config.*` of `eval_type=short_answer`."""
 
     measure: Annotated[
-        Literal["squad", "drop", "anls"],
+        Literal["squad", "triviaqa", "coqa", "drop", "anls"],
         Meta(
-            description="squad: em and f1 of words; drop: the same for numbers and several spans; anls: characters"
+            description="squad: em and f1 of words; triviaqa: punctuation divides words; coqa: mean over leaving one "
+            "right answer out; drop: em and f1 of numbers and several spans; anls: characters"
         ),
     ] = "squad"
     language: Annotated[
@@ -42,7 +43,7 @@ class ShortAnswerGrader:
     """
 
     name = "short_answer"
-    version = "2"
+    version = "3"
     Config = ShortAnswerConfig
 
     def __init__(self, config: ShortAnswerConfig = ShortAnswerConfig()) -> None:  # noqa: B008 - frozen
@@ -69,8 +70,9 @@ class ShortAnswerGrader:
             missing: Row = {"predicted_answer": None, "symbolic_correct": False, **dict.fromkeys(names, 0.0)}
             return unanswered(stamp, record, missing)
         measure = self._measure(str(record.get("language", self.config.language)))
-        scores = [max(values) for values in zip(*(measure(answer, gold) for gold in golds), strict=True)]
-        correct = scores[0] >= (0.5 if self.config.measure == "anls" else 1.0)
+        columns = list(zip(*(measure(answer, gold) for gold in golds), strict=True))
+        scores = [_without_one(values) if self.config.measure == "coqa" else max(values) for values in columns]
+        correct = max(columns[0]) >= (0.5 if self.config.measure == "anls" else 1.0)
         fields: Row = {
             "predicted_answer": answer,
             "symbolic_correct": correct,
@@ -86,8 +88,10 @@ class ShortAnswerGrader:
     def _measure(self, language: str) -> Callable[[str, Gold], tuple[float, ...]]:
         if self.config.measure == "anls":
             return lambda answer, gold: (anls(answer, _joined(gold)),)
-        if self.config.measure == "squad":
+        if self.config.measure in ("squad", "coqa"):
             return lambda answer, gold: squad_score(answer, _joined(gold), language)
+        if self.config.measure == "triviaqa":
+            return lambda answer, gold: trivia_score(answer, _joined(gold))
 
         def drop(answer: str, gold: Gold) -> tuple[float, ...]:
             spans = [gold] if isinstance(gold, str) else list(gold)
@@ -102,6 +106,13 @@ def short_answer(text: str | None) -> str | None:
     if not text:
         return None
     return final_answer(text) or text.rsplit("\n", 1)[-1].strip() or None
+
+
+def _without_one(scores: Sequence[float]) -> float:
+    """The mean of the best of the others, as CoQA (arXiv:1808.07042) compares models with people."""
+    if len(scores) < 2:
+        return max(scores)
+    return sum(max(*scores[:at], *scores[at + 1 :], 0.0) for at in range(len(scores))) / len(scores)
 
 
 def _joined(gold: Gold) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from newskills.base.judgement import parse_judgement, structured_verdict
+from newskills.base.judgement import parse_judgement
 from newskills.base.records import Row
 from newskills.metrics.counting.base import ScoreMetric, Scores
 
@@ -19,7 +19,7 @@ class JudgedMetric(ScoreMetric):
 
     score_fields: ClassVar[Mapping[str, Any]] = {"judgement": Any}
     headline = ("judge_correct",)
-    columns = ("num_entries", "avg_tokens", "gen_seconds", "judge_correct")
+    columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "judge_correct")
 
     def __init__(self, *, compute_no_answer: bool = False, answer_key: str = "generation") -> None:
         super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)
@@ -29,13 +29,3 @@ class JudgedMetric(ScoreMetric):
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"judgement": "Judgement: No", "outcome": "wrong", "outcome_cause": "truncation"}
-
-
-class StructuredJudgedMetric(JudgedMetric):
-    """The same of verdicts as JSON objects (`++structured_output=HLE_JUDGE_AA`); any other text is none."""
-
-    def scores(self, record: Row) -> Scores:
-        return {"judge_correct": structured_verdict(record["judgement"])} if "judgement" in record else {}
-
-    def incorrect(self, prediction: Row) -> Row:
-        return super().incorrect(prediction) | {"judgement": '{"correct": "no"}'}

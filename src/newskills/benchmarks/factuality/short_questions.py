@@ -28,6 +28,7 @@ BENCHMARKS = (
         row=triviaqa,
         prompt="generic/short-answer",
         grader="short_answer",
+        grader_config={"measure": "triviaqa"},
         metric="short_answer",
         split="validation",
         items={"validation": 17944},

@@ -48,15 +48,15 @@ def _benchmark(name: str, github: str, ref: str, revision: str, sha256: str, ite
         row=row,
         prompt="generic/arc-grid",
         grader="grid_match",
-        metric="generic",
+        metric="arc",
         split="evaluation",
         items={"evaluation": items},
         licence="Apache-2.0",
         homepage="https://arcprize.org",
         citation="arXiv:1911.01547" if name == "arc-agi-1" else "arXiv:2505.11831",
         traps=(
-            f"{items} tasks with {grids} grids: a task counts only if all of its grids are right.",
-            f"The usual limit is two attempts: pass@2 of --benchmarks={name}:2.",
+            f"{items} tasks with {grids} grids, of which a reply has to give all of its task; `accuracy` counts tasks.",
+            f"The leaderboard allows two attempts: `arc_score` of pass@2, of --benchmarks={name}:2.",
         ),
     )
 

@@ -14,12 +14,11 @@ def row(raw: Row, index: int) -> Iterator[Row]:
     story = f"Story:\n{raw['story'].strip()}\n"
     for turn, (question, answer) in enumerate(zip(questions, answers, strict=True)):
         story += f"\nQuestion: {question}"
-        accepted = [other[turn] for other in others]
         yield {
             "id": f"coqa-{index}-{turn + 1}",
             "question": story,
             "expected_answer": answer,
-            "accepted_answers": [text for text in dict.fromkeys(accepted) if text != answer],
+            "accepted_answers": [other[turn] for other in others],
             "turn": turn + 1,
         }
         story += f"\nAnswer: {answer}"
@@ -33,6 +32,7 @@ BENCHMARK = Benchmark(
     row=row,
     prompt="generic/short-answer",
     grader="short_answer",
+    grader_config={"measure": "coqa"},
     metric="short_answer",
     split="validation",
     items={"validation": 7983},
@@ -49,6 +49,6 @@ BENCHMARK = Benchmark(
     ),
     traps=(
         "Earlier turns are shown with their right answers, not with the model's own.",
-        "The best of four people's answers counts; the official script averages over leaving one out.",
+        "Of four people's answers the best of three counts, as the mean over leaving one out: the official script.",
     ),
 )

@@ -104,6 +104,7 @@ def _benchmark(
         traps=(
             "Questions with an image are left out: scores are those of the text-only part.",
             "The judge sees the whole reply; another judge gives another score.",
+            "`calibration_error`, as the authors' script has it, is given from 200 answers on.",
             "The canary must stay out of prompts and of training data.",
         ),
     )

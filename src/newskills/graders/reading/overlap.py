@@ -26,14 +26,27 @@ _ARTICLES = {
 }
 _ARTICLE = {code: re.compile(rf"\b(?:{words.replace(' ', '|')})\b") for code, words in _ARTICLES.items()}
 _UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
-_ARABIC_ARTICLE = re.compile(r"(?:(?<=\s)|\A)ال")
+_ARABIC_ARTICLE = "ال"
+"""MLQA's script takes it out wherever it stands, within words too."""
+_BETWEEN_WORDS = dict.fromkeys(map(ord, f"{string.punctuation}‘’´"), " ")
 _BORDERS = re.compile(r" |-")
 _MOST_SPANS = 64
 
 
 def squad_score(answer: str, gold: str, language: str = "en") -> tuple[float, float]:
     """(exact match, F1 of tokens), each 0–1; two texts without a token are the same."""
-    first, second = squad_tokens(answer, language), squad_tokens(gold, language)
+    return _token_score(squad_tokens(answer, language), squad_tokens(gold, language))
+
+
+def trivia_score(answer: str, gold: str) -> tuple[float, float]:
+    """`squad_score` as TriviaQA (arXiv:1705.03551) counts: punctuation divides words."""
+    first, second = (
+        _ARTICLE["en"].sub(" ", text.lower().translate(_BETWEEN_WORDS)).split() for text in (answer, gold)
+    )
+    return _token_score(first, second)
+
+
+def _token_score(first: Sequence[str], second: Sequence[str]) -> tuple[float, float]:
     if not first or not second:
         same = float(first == second)
         return same, same
@@ -49,7 +62,7 @@ def squad_tokens(text: str, language: str = "en") -> list[str]:
     else:
         plain = "".join(char for char in text.lower() if not _is_punctuation(char))
     if code == "ar":
-        plain = _ARABIC_ARTICLE.sub("", plain)
+        plain = plain.replace(_ARABIC_ARTICLE, " ")
     if code in _UNSPACED:
         return _mixed(plain)
     if (article := _ARTICLE.get(code)) is not None:
