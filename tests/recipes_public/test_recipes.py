@@ -86,6 +86,7 @@ INPUTS = {
     "openmathreasoning": ["posts"],
     "opensciencereasoning": ["questions"],
     "opencode": ["tasks"],
+    "improve": [],
 }
 
 

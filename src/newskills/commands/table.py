@@ -35,6 +35,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "sft": "fine-tune a small model on this machine (SFT)",
         "dpo": "train on preferred and rejected replies here (DPO)",
         "grpo": "reinforcement learning on this machine (GRPO)",
+        "improve": "train in rounds, each kept only if it is better",
         "sft_nemo_rl": "fine-tune with NeMo-RL on a cluster (SFT)",
         "grpo_nemo_rl": "reinforcement learning with NeMo-RL (GRPO)",
         "ppo_verl": "reinforcement learning with verl (PPO, GRPO)",

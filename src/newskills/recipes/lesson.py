@@ -16,22 +16,18 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import DataError, NewskillsError
+from newskills.base.errors import DataError
 from newskills.base.paired import PairedDifference, paired_difference
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, read_rows, write_rows
 from newskills.base.tables import WIDTH, markdown_table, output_width, table_lines
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
-from newskills.config.layers import Layer
-from newskills.models.serving import ServeSpec
 from newskills.models.serving.weights import resolve_weights
+from newskills.recipes.evaluating import RecipeServer, evaluate_quietly
 from newskills.recipes.skill import RewardConfig, Skill, accepted
 from newskills.recipes.steps_shown import StepReporter
-from newskills.recipes.training import model_folder, train_to_end
-from newskills.run.engine.execute import SIGNALLED
-from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
-from newskills.run.hosting.roles import HostedServers
+from newskills.recipes.training import model_folder, served_file, train_to_end
 from newskills.run.planning.plan import RESULTS, BenchmarkRun
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.questions import asking_of
@@ -115,10 +111,10 @@ def lesson(spec: LessonSpec, *, say: PrintLine) -> list[LessonStage]:
             f"3/5 SFT: the grader accepted {len(pairs)} of {half} answers of the solver; the same grader evaluates"
         )
         tuned = _fine_tuned(skill, folder, pairs, spec, say)
-        stages.append(_measure("sft", _served(tuned), benchmark, spec, say))
+        stages.append(_measure("sft", served_file(tuned), benchmark, spec, say))
         say(f"4/5 GRPO: the same grader rewards samples on {len(train) - half} other problems")
         rewarded = _reinforced(skill, tuned, train[half:], spec, verdict, say)
-        stages.append(_measure("grpo", _served(rewarded), benchmark, spec, say))
+        stages.append(_measure("grpo", served_file(rewarded), benchmark, spec, say))
     say(f"5/5 done\n\n{report(stages, spec)}")
     return stages
 
@@ -141,29 +137,9 @@ def _measure(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, s
     settings = {"max_samples": spec.problems, "inference.tokens_to_generate": TOKENS, "inference.temperature": 0.0}
     cut = msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **settings})
     run = BenchmarkRun(name=LESSON, benchmark=cut, samples=0, split="test", input_file=prepared.path)
-    server = {"server.server_type": "llamacpp", "server.model": str(weights), "max_concurrent_requests": 16}
-    evaluation = evaluate(
-        plan_evaluation(
-            EvaluationSpec(
-                runs=[run],
-                output_dir=out,
-                layers=[Layer("quickstart", server)],
-                hosting=HostedServers(
-                    spec=ServeSpec(model=str(weights), server_type="llamacpp"),
-                    log=out / "eval-logs/server.log",
-                    timeout=spec.timeout,
-                ),
-                log_dir=str(out / "eval-logs"),
-                resume_with="ns quickstart",
-            )
-        ),
-        say=lambda _: None,
-    )
-    if evaluation.exit_code > SIGNALLED:
-        raise StoppedError(evaluation.message)
-    if evaluation.exit_code:
-        raise NewskillsError(f"The evaluation of {name} failed: {evaluation.message}")
-    records = [row for row in read_rows(out / RESULTS / LESSON / "output.jsonl") if row["outcome"] != "unscored"]
+    server = RecipeServer(resume_with="ns quickstart", timeout=spec.timeout)
+    ((output,),) = evaluate_quietly(name, weights, [run], out, server).values()
+    records = [row for row in read_rows(output) if row["outcome"] != "unscored"]
     stage = LessonStage(
         name,
         weights,
@@ -177,16 +153,6 @@ def _measure(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, s
         f"in the reply); {short} of the replies cut off at {TOKENS} tokens"
     )
     return stage
-
-
-def _served(folder: Path) -> Path:
-    """The folder as a file for llama.cpp, beside it."""
-    from newskills.train.convert.to_gguf import hf_to_gguf
-
-    target = folder.with_suffix(".F16.gguf")
-    if not target.is_file():
-        hf_to_gguf(folder, target)
-    return target
 
 
 def _keep_examples(skill: Skill, pairs: Sequence[tuple[Row, str]], path: Path) -> None:

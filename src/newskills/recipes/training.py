@@ -48,6 +48,19 @@ def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:
     return made
 
 
+def served_file(folder: Path, target: Path | None = None) -> Path:
+    """The model in `folder` as an F16 file for llama.cpp, written once: `target`, or beside it.
+
+    Raises ConfigError, StorageError.
+    """
+    from newskills.train.convert.to_gguf import hf_to_gguf
+
+    target = target or folder.with_name(f"{folder.name}.F16.gguf")
+    if not target.is_file():
+        hf_to_gguf(folder, target)
+    return target
+
+
 def train_to_end(trainer: Trainer, folder: TrainingFolder, target: Path, learn: Callable[[Trainer], bool]) -> bool:
     """Lets `trainer` learn and writes its model to `target`; False where it was stopped. Closes `folder`."""
     try:

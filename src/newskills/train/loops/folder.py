@@ -87,9 +87,8 @@ class TrainingFolder:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise storage_error(error, path) from error
-        settings = msgspec.json.decode(msgspec.json.encode(settings))
         if writes:
-            self._claim(settings)
+            claim_settings(path, settings)
             for name in (METRICS, SAMPLES, CHECKPOINTS):
                 AppendLog(path / name).close()  # takes off a line that a kill has cut
         self.checkpoints = [
@@ -210,22 +209,6 @@ class TrainingFolder:
         for log in self._logs.values():
             log.close()
 
-    def _claim(self, settings: Row) -> None:
-        path = self.path / SETTINGS
-        if not path.is_file():
-            write_json(path, settings)
-            return
-        try:
-            earlier = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        except msgspec.DecodeError as error:
-            raise DataError(f"{path} cannot be read: {error}.") from error
-        changed = [name for name in {**earlier, **settings} if earlier.get(name) != settings.get(name)]
-        if changed:
-            raise ConfigError(
-                f"{self.path} has a run with other settings: {', '.join(sorted(changed))}.",
-                hint="Use the same settings to resume it, or another output folder.",
-            )
-
     def _forget(self, name: str, step: int) -> None:
         """Lines of steps that will be done again."""
         path = self.path / name
@@ -234,3 +217,24 @@ class TrainingFolder:
             kept = [row for row in rows if row["step"] <= step]
             if len(kept) < len(rows):
                 write_rows(path, kept)
+
+
+def claim_settings(folder: Path, settings: Row) -> None:
+    """Writes the settings of a run into its folder, where there are none yet.
+
+    Raises ConfigError where it has others, DataError where they cannot be read, StorageError.
+    """
+    path, settings = folder / SETTINGS, msgspec.json.decode(msgspec.json.encode(settings))
+    if not path.is_file():
+        write_json(path, settings)
+        return
+    try:
+        earlier = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    changed = [name for name in {**earlier, **settings} if earlier.get(name) != settings.get(name)]
+    if changed:
+        raise ConfigError(
+            f"{folder} has a run with other settings: {', '.join(sorted(changed))}.",
+            hint="Use the same settings to resume it, or another output folder.",
+        )

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An evaluation within a recipe: the model is served for it, and nothing of it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.errors import NewskillsError
+from newskills.config.layers import Layer
+from newskills.models.serving import ServeSpec
+from newskills.models.serving.spec import DEFAULT_SLOTS
+from newskills.run.engine.execute import SIGNALLED
+from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
+from newskills.run.hosting.roles import HostedServers
+from newskills.run.planning.plan import BenchmarkRun
+from newskills.train.loops.stopping import StoppedError
+
+
+class RecipeServer(Struct, frozen=True, kw_only=True):
+    """How a recipe serves its models, and the command that resumes it. `timeout`: seconds until a server is ready."""
+
+    resume_with: str
+    server_type: str = "llamacpp"
+    num_gpus: int = 0
+    timeout: float = 300.0
+
+
+def evaluate_quietly(
+    name: str,
+    weights: Path,
+    runs: Sequence[BenchmarkRun],
+    out: Path,
+    server: RecipeServer,
+    settings: dict[str, Any] | None = None,
+) -> dict[str, list[Path]]:
+    """Evaluates `weights`, going on where `out` was left; benchmark → its files, one for each seed.
+
+    `settings` win over those of the benchmarks. Raises StoppedError (a signal came), NewskillsError (it failed).
+    """
+    fixed = {
+        "server.server_type": server.server_type,
+        "server.model": str(weights),
+        "max_concurrent_requests": DEFAULT_SLOTS,
+    }
+    plan = plan_evaluation(
+        EvaluationSpec(
+            runs=runs,
+            output_dir=out,
+            layers=[Layer(server.resume_with, {**fixed, **(settings or {})})],
+            hosting=HostedServers(
+                spec=ServeSpec(model=str(weights), server_type=server.server_type, num_gpus=server.num_gpus),
+                log=out / "eval-logs/server.log",
+                timeout=server.timeout,
+            ),
+            log_dir=str(out / "eval-logs"),
+            resume_with=server.resume_with,
+        )
+    )
+    evaluation = evaluate(plan, say=lambda _: None)
+    if evaluation.exit_code > SIGNALLED:
+        raise StoppedError(evaluation.message)
+    if evaluation.exit_code:
+        raise NewskillsError(f"The evaluation of {name} failed: {evaluation.message}")
+    files: dict[str, list[Path]] = {}
+    for piece in plan.answers:
+        files.setdefault(piece.unit.name, []).append(piece.unit.merged)
+    return files

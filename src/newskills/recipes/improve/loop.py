@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rounds: sample, grade, select, train, evaluate, keep or go back. A stage that is done is never done again."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.callbacks import PrintLine
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
+from newskills.base.store import AppendLog, file_digest, locked, read_rows, write_json, write_rows
+from newskills.base.terminal import counted
+from newskills.recipes.evaluating import RecipeServer, evaluate_quietly
+from newskills.recipes.improve.examples import example_rows, grade_solutions, mixed_problems, read_replies, select
+from newskills.recipes.improve.gate import (
+    GateTest,
+    GuardCheck,
+    Scores,
+    check_guard,
+    closed,
+    gate_test,
+    guard_check,
+    level_of,
+)
+from newskills.recipes.improve.problems import ImproveProblems, drawn, load_problems
+from newskills.recipes.improve.records import (
+    BASE,
+    EVALUATIONS,
+    MIXTURES,
+    ROUNDS,
+    STAGES,
+    ExampleCount,
+    ImproveSpec,
+    RoundMixture,
+    RoundRecord,
+    read_rounds,
+)
+from newskills.recipes.improve.training import train_round, trained_tokens
+from newskills.recipes.skill import Skill
+from newskills.recipes.training import model_folder, served_file
+from newskills.run.planning.plan import BenchmarkRun
+from newskills.run.rewarding.graders import BatchGrader
+from newskills.run.rewarding.questions import asking_of
+from newskills.train.loops.folder import claim_settings
+
+
+class Improvement(Struct, frozen=True, kw_only=True):
+    """What came of it: `model` is the last kept one, or the initial one; `why` it ended."""
+
+    rounds: list[RoundRecord]
+    model: Path
+    why: str
+
+    @property
+    def kept(self) -> list[RoundRecord]:
+        return [record for record in self.rounds if record.kept]
+
+
+def improve(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
+    """Rounds until all are done, or nothing is gained any more; the same call goes on where it was stopped.
+
+    Raises ConfigError (settings, a gate or a guard that nothing can pass), DataError (data, overlap), StoppedError,
+    StorageError, TrainingError, NewskillsError (an evaluation failed).
+    """
+    with locked(spec.output_dir / "lock", str(spec.output_dir)):
+        problems = load_problems(spec, say)
+        claim_settings(spec.output_dir, {**spec.identity(), "training problems": file_digest(problems.source)})
+        return _Improving(spec, problems, say).run()
+
+
+class _Improving:
+    def __init__(self, spec: ImproveSpec, problems: ImproveProblems, say: PrintLine) -> None:
+        self._spec, self._problems, self._say = spec, problems, say
+        self._base = model_folder(spec.model, spec.model_folder(BASE), say=say)
+        benchmark = self._problems.benchmark
+        asking_of(benchmark, self._problems.source, str(self._base)).check_one_reply(benchmark.name)
+        self._rounds = read_rounds(spec.output_dir)
+        self._server = RecipeServer(
+            resume_with="ns improve",
+            server_type=spec.server_type,
+            num_gpus=spec.server_gpus,
+            timeout=spec.timeout,
+        )
+
+    def run(self) -> Improvement:
+        spec = self._spec
+        self._forget_refused()
+        self._say(f"base: evaluating {spec.model}; Ctrl-C stops, the same command resumes")
+        initial = self._scores(BASE, self._base, 0)
+        for run in self._problems.evaluated[1:]:
+            check_guard(run.name, initial[run.name], spec.margin)
+        self._say(f"  base: {_percent(initial[self._held_out.name])}")
+        while not (why := self._ended(initial)):
+            record = self._round(len(self._rounds) + 1, initial)
+            with_log(spec.output_dir / ROUNDS, msgspec.to_builtins(record))
+            self._rounds.append(record)
+            self._say(f"  {record.name}: {'kept' if record.kept else 'not kept'}: {record.why}")
+            self._forget_refused()
+        return Improvement(rounds=self._rounds, model=self._folder(self._kept), why=why)
+
+    @property
+    def _held_out(self) -> BenchmarkRun:
+        return self._problems.evaluated[0]
+
+    @property
+    def _kept(self) -> str:
+        """The name of the model that the next round begins from."""
+        return next((record.name for record in reversed(self._rounds) if record.kept), BASE)
+
+    @property
+    def _level(self) -> float:
+        """Of the next test: a round without a test has spent nothing."""
+        return level_of(1 + sum(record.test is not None for record in self._rounds), self._spec.keys.alpha)
+
+    @property
+    def _mixture(self) -> RoundMixture:
+        return MIXTURES[sum(not record.kept for record in self._rounds) % len(MIXTURES)]
+
+    def _folder(self, name: str) -> Path:
+        return self._base if name == BASE else self._spec.model_folder(name)
+
+    def _ended(self, initial: Mapping[str, Scores]) -> str:
+        """Why there is no further round; empty where there is one. Raises ConfigError for a gate that none can pass."""
+        spec = self._spec
+        without = next((n for n, record in enumerate(reversed(self._rounds)) if record.kept), len(self._rounds))
+        if without >= spec.patience:
+            return f"nothing was gained in {counted(without, 'round')} (--patience={spec.patience})"
+        if len(self._rounds) >= spec.rounds:
+            return f"all {counted(spec.rounds, 'round')} are done"
+        scores = initial if self._kept == BASE else self._scores(self._kept, self._folder(self._kept), 0)
+        why = closed(scores[self._held_out.name], self._level)
+        if why and not self._rounds:
+            raise ConfigError(
+                f"The gate cannot open: {why}.",
+                hint="Evaluate on more problems (++held_out), or on harder ones.",
+            )
+        return why
+
+    def _round(self, number: int, initial: Mapping[str, Scores]) -> RoundRecord:
+        spec, mixture, begun_from = self._spec, self._mixture, self._kept
+        base, folder = self._folder(begun_from), spec.folder(number)
+        self._say(f"round {number} of {spec.rounds}, from {begun_from}, {mixture.name}: sampling")
+        rows = drawn(self._problems.training, number, spec.keys.problems, spec.keys.seed)
+        with self._timed(number, "samples"):
+            files = self._samples(number, rows, base, mixture)
+        record = RoundRecord(
+            round=number,
+            mixture=mixture.name,
+            begun_from=begun_from,
+            kept=False,
+            why="nothing to train on: no reply was correct, new and short enough",
+            examples=self._examples(folder, rows, files, mixture, base),
+            tokens_sampled=sum(row.get("num_generated_tokens") or 0 for path in files for row in read_rows(path)),
+        )
+        if not record.examples.examples:
+            return record
+        self._say(f"  training on {counted(record.examples.examples, 'example')} ({spec.method.upper()})")
+        with self._timed(number, "training"):
+            model = train_round(spec, self._problems, number, base, self._say)
+        self._say("  evaluating")
+        scores = self._scores(record.name, model, number)
+        before = initial if begun_from == BASE else self._scores(begun_from, base, number)
+        held_out = self._held_out.name
+        test = gate_test(before[held_out], scores[held_out], self._level)
+        guards = tuple(
+            guard_check(run.name, initial[run.name], scores[run.name], spec.margin)
+            for run in self._problems.evaluated[1:]
+        )
+        kept = test.better and all(guard.passed for guard in guards)
+        return msgspec.structs.replace(
+            record,
+            kept=kept,
+            why=_why(test, guards, spec.margin),
+            test=test,
+            guards=guards,
+            tokens_trained=trained_tokens(folder),
+        )
+
+    def _samples(self, number: int, rows: Sequence[Row], base: Path, mixture: RoundMixture) -> list[Path]:
+        """Replies of the model to the round's problems, graded: one file for each seed."""
+        keys, folder = self._spec.keys, self._spec.folder(number) / "data"
+        problems = folder / "problems.jsonl"
+        if not problems.is_file():
+            write_rows(problems, rows)
+        run = BenchmarkRun(
+            name=self._problems.benchmark.name,
+            benchmark=self._problems.benchmark,
+            samples=keys.samples * mixture.factor,
+            split=self._spec.split,
+            input_file=problems,
+        )
+        settings = {
+            "inference.tokens_to_generate": keys.max_tokens,
+            "inference.temperature": keys.temperature + mixture.warmer,
+        }
+        weights = self._weights(base)
+        replies = evaluate_quietly("the samples", weights, [run], folder / "samples", self._server, settings)
+        return replies[run.name]
+
+    def _examples(
+        self, folder: Path, rows: Sequence[Row], files: Sequence[Path], mixture: RoundMixture, base: Path
+    ) -> ExampleCount:
+        """Writes the round's examples and how they came to be; reads the latter where that is done."""
+        card, data = folder / "data/card.json", folder / "data/train.jsonl"
+        if card.is_file():
+            return msgspec.json.decode(card.read_bytes(), type=ExampleCount)
+        benchmark, spec = self._problems.benchmark, self._spec
+        replies = list(read_replies(files))
+        with BatchGrader(benchmark.grader, benchmark.grader_config) as verdict:
+            replies += grade_solutions(rows, self._problems.solutions, verdict)
+        selected, count = select(replies, mixture, spec.keys.per_problem)
+        if spec.method == "grpo":
+            chosen = mixed_problems(replies, rows, hard=mixture.hard)
+            count = msgspec.structs.replace(count, examples=len(chosen))
+        else:
+            skill = Skill(base, asking_of(benchmark, self._problems.source, str(base)))
+            chosen = list(example_rows(selected, rows, skill))
+        if mixture.earlier:
+            before = [
+                row
+                for record in self._rounds
+                if record.kept
+                for row in read_rows(spec.folder(record.round) / "data/train.jsonl")
+            ]
+            count = msgspec.structs.replace(count, earlier=len(before), examples=len(chosen) + len(before))
+            chosen += before
+        write_rows(data, chosen)
+        write_json(card, msgspec.to_builtins(count))
+        return count
+
+    def _scores(self, name: str, folder: Path, number: int) -> dict[str, Scores]:
+        """Benchmark → held-out scores of a model, evaluated once."""
+        out = self._spec.output_dir / EVALUATIONS / name
+        with self._timed(number, "evaluation"):
+            files = evaluate_quietly(name, self._weights(folder), self._problems.evaluated, out, self._server)
+        scores = {
+            benchmark: {
+                str(row["id"]): float(row["outcome"] == "correct")
+                for path in paths
+                for row in read_rows(path)
+                if row["outcome"] != "unscored"
+            }
+            for benchmark, paths in files.items()
+        }
+        if empty := [benchmark for benchmark, own in scores.items() if not own]:
+            raise DataError(f"{name} has no score on {empty[0]}: all replies are unscored.")
+        return scores
+
+    def _weights(self, folder: Path) -> Path:
+        """What is served: llama.cpp reads files, other servers folders."""
+        if self._spec.server_type != "llamacpp":
+            return folder
+        if folder.parent == self._spec.output_dir / "models":
+            return served_file(folder)
+        return served_file(folder, self._spec.model_folder(BASE).with_name(f"{BASE}.F16.gguf"))
+
+    def _forget_refused(self) -> None:
+        """Models of rounds that were not kept take disk space and serve nobody; their data and records stay."""
+        for record in self._rounds:
+            if not record.kept:
+                model = self._spec.model_folder(record.name)
+                shutil.rmtree(model, ignore_errors=True)
+                model.with_name(f"{model.name}.F16.gguf").unlink(missing_ok=True)
+                for checkpoint in (self._spec.folder(record.round) / "training").glob("checkpoint-*"):
+                    shutil.rmtree(checkpoint, ignore_errors=True)
+
+    @contextmanager
+    def _timed(self, number: int, stage: str) -> Iterator[None]:
+        begun = time.monotonic()
+        yield
+        if (seconds := round(time.monotonic() - begun, 1)) >= 0.5:  # less: it was done before
+            with_log(self._spec.output_dir / STAGES, {"round": number, "stage": stage, "seconds": seconds})
+
+
+def with_log(path: Path, row: Row) -> None:
+    """Appends a line that survives a power cut. Raises StorageError."""
+    log = AppendLog(path)
+    log.append(row)
+    log.close()
+
+
+def _percent(scores: Scores) -> str:
+    return (
+        f"{100 * sum(scores.values()) / len(scores):.1f} % of {counted(len(scores), 'held-out problem')} correct"
+    )
+
+
+def _why(test: GateTest, guards: Sequence[GuardCheck], margin: float) -> str:
+    text = (
+        f"{test.before:.1f} % → {test.after:.1f} % "
+        f"({test.difference:+.1f} points, {test.low:+.1f} to {test.high:+.1f}), "
+        f"p = {test.p_value:.2g}, the level of this test is {test.level:.2g}"
+    )
+    for guard in guards:
+        if not guard.passed:
+            text += (
+                f"; the guard {guard.benchmark} may have lost more than {margin:g} points against the initial model "
+                f"({guard.difference:+.1f}, {guard.low:+.1f} to {guard.high:+.1f})"
+            )
+    return text

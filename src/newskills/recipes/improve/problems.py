@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problems to train on and problems to evaluate on: which, and that none is in both."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.callbacks import PrintLine
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.base.terminal import counted
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import NotPreparedError, load_rows, prepare
+from newskills.recipes.improve.records import ImproveSpec
+from newskills.recipes.leakage import FIELDS, check_overlap, question_of, texts_of
+from newskills.run.planning.plan import BenchmarkRun
+from newskills.train.data.filters.contamination import digest
+from newskills.train.data.overlap import OverlapIndex
+
+COMMON = 0.5
+"""Share of the held-out problems from which a word belongs to their form, as in `Sort these numbers`."""
+
+
+class ImproveProblems(Struct, frozen=True, kw_only=True):
+    """`training`: rows with an id each, none of them evaluated on; `source` is the file that they are from.
+
+    evaluated  the held-out problems, then the guards
+    solutions  problem id → replies of others
+    """
+
+    benchmark: Benchmark
+    training: list[Row]
+    source: Path
+    evaluated: list[BenchmarkRun]
+    solutions: Mapping[str, Sequence[str]]
+
+
+def load_problems(spec: ImproveSpec, say: PrintLine) -> ImproveProblems:
+    """Raises UnknownNameError, DataError (no data, held-out problems among those to train on, none left)."""
+    benchmark = get_benchmark(spec.benchmark)
+    source = spec.training_data or _data(benchmark, spec.split, spec.data_dir)
+    rows = _with_ids(list(read_rows(source)), source)
+    evaluated = [_run(get_benchmark(name), spec) for name in (spec.benchmark, *spec.guards)]
+    questions = {
+        f"{run.name} ({run.split})": [text for row in read_rows(run.input_file) if (text := question_of(row))]
+        for run in evaluated
+    }
+    check_overlap(lambda: (text for row in rows for text in texts_of(row)), questions, allowed=False, say=say)
+    everything = [text for texts in questions.values() for text in texts]
+    training = decontaminated(rows, everything, spec.keys.overlap_share)
+    if dropped := len(rows) - len(training):
+        say(f"left out: {counted(dropped, 'training problem')} almost like a problem that is evaluated on")
+    if not training:
+        raise DataError(
+            f"No training problem is left: all {len(rows)} of {source} are almost like problems that are evaluated on.",
+            hint="Give others (--training_data, --split), or raise ++overlap_share if they only share a form of words.",
+        )
+    return ImproveProblems(
+        benchmark=benchmark,
+        training=training,
+        source=source,
+        evaluated=evaluated,
+        solutions=_solutions(spec.solutions, {row["id"] for row in rows}),
+    )
+
+
+def drawn(rows: Sequence[Row], number: int, count: int, seed: int) -> list[Row]:
+    """The problems of a round, counted from 1: all rows in random order, and again from the start after the last."""
+    if count >= len(rows):
+        return list(rows)
+    start, order = (number - 1) * count, list[int]()
+    while len(order) < start + count:
+        again = list(range(len(rows)))
+        random.Random(f"{seed}-{len(order)}").shuffle(again)  # noqa: S311 - no secret
+        order += again
+    return [rows[index] for index in dict.fromkeys(order[start : start + count])]
+
+
+def decontaminated(rows: Sequence[Row], evaluated: Sequence[str], share: float) -> list[Row]:
+    """The rows whose question is none of `evaluated`, by hash and by shared words (`train.data.overlap`).
+
+    Words that most of the evaluated problems have belong to their form and tell nothing. Raises DataError for a row
+    without a question.
+    """
+    telling = _telling(evaluated)
+    hashes = {digest(" ".join(text.casefold().split())) for text in evaluated}
+    index = OverlapIndex(map(telling, evaluated), share=share)
+    kept = []
+    for number, row in enumerate(rows, 1):
+        text = question_of(row)
+        if text is None:
+            raise DataError(
+                f"Training problem {number} has no question to compare with those that are evaluated on.",
+                hint=f"Its text must be in one of the fields {', '.join(FIELDS)}, messages.",
+            )
+        if digest(" ".join(text.casefold().split())) not in hashes and not index.holds(telling(text)):
+            kept.append(row)
+    return kept
+
+
+def _telling(texts: Sequence[str]) -> Callable[[str], str]:
+    """What takes the words out of a text that most of `texts` have; all of it, where no other is left."""
+    counts = Counter(word for text in texts for word in set(text.casefold().split()))
+    common = {word for word, count in counts.items() if count > max(COMMON * len(texts), 2)}
+
+    def telling(text: str) -> str:
+        return " ".join(word for word in text.casefold().split() if word not in common) or text
+
+    return telling
+
+
+def _run(benchmark: Benchmark, spec: ImproveSpec) -> BenchmarkRun:
+    """One greedy answer to each of its problems."""
+    keys = spec.keys
+    settings = {
+        "max_samples": keys.held_out or -1,
+        "inference.tokens_to_generate": keys.max_tokens,
+        "inference.temperature": 0.0,
+    }
+    return BenchmarkRun(
+        name=benchmark.name,
+        benchmark=msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **settings}),
+        samples=0,
+        split=benchmark.split,
+        input_file=_data(benchmark, benchmark.split, spec.data_dir),
+    )
+
+
+def _data(benchmark: Benchmark, split: str, data_dir: Path | None) -> Path:
+    """The prepared file; what is made here, without a download, is made. Raises DataError."""
+    try:
+        return load_rows(benchmark, split, data_dir)
+    except NotPreparedError:
+        if benchmark.generate_rows is None:
+            raise
+    return prepare(benchmark, data_dir=data_dir, splits=[split]).splits[0].path
+
+
+def _with_ids(rows: Sequence[Row], source: Path) -> list[Row]:
+    if not rows:
+        raise DataError(f"{source} has no problems to train on.")
+    named = [{**row, "id": str(row.get("id", f"problem-{number}"))} for number, row in enumerate(rows, 1)]
+    twice = [name for name, count in Counter(row["id"] for row in named).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"{source} has several problems with the id {twice[0]}.", hint="Each needs an id of its own."
+        )
+    return named
+
+
+def _solutions(files: Sequence[Path], ids: set[str]) -> dict[str, list[str]]:
+    """Problem id → replies. Raises DataError for rows without them, and where none is to a training problem."""
+    replies: dict[str, list[str]] = {}
+    for path in files:
+        for number, row in enumerate(read_rows(path), 1):
+            if "id" not in row or not isinstance(row.get("generation"), str):
+                raise DataError(
+                    f"{path}, row {number}: expected the fields `id` (of a training problem) and `generation`.",
+                    hint="ns generate and ns eval write such files.",
+                )
+            replies.setdefault(str(row["id"]), []).append(row["generation"])
+    if files and not replies.keys() & ids:
+        raise DataError(f"{files[0]} has no reply to any training problem: no id is that of one.")
+    return replies

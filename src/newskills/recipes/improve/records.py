@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an improvement is asked to do, and what it keeps of each round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.records import Row
+from newskills.base.store import AppendLog, read_rows
+from newskills.recipes.improve.gate import GateTest, GuardCheck
+from newskills.recipes.steps_shown import StepReporter
+from newskills.train.data.overlap import SHARE
+from newskills.train.trainers import TrainerSettings
+
+ROUNDS, STAGES = "rounds.jsonl", "stages.jsonl"
+EVALUATIONS = "eval"
+BASE = "base"
+
+
+class RoundMixture(Struct, frozen=True, kw_only=True):
+    """Where the examples of a round come from.
+
+    factor   times the usual number of samples of each problem
+    warmer   is added to the temperature of the samples
+    hard     only problems of which at most half of the samples are correct
+    earlier  the examples of kept rounds are used again, too
+    """
+
+    name: str
+    factor: int = 1
+    warmer: float = 0.0
+    hard: bool = False
+    earlier: bool = False
+
+
+MIXTURES = (
+    RoundMixture(name="usual"),
+    RoundMixture(name="twice as many samples", factor=2),
+    RoundMixture(name="with examples of earlier rounds", factor=2, earlier=True),
+    RoundMixture(name="only hard problems", factor=2, hard=True),
+    RoundMixture(name="higher temperature", factor=2, warmer=0.3),
+)
+"""After a round that is not kept the next one follows, and the first after the last."""
+
+
+class ImproveKeys(Struct, frozen=True, kw_only=True):
+    """`++` keys of `ns improve`."""
+
+    problems: Annotated[int, Meta(ge=1, description="training problems per round")] = 200
+    samples: Annotated[int, Meta(ge=1, description="samples per problem")] = 4
+    temperature: Annotated[float, Meta(gt=0, description="temperature of the samples")] = 0.8
+    per_problem: Annotated[
+        int, Meta(ge=1, description="different correct samples to train on per problem, at most")
+    ] = 4
+    max_tokens: Annotated[int, Meta(ge=1, description="longest reply in tokens")] = 256
+    held_out: Annotated[
+        int, Meta(ge=0, description="held-out problems of each benchmark to evaluate on (the first ones); 0 = all")
+    ] = 400
+    alpha: Annotated[
+        float, Meta(gt=0, lt=1, description="probability to keep any round that is no better, over all rounds")
+    ] = 0.05
+    overlap_share: Annotated[
+        float,
+        Meta(gt=0, le=1, description="share of common word sequences from which two problems count as the same"),
+    ] = SHARE
+    epochs: Annotated[float, Meta(gt=0, description="passes over the examples of a round (sft)")] = 2.0
+    steps: Annotated[int, Meta(ge=1, description="training steps of a round (grpo)")] = 30
+    batch_size: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="examples per step (sft: 16), problems per step (grpo: 8)"),
+    ] = None
+    group_size: Annotated[int, Meta(ge=2, description="samples per problem in a step (grpo)")] = 8
+    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 2e-4
+    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 10
+    seed: Annotated[int, Meta(description="seed of the choice of problems and of the data order")] = 0
+    trainer: TrainerSettings = TrainerSettings()
+
+
+class ImproveSpec(Struct, frozen=True, kw_only=True):
+    """What to improve, by what, and where.
+
+    split          of the benchmark, whose problems are trained on, unless there is `training_data`
+    solutions      files of replies `{id, generation}` to training problems, graded and filtered like the model's own
+    guards         benchmarks that must not get worse by `margin` points
+    patience       rounds in a row that are not kept, after which it ends
+    watch          title → what shows a training
+    """
+
+    output_dir: Path
+    model: str
+    benchmark: str
+    watch: Callable[[str], AbstractContextManager[StepReporter]]
+    split: str = "train"
+    training_data: Path | None = None
+    solutions: tuple[Path, ...] = ()
+    rounds: int = 5
+    patience: int = 2
+    method: Literal["sft", "grpo"] = "sft"
+    guards: tuple[str, ...] = ()
+    margin: float = 2.0
+    backend: str = "cpu"
+    server_type: str = "llamacpp"
+    server_gpus: int = 0
+    data_dir: Path | None = None
+    timeout: float = 300.0
+    keys: ImproveKeys = ImproveKeys()
+
+    def identity(self) -> Row:
+        """The settings with which alone it may be resumed: there may be more rounds and more patience."""
+        trainer = {
+            name: value for name, value in msgspec.to_builtins(self.keys.trainer).items() if name != "threads"
+        }
+        return {
+            **{
+                name: str(value) if isinstance(value, Path) else value
+                for name, value in msgspec.structs.asdict(self).items()
+                if name not in ("output_dir", "watch", "rounds", "patience", "data_dir", "timeout", "keys")
+            },
+            "solutions": list(map(str, self.solutions)),
+            **msgspec.to_builtins(self.keys),
+            "trainer": trainer,
+        }
+
+    def folder(self, number: int) -> Path:
+        """Of a round's data and training."""
+        return self.output_dir / "rounds" / round_name(number)
+
+    def model_folder(self, name: str) -> Path:
+        return self.output_dir / "models" / name
+
+
+class ExampleCount(Struct, frozen=True, kw_only=True):
+    """From replies to examples. A reply that was cut off is not learnt, whatever the grader says."""
+
+    problems: int
+    replies: int
+    unscored: int
+    wrong: int
+    cut_off: int
+    repeated: int
+    too_easy: int
+    too_many: int
+    earlier: int
+    examples: int
+
+
+class RoundRecord(Struct, frozen=True, kw_only=True):
+    """A line of rounds.jsonl: a round that has ended. `test`: None where there was nothing to train on.
+
+    begun_from  the model that was trained, by name: base or round-NN
+    why         why it was kept, or not
+    """
+
+    round: int
+    mixture: str
+    begun_from: str
+    kept: bool
+    why: str
+    examples: ExampleCount
+    test: GateTest | None = None
+    guards: tuple[GuardCheck, ...] = ()
+    tokens_sampled: int = 0
+    tokens_trained: int = 0
+
+    @property
+    def name(self) -> str:
+        return round_name(self.round)
+
+
+def round_name(number: int) -> str:
+    return f"round-{number:02d}"
+
+
+def read_rounds(folder: Path) -> list[RoundRecord]:
+    """Rounds that have ended. Raises DataError."""
+    path = folder / ROUNDS
+    AppendLog(path).close()  # takes off a line that a kill has cut
+    return [msgspec.convert(row, RoundRecord) for row in read_rows(path)]
+
+
+def stage_seconds(folder: Path) -> Mapping[int, dict[str, float]]:
+    """Round → stage → seconds that its finished work took. Raises DataError."""
+    seconds: dict[int, dict[str, float]] = {}
+    path = folder / STAGES
+    for row in read_rows(path) if path.is_file() else ():
+        stages = seconds.setdefault(row["round"], {})
+        stages[row["stage"]] = stages.get(row["stage"], 0.0) + row["seconds"]
+    return seconds

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds with a real model of three blocks: one that is kept, one with wrong expected answers, a guard, kills."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.recipes.improve.words import COUNT, KEYS, UNTAUGHT, spec_for, words_benchmark, write_training
+
+from newskills.base.errors import ConfigError
+from newskills.base.store import read_rows
+from newskills.pipelines.improvement_report import write_improvement_report
+from newskills.recipes.improve.loop import Improvement, improve
+from newskills.recipes.improve.records import ImproveSpec, RoundRecord
+
+pytestmark = [pytest.mark.local_model, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def poisoned(small_model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ImproveSpec, Improvement]:
+    """Two rounds: the expected answers of the first are right, those of the second wrong."""
+    folder = tmp_path_factory.mktemp("poisoned")
+    write_training(folder, "Item", ("yes", "no"))
+    spec = spec_for(folder, small_model, words_benchmark(folder, "words", "Item", "yes"))
+    return spec, improve(spec, say=lambda _: None)
+
+
+def test_a_round_that_is_better_is_kept_and_one_with_wrong_answers_is_not(
+    poisoned: tuple[ImproveSpec, Improvement],
+) -> None:
+    spec, improvement = poisoned
+    first, second = improvement.rounds
+    assert (first.kept, second.kept) == (True, False)
+    assert first.test is not None
+    assert second.test is not None
+    right = COUNT - COUNT // UNTAUGHT
+    assert (first.test.gained, first.test.lost, first.test.problems) == (right, 0, COUNT)
+    assert first.test.p_value < first.test.level
+    assert (second.test.gained, second.test.lost) == (0, right)
+    assert second.test.level == pytest.approx(first.test.level / 4)
+    assert (first.begun_from, second.begun_from) == ("base", "round-01")
+    assert improvement.model == spec.model_folder("round-01")
+    assert improvement.why == "all 2 rounds are done"
+    assert not spec.model_folder("round-02").exists()
+    assert not list(spec.folder(2).glob("training/checkpoint-*"))
+    assert (spec.folder(2) / "training/metrics.jsonl").is_file()
+    assert first.examples.replies == 2 * COUNT
+    assert first.tokens_sampled > 0
+    assert first.tokens_trained > 0
+
+
+def test_the_report_has_curve_cost_gain_and_flips(poisoned: tuple[ImproveSpec, Improvement]) -> None:
+    page = write_improvement_report(*poisoned)
+    text = page.with_suffix(".md").read_text()
+    for part in (
+        "## Rounds",
+        "round-02, not kept",
+        "## Cost",
+        "wrong → right",
+        "samples that changed",
+        "Training:",
+    ):
+        assert part in text
+    assert "<svg" in page.read_text()
+
+
+def test_what_is_done_is_not_done_again_and_more_rounds_change_the_mixture(
+    poisoned: tuple[ImproveSpec, Improvement],
+) -> None:
+    spec, improvement = poisoned
+    files = {
+        path: path.stat().st_mtime_ns for path in spec.output_dir.rglob("*") if path.name.startswith("server")
+    }
+    assert improve(spec, say=lambda _: None) == improvement
+    assert files == {path: path.stat().st_mtime_ns for path in files}
+    assert all(path.stat().st_mtime_ns == when for path, when in files.items())
+    further = improve(msgspec.structs.replace(spec, rounds=3), say=lambda _: None)
+    assert further.rounds[:2] == improvement.rounds
+    assert further.rounds[2].mixture == "twice as many samples"
+    assert further.rounds[2].begun_from == "round-01"
+    with pytest.raises(ConfigError, match="a run with other settings: epochs"):
+        improve(msgspec.structs.replace(spec, keys=msgspec.structs.replace(KEYS, epochs=1)), say=lambda _: None)
+
+
+def test_a_round_whose_guard_got_worse_is_not_kept(
+    poisoned: tuple[ImproveSpec, Improvement], tmp_path: Path
+) -> None:
+    """The model that says yes learns to say no to other problems, and then says no to those that it knew, too."""
+    write_training(tmp_path, "Thing", ("no", "no"))
+    guard = words_benchmark(tmp_path, "guard", "Item", "yes")
+    spec = spec_for(
+        tmp_path,
+        poisoned[0].model_folder("round-01"),
+        words_benchmark(tmp_path, "things", "Thing", "no"),
+        rounds=1,
+        guards=(guard,),
+        margin=25.0,
+    )
+    (record,) = improve(spec, say=lambda _: None).rounds
+    assert record.test is not None
+    assert record.test.better
+    assert not record.kept
+    assert "the guard guard may have lost more than 25 points" in record.why
+    with pytest.raises(ConfigError, match="would fail even a model without any change: with 30 problems"):
+        improve(msgspec.structs.replace(spec, margin=1.0, output_dir=tmp_path / "narrow"), say=lambda _: None)
+
+
+def test_killed_anywhere_it_goes_on_to_the_same_rounds(
+    poisoned: tuple[ImproveSpec, Improvement], tmp_path: Path
+) -> None:
+    spec, improvement = poisoned
+    out = tmp_path / "out"
+    argv = [sys.executable, "-m", "newskills", "improve", *_words(spec, out)]
+    round_1, round_2 = out / "rounds/round-01", out / "rounds/round-02"
+    for there in (
+        lambda: any(out.glob("eval/base/eval-results/**/output*.jsonl*")),
+        lambda: (round_1 / "data/train.jsonl").is_file(),
+        lambda: _lines(round_1 / "training/checkpoints.jsonl") >= 1,
+        lambda: (out / "models/round-01").is_dir(),
+        lambda: _lines(out / "rounds.jsonl") == 1,
+        lambda: _lines(round_2 / "training/metrics.jsonl") >= 2,
+    ):
+        _kill_when(argv, there)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "kept      round-01" in done.stdout
+    rows = [msgspec.convert(row, RoundRecord) for row in read_rows(out / "rounds.jsonl")]
+    assert rows == improvement.rounds
+    same = "training/metrics.jsonl"
+    assert [_without_seconds(path / same) for path in (round_1, round_2)] == [
+        _without_seconds(spec.folder(number) / same) for number in (1, 2)
+    ]
+
+
+def _words(spec: ImproveSpec, out: Path) -> list[str]:
+    return [
+        f"--model={spec.model}",
+        f"--benchmark={spec.benchmark}",
+        f"--training_data={spec.training_data}",
+        f"--solutions={spec.solutions[0]}",
+        f"--data_dir={spec.data_dir}",
+        f"--output_dir={out}",
+        "--rounds=2",
+        f"++problems={KEYS.problems}",
+        f"++samples={KEYS.samples}",
+        f"++max_tokens={KEYS.max_tokens}",
+        f"++held_out={KEYS.held_out}",
+        f"++epochs={KEYS.epochs}",
+        f"++batch_size={KEYS.batch_size}",
+        f"++learning_rate={KEYS.learning_rate}",
+        f"++save_every={KEYS.save_every}",
+        f"++trainer.threads={KEYS.trainer.threads}",
+    ]
+
+
+def _kill_when(argv: list[str], there: Callable[[], bool]) -> None:
+    """kill -9 once `there` holds; the run may have ended before that is seen."""
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as process:
+        while not there() and process.poll() is None:
+            time.sleep(0.005)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        assert process.returncode in (0, -signal.SIGKILL), output
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+def _without_seconds(path: Path) -> list[dict[str, object]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in read_rows(path)]
