@@ -74,7 +74,9 @@ def mean_interval(values: Mapping[float, int]) -> Interval:
         return Interval(0.0, 1.0, "cluster") if bounded else Interval(-math.inf, math.inf, "cluster")
     variance = math.fsum((value - mean) ** 2 * count for value, count in values.items()) / (n - 1)
     if bounded:
-        effective = n * mean * (1 - mean) / variance if len(values) > 1 else n
+        # 1 - mean would be 0 for a mean that differs from 1 by less than floats tell
+        rest = math.fsum((1 - value) * count for value, count in values.items()) / n
+        effective = n * mean * rest / variance if variance > 0 else n
         return Interval(*wilson(mean, effective, t_critical(n - 1)), "cluster")
     half = t_critical(n - 1) * math.sqrt(variance / n)
     return Interval(mean - half, mean + half, "cluster")
