@@ -75,6 +75,6 @@ def test_helpers_of_hugging_face_templates() -> None:
         ("{% for i in range(10**9) %}{% endfor %}", "Range too big"),
     ],
 )
-def test_refusals_and_break_out_attempts_become_one_error(template, said: str) -> None:
+def test_refusals_and_break_out_attempts_become_one_error(template: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         render_chat_template(template, [Message(role="tool", content="x")])

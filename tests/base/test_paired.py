@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=6
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)
 
 
-def singles(scores):
+def singles(scores: Iterable[float]) -> list[list[float]]:
     return [[float(score)] for score in scores]
 
 
@@ -83,7 +84,7 @@ def test_scores_that_are_no_verdicts_have_a_bootstrap_interval_near_that_of_stud
 
 
 @given(PAIRS)
-def test_a_comparison_turned_round_says_the_same(pairs) -> None:
+def test_a_comparison_turned_round_says_the_same(pairs: list[tuple[bool, bool]]) -> None:
     before, after = (singles(side) for side in zip(*pairs, strict=True))
     there, back = paired.paired_difference(before, after), paired.paired_difference(after, before)
     assert there == paired.paired_difference(before, after)
@@ -95,7 +96,7 @@ def test_a_comparison_turned_round_says_the_same(pairs) -> None:
 
 
 @given(P_VALUES)
-def test_holm_keeps_the_order_and_never_lowers(p_values) -> None:
+def test_holm_keeps_the_order_and_never_lowers(p_values: list[float]) -> None:
     adjusted = paired.holm(p_values)
     for p, a in zip(p_values, adjusted, strict=True):
         assert p <= a <= 1

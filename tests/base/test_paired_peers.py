@@ -66,7 +66,7 @@ def test_binomial_draws_are_those_of_the_distribution() -> None:
         )
 
 
-def test_the_problems_needed_are_those_of_statsmodels():
+def test_the_problems_needed_are_those_of_statsmodels() -> None:
     for variance, difference in ((0.3, 0.02), (0.24, 0.05)):
         peer = TTestPower().solve_power(difference / variance**0.5, power=0.8, alpha=0.05)
         assert power.problems_needed(variance, difference) == pytest.approx(peer, abs=3)

@@ -5,7 +5,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref, Script
 
 
-def job(name, *needs, argv=("true",)):
+def job(name: str, *needs: str, argv: tuple[str, ...] = ("true",)) -> Job:
     group = CommandGroup(name="g", commands=(Command(name="main", script=Script(argv=argv)),))
     return Job(name=name, groups=(group,), depends_on=needs)
 
@@ -24,6 +24,6 @@ def test_jobs_come_after_what_they_need() -> None:
         ((job("a", argv=(Ref("server"),)),), "refers to 'server'"),
     ],
 )
-def test_what_cannot_run_is_refused(jobs, message: str) -> None:
+def test_what_cannot_run_is_refused(jobs: tuple[Job, ...], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Pipeline(name="p", jobs=jobs).order()

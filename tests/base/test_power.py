@@ -6,11 +6,11 @@ import pytest
 from newskills.base import paired, power
 
 
-def answers(draw, chances, samples):
+def answers(draw: random.Random, chances: list[float], samples: int) -> list[list[float]]:
     return [[float(draw.random() < p) for _ in range(samples)] for p in chances]
 
 
-def test_the_variance_is_taken_apart():
+def test_the_variance_is_taken_apart() -> None:
     """Problems whose chance rises by 0 or 0.4: between 0.04; chance 0.3 or 0.7: within 0.21 on each side."""
     draw = random.Random(1)
     before = [0.3] * 4000
@@ -21,14 +21,14 @@ def test_the_variance_is_taken_apart():
     assert found.of(4) == pytest.approx(found.between + found.within / 4)
 
 
-def test_single_samples_promise_nothing_of_more():
+def test_single_samples_promise_nothing_of_more() -> None:
     draw = random.Random(2)
     found = power.measured(answers(draw, [0.5] * 300, 1), answers(draw, [0.6] * 300, 1), paired=True)
     assert found.within == 0
     assert found.of(1) == found.of(16)
 
 
-def test_unpaired_runs_need_more():
+def test_unpaired_runs_need_more() -> None:
     draw = random.Random(3)
     chances = [draw.random() for _ in range(500)]
     before, after = answers(draw, chances, 4), answers(draw, chances, 4)
@@ -38,7 +38,7 @@ def test_unpaired_runs_need_more():
         power.measured([[1.0]], [[0.0]], paired=False)
 
 
-def test_what_is_needed_and_what_is_seen_agree():
+def test_what_is_needed_and_what_is_seen_agree() -> None:
     for variance, difference in ((0.3, 0.02), (0.05, 0.1)):
         problems = power.problems_needed(variance, difference)
         assert power.detectable_difference(variance, problems) == pytest.approx(difference, rel=0.01)
@@ -52,7 +52,7 @@ def test_a_plan_gives_the_power_that_it_promises(
 ) -> None:
     draw = random.Random(samples)
 
-    def runs(n):
+    def runs(n: int) -> tuple[list[list[float]], list[list[float]]]:
         chances = [draw.betavariate(2, 2) * (1 - gain) for _ in range(n)]
         return answers(draw, chances, samples), answers(draw, [p + gain for p in chances], samples)
 

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +11,8 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
 @given(TEXT, TEXT, st.floats(0, 2), st.integers(0, 9))
-def test_the_key_changes_with_what_the_model_sees(first, second, temperature, seed) -> None:
-    def key(text, **changes):
+def test_the_key_changes_with_what_the_model_sees(first: str, second: str, temperature: float, seed: int) -> None:
+    def key(text: str, **changes: Any) -> str:
         inference = Inference(temperature=temperature, **({"random_seed": seed} | changes))
         return Request(messages=[Message("user", text)], inference=inference).key("id")
 

@@ -36,7 +36,7 @@ def module(folder: Path, declaration: str, code: str = "import nsloud\nSOLVER = 
     return str(path)
 
 
-def test_what_is_declared_is_there_with_what_it_needs(folder, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_declared_is_there_with_what_it_needs(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     where = module(folder, "REQUIREMENTS = ['nsloud>=1']")
     assert declared(where) == ("nsloud>=1",)
     assert load_attr(f"{where}::SOLVER") == "DEEP"
@@ -48,7 +48,9 @@ def test_what_is_declared_is_there_with_what_it_needs(folder, capfd: pytest.Capt
     assert str(place) in sys.path
 
 
-def test_it_is_installed_once(folder, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_installed_once(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     load_attr(f"{module(folder, LOUD)}::SOLVER")
     capfd.readouterr()
     (folder / "second").mkdir()
@@ -57,13 +59,13 @@ def test_it_is_installed_once(folder, capfd: pytest.CaptureFixture[str], monkeyp
     assert capfd.readouterr().err == ""
 
 
-def test_what_is_here_is_not_installed_again(folder, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_here_is_not_installed_again(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     where = module(folder, "REQUIREMENTS: list[str] = ['msgspec']", "SOLVER = 1\n")
     assert load_attr(f"{where}::SOLVER") == 1
     assert capfd.readouterr().err == ""
 
 
-def test_nothing_is_installed_where_nothing_may_be(folder) -> None:
+def test_nothing_is_installed_where_nothing_may_be(folder: Path) -> None:
     where = module(folder, "REQUIREMENTS = ['nsloud']")
     with (
         installing_nothing(),
@@ -83,12 +85,12 @@ def test_nothing_is_installed_where_nothing_may_be(folder) -> None:
         ("REQUIREMENTS = ['--index-url=http://x']", "which is an option of pip"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(folder, declaration: str, sentence: str) -> None:
+def test_what_cannot_be_is_one_sentence(folder: Path, declaration: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         load_attr(f"{module(folder, declaration)}::SOLVER")
 
 
-def test_another_version_of_what_newskills_runs_with_is_refused(folder) -> None:
+def test_another_version_of_what_newskills_runs_with_is_refused(folder: Path) -> None:
     wheel(folder / "wheels", "msgspec", "0.1", "")
     with pytest.raises(
         ConfigError, match=rf"means msgspec 0.1; newskills itself runs with msgspec {msgspec.__version__}"
@@ -96,7 +98,7 @@ def test_another_version_of_what_newskills_runs_with_is_refused(folder) -> None:
         load_attr(f"{module(folder, OLD)}::SOLVER")
 
 
-def test_modules_without_a_declaration_cost_nothing(folder) -> None:
+def test_modules_without_a_declaration_cost_nothing(folder: Path) -> None:
     assert declared("json.decoder") == ()
     assert declared("no.such.module") == ()
     assert declared(str(folder / "none.py")) == ()

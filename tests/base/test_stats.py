@@ -13,7 +13,7 @@ SCORES = st.lists(st.booleans(), min_size=1, max_size=8)
 
 
 @given(SCORES)
-def test_pass_at_k_is_the_share_of_draws_with_a_correct_sample(scores) -> None:
+def test_pass_at_k_is_the_share_of_draws_with_a_correct_sample(scores: list[bool]) -> None:
     for k in range(1, len(scores) + 1):
         draws = list(combinations(scores, k))
         assert stats.pass_at_k(len(scores), sum(scores), k) == pytest.approx(sum(map(any, draws)) / len(draws))
@@ -41,7 +41,7 @@ def test_wilson_against_published_values(share: float, n: int, low: float, high:
     ("freedom", "critical"),
     [(1, 12.7062), (2, 4.30265), (10, 2.22814), (29, 2.04523), (999, 1.96234), (10**6, 1.95997)],
 )
-def test_quantiles_of_student_against_tables(freedom, critical: float) -> None:
+def test_quantiles_of_student_against_tables(freedom: int, critical: float) -> None:
     assert stats.t_critical(freedom) == pytest.approx(critical, abs=5e-5)
 
 
@@ -53,7 +53,7 @@ def test_two_sided_student(t: float, freedom: int, p: float) -> None:
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 1.0]), min_size=1, max_size=40))
-def test_an_interval_of_scores_holds_the_mean_and_stays_within_its_range(values) -> None:
+def test_an_interval_of_scores_holds_the_mean_and_stays_within_its_range(values: list[float]) -> None:
     low, high, _ = stats.mean_interval({value: values.count(value) for value in values})
     mean = sum(values) / len(values)
     assert 0 <= low <= mean + 1e-12

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
+from newskills.base.records import Row
 from newskills.base.store import (
     AppendLog,
     atomic_folder,
@@ -32,7 +33,7 @@ JSON = st.recursive(
 
 @settings(max_examples=50)
 @given(rows=st.lists(st.dictionaries(st.text(max_size=6), JSON, max_size=4), max_size=8))
-def test_rows_round_trip(tmp_path_factory: pytest.TempPathFactory, rows) -> None:
+def test_rows_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[Row]) -> None:
     path = tmp_path_factory.mktemp("rows") / "a.jsonl"
     assert write_rows(path, rows) == len(rows)
     assert list(read_rows(path)) == rows
@@ -67,7 +68,7 @@ def test_missing_file_tells_what_is_there(tmp_path: Path) -> None:
 
 
 @given(cut=st.integers(0, 60))
-def test_a_torn_line_is_dropped_and_overwritten(tmp_path_factory: pytest.TempPathFactory, cut) -> None:
+def test_a_torn_line_is_dropped_and_overwritten(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("log") / "x.jsonl-async"
     log = AppendLog(path)
     for number in range(3):
@@ -117,7 +118,7 @@ def test_atomic_write_leaves_the_old_file_on_failure(tmp_path: Path) -> None:
     path = tmp_path / "metrics.json"
     write_json(path, {"a": 1})
 
-    def fail_half_way():
+    def fail_half_way() -> None:
         with atomic_write(path) as file:
             file.write(b"half")
             raise ZeroDivisionError

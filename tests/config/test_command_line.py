@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError
-from newskills.config.command_line import check_keywords, parse
+from newskills.config.command_line import Parsed, check_keywords, parse
 from newskills.config.help import command_help
 from newskills.config.ids import parse_ids
 
@@ -23,7 +23,7 @@ class Options(Struct, frozen=True, kw_only=True):
     rerun_done: Annotated[bool, Meta(description="again")] = False
 
 
-def read(*argv):
+def read(*argv: str) -> Parsed[Options]:
     return parse(Options, argv, command="test", keys=("inference.temperature", "max_samples"))
 
 
@@ -35,7 +35,7 @@ def read(*argv):
         ["--num_chunks", "9", "--output-dir=out", "--num-chunks=3", "--no-rerun-done", "--rerun_done=true"],
     ],
 )
-def test_both_spellings_mean_one_thing(argv) -> None:
+def test_both_spellings_mean_one_thing(argv: list[str]) -> None:
     options = read(*argv).options
     assert (options.output_dir, options.num_chunks, options.rerun_done) == ("out", 3, True)
 
@@ -44,7 +44,7 @@ def test_both_spellings_mean_one_thing(argv) -> None:
     "argv",
     [["--model", "a", "b"], ["--model=a", "--model", "b"], ["--model=[a,b]"], ["--model", "a", "--model=b"]],
 )
-def test_lists_take_words_repetitions_and_brackets(argv) -> None:
+def test_lists_take_words_repetitions_and_brackets(argv: list[str]) -> None:
     assert read("--output_dir=o", *argv).options.model == ["a", "b"]
 
 
@@ -89,14 +89,14 @@ def test_overrides_in_three_spellings_do_not_become_list_words() -> None:
         (["--output_dir=o", "--server_gpus=two"], "server_gpus"),
     ],
 )
-def test_bad_words_are_refused_with_one_sentence(argv, message: str) -> None:
+def test_bad_words_are_refused_with_one_sentence(argv: list[str], message: str) -> None:
     with pytest.raises((ConfigError, UnknownNameError), match=message) as caught:
         read(*argv)
     assert "\n" not in str(caught.value)
 
 
 @given(st.lists(st.text(max_size=12), max_size=6))
-def test_any_words_parse_or_are_refused(words) -> None:
+def test_any_words_parse_or_are_refused(words: list[str]) -> None:
     with contextlib.suppress(ConfigError, UnknownNameError):
         read("--output_dir=o", *words)
 
@@ -115,7 +115,7 @@ def test_python_keywords() -> None:
 
 
 @pytest.mark.parametrize(("text", "ids"), [("1,2,5", [1, 2, 5]), ("0..4", [0, 1, 2, 3, 4]), (" 3 .. 4 ", [3, 4])])
-def test_ids(text: str, ids) -> None:
+def test_ids(text: str, ids: list[int]) -> None:
     assert parse_ids(text, "--chunk_ids") == ids
 
 

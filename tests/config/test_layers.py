@@ -31,7 +31,7 @@ class Config(Struct, frozen=True, kw_only=True):
 ALIASES = {"temperature": "sampling.temperature", "prompt": "prompt_config"}
 
 
-def build(**overrides):
+def build(**overrides: Any) -> Config:
     texts = {key.replace("__", "."): Text(value) for key, value in overrides.items()}
     return resolve(Config, [Layer("command line", texts)], aliases=ALIASES).value
 
@@ -121,12 +121,12 @@ def write(value: Any) -> str:
 
 
 @given(PLAIN)
-def test_values_round_trip(value) -> None:
+def test_values_round_trip(value: object) -> None:
     assert parse_value(write(value)) == value
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_value_or_refused(text) -> None:
+def test_any_text_is_a_value_or_refused(text: str) -> None:
     with contextlib.suppress(ConfigError):
         parse_value(text)
 

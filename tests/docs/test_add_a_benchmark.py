@@ -31,14 +31,14 @@ def test_each_benchmark_is_a_short_file() -> None:
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     for name, text in files().items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
-def test_the_page_can_be_typed_as_it_stands(here, fake_server: FakeServerFactory) -> None:
+def test_the_page_can_be_typed_as_it_stands(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text="Answer: \\boxed{4}")))
     place = {"NEWSKILLS_DATA_DIR": str(here / "data")}
     for block in COMMANDS.findall(PAGE):

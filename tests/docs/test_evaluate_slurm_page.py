@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.commands.running import ns
 from tests.conftest import CACHE
 from tests.launch.slurm_cluster import require_cluster
-from tests.launch.sshd import HOST, sshd
+from tests.launch.sshd import HOST, Sshd, sshd
 
 __all__ = ["sshd"]
 
@@ -21,7 +21,7 @@ FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.
 COMMANDS = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_the_page_can_be_typed_as_it_stands(tmp_path: Path, sshd, mirror: Path, local_model: Path) -> None:
+def test_the_page_can_be_typed_as_it_stands(tmp_path: Path, sshd: Sshd, mirror: Path, local_model: Path) -> None:
     require_cluster()
     config = os.environ.get("SLURM_CONF")
     before = f"export PATH='{Path(sys.executable).parent}':$PATH" + (f" SLURM_CONF='{config}'" if config else "")

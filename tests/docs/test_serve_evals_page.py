@@ -75,7 +75,7 @@ def test_the_rehearsal_prints_what_a_trainer_logs(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def network(podman) -> None:
+def network(podman: None) -> None:
     """Skips where containers can have no network of their own."""
     name = f"newskills-test-{os.getpid()}"
     subprocess.run(["podman", "network", "create", name], capture_output=True, check=False)
@@ -87,7 +87,7 @@ def network(podman) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path, network) -> dict[str, str]:
+def place(tmp_path: Path, network: None) -> dict[str, str]:
     """The environment of a shell in which `docker` is podman, in a folder where the page's files are."""
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     (tmp_path / "docker").symlink_to(ROOT / "docker")
@@ -106,7 +106,7 @@ def place(tmp_path: Path, network) -> dict[str, str]:
     return {**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}"}
 
 
-def test_the_two_containers_can_be_typed_as_they_stand(tmp_path: Path, place) -> None:
+def test_the_two_containers_can_be_typed_as_they_stand(tmp_path: Path, place: dict[str, str]) -> None:
     """Their names are those of the page: no two of this test may run at the same time."""
     said = {}
     subprocess.run(["podman", "tag", IMAGE, "localhost/slimerl/slime:latest"], check=True)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 import math
+import random
 import statistics
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.judgement import parse_judgement
 from newskills.base.protocols import Metric
+from newskills.base.records import Row
 from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric
 
@@ -18,7 +22,7 @@ ANSWERS = st.sampled_from([None, "1", "2", "3"])
 
 
 @st.composite
-def problems(draw):
+def problems(draw: st.DrawFn) -> list[list[Row]]:
     n = draw(st.integers(1, 5))
     record = st.fixed_dictionaries(
         {
@@ -31,22 +35,22 @@ def problems(draw):
     return draw(st.lists(st.lists(record, min_size=n, max_size=n), min_size=1, max_size=5))
 
 
-def metrics_of(data, name="math", **options):
+def metrics_of(data: list[list[Row]], name: str = "math", **options: Any) -> Metric:
     metric = make_metric(name, **options)
     for predictions in data:
         metric.update(predictions)
     return metric
 
 
-def percent(values):
+def percent(values: Sequence[float]) -> Any:
     return pytest.approx(100 * sum(values) / len(values), abs=1e-9)
 
 
-def scores_of(predictions, k):
+def scores_of(predictions: list[Row], k: int) -> list[int]:
     return [int(p["symbolic_correct"]) for p in predictions[:k]]
 
 
-def brute_majority(predictions, k):
+def brute_majority(predictions: list[Row], k: int) -> float:
     pairs = Counter(
         (p["predicted_answer"], p["symbolic_correct"])
         for p in predictions[:k]
@@ -58,12 +62,12 @@ def brute_majority(predictions, k):
     return sum(top) / len(top)
 
 
-def brute_best(predictions, k):
+def brute_best(predictions: list[Row], k: int) -> float:
     answered = [p for p in predictions[:k] if p["predicted_answer"] is not None]
     return float(max(answered, key=lambda p: p["reward_model_score"])["symbolic_correct"]) if answered else 0.0
 
 
-def brute_reward_majority(predictions, k):
+def brute_reward_majority(predictions: list[Row], k: int) -> float:
     rewards, scores = defaultdict(float), defaultdict(list)  # type: ignore[var-annotated]
     for p in predictions[:k]:
         if p["predicted_answer"] is not None:
@@ -73,7 +77,7 @@ def brute_reward_majority(predictions, k):
 
 
 @given(problems())
-def test_every_mode_against_its_definition(data) -> None:
+def test_every_mode_against_its_definition(data: list[list[Row]]) -> None:
     modes = metrics_of(data).metrics()
     n = len(data[0])
     assert len(modes) == n + 2 * (n - 1) + 2 * n
@@ -91,7 +95,7 @@ def test_every_mode_against_its_definition(data) -> None:
     assert all(abs(mode["avg_tokens"] - statistics.fmean(tokens)) < 1 for mode in modes.values())
 
 
-def check_several(modes, data, k):
+def check_several(modes: dict[str, Row], data: list[list[Row]], k: int) -> None:
     assert modes[f"majority@{k}"]["symbolic_correct"] == percent([brute_majority(p, k) for p in data])
     average = modes[f"pass@1[avg-of-{k}]"]
     assert average["symbolic_correct"] == percent([statistics.fmean(scores_of(p, k)) for p in data])
@@ -106,8 +110,10 @@ def check_several(modes, data, k):
 
 
 @given(problems(), st.randoms())
-def test_pass_at_k_rises_with_k_and_does_not_know_the_order_of_seeds(data, random) -> None:
-    def passes(shuffled):
+def test_pass_at_k_rises_with_k_and_does_not_know_the_order_of_seeds(
+    data: list[list[Row]], random: random.Random
+) -> None:
+    def passes(shuffled: list[list[Row]]) -> list[float]:
         modes = metrics_of(shuffled).metrics()
         return [modes[f"pass@{k}"]["symbolic_correct"] for k in range(1, len(data[0]) + 1)]
 
@@ -118,7 +124,9 @@ def test_pass_at_k_rises_with_k_and_does_not_know_the_order_of_seeds(data, rando
 
 
 @given(problems(), st.data())
-def test_an_unscored_sample_is_as_if_it_had_never_been_asked_for(data, draw) -> None:
+def test_an_unscored_sample_is_as_if_it_had_never_been_asked_for(
+    data: list[list[Row]], draw: st.DataObject
+) -> None:
     lost = {
         "outcome": "unscored",
         "outcome_cause": "provider",
@@ -138,7 +146,7 @@ def test_an_unscored_sample_is_as_if_it_had_never_been_asked_for(data, draw) -> 
     assert found.ledger().causes["provider"] == found.ledger().unscored == found.ledger().lost == len(data)
 
 
-def record(correct, answer="1", **more):
+def record(correct: bool | None, answer: str = "1", **more: Any) -> dict[str, Any]:
     return {"symbolic_correct": correct, "predicted_answer": answer, **more}
 
 
@@ -304,10 +312,10 @@ class Mine(ScoreMetric):
     score_fields = {"mine": float}  # noqa: RUF012
     headline = ("mine",)
 
-    def scores(self, record):
+    def scores(self, record: Row) -> dict[str, Any]:
         return {"mine": record["mine"]}
 
-    def incorrect(self, prediction):
+    def incorrect(self, prediction: Row) -> Row:
         return prediction | {"mine": 0.0}
 
 

@@ -9,9 +9,13 @@ import json
 import sys
 import wave
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of, write
+
+from newskills.base.records import Reply
 
 pytest.importorskip("riva.client", reason="no nvidia-riva-client here: pip install 'newskills[speech]'")
 pytest.importorskip("soundfile", reason="no soundfile here: pip install 'newskills[speech]'")
@@ -23,6 +27,7 @@ from newskills.base.errors import (
     AuthError,
     BadRequestError,
     ConfigError,
+    HttpError,
     RateLimitError,
     RequestTimeoutError,
     ServerError,
@@ -34,7 +39,7 @@ from newskills.models.config import ServerConfig
 from newskills.models.errors import ModelNotFoundError
 
 
-def sound(path, samples: int) -> bytes:
+def sound(path: Path, samples: int) -> bytes:
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
@@ -43,20 +48,22 @@ def sound(path, samples: int) -> bytes:
     return path.read_bytes()
 
 
-def generate(folder, kind: str, address: str, *more: str, env: dict[str, str] | None = None):
+def generate(
+    folder: Path, kind: str, address: str, *more: str, env: dict[str, str] | None = None
+) -> CompletedProcess[str]:
     line = f"ns generate --server_type={kind} --model=m --server_address={address} --input_file=in.jsonl"
     return ns(" ".join([line, "--output_dir=out", *more]), cwd=folder, env=env)
 
 
 @pytest.fixture
-def sounds(tmp_path: Path):
+def sounds(tmp_path: Path) -> tuple[Path, dict[bytes, str]]:
     """in.jsonl names two files beside it; the second goes by the other field's name."""
     data = {sound(tmp_path / f"{n}.wav", 1000 * n): f"sound {n}" for n in (1, 2)}
     write(tmp_path / "in.jsonl", [{"audio_path": "1.wav"}, {"audio_file": "2.wav", "language_code": "de-DE"}])
     return tmp_path, data
 
 
-def test_transcripts_are_generations(sounds) -> None:
+def test_transcripts_are_generations(sounds: tuple[Path, dict[bytes, str]]) -> None:
     folder, data = sounds
     with RivaServer(lambda request: f"{data[request.audio]}|and more") as server:
         options = "++inference.extra_body.word_time_offsets=true ++inference.extra_body.boosted_lm_words=[Riva]"
@@ -98,12 +105,12 @@ def test_sounds_lie_beside_the_output(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "back/output.jsonl")[0]["generation"] == str(size)
 
 
-def test_what_the_service_fails_at_is_unscored(sounds) -> None:
+def test_what_the_service_fails_at_is_unscored(sounds: tuple[Path, dict[bytes, str]]) -> None:
     folder, data = sounds
     rows = [{"audio_path": f"{n}.wav", "expected_answer": f"sound {n}", "task_type": "ASR"} for n in (1, 2)]
     write(folder / "in.jsonl", rows)
 
-    def refuse(request, before):
+    def refuse(request: Any, before: int) -> tuple[StatusCode, str] | None:
         return (StatusCode.INVALID_ARGUMENT, "too loud") if data[request.audio] == "sound 2" else None
 
     with RivaServer(lambda request: data[request.audio], refuse) as server:
@@ -115,10 +122,10 @@ def test_what_the_service_fails_at_is_unscored(sounds) -> None:
     assert "too loud" in str(second)
 
 
-def test_failures_in_passing_are_tried_again(sounds) -> None:
+def test_failures_in_passing_are_tried_again(sounds: tuple[Path, dict[bytes, str]]) -> None:
     folder, data = sounds
 
-    def refuse(_, before):
+    def refuse(_: object, before: int) -> tuple[StatusCode, str] | None:
         return (StatusCode.UNAVAILABLE, "starting") if before < 2 else None
 
     with RivaServer(lambda request: data[request.audio], refuse) as server:
@@ -138,8 +145,8 @@ STATUSES = [
 ]
 
 
-def asked(kind: str, address: str, request: Request, **server: str):
-    async def once():
+def asked(kind: str, address: str, request: Request, **server: str) -> Reply:
+    async def once() -> Reply:
         config = ServerConfig(server_type=kind, model="m", base_url=address, **server)
         model = make_model(config, concurrency=1, environ={"MY_KEY": "s3cret-key"})
         try:
@@ -154,14 +161,14 @@ SPOKEN = Request(messages=[Message(role="user", content="Hello")])
 
 
 @pytest.mark.parametrize(("status", "error"), STATUSES)
-def test_a_status_is_an_error_of_the_family(status, error) -> None:
+def test_a_status_is_an_error_of_the_family(status: StatusCode, error: type[HttpError]) -> None:
     with RivaServer(refuse=lambda *_: (status, "because")) as server, pytest.raises(error) as raised:
         asked("tts_nim", server.address, SPOKEN)
     assert raised.value.cause in ("provider", "timeout")
 
 
 def test_keys_and_metadata_go_with_the_call_and_into_no_message() -> None:
-    def refuse(*_):
+    def refuse(*_: object) -> tuple[StatusCode, str] | None:
         return StatusCode.INTERNAL, "I saw s3cret-key"
 
     request = Request(messages=SPOKEN.messages, inference=Inference(extra_body={"metadata": {"function-id": "f"}}))
@@ -208,7 +215,7 @@ def test_what_cannot_be_honoured_is_refused(tmp_path: Path, kind: str, words: st
 @pytest.mark.parametrize(
     "row", [{"voice": 3}, {"output_filename": "../elsewhere.wav"}, {"output_filename": "/x.wav"}]
 )
-def test_a_row_with_a_wrong_option_is_named(tmp_path: Path, row) -> None:
+def test_a_row_with_a_wrong_option_is_named(tmp_path: Path, row: dict[str, Any]) -> None:
     write(tmp_path / "in.jsonl", [{"text": "Hello", **row}])
     done = generate(tmp_path, "tts_nim", "127.0.0.1:9")
     assert done.returncode == 2, done.stdout

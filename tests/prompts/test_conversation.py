@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.prompts.files import picture, sound
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.prompts.renderer import PromptOverrides, load_prompt
+from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 
 TURNS = [
     {"role": "system", "content": "old"},
@@ -17,7 +18,7 @@ TURNS = [
 ]
 
 
-def load(spec=None, **overrides):
+def load(spec: str | dict[str, Any] | None = None, **overrides: Any) -> Prompt:
     return load_prompt(spec, PromptOverrides(prompt_format="openai", **overrides))
 
 
@@ -88,12 +89,12 @@ def test_images_and_sound_of_messages_are_put_in(tmp_path: Path) -> None:
         ({"messages": [{"role": "user", "audio": {"file": "x"}}]}, "expected audio as"),
     ],
 )
-def test_unfit_messages_are_refused(row, said: str) -> None:
+def test_unfit_messages_are_refused(row: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError, match=said):
         load().messages(row)
 
 
 @pytest.mark.parametrize("overrides", [{"examples_type": "x"}, {"few_shot_examples": {"num_few_shots": 1}}])
-def test_few_shots_need_a_prompt(overrides) -> None:
+def test_few_shots_need_a_prompt(overrides: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="Few-shot examples need a prompt"):
         load(**overrides)

@@ -6,7 +6,7 @@ import sys
 import msgspec
 import pytest
 
-from newskills.prompts.code_tags import CODE_TAGS
+from newskills.prompts.code_tags import CODE_TAGS, CodeTags
 from newskills.prompts.examples import built_in_examples, few_shot_names
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 
@@ -56,7 +56,7 @@ def test_the_names_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize("name", SOLVED)
-def test_solutions_end_in_the_right_answer(name) -> None:
+def test_solutions_end_in_the_right_answer(name: str) -> None:
     rows = built_in_examples(name)
     assert 4 <= len(rows) <= 5
     for row in rows:
@@ -67,7 +67,7 @@ def test_solutions_end_in_the_right_answer(name) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "mcq" in name])
-def test_choice_examples_hold_their_options(name) -> None:
+def test_choice_examples_hold_their_options(name: str) -> None:
     options = "ABCDEFGHIJ"[: 4 if "four" in name else 10]
     for row in built_in_examples(name):
         assert re.findall(r"^([A-Z])\) ", row["problem"], re.MULTILINE) == list(options)
@@ -76,7 +76,7 @@ def test_choice_examples_hold_their_options(name) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "aug" in name])
-def test_augmented_examples_are_new(name) -> None:
+def test_augmented_examples_are_new(name: str) -> None:
     for row in built_in_examples(name):
         assert set(row) == {"problem", "augmented_problem"}
         assert row["problem"] != row["augmented_problem"]
@@ -110,7 +110,7 @@ def test_the_code_of_the_examples_prints_what_they_show() -> None:
 
 
 @pytest.mark.parametrize("tags", CODE_TAGS.values(), ids=lambda tags: tags.name)
-def test_code_tags_take_their_places(tags) -> None:
+def test_code_tags_take_their_places(tags: CodeTags) -> None:
     overrides = PromptOverrides(examples_type="math_text_with_code", code_tags=tags.name)
     (message,) = load_prompt("generic/math", overrides).messages({"problem": "{code_begin}"})
     assert message.content.endswith("{code_begin}")

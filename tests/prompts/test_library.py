@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from tests.prompts.files import picture, sound
 
+from newskills.base.records import Message
 from newskills.prompts.names import library, prompt_names
-from newskills.prompts.renderer import PromptOverrides, load_prompt
+from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.prompts.schema import read_source
 
 
-def text_of(messages):
+def text_of(messages: list[Message]) -> str:
     parts = [m.content if isinstance(m.content, str) else m.content[-1]["text"] for m in messages]
     return "\n".join(parts)
 
@@ -20,19 +21,19 @@ MEDIA = {"image_path": "picture.png", "audio_path": "sound.wav"}
 
 
 @pytest.fixture
-def folder(tmp_path: Path):
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "sound.wav").write_bytes(sound())
     (tmp_path / "picture.png").write_bytes(picture())
     return tmp_path
 
 
-def row_for(prompt):
+def row_for(prompt: Prompt) -> dict[str, str]:
     row = {name: f"«{name}: {{x}} }}{{ \\frac{{1}}{{2}} é»" for name in prompt.fields}
     return row | {name: file for name, file in MEDIA.items() if name in row}
 
 
 @pytest.mark.parametrize("name", prompt_names())
-def test_every_prompt_shows_all_its_fields_and_no_leftover_braces(name, folder) -> None:
+def test_every_prompt_shows_all_its_fields_and_no_leftover_braces(name: str, folder: Path) -> None:
     prompt = load_prompt(name, PromptOverrides(data_dir=str(folder)))
     row = row_for(prompt)
     text = text_of(prompt.messages(row))
@@ -45,7 +46,7 @@ def test_every_prompt_shows_all_its_fields_and_no_leftover_braces(name, folder) 
 
 
 @pytest.mark.parametrize("name", prompt_names())
-def test_every_prompt_begins_with_the_licence_line(name) -> None:
+def test_every_prompt_begins_with_the_licence_line(name: str) -> None:
     assert library()[name].read_text(encoding="utf-8").startswith("# SPDX-License-Identifier: Apache-2.0\n")
 
 

@@ -34,7 +34,7 @@ def test_wordings_show_what_the_prompt_that_they_stand_for_shows() -> None:
 
 
 @pytest.mark.parametrize("variant", [v for v in CHOICES if v.extract_regex], ids=lambda v: v.prompt_config)
-def test_the_regex_finds_the_form_that_the_prompt_asks_for(variant) -> None:
+def test_the_regex_finds_the_form_that_the_prompt_asks_for(variant: Variant) -> None:
     (message,) = load_prompt(variant.prompt_config).messages({"problem": "…"})
     form = re.search(r'"([^"]*\bX\b[^"]*)"|(<<X>>)', message.content)
     reply = "First, option A is wrong. " + form.group(form.lastindex).replace("X", "C")
@@ -66,7 +66,7 @@ def test_own_file_with_both_spellings(tmp_path: Path) -> None:
         ("gsm8k: [{prompt: generic/mth}]", UnknownNameError, "generic/math"),
     ],
 )
-def test_wrong_files(tmp_path: Path, text: str, error, said: str) -> None:
+def test_wrong_files(tmp_path: Path, text: str, error: type[Exception], said: str) -> None:
     path = tmp_path / "set.yaml"
     path.write_text(text)
     with pytest.raises(error, match=said):

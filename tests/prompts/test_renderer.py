@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,30 +11,30 @@ from tests.prompts.files import picture
 from newskills.base.chat_template import render_chat_template
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.protocols import Tokenizer
-from newskills.base.records import Message
-from newskills.prompts.renderer import PromptOverrides, load_prompt
+from newskills.base.records import Message, Row
+from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 
 
 class Words:
     """A tokenizer of whole words with a small chat template."""
 
-    def encode(self, text):
+    def encode(self, text: str) -> list[int]:
         return [len(word) for word in text.split()]
 
-    def decode(self, ids):
+    def decode(self, ids: Sequence[int]) -> str:
         return " ".join("x" * n for n in ids)
 
-    def render(self, messages, **template_kwargs):
+    def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
         template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>{{ mode }}"
         return render_chat_template(template, messages, **template_kwargs)
 
 
-def contents(prompt, row):
+def contents(prompt: Prompt, row: Row) -> list[tuple[str, Any]]:
     return [(m.role, m.content) for m in prompt.messages(row)]
 
 
 @given(st.text(), st.text())
-def test_data_with_any_braces_comes_through_verbatim(problem, system) -> None:
+def test_data_with_any_braces_comes_through_verbatim(problem: str, system: str) -> None:
     prompt = load_prompt({"user": "Q: {problem} {{x}}", "system": "{rule}"})
     assert contents(prompt, {"problem": problem, "rule": system}) == [
         ("system", system),
@@ -129,11 +131,11 @@ SHOTS = {"user": "{examples}{q}", "few_shot_examples": {"prefix": "P|", "templat
 ROWS = [{"a": "{x}", "b": i} for i in range(3)]
 
 
-def sets(name):
+def sets(name: str) -> list[Row] | None:
     return {"mine": ROWS, "none": [], "other": ROWS[:1]}.get(name)
 
 
-def rendered(overrides, row):
+def rendered(overrides: PromptOverrides, row: Row) -> Any:
     return load_prompt(SHOTS, overrides, sets).messages(row)[0].content
 
 
@@ -193,7 +195,7 @@ def test_an_unknown_set_is_refused_with_near_names() -> None:
 
 
 def test_a_fault_of_the_provider_is_not_taken_for_a_missing_field() -> None:
-    def broken(name):
+    def broken(name: str) -> Any:
         return {}[name]
 
     prompt = load_prompt(SHOTS, PromptOverrides(examples_type="{subject}"), broken)
@@ -204,7 +206,7 @@ def test_a_fault_of_the_provider_is_not_taken_for_a_missing_field() -> None:
 # --- the hash ----------------------------------------------------------------------------------------------------
 
 
-def digest(overrides=None, spec=SHOTS):
+def digest(overrides: PromptOverrides | None = None, spec: str | dict[str, Any] = SHOTS) -> str:
     return load_prompt(spec, overrides, sets).hash
 
 

@@ -2,12 +2,14 @@
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
 from newskills.base.store import write_rows
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.prompts.retrieval import BM25
@@ -15,7 +17,7 @@ from newskills.prompts.retrieval import BM25
 words = st.lists(st.sampled_from("abcdefg"), max_size=8).map(" ".join)
 
 
-def okapi(documents, query):
+def okapi(documents: list[str], query: str) -> list[float]:
     """The formula written down once more, document by document."""
     split = [document.split() for document in documents]
     mean = sum(map(len, split)) / len(split) or 1.0
@@ -35,7 +37,7 @@ def okapi(documents, query):
 
 
 @given(st.lists(words, min_size=1, max_size=12), words, st.integers(1, 12))
-def test_the_order_is_that_of_the_formula(documents, query, count) -> None:
+def test_the_order_is_that_of_the_formula(documents: list[str], query: str, count: int) -> None:
     expected = okapi(documents, query)
     found = BM25(documents).best(query, count)
     assert len(found) == len(set(found)) == min(count, len(documents))
@@ -47,13 +49,13 @@ def test_ties_go_by_position() -> None:
     assert BM25(["z", "x y", "w", "x y", "v"]).best("x", 4) == [1, 3, 0, 2]
 
 
-def entries(tmp_path, rows):
+def entries(tmp_path: Path, rows: list[Row]) -> str:
     path = tmp_path / "train.jsonl"
     write_rows(path, rows)
     return str(path)
 
 
-def shown(path, query, **few_shots):
+def shown(path: str | Path, query: str, **few_shots: Any) -> str:
     section = {"template": "[{problem}]", "retrieval_field": "problem", "retrieval_file": path} | few_shots
     prompt = load_prompt({"user": "{examples}|{problem}", "few_shot_examples": section})
     return prompt.messages({"problem": query})[0].content.rpartition("|")[0]
@@ -93,7 +95,7 @@ def test_a_shuffle_depends_on_the_query_only(tmp_path: Path) -> None:
 
 
 def test_the_hash_follows_the_content_of_the_file(tmp_path: Path) -> None:
-    def digest(folder, rows):
+    def digest(folder: Path, rows: list[Row]) -> str:
         folder.mkdir(exist_ok=True)
         section = {"template": "{problem}", "retrieval_field": "problem", "retrieval_file": entries(folder, rows)}
         prompt = load_prompt({"user": "{examples}", "few_shot_examples": section})
@@ -108,7 +110,7 @@ def test_the_hash_follows_the_content_of_the_file(tmp_path: Path) -> None:
     ("rows", "error", "said"),
     [([], DataError, "is empty"), ([{"question": "x"}], DataError, "entry 1: the field 'problem' is missing")],
 )
-def test_unfit_files(tmp_path: Path, rows, error, said: str) -> None:
+def test_unfit_files(tmp_path: Path, rows: list[dict[str, str]], error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         shown(entries(tmp_path, rows), "x")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from newskills.prompts.renderer import load_prompt
 from newskills.prompts.schema import FewShotConfig, replace_few_shots
 
 
-def write(tmp_path, text):
+def write(tmp_path: Path, text: str) -> str:
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
     return str(path)
@@ -67,6 +68,6 @@ def test_naming_a_set_takes_the_place_of_retrieval() -> None:
     ("overrides", "said"),
     [({"num_shots": 1}, "unknown key"), ({"num_few_shots": "two"}, "num_few_shots: expected a whole number")],
 )
-def test_overrides_are_checked(overrides, said: str) -> None:
+def test_overrides_are_checked(overrides: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         replace_few_shots(FewShotConfig(), overrides, "here")

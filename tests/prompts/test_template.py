@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,12 +9,12 @@ from newskills.base.errors import ConfigError
 from newskills.prompts.template import MissingField, Template, TextPosition
 
 
-def make(source):
+def make(source: str) -> Template:
     return Template(source, TextPosition("text"))
 
 
 @given(st.text(), st.text(), st.text())
-def test_data_comes_through_verbatim(before, value, after) -> None:
+def test_data_comes_through_verbatim(before: str, value: str, after: str) -> None:
     escaped = [text.replace("{", "{{").replace("}", "}}") for text in (before, after)]
     # A LaTeX command right before a field is refused; a blank tells them apart.
     template = make(f"{escaped[0]} {{field}}{escaped[1]} {{field}}")
@@ -24,13 +26,13 @@ def test_data_comes_through_verbatim(before, value, after) -> None:
         st.from_regex(r"[a-z_]{1,5}", fullmatch=True), st.text() | st.integers() | st.floats() | st.none()
     )
 )
-def test_plain_fields_agree_with_str_format(row) -> None:
+def test_plain_fields_agree_with_str_format(row: dict[str, Any]) -> None:
     source = "".join(f" {{{name}}}{{{{{name}}}}}" for name in row)
     assert make(source).fill(row) == source.format(**row)
 
 
 @given(st.lists(st.sampled_from(["{a}", "{b}", "{{", "}}", "x"])), st.text(), st.text())
-def test_binding_a_field_is_the_same_as_filling_it(pieces, a, b) -> None:
+def test_binding_a_field_is_the_same_as_filling_it(pieces: list[str], a: str, b: str) -> None:
     template = make("".join(pieces))
     bound = template.bind("a", a)
     assert bound.fill({"b": b}) == template.fill({"a": a, "b": b})

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
-from tests.server import Answer, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Script
 
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark, get_group
@@ -34,7 +35,7 @@ def blocks() -> dict[str, str]:
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     for name, text in blocks().items():
         (tmp_path / name).write_text(text)
     write(tmp_path / "in.jsonl", [{"question": " Why? "}, {"question": " "}])
@@ -42,16 +43,18 @@ def here(tmp_path: Path):
 
 
 @pytest.fixture
-def server(fake_server: FakeServerFactory):
+def server(fake_server: FakeServerFactory) -> FakeServer | FakeServerProcess:
     return fake_server(Script(models=("m",), answer=Answer(text="Judgement: Yes")))
 
 
-def generate(here: Path, url: str, *words: str):
+def generate(here: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
     line = f"ns generate --input_file=in.jsonl --output_dir=out {ANSWERED.format(url=url)}"
     return ns(" ".join([line, *words]), cwd=here)
 
 
-def test_the_solver_of_the_page_does_what_the_task_does(here, server) -> None:
+def test_the_solver_of_the_page_does_what_the_task_does(
+    here: Path, server: FakeServer | FakeServerProcess
+) -> None:
     done = generate(here, server.url, "--generation_module=short.py")
     assert done.returncode == 0, done.stderr
     first, empty = rows_of(here / "out/output.jsonl")
@@ -63,7 +66,9 @@ def test_the_solver_of_the_page_does_what_the_task_does(here, server) -> None:
 
 
 @pytest.mark.parametrize("maker", ["", "::ShortTask", "::GENERATION_TASK_CLASS"])
-def test_a_task_is_named_with_what_it_overrides(here, server, maker: str) -> None:
+def test_a_task_is_named_with_what_it_overrides(
+    here: Path, server: FakeServer | FakeServerProcess, maker: str
+) -> None:
     done = generate(here, server.url, f"--generation_module=task.py{maker}")
     assert done.returncode == 2
     assert "task.py: ShortTask is a generation task of NeMo-Skills" in done.stderr
@@ -73,7 +78,7 @@ def test_a_task_is_named_with_what_it_overrides(here, server, maker: str) -> Non
     assert not [record for record in server.records if record.body]
 
 
-def test_a_job_of_such_a_task_is_not_submitted(here) -> None:
+def test_a_job_of_such_a_task_is_not_submitted(here: Path) -> None:
     (here / "cluster_configs").mkdir()
     (here / "cluster_configs/mine.yaml").write_text("executor: none\n")
     done = generate(here, "http://127.0.0.1:9", "--generation_module=task.py", "--cluster=mine")
@@ -117,7 +122,9 @@ def test_other_modules_are_left_to_the_import(tmp_path: Path) -> None:
     ("module", "field"),
     [("generate", "generation"), ("llm_math_judge", "judgement")],
 )
-def test_modules_of_the_reference_system_go_by_their_names(here, server, module: str, field: str) -> None:
+def test_modules_of_the_reference_system_go_by_their_names(
+    here: Path, server: FakeServer | FakeServerProcess, module: str, field: str
+) -> None:
     write(
         here / "in.jsonl",
         [{"question": "Why?", "problem": "Why?", "predicted_answer": "1", "expected_answer": "2"}],
@@ -130,7 +137,7 @@ def test_modules_of_the_reference_system_go_by_their_names(here, server, module:
     assert row[field] == "Judgement: Yes"
 
 
-def test_what_does_not_fit_is_said(here, server) -> None:
+def test_what_does_not_fit_is_said(here: Path, server: FakeServer | FakeServerProcess) -> None:
     two = generate(here, server.url, "--generation_module=nemo_skills.inference.generate --generation_type=prover")
     assert "exclude each other" in two.stderr
     unknown = generate(here, server.url, "--generation_module=nemo_skills.inference.eval.bfcl")
