@@ -16,12 +16,13 @@ _KINDS = ("no-attack", "attack")
 
 
 def rows(split: str) -> Iterator[Row]:
-    """Each task of the users alone, then with each of the attackers' tasks."""
+    """Each task of the users alone, then with each of the attackers' tasks. Raises ConfigError without the package."""
+    all_suites = suites()
     from agentdojo.agent_pipeline.agent_pipeline import load_system_message
 
     system = load_system_message("default").strip()
     for name in _SUITES:
-        suite = suites()[name]
+        suite = all_suites[name]
         for user_task, task in suite.user_tasks.items():
             for injection_task in ("", *suite.injection_tasks):
                 kind = _KINDS[bool(injection_task)]
