@@ -18,6 +18,7 @@ from newskills.solve.parts import SolverParts
 BY_LIKELIHOOD = (
     *("hellaswag", "swag", "piqa", "social_iqa", "copa", "winogrande", "wsc273", "boolq", "lambada", "blimp"),
     *("arc_challenge", "arc_easy", "openbookqa", "sciq", "xcopa", "xwinograd"),
+    *("cb", "wic", "wsc", "multirc", "pubmedqa", "headqa"),
 )
 
 

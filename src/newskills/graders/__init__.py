@@ -46,6 +46,7 @@ GRADERS = Registry(
         "verina-spec": "newskills.graders.lean.verina:VerinaSpecGrader",
         "bfcl": "newskills.graders.tool_calls.grader:ToolCallGrader",
         "api_bank": "newskills.graders.tool_calls.api_bank:ApiBankGrader",
+        "agentdojo": "newskills.graders.tool_calls.agentdojo:AgentDojoGrader",
         "tau2": "newskills.graders.tau2.grader:Tau2Grader",
         "json_schema": "newskills.graders.json_schema:JsonSchemaGrader",
         "if": "newskills.graders.instructions.grader:IFEvalGrader",

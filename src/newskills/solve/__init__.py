@@ -40,6 +40,7 @@ SOLVERS = Registry(
         "turns": "newskills.solve.turns:TurnsSolver",
         "loglikelihood": "newskills.solve.tasks.loglikelihood:LoglikelihoodSolver",
         "sc_tir": "newskills.solve.selection.sc_tir:ScTirSolver",
+        "agentdojo": "newskills.solve.calls.agentdojo:AgentDojoSolver",
         "tau2": "newskills.solve.calls.tau2:Tau2Solver",
         "prover": "newskills.solve.tasks.lean:ProverSolver",
         "autoformalize": "newskills.solve.tasks.lean:AutoformalizeSolver",

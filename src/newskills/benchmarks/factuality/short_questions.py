@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trivia and search questions from memory: TriviaQA (arXiv:1705.03551), WebQuestions (Berant et al. 2013)."""
+"""Trivia and search questions from memory: TriviaQA (arXiv:1705.03551), WebQuestions (Berant et al. 2013), Natural
+Questions (Kwiatkowski et al. 2019) without a text (Lee et al. 2019, arXiv:1906.00300)."""
 
 from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
@@ -17,6 +18,10 @@ def triviaqa(raw: Row, index: int) -> Row:
 
 def webqs(raw: Row, index: int) -> Row:
     return {**_accepted(raw["question"], list(raw["answers"])), "url": raw.get("url")}
+
+
+def nq_open(raw: Row, index: int) -> Row:
+    return _accepted(f"{raw['question'].strip().rstrip('?')}?", list(raw["answer"]))
 
 
 BENCHMARKS = (
@@ -68,5 +73,31 @@ BENCHMARKS = (
             ),
         ),
         traps=("The answers are of 2013, and any one of several counts.",),
+    ),
+    Benchmark(
+        name="nq-open",
+        category="factuality",
+        title="Natural Questions without a text",
+        aliases=("nq_open",),
+        sources=(Source(split="validation", hf="google-research-datasets/nq_open"),),
+        row=nq_open,
+        prompt="generic/short-answer",
+        grader="short_answer",
+        metric="short_answer",
+        split="validation",
+        items={"validation": 3610},
+        licence="CC-BY-SA-3.0",
+        homepage="https://github.com/google-research-datasets/natural-questions",
+        citation="arXiv:1906.00300",
+        unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/nq_open",
+                "fields answer, question; split validation",
+                "2026-11-23",
+            ),
+        ),
+        headline="`em`: share of answers that equal a right one, but for articles, case and punctuation",
+        traps=("The answers are of 2018, and any one of several counts.",),
     ),
 )

@@ -2,7 +2,7 @@
 """What should be refused, and what should not; a judge says whether the model did what was asked.
 
 XSTest (Röttger et al. 2023, arXiv:2308.01263), HarmBench (Mazeika et al. 2024, arXiv:2402.04249), StrongREJECT (Souly
-et al. 2024, arXiv:2402.10260).
+et al. 2024, arXiv:2402.10260), AgentHarm's requests without tools (Andriushchenko et al. 2024, arXiv:2410.09024).
 """
 
 from typing import Any
@@ -44,6 +44,10 @@ def strongreject(raw: Row, index: int) -> Row:
         "subset_for_metrics": raw["category"],
         "source": raw["source"],
     }
+
+
+def agentharm(raw: Row, index: int) -> Row:
+    return {"id": raw["id"], **asked(raw["prompt"], "unsafe"), "subset_for_metrics": raw["category"]}
 
 
 _COMMON: dict[str, Any] = {
@@ -136,5 +140,34 @@ BENCHMARKS = (
             "judge": Judge(prompt="judge/strongreject", grader="strongreject"),
             "metric": "strongreject",
         },
+    ),
+    Benchmark(
+        name="agentharm-chat",
+        title="AgentHarm, chat: harmful requests without tools",
+        sources=(Source(hf="ai-safety-institute/AgentHarm", config="chat", hf_split="test_public"),),
+        row=agentharm,
+        items={"test": 44},
+        licence="MIT, only to improve the safety and security of AI",
+        homepage="https://huggingface.co/datasets/ai-safety-institute/AgentHarm",
+        citation="arXiv:2410.09024",
+        unverified=True,
+        evidence=(
+            Evidence(
+                "https://pypi.org/project/inspect-evals/0.26.0/",
+                "fields category, id, prompt; split chat_public_test (agentharm/utils.py)",
+                "2026-11-23",
+            ),
+            Evidence(
+                "https://huggingface.co/datasets/ai-safety-institute/AgentHarm/viewer",
+                "configuration chat, split test_public, 44 rows",
+                "2026-11-23",
+            ),
+        ),
+        traps=(
+            "Not AgentHarm itself: its tasks with simulated tools, and its harm score, run by inspect_evals/agentharm "
+            "only. This is its chat set, for which the authors' program gives a refusal rate, too.",
+            "The judge's prompt is ours; the authors ask GPT-4o.",
+        ),
+        **_COMMON,
     ),
 )
