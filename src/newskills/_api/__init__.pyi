@@ -1489,7 +1489,7 @@ def prepare_data(
 def prepare_training_data(
     ctx: Arguments | None = None,
     *,
-    config_name: Literal['math_sft', 'stem_sft', 'code_sft', 'math_rl'] = 'math_sft',
+    config_name: Literal['math_sft', 'stem_sft', 'agent_sft', 'code_sft', 'math_rl'] = 'math_sft',
     dataset: str | None = None,
     benchmark: str | None = None,
     split: str | None = None,
@@ -1512,8 +1512,8 @@ def prepare_training_data(
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns prepare_training_data --help` lists
             them
-        config_name: recipe: solutions, conversations, code, or problems for reinforcement learning
-            (default 'math_sft')
+        config_name: recipe: solutions, conversations, what agents did, code, or problems for
+            reinforcement learning (default 'math_sft')
         dataset: published training set: downloaded, or read from ++input_files (JSONL, JSON, Parquet,
             also gzipped)
         benchmark: benchmark whose prompt wraps the problems, as in its evaluation (needs ++tokenizer;

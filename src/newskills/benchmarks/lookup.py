@@ -14,11 +14,13 @@ from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
 from newskills.benchmarks.external import data_folders, extra_folders, installed, load_folder
+from newskills.benchmarks.interactive.environments import interactive_benchmark
 from newskills.benchmarks.listing import ENTRY_POINTS, CatalogEntry, Extra, entries
 
 
 def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
-    """The benchmark called `name`: a name or alias, `group.member`, `file.py`, `folder`, `module::attr`.
+    """The benchmark called `name`: a name or alias, `group.member`, `file.py`, `folder`, `module::attr`,
+    `verifiers:environment`, `openenv:address`.
 
     `extra` adds benchmarks: a mapping name → folder, the same as JSON text or as the path of a JSON file, or `Places`.
     `NEMO_SKILLS_EXTRA_BENCHMARK_MAP` and `NEMO_SKILLS_EXTRA_DATASETS` are honoured. Raises UnknownNameError,
@@ -108,6 +110,8 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
         return _named_there(name)
     if name.endswith(".py"):
         return _from_file(name)
+    if (interactive := interactive_benchmark(name)) is not None:
+        return interactive
     places = list(_places(name, extra))
     if "/" in name and not places:
         return load_folder(Path(name).expanduser())

@@ -36,6 +36,7 @@ GRADERS = Registry(
         "swe_bench": "newskills.graders.software.swe_bench:SweBenchGrader",
         "software_tests": "newskills.graders.software.tests:SoftwareTestsGrader",
         "terminal_tests": "newskills.graders.software.terminal:TerminalTestsGrader",
+        "environment_reward": "newskills.graders.judges.environment_reward:EnvironmentRewardGrader",
         "scicode": "newskills.graders.code.scicode:SciCodeGrader",
         "ioi": "newskills.graders.code.contest:IOIGrader",
         "icpc": "newskills.graders.code.contest:ICPCGrader",

@@ -70,6 +70,55 @@ class Skill:
         )
         return example(prompt_ids(request, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
 
+    def replies(self, messages: Sequence[Row], tools: Sequence[Row] | None = None) -> list[Datum]:
+        """The replies with `weight` 1 of a conversation, each with all that stands before it; the rest has no loss.
+
+        One example, or several where the chat template shows earlier replies differently later on (without their
+        reasoning, say). Raises ConfigError where it shows no reply, DataError where no reply counts.
+        """
+        turns = [msgspec.convert(message, Message) for message in messages]
+        spans = [
+            self._span(turns, at, tools)
+            for at, message in enumerate(messages)
+            if message.get("role") == "assistant" and message.get("weight")
+        ]
+        if not spans:
+            raise DataError("No message of the conversation has `weight` 1, so there is nothing to train on.")
+        groups: list[list[tuple[str, str]]] = []
+        for before, answer in spans:
+            if groups and before.startswith("".join(groups[-1][-1])):
+                groups[-1].append((before, answer))
+            else:
+                groups.append([(before, answer)])
+        return [self._joined(group) for group in groups]
+
+    def _span(self, turns: Sequence[Message], at: int, tools: Sequence[Row] | None) -> tuple[str, str]:
+        """The text before reply `at`, and the reply with the token that ends it. Raises ConfigError."""
+        variables = {**self._template, **({"tools": list(tools)} if tools else {})}
+        before = self.tokenizer.render(turns[:at], **variables)
+        whole = self.tokenizer.render(turns[: at + 1], **{**variables, "add_generation_prompt": False})
+        if not whole.startswith(before):
+            raise ConfigError(
+                "The model's chat template does not show a reply where its generation prompt stands.",
+                hint="Set other variables of the template: ++chat_template_kwargs.enable_thinking=false.",
+            )
+        answer, end = whole[len(before) :], self.tokenizer.decode(self.stops[:1])
+        head, stop, _ = answer.rpartition(end)
+        return before, (head if stop else answer.rstrip()) + end
+
+    def _joined(self, spans: Sequence[tuple[str, str]]) -> Datum:
+        """One sequence of texts before and answers, each text before beginning with all that came earlier."""
+        tokens: list[int] = []
+        weights: list[float] = []
+        text = ""
+        for before, answer in spans:
+            for part, weight in ((before[len(text) :], 0.0), (answer, 1.0)):
+                ids = self.tokenizer.encode(part)
+                tokens += ids
+                weights += [weight] * len(ids)
+            text = before + answer
+        return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
+
     def continuation(self, before: str, text: str) -> Datum:
         """`text` after `before`, both as they are: without template, and without a token that ends it."""
         return example(self.tokenizer.encode(before), self.tokenizer.encode(text))

@@ -141,9 +141,14 @@ def _cut(datum: Datum, length: int) -> Datum:
 def examples_of(rows: Sequence[Row], skill: Skill, where: Path) -> list[Datum]:
     """Training examples of `{input, output}` texts, taken as they are, or of `{messages}` that end with a reply.
 
-    Raises DataError for rows of neither form.
+    The last reply counts; where messages have a `weight`, all replies with 1 do. Raises DataError for rows of neither
+    form.
     """
-    return [_example(row, skill, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
+    return [
+        example
+        for number, row in enumerate(rows, 1)
+        for example in _examples(row, skill, f"{where}, row {number}")
+    ]
 
 
 def check_rows(rows: Sequence[Row], where: Path) -> None:
@@ -154,12 +159,14 @@ def check_rows(rows: Sequence[Row], where: Path) -> None:
         _check_row(row, f"{where}, row {number}")
 
 
-def _example(row: Row, skill: Skill, where: str) -> Datum:
+def _examples(row: Row, skill: Skill, where: str) -> list[Datum]:
     _check_row(row, where)
-    if "messages" in row:
-        *before, last = row["messages"]
-        return skill.reply(before, last["content"], row.get("tools"))
-    return skill.continuation(row["input"], row["output"])
+    if "messages" not in row:
+        return [skill.continuation(row["input"], row["output"])]
+    if any("weight" in message for message in row["messages"]):
+        return skill.replies(row["messages"], row.get("tools"))
+    *before, last = row["messages"]
+    return [skill.reply(before, last["content"], row.get("tools"))]
 
 
 def _check_row(row: Row, where: str) -> None:
@@ -169,7 +176,7 @@ def _check_row(row: Row, where: str) -> None:
         if (
             not isinstance(last, dict)
             or last.get("role") != "assistant"
-            or not isinstance(last.get("content"), str)
+            or not (isinstance(last.get("content"), str) or ("weight" in last and last.get("tool_calls")))
         ):
             raise DataError(f"{where}: the last message is not a reply of the assistant.")
         try:

@@ -48,6 +48,8 @@ SOLVERS = Registry(
         "function_calls": "newskills.solve.calls.function_calls:FunctionCallSolver",
         "memory_calls": "newskills.solve.calls.memory_calls:MemoryCallSolver",
         "software_agent": "newskills.solve.agents.rollout:software_agent",
+        "verifiers": "newskills.solve.interactive.verifiers_environment:VerifiersSolver",
+        "openenv": "newskills.solve.interactive.openenv_environment:OpenEnvSolver",
         "transcription": "newskills.solve.tasks.speech:TranscriptionSolver",
         "synthesis": "newskills.solve.tasks.speech:SynthesisSolver",
         "conversation_calls": "newskills.solve.calls.function_calls:ConversationCallSolver",

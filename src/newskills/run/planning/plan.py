@@ -17,6 +17,7 @@ from newskills.base.records import Row
 from newskills.benchmarks import BenchmarkPlaces, expand, get_group, place_of
 from newskills.benchmarks.data import NotPreparedError, load_rows, split_folder
 from newskills.benchmarks.folders import data_dir as root
+from newskills.benchmarks.interactive.environments import split_samples
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.graders import GRADERS
 from newskills.run.planning.config import ALIASES, DEPRECATED, SC_TIR, GenerationConfig
@@ -95,7 +96,7 @@ def parse_benchmarks(
     missing: list[tuple[str, str, Path]] = []
     places = BenchmarkPlaces(extra, root(data_dir), tuple(mounted))
     for part in (p.strip() for p in text.split(",")):
-        name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
+        name, count = split_samples(part)
         if not name:
             raise ConfigError(f"--benchmarks '{text}': expected name[:samples], for example gsm8k:4,math-500.")
         group = get_group(name, places)
@@ -117,7 +118,7 @@ def parse_benchmarks(
                 continue
             runs.append(
                 BenchmarkRun(
-                    name=benchmark.name if group or "/" in name or "::" in name or name.endswith(".py") else name,
+                    name=benchmark.name if group or "/" in name or ":" in name or name.endswith(".py") else name,
                     benchmark=benchmark,
                     samples=int(count or 0) or benchmark.samples,
                     split=chosen,

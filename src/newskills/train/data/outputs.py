@@ -17,6 +17,8 @@ from newskills.train.data.settings import DataRecipe, TrainingDataConfig
 
 TASK = "math"
 _MARK = "The last word of an answer."
+_SHOWN = ("conversation", "serialized_output", "prompt_messages", "reasoning_content")
+"""Fields of a row that its line holds in another form."""
 _OPEN, _CLOSE = "<think>", "</think>"
 
 
@@ -39,6 +41,7 @@ class Formatter:
         self._metadata = config.metadata or {}
         self.prompt = _prompt(config)
         self._tokenizer = tokens() if self.prompt is not None and recipe.output != "conversation" else None
+        self._trajectories = recipe.name == "agent_sft"
         self._end = ""
         if self._tokenizer is not None and recipe.output == "sft":
             self._end = (
@@ -65,6 +68,8 @@ class Formatter:
     def _conversation(self, row: Row, before: str) -> WrittenLine:
         config = self._config
         assert config.output_key is not None, "recipes for SFT have solutions"
+        if self._trajectories:
+            return self._trajectory(row)
         output_messages = row.get("serialized_output")
         if not isinstance(output_messages, list) or not output_messages:
             turn = Message(role="assistant", content=row[config.output_key])
@@ -77,6 +82,28 @@ class Formatter:
         head = {"messages": [*begun, *output_messages], **tools}
         return self._written(head, row, len(row[config.input_key]), len(row[config.output_key]))
 
+    def _trajectory(self, row: Row) -> WrittenLine:
+        """What an agent did, up to its last reply. Its own replies count in the loss (`weight` as in OpenAI's
+        fine-tuning data), what it was told does not.
+
+        Raises DataError for a record without a conversation.
+        """
+        conversation = row.get("conversation")
+        messages = conversation if isinstance(conversation, list) else []
+        replies = [number for number, message in enumerate(messages) if message.get("role") == "assistant"]
+        if not replies:
+            raise DataError(
+                "A row has no `conversation` with replies of a model, which records of agents have.",
+                hint="Generate them: ns generate ++agent=bash, or ns eval of an environment.",
+            )
+        turns = [
+            {**message, "weight": 1} if message.get("role") == "assistant" else message
+            for message in messages[: replies[-1] + 1]
+        ]
+        tools = {"tools": row["tools"]} if row.get("tools") else {}
+        length = sum(len(str(turn.get("content") or "")) for turn in turns)
+        return self._written({"messages": turns, **tools}, row, len(row[self._config.input_key]), length)
+
     def _rl(self, row: Row, before: str) -> WrittenLine:
         problem = row[self._config.input_key]
         question = problem if self.prompt is None else self.prompt.text(row, self._tokenizer)
@@ -87,7 +114,13 @@ class Formatter:
         if (answer := row.get("expected_answer")) is not None:
             head["expected_answer"] = answer if type(answer) is str else str(answer)
         if not self._config.exclude_optional_keys:
-            shown = (self._config.output_key, "serialized_output", "prompt_messages", "reasoning_content")
+            shown = (
+                self._config.output_key,
+                "conversation",
+                "serialized_output",
+                "prompt_messages",
+                "reasoning_content",
+            )
             head |= {key: value for key, value in row.items() if key not in head and key not in shown}
         return WrittenLine(encode_line(head | self._metadata), question_length, answer_length)
 

@@ -145,6 +145,8 @@ def recorded_verdict(row: Row) -> bool | None:
     if row.get("outcome") == "unscored":
         return None
     label = row.get("symbolic_correct")
+    if not isinstance(label, bool) and row.get("outcome") in ("correct", "wrong", "no_answer"):
+        return bool(row["outcome"] == "correct")  # a share, or nothing: the outcome knows the threshold
     return None if label is None else bool(label)
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 
-RecipeName = Literal["math_sft", "stem_sft", "code_sft", "math_rl"]
+RecipeName = Literal["math_sft", "stem_sft", "agent_sft", "code_sft", "math_rl"]
 Output = Literal["sft", "conversation", "rl"]
 CodeText = Literal["all", "majority_code", "majority_text", "any_code"]
 Files = str | list[str]
@@ -205,6 +205,19 @@ RECIPES: Mapping[str, DataRecipe] = {
             output="conversation",
             lacks=(*_CODE_ONLY, *_RL_ONLY),
             kept=_SOLUTIONS | _CONVERSATION,
+        ),
+        DataRecipe(
+            name="agent_sft",
+            output="conversation",
+            defaults={
+                "input_key": "id",
+                "deduplicate": False,
+                "filters.remove_contaminated": False,
+                "filters.trim_solutions": False,
+                "filters.remove_len_outlier_problems": False,
+            },
+            lacks=(*_CODE_ONLY, *_RL_ONLY),
+            kept=_SOLUTIONS | {"conversation", "tools"},
         ),
         DataRecipe(
             name="code_sft",

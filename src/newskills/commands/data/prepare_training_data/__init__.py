@@ -17,8 +17,8 @@ DECONTAMINATION = {"group": "decontamination"}
 
 class Options(Struct, frozen=True, kw_only=True):
     config_name: Annotated[
-        Literal["math_sft", "stem_sft", "code_sft", "math_rl"],
-        doc("recipe: solutions, conversations, code, or problems for reinforcement learning"),
+        Literal["math_sft", "stem_sft", "agent_sft", "code_sft", "math_rl"],
+        doc("recipe: solutions, conversations, what agents did, code, or problems for reinforcement learning"),
     ] = "math_sft"
     dataset: Annotated[
         str | None,

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What many samples use at once: opened for the first of them, closed after the last, in a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Shared(Generic[T]):
+    """Some contexts must end in the task that they began in, whichever sample is the last."""
+
+    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._open = opened
+        self._users = 0
+        self._value: asyncio.Future[T] | None = None
+        self._holder: asyncio.Task[None] | None = None
+        self._idle = asyncio.Event()
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[T]:
+        """Raises what opening it raises, to all that wait for it."""
+        self._users += 1
+        try:
+            if self._value is None:
+                self._idle = asyncio.Event()
+                self._value = asyncio.get_running_loop().create_future()
+                self._holder = asyncio.create_task(self._hold(self._value, self._idle))
+            yield await asyncio.shield(self._value)
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._idle.set()
+                self._value, holder = None, self._holder
+                if holder is not None:
+                    await asyncio.shield(holder)
+
+    async def _hold(self, value: asyncio.Future[T], idle: asyncio.Event) -> None:
+        try:
+            async with self._open() as held:
+                value.set_result(held)
+                await idle.wait()
+        except Exception as error:
+            if not value.done():
+                value.set_exception(error)
+            raise
