@@ -1164,6 +1164,71 @@ def grpo_nemo_rl(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def improve(
+    ctx: Arguments | None = None,
+    *,
+    benchmark: str,
+    output_dir: str,
+    model: str = 'smollm2',
+    rounds: int = 5,
+    patience: int = 2,
+    method: Literal['sft', 'grpo'] = 'sft',
+    split: str = 'train',
+    training_data: str | None = None,
+    solutions: str | Sequence[str] = (),
+    guard: str | Sequence[str] = (),
+    margin: float = 2.0,
+    backend: str = 'cpu',
+    server_type: str = 'llamacpp',
+    server_gpus: int = 0,
+    data_dir: str | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Improve a model in rounds on this machine: sample replies to training problems, grade them, train on
+    the correct ones (or by GRPO), evaluate on held-out problems, and keep the round only if a paired
+    test shows that it is better; else go back to the last kept model and change the mixture. A killed
+    or stopped run resumes with the same command. Needs newskills[train,local].
+
+    `ns improve` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns improve --help` lists them
+        benchmark: benchmark to get better at; evaluated on its own split, which is never trained on
+            (required)
+        output_dir: folder for everything; a run in the same folder resumes where it stopped (required)
+        model: Hugging Face folder or hub name, .gguf file, or smollm2 (default 'smollm2')
+        rounds: rounds at most; raise it to go on with a run that has ended (default 5)
+        patience: end after this many rounds in a row that were not kept (default 2)
+        method: sft: on correct replies (rejection sampling); grpo: on problems that are sometimes
+            correct (default 'sft')
+        split: split of the benchmark to train on (default 'train')
+        training_data: JSONL file of problems to train on instead, with the fields of the benchmark's
+        solutions: JSONL files {id, generation}: replies of others to training problems, which are
+            graded and used, too
+        guard: benchmarks that must not get worse than with the initial model (non-inferiority)
+        margin: points that a guard may lose: less than this (default 2.0)
+        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]) (default 'cpu')
+        server_type: what serves the models on this machine: llamacpp, vllm, sglang, … (default
+            'llamacpp')
+        server_gpus: GPUs of the server (default 0)
+        data_dir: folder of prepared data
+        dry_run: check everything and show what would be done; run nothing
+
+    Older names of arguments work, too: `hf_model` for `model`.
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def plan_eval(
     ctx: Arguments | None = None,
     *,

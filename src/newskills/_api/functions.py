@@ -81,6 +81,7 @@ FUNCTIONS = {
     "grade": Function(command="grade"),
     "grpo": Function(command="grpo"),
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
+    "improve": Function(command="improve"),
     "plan_eval": Function(
         command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
     ),

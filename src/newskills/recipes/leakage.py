@@ -14,6 +14,10 @@ FIELDS = ("problem", "question", "prompt", "text", "instruction")
 """Fields of rows with what is asked, the first that is there."""
 SHOWN = 80
 """Characters of a question in a message."""
+REMEDY = (
+    "Use another split or other data, remove them (ns prepare_training_data --decontaminate=NAME), or add "
+    "--allow_overlap."
+)
 _MARK = re.compile(r"\n|<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]")
 """What stands around a question in the text of a conversation: ends of lines, special tokens."""
 
@@ -71,6 +75,7 @@ def check_overlap(
     *,
     allowed: bool,
     say: Callable[[str], Any],
+    remedy: str = REMEDY,
 ) -> None:
     """Says how many of the questions of each name are in what is learnt from.
 
@@ -86,8 +91,7 @@ def check_overlap(
             raise DataError(
                 f"{len(overlap)} of {len(questions)} questions of {name} are in the training data and in the "
                 f"evaluation, so the score would measure memorisation. The first: {first}",
-                hint="Use another split or other data, remove them (ns prepare_training_data "
-                "--decontaminate=NAME), or add --allow_overlap.",
+                hint=remedy,
             )
 
 

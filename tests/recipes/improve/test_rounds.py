@@ -13,9 +13,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.disks import small_disk
 from tests.recipes.improve.words import COUNT, KEYS, UNTAUGHT, spec_for, words_benchmark, write_training
 
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, StorageError
 from newskills.base.store import read_rows
 from newskills.pipelines.improvement_report import write_improvement_report
 from newskills.recipes.improve.loop import Improvement, improve
@@ -111,6 +112,52 @@ def test_a_round_whose_guard_got_worse_is_not_kept(
     assert "the guard guard may have lost more than 25 points" in record.why
     with pytest.raises(ConfigError, match="would fail even a model without any change: with 30 problems"):
         improve(msgspec.structs.replace(spec, margin=1.0, output_dir=tmp_path / "narrow"), say=lambda _: None)
+
+
+def test_grpo_trains_on_problems_that_are_sometimes_correct(
+    poisoned: tuple[ImproveSpec, Improvement], tmp_path: Path
+) -> None:
+    """The model that says yes when it is greedy says other things, too, when it is sampled."""
+    write_training(tmp_path, "Item", ("yes", "yes"))
+    spec = spec_for(
+        tmp_path,
+        poisoned[0].model_folder("round-01"),
+        words_benchmark(tmp_path, "words", "Item", "yes"),
+        rounds=1,
+        method="grpo",
+        solutions=(),
+        keys=msgspec.structs.replace(KEYS, samples=4, temperature=0.9, steps=1, batch_size=2, group_size=2),
+    )
+    (record,) = improve(spec, say=lambda _: None).rounds
+    rows = list(read_rows(spec.folder(1) / "data/train.jsonl"))
+    assert 0 < len(rows) == record.examples.examples
+    assert record.test is not None
+    assert [row["step"] for row in read_rows(spec.folder(1) / "training/metrics.jsonl")] == [1]
+
+
+def test_without_a_correct_reply_there_is_nothing_to_train_on_and_nothing_is_spent(
+    small_model: Path, tmp_path: Path
+) -> None:
+    write_training(tmp_path, "Item", ("yes", "no"))
+    spec = spec_for(
+        tmp_path, small_model, words_benchmark(tmp_path, "words", "Item", "yes"), solutions=(), patience=1
+    )
+    improvement = improve(spec, say=lambda _: None)
+    (record,) = improvement.rounds
+    assert record.test is None
+    assert record.why.startswith("nothing to train on")
+    assert improvement.why == "nothing was gained in 1 round (--patience=1)"
+    assert improvement.model == spec.model_folder("base")
+    assert "nothing to train on" in write_improvement_report(spec, improvement).with_suffix(".md").read_text()
+
+
+def test_a_full_disk_is_one_sentence(small_model: Path, tmp_path: Path) -> None:
+    write_training(tmp_path, "Item", ("yes", "no"))
+    benchmark = words_benchmark(tmp_path, "words", "Item", "yes")
+    with small_disk(tmp_path / "disk", "4m") as disk:
+        spec = spec_for(tmp_path, small_model, benchmark, output_dir=disk / "out")
+        with pytest.raises(StorageError, match=r"No space left on device|full"):
+            improve(spec, say=lambda _: None)
 
 
 def test_killed_anywhere_it_goes_on_to_the_same_rounds(

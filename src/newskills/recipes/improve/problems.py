@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.base.terminal import counted
@@ -27,6 +28,7 @@ from newskills.train.data.overlap import OverlapIndex
 
 COMMON = 0.5
 """Share of the held-out problems from which a word belongs to their form, as in `Sort these numbers`."""
+_WORD = re.compile(r"\w+")
 
 
 class ImproveProblems(Struct, frozen=True, kw_only=True):
@@ -44,7 +46,13 @@ class ImproveProblems(Struct, frozen=True, kw_only=True):
 
 
 def load_problems(spec: ImproveSpec, say: PrintLine) -> ImproveProblems:
-    """Raises UnknownNameError, DataError (no data, held-out problems among those to train on, none left)."""
+    """Raises UnknownNameError, ConfigError (replies of others for GRPO), DataError (no data, held-out problems among
+    those to train on, none left)."""
+    if spec.method == "grpo" and spec.solutions:
+        raise ConfigError(
+            "GRPO trains on the model's own samples, so --solutions has no effect.",
+            hint="Leave it out, or use --method=sft.",
+        )
     benchmark = get_benchmark(spec.benchmark)
     source = spec.training_data or _data(benchmark, spec.split, spec.data_dir)
     rows = _with_ids(list(read_rows(source)), source)
@@ -53,7 +61,14 @@ def load_problems(spec: ImproveSpec, say: PrintLine) -> ImproveProblems:
         f"{run.name} ({run.split})": [text for row in read_rows(run.input_file) if (text := question_of(row))]
         for run in evaluated
     }
-    check_overlap(lambda: (text for row in rows for text in texts_of(row)), questions, allowed=False, say=say)
+    check_overlap(
+        lambda: (text for row in rows for text in texts_of(row)),
+        questions,
+        allowed=False,
+        say=say,
+        remedy="Remove them from --training_data, or use another --split: ns improve never trains on what it "
+        "evaluates on.",
+    )
     everything = [text for texts in questions.values() for text in texts]
     training = decontaminated(rows, everything, spec.keys.overlap_share)
     if dropped := len(rows) - len(training):
@@ -108,11 +123,11 @@ def decontaminated(rows: Sequence[Row], evaluated: Sequence[str], share: float) 
 
 def _telling(texts: Sequence[str]) -> Callable[[str], str]:
     """What takes the words out of a text that most of `texts` have; all of it, where no other is left."""
-    counts = Counter(word for text in texts for word in set(text.casefold().split()))
+    counts = Counter(word for text in texts for word in set(_WORD.findall(text.casefold())))
     common = {word for word, count in counts.items() if count > max(COMMON * len(texts), 2)}
 
     def telling(text: str) -> str:
-        return " ".join(word for word in text.casefold().split() if word not in common) or text
+        return " ".join(word for word in _WORD.findall(text.casefold()) if word not in common) or text
 
     return telling
 
