@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -145,7 +146,11 @@ def test_a_value_of_a_key_that_the_config_resolves_is_known_as_one(tmp_path: Pat
         (("execution.n=a", "execution.n=b"), ("execution", "n", "b")),
     ],
 )
-def test_words_of_the_command_line_change_the_config(tmp_path: Path, words, expected) -> None:
+def test_words_of_the_command_line_change_the_config(
+    tmp_path: Path,
+    words: tuple[str, ...],
+    expected: tuple[dict[str, None] | str | list[dict[str, str] | int | dict[str, str]], ...],
+) -> None:
     words = tuple(word.removeprefix("++") for word in words)
     section, key, value = expected
     assert made(tmp_path, MINIMAL, *words).config[section][key] == value
@@ -169,7 +174,7 @@ def test_words_of_the_command_line_change_the_config(tmp_path: Path, words, expe
         ("${evaluation.tasks}", [{"name": "gsm8k"}]),
     ],
 )
-def test_references_have_the_meaning_of_omegaconf(tmp_path: Path, text: str, value) -> None:
+def test_references_have_the_meaning_of_omegaconf(tmp_path: Path, text: str, value: Any) -> None:
     config = MINIMAL | {
         "execution": {**MINIMAL["execution"], "none": None, "many": {"a": [1, "${execution.type}"]}}
     }
@@ -340,7 +345,9 @@ def test_defaults_are_composed_from_the_folder_of_the_config_too(tmp_path: Path)
         ("vllm", "defaults: expected a list"),
     ],
 )
-def test_defaults_that_cannot_be_composed_are_told(tmp_path: Path, defaults, what: str) -> None:
+def test_defaults_that_cannot_be_composed_are_told(
+    tmp_path: Path, defaults: str | list[str | list[str] | dict[str, Any]], what: str
+) -> None:
     with pytest.raises(ConfigError, match=what.replace("$", r"\$").replace("{", r"\{").replace("[", r"\[")):
         made(tmp_path, MINIMAL | {"defaults": defaults})
 

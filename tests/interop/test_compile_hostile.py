@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError, UserError
+from newskills.base.records import Row
 from newskills.interop.compile.compiler import CompileRequest, compile_config
 from newskills.interop.compile.interpolate import Resolver, split
 from newskills.interop.compile.tree import lookup, merge, put
@@ -54,7 +55,9 @@ configs = st.dictionaries(keys, trees, max_size=6)
 @given(
     config=configs, overrides=st.dictionaries(st.sampled_from(["execution", "a.b", "evaluation.tasks.0"]), texts)
 )
-def test_no_config_makes_it_stumble(tmp_path_factory: pytest.TempPathFactory, config, overrides) -> None:
+def test_no_config_makes_it_stumble(
+    tmp_path_factory: pytest.TempPathFactory, config: Row, overrides: dict[str, str]
+) -> None:
     folder = tmp_path_factory.mktemp("c")
     (folder / "c.yaml").write_text(yaml.safe_dump(config))
     with suppress(UserError):
@@ -63,7 +66,7 @@ def test_no_config_makes_it_stumble(tmp_path_factory: pytest.TempPathFactory, co
 
 @settings(max_examples=80)
 @given(texts)
-def test_pieces_of_a_text_are_all_of_it(text) -> None:
+def test_pieces_of_a_text_are_all_of_it(text: str) -> None:
     try:
         pieces = split(text)
     except ConfigError:
@@ -74,7 +77,7 @@ def test_pieces_of_a_text_are_all_of_it(text) -> None:
 
 @settings(max_examples=60)
 @given(configs, configs)
-def test_laying_one_over_another_changes_neither(below, above) -> None:
+def test_laying_one_over_another_changes_neither(below: Row, above: Row) -> None:
     before = repr((below, above))
     done = merge(below, above)
     assert repr((below, above)) == before
@@ -84,7 +87,7 @@ def test_laying_one_over_another_changes_neither(below, above) -> None:
 
 
 @given(st.lists(keys, min_size=1, max_size=4), scalars)
-def test_what_is_put_is_found(path, value) -> None:
+def test_what_is_put_is_found(path: list[str], value: object) -> None:
     tree: dict[str, object] = {}
     put(tree, path, value)
     assert lookup(tree, path) == value

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif(
         ),
     ],
 )
-def test_it_composes_what_the_launcher_composes(tmp_path: Path, config: str, overrides) -> None:
+def test_it_composes_what_the_launcher_composes(tmp_path: Path, config: str, overrides: tuple[str, ...]) -> None:
     theirs = composed(CONFIGS / config, overrides)
     asked = CompileRequest(
         config=str(CONFIGS / config), overrides=dict(word.lstrip("+").split("=", 1) for word in overrides)

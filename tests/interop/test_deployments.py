@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.interop.evaluations import KEY, Evaluations
@@ -17,6 +18,7 @@ from tests.server import Answer, FakeServer, Script
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref
+from newskills.base.records import Row
 from newskills.interop.deployments import DeploymentPlan, plan_invocation
 from newskills.interop.deployments.place import MOST_COPIES
 from newskills.launch.executors.slurm import Slurm
@@ -41,7 +43,11 @@ def place(tmp_path: Path) -> Evaluations:
 
 
 def planned(
-    place: Evaluations, mode: str = "batch", execution=None, evaluation=None, **sections
+    place: Evaluations,
+    mode: str = "batch",
+    execution: Row | None = None,
+    evaluation: Row | None = None,
+    **sections: Any,
 ) -> DeploymentPlan:
     settings = {"gres": "gpu:8", "cpu_partition": "cpu", **(execution or {})}
     place.config(execution=place.slurm(**settings), evaluation=evaluation or place.tasks("gsm8k"), **sections)
@@ -64,7 +70,7 @@ def argv_of(text: str) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def test_run_directories_and_jobs(place) -> None:
+def test_run_directories_and_jobs(place: Evaluations) -> None:
     place.environ["MY_KEY"] = KEY
     endpoint = {"url": "http://s:1/v1/chat/completions", "model_id": "m", "api_key_name": "MY_KEY"}
     made = planned(
@@ -100,7 +106,9 @@ def test_run_directories_and_jobs(place) -> None:
         ("nim", {}, ["/opt/nvidia/nvidia_entrypoint.sh", "/opt/nim/start_server.sh"]),
     ],
 )  # fmt: skip
-def test_types_that_start_their_own_command(place, kind: str, more, expected) -> None:
+def test_types_that_start_their_own_command(
+    place: Evaluations, kind: str, more: dict[str, Any], expected: list[str]
+) -> None:
     made = planned(place, deployment={"type": kind, "tensor_parallel_size": 8, **SERVED, **more})
     scripts = texts(made)
     words = argv_of(scripts["server.sh"])
@@ -118,7 +126,7 @@ def test_types_that_start_their_own_command(place, kind: str, more, expected) ->
     assert server.script.ready.path == ("/v1/health/ready" if kind == "nim" else "/health")
 
 
-def test_a_command_of_the_configurations_own_keeps_its_text(place) -> None:
+def test_a_command_of_the_configurations_own_keeps_its_text(place: Evaluations) -> None:
     text = "vllm serve /checkpoint --port ${deployment.port} --note 'a \"b\" $HOME'"
     endpoints = {"health": "/ready", "chat": "/api/v2/chat/completions"}
     made = planned(
@@ -138,7 +146,7 @@ def test_a_command_of_the_configurations_own_keeps_its_text(place) -> None:
     )
 
 
-def test_several_nodes_and_instances(place) -> None:
+def test_several_nodes_and_instances(place: Evaluations) -> None:
     ray = {"type": "vllm_ray", "command": "vllm serve /checkpoint", **SERVED}
     made = planned(place, execution={"num_nodes": 2, "deployment": {"n_tasks": 2}}, deployment=ray)
     scripts = texts(made)
@@ -162,7 +170,7 @@ def test_several_nodes_and_instances(place) -> None:
         planned(place, execution={"num_nodes": 3, "num_instances": 2}, deployment=plain)
 
 
-def test_tasks_here_take_turns_on_a_fixed_port(place) -> None:
+def test_tasks_here_take_turns_on_a_fixed_port(place: Evaluations) -> None:
     served = {"type": "generic", "command": "serve", "served_model_name": "m"}
     execution = {"type": "local", "hostname": None, "output_dir": "out", "mode": "sequential"}
     tasks = place.tasks("gsm8k", "math-500")
@@ -172,7 +180,7 @@ def test_tasks_here_take_turns_on_a_fixed_port(place) -> None:
         planned(place, "local", execution={**execution, "mode": "parallel"}, deployment=served, evaluation=tasks)
 
 
-def test_haproxy_where_an_image_of_it_is_named(place) -> None:
+def test_haproxy_where_an_image_of_it_is_named(place: Evaluations) -> None:
     plain = {"type": "generic", "command": "serve", **SERVED}
     execution = {"num_nodes": 2, "num_instances": 2, "proxy": {"image": "/images/haproxy.sqsh"}}
     made = planned(place, execution=execution, deployment=plain)
@@ -180,7 +188,7 @@ def test_haproxy_where_an_image_of_it_is_named(place) -> None:
     subprocess.run(["bash", "-n"], input=texts(made)["proxy.sh"], text=True, check=True)
 
 
-def test_secrets_travel_by_name_and_texts_in_scripts(place) -> None:
+def test_secrets_travel_by_name_and_texts_in_scripts(place: Evaluations) -> None:
     place.environ |= {"MY_TOKEN": KEY, "OTHER": "o" * 12}
     variables = {"HF_TOKEN": "host:MY_TOKEN", "COLOUR": "lit:a b", "NODE": "runtime:SLURMD_NODENAME"}
     literal = {"API_TOKEN": f"lit:{KEY}1"}
@@ -208,7 +216,7 @@ def test_secrets_travel_by_name_and_texts_in_scripts(place) -> None:
         )
 
 
-def test_the_key_of_a_judge_goes_along(place) -> None:
+def test_the_key_of_a_judge_goes_along(place: Evaluations) -> None:
     place.environ["JUDGE_API_KEY"] = KEY
     judge = {"url": "http://j:1/v1", "model_id": "j", "api_key": "JUDGE_API_KEY"}
     tasks = place.tasks("gsm8k")
@@ -220,7 +228,7 @@ def test_the_key_of_a_judge_goes_along(place) -> None:
     assert "--judge_model=j" in client.script.argv
 
 
-def test_time_beyond_one_job_and_odd_resources(place) -> None:
+def test_time_beyond_one_job_and_odd_resources(place: Evaluations) -> None:
     served = {"type": "generic", "command": "serve", **SERVED}
     flags = {"exclusive": True, "constraint": "h100 one", "nice": 5, "switches": None}
     execution = {"walltime": "01:00:00", "sbatch_comment": "it's mine", "sbatch_extra_flags": flags}
@@ -240,7 +248,7 @@ def test_time_beyond_one_job_and_odd_resources(place) -> None:
     assert "--gpus-per-node" not in job
 
 
-def test_data_sets_are_mounted_and_exports_follow_all_tasks(place) -> None:
+def test_data_sets_are_mounted_and_exports_follow_all_tasks(place: Evaluations) -> None:
     tasks = place.tasks("gsm8k", "math-500")
     tasks["tasks"][0] |= {"dataset_dir": "/lustre/sets/g", "container": "/images/eval.sqsh"}
     made = planned(

@@ -130,7 +130,7 @@ def test_there_are_26() -> None:
 
 
 @pytest.mark.parametrize("task", LINES)
-def test_each_command_and_key_is_understood(task) -> None:
+def test_each_command_and_key_is_understood(task: str) -> None:
     prepare, evaluate = steps(task)
     understand(prepare)
     understand(evaluate)
@@ -187,7 +187,7 @@ def reply(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def place(data_dir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def place(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of the test with what the container of the lines has."""
     monkeypatch.setenv("NEWSKILLS_DATA_DIR", str(data_dir))
     monkeypatch.setenv("NEWSKILLS_OFFLINE", "1")
@@ -209,7 +209,7 @@ def written(task: str, place: Path, server: FakeServer) -> str:
 
 
 @pytest.mark.parametrize("task", [task for task in LINES if task not in OTHERWISE])
-def test_each_line_does_its_work(task, place, data_dir, fake_server: FakeServerFactory) -> None:
+def test_each_line_does_its_work(task: str, place: Path, data_dir: Path, fake_server: FakeServerFactory) -> None:
     if not ready(task, data_dir):
         pytest.skip(f"no data of {benchmark_of(task)} here: set NEWSKILLS_MIRROR")
     server = fake_server(answer=reply)
@@ -227,7 +227,7 @@ def test_each_line_does_its_work(task, place, data_dir, fake_server: FakeServerF
 
 @pytest.mark.parametrize("task", ["ns_hle", "ns_aa_lcr"])
 def test_the_usual_judge_is_asked_for_its_key_before_anything_is_sent(
-    task: str, place, fake_server: FakeServerFactory
+    task: str, place: Path, fake_server: FakeServerFactory
 ) -> None:
     server = fake_server(answer=reply)
     words = steps(task, written(task, place, server))[1]
@@ -248,7 +248,9 @@ def eventually_refused(port: int) -> bool:
     return False
 
 
-def test_the_line_of_scicode_starts_and_ends_a_sandbox(place, data_dir, fake_server: FakeServerFactory) -> None:
+def test_the_line_of_scicode_starts_and_ends_a_sandbox(
+    place: Path, data_dir: Path, fake_server: FakeServerFactory
+) -> None:
     """Its exit code is that of the evaluation: what is not in the sandbox here leaves the answers unscored."""
     if not ready("ns_scicode", data_dir):
         pytest.skip("no data of scicode here: set NEWSKILLS_MIRROR")
@@ -281,7 +283,7 @@ def test_ruler_is_prepared_and_evaluated_by_its_line(
     assert found
 
 
-def test_comet_scores_or_says_what_it_needs(place, fake_server: FakeServerFactory) -> None:
+def test_comet_scores_or_says_what_it_needs(place: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(answer=reply)
     words = steps("ns_wmt24pp_comet", written("ns_wmt24pp_comet", place, server))[1]
     with pytest.raises(NewskillsError, match=r"comet"):
@@ -289,7 +291,7 @@ def test_comet_scores_or_says_what_it_needs(place, fake_server: FakeServerFactor
     assert server.records == [], "refused before anything is asked"
 
 
-def test_no_model_is_needed_where_the_server_s_is_named(place, fake_server: FakeServerFactory) -> None:
+def test_no_model_is_needed_where_the_server_s_is_named(place: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(answer=reply)
     words = [w for w in steps("ns_gpqa", written("ns_gpqa", place, server))[1] if not w.startswith("--model")]
     address = [w if not w.startswith("--server_address") else f"--server_address={server.url}" for w in words]

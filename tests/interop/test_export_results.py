@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -27,7 +28,7 @@ METRICS = {
 }
 
 
-def plan(folder: Path, *destinations: str, tasks: int = 2, **settings) -> ExportPlan:
+def plan(folder: Path, *destinations: str, tasks: int = 2, **settings: Any) -> ExportPlan:
     """Of `tasks` tasks, of which the second has other numbers."""
     jobs = []
     for number in range(tasks):

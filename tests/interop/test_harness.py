@@ -173,7 +173,7 @@ def test_no_value_is_read_by_the_shell(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "sums.py").write_text(BENCHMARK)
     return tmp_path
 
@@ -182,7 +182,7 @@ def scores(results: dict[str, Any], task: str) -> dict[str, Any]:
     return results["tasks"][task]["metrics"]["pass@1"]["scores"]
 
 
-def test_results_of_a_run(here, fake_server: FakeServerFactory) -> None:
+def test_results_of_a_run(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(ANSWERS)
     write(here / "out/eval-results/gsm8k/output.jsonl", records())
     done = ns("ns summarize_results out", cwd=here)
@@ -247,13 +247,13 @@ def test_samples(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", [{}, {"generation": None, "num_generated_tokens": True, "outcome": 3, "id": 4}])
-def test_odd_records_fit_the_form(row) -> None:
+def test_odd_records_fit_the_form(row: dict[str, Any]) -> None:
     record = sample_record(row)
     assert (record["generation"], record["num_generated_tokens"], record["score"]) == ("", 0, None)
 
 
 @needs_evaluator
-def test_nemo_evaluator_runs_it_behind_its_proxy(here, fake_server: FakeServerFactory) -> None:
+def test_nemo_evaluator_runs_it_behind_its_proxy(here: Path, fake_server: FakeServerFactory) -> None:
     """The proxy has an address of its own, without /v1, and sends all that comes to the whole route."""
     server = fake_server(ANSWERS)
     endpoint = {"url": f"{server.base_url}/chat/completions", "model_id": "my-model", "type": "chat"}
@@ -274,7 +274,7 @@ def test_nemo_evaluator_runs_it_behind_its_proxy(here, fake_server: FakeServerFa
 
 
 @needs_evaluator
-def test_nemo_evaluator_is_told_of_a_run_that_failed(here) -> None:
+def test_nemo_evaluator_is_told_of_a_run_that_failed(here: Path) -> None:
     endpoint = {"url": "http://127.0.0.1:9", "model_id": "my-model", "type": "chat"}
     endpoint["adapter_config"] = {"mode": "client"}  # type: ignore[assignment]
     params = {"task": str(here / "sums.py"), "max_retries": 0, "extra": {"args": "++endpoint_patience=0.1"}}

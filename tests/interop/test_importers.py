@@ -103,7 +103,7 @@ def lm_sample(number: int, filter_name: str, right: bool, **more: Any) -> dict[s
 
 
 @pytest.fixture
-def lm_folder(tmp_path: Path):
+def lm_folder(tmp_path: Path) -> Path:
     """One model, a generative task with two filters, and one of choices by likelihood."""
     folder = tmp_path / "lm/my__model"
     strict = [lm_sample(n, "strict-match", n < 3) for n in range(6)]
@@ -131,7 +131,7 @@ def lm_folder(tmp_path: Path):
     return tmp_path / "lm"
 
 
-def test_samples_of_lm_eval(lm_folder, tmp_path: Path) -> None:
+def test_samples_of_lm_eval(lm_folder: Path, tmp_path: Path) -> None:
     found = imported(lm_folder, tmp_path / "ours")
     assert {name: modes["pass@1"]["accuracy"] for name, modes in found.items()} == {
         "gsm8k-strict-match": 50.0,
@@ -214,21 +214,21 @@ def test_samples_that_lm_eval_itself_writes(tmp_path: Path, fake_server: FakeSer
     assert rows_of(tmp_path / "ours/eval-results/sums/output.jsonl")[1]["problem"] == "Add 1 and 1."
 
 
-def test_another_metric_of_lm_eval(lm_folder) -> None:
+def test_another_metric_of_lm_eval(lm_folder: Path) -> None:
     file = lm_folder / f"my__model/samples_boolq_{STAMP}.jsonl"
     assert [row["is_correct"] for row in only(file, score="acc_norm").seeds[None]] == [True] * 4
     with pytest.raises(DataError, match="no metric 'bleu' in the samples; the choices are acc, acc_norm"):
         only(file, score="bleu")
 
 
-def test_the_latest_samples_of_a_task_count(lm_folder) -> None:
+def test_the_latest_samples_of_a_task_count(lm_folder: Path) -> None:
     write(lm_folder / "my__model/samples_boolq_2025-01-01T00-00-00.jsonl", [lm_sample(0, "none", True)])
     found = read(ImportSource(path=lm_folder))
     assert "1 older files" in found[0].notes[0]
     assert {item.benchmark: len(item.seeds[None]) for item in found}["boolq"] == 4
 
 
-def test_samples_of_several_models_are_refused(lm_folder) -> None:
+def test_samples_of_several_models_are_refused(lm_folder: Path) -> None:
     write(lm_folder / f"other/samples_boolq_{STAMP}.jsonl", [lm_sample(0, "none", True)])
     with pytest.raises(DataError, match="several models: my__model, other"):
         read(ImportSource(path=lm_folder))
@@ -243,7 +243,7 @@ def test_samples_of_several_models_are_refused(lm_folder) -> None:
         ({"filtered_resps": ...}, "it has no filtered_resps"),
     ],
 )
-def test_samples_without_a_score_are_refused(tmp_path: Path, change, said: str) -> None:
+def test_samples_without_a_score_are_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     row = {k: v for k, v in {**lm_sample(0, "none", True), **change}.items() if v is not ...}
     file = write(tmp_path / f"samples_x_{STAMP}.jsonl", [row])
     with pytest.raises(DataError, match=said):
@@ -273,7 +273,7 @@ def test_huge_and_odd_values_are_kept_or_made_harmless(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["[1]", "3", "[" * 100_000, '{"doc_id": ', "\x00", '{"a": ' * 5000])
-def test_lines_that_are_no_rows(tmp_path: Path, line) -> None:
+def test_lines_that_are_no_rows(tmp_path: Path, line: str) -> None:
     (tmp_path / f"samples_x_{STAMP}.jsonl").write_text(f"{line}\n{json.dumps(lm_sample(0, 'none', True))}\n")
     with pytest.raises(DataError):
         only(tmp_path / f"samples_x_{STAMP}.jsonl")
@@ -311,7 +311,7 @@ def test_one_benchmark_may_be_called_otherwise(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30))
-def test_every_seed_has_every_sample_once(pairs) -> None:
+def test_every_seed_has_every_sample_once(pairs: list[tuple[int, int]]) -> None:
     notes: list[str] = []
     seeds = by_seed("b", ((seed, {"id": str(identity)}) for seed, identity in pairs), notes)
     wanted = {str(identity) for _, identity in pairs}
@@ -323,7 +323,7 @@ def test_every_seed_has_every_sample_once(pairs) -> None:
     assert lost == {(seed, identity) for seed in seeds for identity in wanted} - there
 
 
-def test_a_dry_run_writes_nothing(lm_folder, tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing(lm_folder: Path, tmp_path: Path) -> None:
     done = ns(f"ns import {lm_folder} --dry_run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "boolq" in done.stdout

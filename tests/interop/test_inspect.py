@@ -17,13 +17,14 @@ from tests.interop.evaluated import records
 from tests.interop.imported import imported, only
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
 from newskills.interop.importers import ImportSource, read
 from newskills.interop.importers import write as write_imported
 from newskills.interop.inspect_export import export
 
 
 @pytest.fixture
-def ours(tmp_path: Path):
+def ours(tmp_path: Path) -> Path:
     """Results of two seeds: right, wrong, in part, without an answer, unscored."""
     rows = [
         {**row, "outcome": "correct" if row["symbolic_correct"] else "wrong", "generation_start_time": 1.7e9}
@@ -38,7 +39,7 @@ def ours(tmp_path: Path):
     return tmp_path / "ours"
 
 
-def test_inspect_s_own_library_reads_our_log(ours, tmp_path: Path) -> None:
+def test_inspect_s_own_library_reads_our_log(ours: Path, tmp_path: Path) -> None:
     log_file = pytest.importorskip("inspect_ai.log", reason="no inspect_ai here: pip install inspect_ai")
     done = ns("ns export ours --format inspect --output_dir logs", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -66,7 +67,7 @@ def test_inspect_s_own_library_reads_our_log(ours, tmp_path: Path) -> None:
     assert len(log_file.read_eval_log(str(tmp_path / "again.eval")).samples) == 12
 
 
-def test_there_and_back(ours, tmp_path: Path) -> None:
+def test_there_and_back(ours: Path, tmp_path: Path) -> None:
     for file in ours.rglob("output*.jsonl"):
         file.write_text(file.read_text().replace('"judge"', '"provider"'))
     (path,) = export(ours, tmp_path / "logs", model="my-model")
@@ -235,7 +236,7 @@ def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
         {"header.json": '{"eval": {"task": "t"}}', "samples/1_epoch_1.json": "[" * 100_000},
     ],
 )
-def test_foreign_archives_are_refused(tmp_path: Path, files) -> None:
+def test_foreign_archives_are_refused(tmp_path: Path, files: dict[str, str]) -> None:
     with zipfile.ZipFile(tmp_path / "x.eval", "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
@@ -343,7 +344,7 @@ def test_export_refuses_what_has_no_results(tmp_path: Path) -> None:
         ),
     )
 )
-def test_no_sample_of_inspect_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, sample) -> None:
+def test_no_sample_of_inspect_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, sample: Row) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "x.json"
     path.write_text(json.dumps({"status": "success", "eval": {"task": "t"}, "samples": [sample]}))
     try:

@@ -25,7 +25,7 @@ from newskills.interop.invocations import (
 
 
 @pytest.fixture
-def store(tmp_path: Path):
+def store(tmp_path: Path) -> Store:
     return Store({"NEMO_EVALUATOR_EXEC_DB_FILE": str(tmp_path / "db" / "exec.jsonl")})
 
 
@@ -45,7 +45,7 @@ def test_it_lies_where_the_launcher_keeps_it() -> None:
     assert str(Store({"HOME": "/home/me"}).path) == "/home/me/.nemo-evaluator/exec-db/exec.v1.jsonl"
 
 
-def test_the_last_line_of_a_job_counts_and_its_place_is_that_of_the_first(store) -> None:
+def test_the_last_line_of_a_job_counts_and_its_place_is_that_of_the_first(store: Store) -> None:
     store.add([entry("aa11"), entry("aa11", 1), entry("bb22")])
     store.add([entry("aa11", killed=True)])
     assert list(store.jobs()) == ["aa11.0", "aa11.1", "bb22.0"]
@@ -55,7 +55,7 @@ def test_the_last_line_of_a_job_counts_and_its_place_is_that_of_the_first(store)
     assert set(line) == {"invocation_id", "job_id", "timestamp", "executor", "data", "config"}
 
 
-def test_unique_beginnings_are_enough(store) -> None:
+def test_unique_beginnings_are_enough(store: Store) -> None:
     store.add([entry("aa11"), entry("aa11", 1), entry("aa1122"), entry("bb22")])
     assert [one.job_id for one in store.find("B")] == ["bb22.0"]
     assert [one.job_id for one in store.find("aa11")] == ["aa11.0", "aa11.1"]
@@ -69,7 +69,7 @@ def test_unique_beginnings_are_enough(store) -> None:
         store.find("cc")
 
 
-def test_lines_of_others_and_torn_ones_are_passed_over(store) -> None:
+def test_lines_of_others_and_torn_ones_are_passed_over(store: Store) -> None:
     store.add([entry("aa11")])
     with store.path.open("ab") as file:
         file.write(b'{"other": 1}\n\xff\xfe\n[]\n{"invocation_id": "cc33", "job')
@@ -78,7 +78,7 @@ def test_lines_of_others_and_torn_ones_are_passed_over(store) -> None:
     assert list(store.jobs()) == ["aa11.0", "bb22.0"]
 
 
-def test_many_may_write_at_once(store) -> None:
+def test_many_may_write_at_once(store: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: store.add([entry(f"{n:016x}"), entry(f"{n:016x}", 1)]), range(100)))
     assert len(store.jobs()) == 200
@@ -87,7 +87,7 @@ def test_many_may_write_at_once(store) -> None:
 
 @settings(max_examples=50)
 @given(st.text(max_size=20))
-def test_what_looks_like_an_id(text) -> None:
+def test_what_looks_like_an_id(text: str) -> None:
     assert looks_like_id(text) == (
         0 < len(text.partition(".")[0]) <= 16
         and all(letter in "0123456789abcdef" for letter in text.partition(".")[0].lower())
@@ -108,7 +108,9 @@ def test_what_looks_like_an_id(text) -> None:
         ({"stage.exit": "t 143", "../artifacts/.nemo_evaluator_interrupted": ""}, "killed", 143),
     ],
 )
-def test_states_are_read_as_the_launcher_reads_them(tmp_path: Path, files, state: str, code: int | None) -> None:
+def test_states_are_read_as_the_launcher_reads_them(
+    tmp_path: Path, files: dict[str, str], state: str, code: int | None
+) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "artifacts").mkdir()
     for name, text in files.items():

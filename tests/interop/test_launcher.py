@@ -24,7 +24,7 @@ PYTHON = os.environ.get("NEWSKILLS_LAUNCHER_PYTHON") or os.environ.get("NEWSKILL
 
 
 @pytest.fixture
-def program(tmp_path: Path):
+def program(tmp_path: Path) -> str:
     path = tmp_path / "nemo-evaluator-launcher"
     path.write_text(f"#!{PYTHON}\n")
     return str(path)
@@ -32,7 +32,7 @@ def program(tmp_path: Path):
 
 @pytest.mark.skipif(not PYTHON, reason="no Python with Hydra is named by NEWSKILLS_LAUNCHER_PYTHON")
 def test_a_parser_of_another_version_is_told_with_its_mending(
-    program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_parser(program)
     spec = importlib.util.find_spec("antlr4")

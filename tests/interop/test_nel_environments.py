@@ -28,7 +28,7 @@ ROWS = [
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A benchmark whose rows lie ready."""
     (tmp_path / "sums.py").write_text(
         "from newskills.base.benchmark import Benchmark\n"
@@ -39,7 +39,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return str(tmp_path / "sums.py")
 
 
-def test_rows_prompts_and_verdicts_are_those_of_an_evaluation(data) -> None:
+def test_rows_prompts_and_verdicts_are_those_of_an_evaluation(data: str) -> None:
     problems = EnvironmentProblems(data, None)
     try:
         assert [row["expected_answer"] for row in problems.rows] == ["2", "3"]

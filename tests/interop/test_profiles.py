@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, UserError
-from newskills.interop.profiles import find_env_file, merged_profile, profile_of, read_env_file
+from newskills.interop.profiles import EnvFile, find_env_file, merged_profile, profile_of, read_env_file
 
 
-def read(folder, text: str):
+def read(folder: Path, text: str) -> EnvFile:
     (folder / "env.toml").write_text(text)
     return read_env_file(folder / "env.toml")
 

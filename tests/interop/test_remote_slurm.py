@@ -15,11 +15,13 @@ import yaml
 from tests.interop.evaluations import KEY, Evaluations
 from tests.launch.enroot import Enroot, srun_without_pyxis
 from tests.launch.slurm_cluster import require_cluster
-from tests.launch.sshd import sshd
+from tests.launch.sshd import Sshd, sshd
 
 from newskills.base.errors import ConfigError, RemoteError
 from newskills.interop import remote
+from newskills.interop.config import CompiledConfig
 from newskills.interop.deployments import plan_invocation
+from newskills.interop.deployments.plan import DeploymentPlan
 from newskills.launch.submit import executor_of
 
 __all__ = ["sshd"]
@@ -29,7 +31,7 @@ PORT = 18476
 
 
 @pytest.fixture
-def place(tmp_path: Path, sshd, monkeypatch: pytest.MonkeyPatch) -> Evaluations:
+def place(tmp_path: Path, sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> Evaluations:
     require_cluster()
     monkeypatch.chdir(tmp_path)  # no repository: jobs get the newskills that is installed here
     return Evaluations(tmp_path)
@@ -42,7 +44,7 @@ def enroot(tmp_path: Path) -> Enroot:
     return made
 
 
-def ended(place: Evaluations, compiled, said: list[str]):
+def ended(place: Evaluations, compiled: CompiledConfig, said: list[str]) -> tuple[DeploymentPlan, dict[str, str]]:
     """Submitted, followed to the end: the plan, and the states of its jobs."""
     planned = plan_invocation(compiled, INVOCATION, place.environ, datetime.datetime(2026, 1, 2, 3, 4, 5))
     experiment = remote.submit_invocation(planned, said.append)
@@ -50,7 +52,7 @@ def ended(place: Evaluations, compiled, said: list[str]):
     return planned, executor_of(experiment, place.environ).state(experiment.handles)
 
 
-def test_image_server_task_and_export_from_a_laptop(place, enroot, sshd) -> None:
+def test_image_server_task_and_export_from_a_laptop(place: Evaluations, enroot: Enroot, sshd: Sshd) -> None:
     place.far(sshd, enroot)
     place.config(
         execution=place.slurm(
@@ -138,7 +140,7 @@ def nothing_of(secret: str, folder: Path, said: list[str]) -> None:
     assert not [text for text in said if secret in text]
 
 
-def test_several_instances_behind_one_address(place, sshd) -> None:
+def test_several_instances_behind_one_address(place: Evaluations, sshd: Sshd) -> None:
     place.far(sshd)
     place.config(
         execution=place.slurm(num_nodes=2, num_instances=2, proxy={"image": None}),
@@ -160,7 +162,7 @@ def test_several_instances_behind_one_address(place, sshd) -> None:
     assert len(nodes) == 2
 
 
-def test_a_task_that_fails_leaves_its_exit_code(place, sshd) -> None:
+def test_a_task_that_fails_leaves_its_exit_code(place: Evaluations, sshd: Sshd) -> None:
     place.far(sshd)
     tasks = place.tasks()
     tasks["tasks"][0]["pre_cmd"] = "echo too bad; exit 7"
@@ -182,7 +184,9 @@ def test_a_task_that_fails_leaves_its_exit_code(place, sshd) -> None:
     assert any("has no results to export" in line for line in said)
 
 
-def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, enroot, sshd) -> None:
+def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(
+    place: Evaluations, enroot: Enroot, sshd: Sshd
+) -> None:
     place.far(sshd, enroot)
     place.config(
         execution=place.slurm(),
@@ -216,7 +220,7 @@ def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, e
         ({"executor": "local"}, "only for executor slurm"),
     ],
 )
-def test_why_nothing_is_imported_is_said(place, sshd, change, why: str) -> None:
+def test_why_nothing_is_imported_is_said(place: Evaluations, sshd: Sshd, change: dict[str, str], why: str) -> None:
     place.far(sshd, **change)
     place.config(
         execution=place.slurm(output_dir=str(place.folder)),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -181,7 +182,9 @@ def test_files_are_composed_as_nel_composes_them(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_newskills_has_nothing_for_is_named_with_its_key(tmp_path: Path, change, what: str) -> None:
+def test_what_newskills_has_nothing_for_is_named_with_its_key(
+    tmp_path: Path, change: dict[str, Any], what: str
+) -> None:
     text = refused(tmp_path, suite(change))
     assert what in text
     assert "the format of nemo-evaluator 0.3 and later" in text

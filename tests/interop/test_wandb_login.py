@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(tmp_path)}
 
 
-def test_a_login_in_netrc_is_found_for_its_own_server(home, tmp_path: Path) -> None:
+def test_a_login_in_netrc_is_found_for_its_own_server(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text(f"machine api.wandb.ai\n  login user\n  password {KEY}\n")
     found = detect(home, WANDB)
     assert found.variables == {"WANDB_API_KEY": KEY, "WANDB_PROJECT": "p", "WANDB_ENTITY": "e"}
@@ -31,14 +31,14 @@ def test_a_login_in_netrc_is_found_for_its_own_server(home, tmp_path: Path) -> N
     assert found_login(other) == f"{KEY}2"
 
 
-def test_what_the_environment_says_is_left_alone(home, tmp_path: Path) -> None:
+def test_what_the_environment_says_is_left_alone(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text(f"machine api.wandb.ai login user password {KEY}\n")
     mine = {**home, "WANDB_API_KEY": "mine", "WANDB_PROJECT": "q"}
     assert detect(mine, WANDB) == type(detect(mine, WANDB))({"WANDB_ENTITY": "e"})
     assert found_login(mine) == "mine"
 
 
-def test_a_login_in_the_settings_file(home, tmp_path: Path) -> None:
+def test_a_login_in_the_settings_file(home: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / ".config/wandb"
     folder.mkdir(parents=True)
     (folder / "settings").write_text(f"[default]\nbase_url = https://api.wandb.ai\napi_key = {KEY}\n")
@@ -49,14 +49,16 @@ def test_a_login_in_the_settings_file(home, tmp_path: Path) -> None:
     assert found_login(home) == ""
 
 
-def test_no_login_is_said_unless_none_is_needed(home, tmp_path: Path) -> None:
+def test_no_login_is_said_unless_none_is_needed(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text("machine broken login")
     (line,) = detect(home, WandbSection()).lines
     assert "No W&B login" in line
     assert detect({**home, "WANDB_MODE": "offline"}, WandbSection()).lines == ()
 
 
-def test_the_library_finds_the_same_key(home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_finds_the_same_key(
+    home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("wandb", reason="no wandb here: pip install 'newskills[wandb]'")
     from wandb.sdk.lib.wbauth import wbnetrc
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from tests import forkserver
@@ -24,7 +25,7 @@ ASKED = ["What is 3 + 4?", "Sort: 3, 4", "Two lines:\n  the SECOND"]
         ("", []),
     ],
 )
-def test_questions_are_found_between_marks(text: str, found) -> None:
+def test_questions_are_found_between_marks(text: str, found: list[str]) -> None:
     assert Questions(ASKED).found_in([text]) == found
 
 
@@ -37,7 +38,7 @@ def test_where_rows_say_what_they_ask() -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path):
+def place(tmp_path: Path) -> Path:
     with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=256))
     rows = [{"id": str(n), "question": f"AB{n}", "expected_answer": "A"} for n in range(6)]
     for name, part in (("train", rows), ("test", rows[4:]), ("other", rows[:1])):
@@ -51,7 +52,7 @@ def place(tmp_path: Path):
     return tmp_path
 
 
-def ns(place, *words):
+def ns(place: Path, *words: str) -> CompletedProcess[str]:
     return forkserver.ns([*words, "--model=model", "--output_dir=out"], cwd=place)
 
 
@@ -68,7 +69,7 @@ def ns(place, *words):
     ],
 )
 @pytest.mark.parametrize("dry", [True, False])
-def test_what_is_measured_is_not_learnt_from(place, words, said: str, dry: bool) -> None:
+def test_what_is_measured_is_not_learnt_from(place: Path, words: list[str], said: str, dry: bool) -> None:
     done = ns(place, *words, *(["--dry_run"] if dry else []))
     assert done.returncode == 2
     assert f"overlap: {said}" in done.stderr
@@ -80,7 +81,7 @@ def test_what_is_measured_is_not_learnt_from(place, words, said: str, dry: bool)
     assert f"overlap: {said}" in told.stderr
 
 
-def test_other_questions_are_learnt_from(place) -> None:
+def test_other_questions_are_learnt_from(place: Path) -> None:
     done = ns(place, "grpo", "--benchmark=./mine.py", "--split=other", "--dry_run")
     assert done.returncode == 0, done.stderr
     assert "overlap: 0 of 2 questions of mine (test) are in the training data" in done.stderr

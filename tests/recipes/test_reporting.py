@@ -2,19 +2,20 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from newskills.recipes.reporting import reported
-from newskills.train.loops.stepping import Progress
+from newskills.train.loops.stepping import OnStep, Progress
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def tell(told, folder, steps, **more):
+def tell(told: OnStep, folder: Path, steps: Iterable[int], **more: Any) -> None:
     given = {"tensorboard": False, "tracking": None} | more
     with reported(told, folder, **given) as every:
         for step in steps:

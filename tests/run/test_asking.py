@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pytest
@@ -13,6 +14,7 @@ from tests.server import Answer, Script
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.errors import ConfigError
+from newskills.base.records import Row
 from newskills.recipes.skill import Skill
 from newskills.run.rewarding.questions import QuestionFormat
 from newskills.solve import SOLVERS
@@ -56,13 +58,13 @@ LATER = {
 
 
 @pytest.fixture
-def model(tmp_path: Path):
+def model(tmp_path: Path) -> Path:
     folder = with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=4096))
     (folder / "chat_template.jinja").write_text(TEMPLATE)
     return folder
 
 
-def read(body, **variables):
+def read(body: Row, **variables: Any) -> str:
     """What a server with this template reads of a request."""
     text = jinja2.Environment(autoescape=False, trim_blocks=True, lstrip_blocks=True)
     text.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
@@ -77,7 +79,7 @@ def test_every_solver_is_known_here() -> None:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_training_reads_what_an_evaluation_sends(
-    tmp_path: Path, fake_server: FakeServerFactory, model, name
+    tmp_path: Path, fake_server: FakeServerFactory, model: Path, name: str
 ) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text="A")))
     settings = dict(ASKED[name])
@@ -114,13 +116,13 @@ BENCHMARK = Benchmark(
 """
 
 
-def ns(place, *words):
+def ns(place: Path, *words: str) -> tuple[int, str, str]:
     done = forkserver.ns(words, cwd=place)
     return done.returncode, done.stdout, done.stderr
 
 
 def test_evaluation_sft_data_and_reinforcement_read_the_same(
-    tmp_path: Path, fake_server: FakeServerFactory, model
+    tmp_path: Path, fake_server: FakeServerFactory, model: Path
 ) -> None:
     """With a system message and a user message among the benchmark's own settings."""
     server = fake_server(Script(answer=Answer(kind="text", text="A")))
@@ -158,7 +160,7 @@ def test_evaluation_sft_data_and_reinforcement_read_the_same(
     assert code == 0, errors
 
 
-def test_what_training_cannot_sample_is_refused_before_anything_is_read(tmp_path: Path, model) -> None:
+def test_what_training_cannot_sample_is_refused_before_anything_is_read(tmp_path: Path, model: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE.replace('grader="exact"', 'solver="turns"'))
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows/train.jsonl").write_text(json.dumps({"turns": ["AB"], "thing": "A"}) + "\n")

@@ -6,12 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, SandboxError
+from newskills.base.records import Message
 from newskills.config.layers import Layer
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.run.rewarding.graders import BatchGrader
@@ -34,7 +36,7 @@ class Characters:
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(map(chr, ids))
 
-    def render(self, messages, **_):
+    def render(self, messages: Sequence[Message], **_: Any) -> str:
         return "".join(f"<{one.role}>{one.content}" for one in messages)
 
 

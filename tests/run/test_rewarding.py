@@ -4,6 +4,7 @@ import signal
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,9 +12,10 @@ from tests.conftest import FakeServerFactory
 from tests.graders.cases import pairs
 from tests.run.executing import NAME, Mirror, serving
 from tests.run.math_rewards import MATH_RL
-from tests.server import Answer, Fault, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 
 from newskills.base.errors import ConfigError, SandboxError, UnknownNameError
+from newskills.base.records import Row
 from newskills.models.config import ServerConfig
 from newskills.recipes.skill import Skill
 from newskills.run.grade import grade_rows
@@ -28,14 +30,14 @@ RECORDS = [
 ]
 
 
-def samples(records):
+def samples(records: list[Row]) -> list[tuple[Row, str, str]]:
     return [
         ({"expected_answer": record["expected_answer"]}, record["generation"], record["finish_reason"])
         for record in records
     ]
 
 
-def children():
+def children() -> set[int]:
     """Living processes below this one."""
     found = [os.getpid()]
     for parent in found:
@@ -146,7 +148,7 @@ def test_a_killed_worker_costs_no_reward() -> None:
         }
         assert workers
 
-        def kill():
+        def kill() -> None:
             for pid in sorted(workers):
                 os.kill(pid, signal.SIGKILL)
             stop.set()
@@ -174,7 +176,7 @@ def test_many_threads_share_one_grader() -> None:
     with BatchGrader("math", {}) as verdict:
         reward = verdict.reward(MATH_RL)
 
-        def work(number):
+        def work(number: int) -> None:
             found[number] = reward(samples(RECORDS[number::4]))
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -215,7 +217,7 @@ def test_tokens_are_counted_where_they_count(tmp_path: Path) -> None:
 MARKS = "Fine.\nLogic: 10\nCorrectness: 5\nClarity: 0"
 
 
-def judged_by(server, **more):
+def judged_by(server: FakeServer | FakeServerProcess, **more: Any) -> RewardConfig:
     return replace(
         MATH_RL,
         judge=JudgeReward(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from math import isclose
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from tests.run.math_rewards import MATH_RL
 
 from newskills.base.errors import ConfigError
-from newskills.base.records import Failure, Score
+from newskills.base.records import Failure, Outcome, Score
 from newskills.config.layers import Layer, resolve
 from newskills.models.config import ServerConfig
 from newskills.run.rewarding.judge import mark, points
@@ -29,11 +30,11 @@ OUTCOMES = ("correct", "wrong", "no_answer")
 SMALL = st.floats(-4, 4, allow_nan=False)
 
 
-def score(outcome, **more):
+def score(outcome: Outcome, **more: Any) -> Score:
     return Score(outcome=outcome, fields={"predicted_answer": "4"}, grader="g@1", **more)
 
 
-def sample(text, tokens=None):
+def sample(text: str, tokens: int | None = None) -> RewardItem:
     return RewardItem(record={"generation": text}, tokens=tokens)
 
 
@@ -47,14 +48,14 @@ def sample(text, tokens=None):
         ("no_answer", r"so \boxed{4", -0.5, {"verdict": -0.5, "box": 0.0}),
     ],
 )
-def test_the_rewards_of_mathematics(outcome: str, text: str, reward: float, parts) -> None:
+def test_the_rewards_of_mathematics(outcome: str, text: str, reward: float, parts: dict[str, float]) -> None:
     found = rewarded(score(outcome), sample(text), MATH_RL)
     assert (found.reward, found.components, found.outcome) == (reward, parts, outcome)
     assert found.correct is (outcome == "correct")
 
 
 @given(st.sampled_from(["grader", "sandbox", "timeout", "judge"]), st.text(), SMALL, SMALL)
-def test_what_an_instrument_lost_has_no_reward(cause, text, wrong, box) -> None:
+def test_what_an_instrument_lost_has_no_reward(cause: str, text: str, wrong: float, box: float) -> None:
     config = RewardConfig(wrong=wrong, format=FormatReward(box=box), length=LengthPenalty(penalty=1.0))
     found = rewarded(score("unscored", why="it broke", cause=cause), sample(text), config)
     assert (found.reward, found.correct, found.components) == (None, False, {})
@@ -72,7 +73,14 @@ def test_what_an_instrument_lost_has_no_reward(cause, text, wrong, box) -> None:
     st.floats(0, 1),
 )
 def test_the_reward_is_the_sum_of_its_components(
-    outcome, size, tokens, base, form, there, weight, given_mark
+    outcome: str,
+    size: int,
+    tokens: int,
+    base: RewardConfig,
+    form: FormatReward,
+    there: bool,
+    weight: float,
+    given_mark: float,
 ) -> None:
     text = "x" * size
     config = replace(
@@ -96,11 +104,13 @@ def test_the_reward_is_the_sum_of_its_components(
 
 
 @given(st.integers(1, 5000), st.integers(1, 5000), st.floats(0, 3), st.integers(0, 12000), st.integers(0, 200))
-def test_overlong_samples_are_punished_softly(longest, buffer, penalty, tokens, more) -> None:
+def test_overlong_samples_are_punished_softly(
+    longest: int, buffer: int, penalty: float, tokens: int, more: int
+) -> None:
     assume(buffer <= longest)
     config = RewardConfig(overlong=OverlongPenalty(max_tokens=longest, buffer=buffer, penalty=penalty))
 
-    def part(length):
+    def part(length: int) -> float:
         return rewarded(score("correct"), sample("x", length), config).components["overlong"]
 
     assert -penalty <= part(tokens) <= 0
@@ -162,13 +172,13 @@ def test_a_box_in_unfinished_thinking_is_none() -> None:
         ("The logic: 8 of 9 steps", (None, None, None)),
     ],
 )
-def test_the_lines_of_the_judge(reply: str, marks) -> None:
+def test_the_lines_of_the_judge(reply: str, marks: tuple[float, ...]) -> None:
     names = ("logic", "correctness", "clarity")
     assert points(reply) == {name: value for name, value in zip(names, marks, strict=True) if value is not None}
 
 
 @given(st.text(max_size=400), st.lists(st.tuples(st.sampled_from(["logic", "Clarity"]), st.integers(0, 10))))
-def test_any_reply_has_a_mark_or_is_a_failure_of_the_judge(noise, lines) -> None:
+def test_any_reply_has_a_mark_or_is_a_failure_of_the_judge(noise: str, lines: list[tuple[str, int]]) -> None:
     reply = noise + "".join(f"\n{name}: {value}\n{noise}" for name, value in lines)
     found = points(reply)
     value = mark(found, JudgeReward())

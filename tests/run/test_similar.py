@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +32,7 @@ PROBLEMS = [
         *((problem, at) for at, problem in enumerate(PROBLEMS)),
     ],
 )
-def test_reworded_problems_are_found(query, position) -> None:
+def test_reworded_problems_are_found(query: str, position: int) -> None:
     (text, score), *rest = SimilarTexts(PROBLEMS).best([query], 3)[0]
     assert text == PROBLEMS[position]
     assert score == (1.0 if query == text else pytest.approx(0.5, abs=0.45))
@@ -48,7 +50,7 @@ def test_a_copy_of_common_words_only_is_found() -> None:
 
 
 @given(st.lists(st.text("ab c.", max_size=12), max_size=20), st.text("ab c.", max_size=12))
-def test_similarities_are_sorted_shares_and_a_text_is_most_similar_to_itself(texts, query) -> None:
+def test_similarities_are_sorted_shares_and_a_text_is_most_similar_to_itself(texts: list[str], query: str) -> None:
     index = SimilarTexts([*texts, query])
     best = index.best([query], 50)[0]
     scores = [score for _, score in best]
@@ -69,7 +71,7 @@ def test_each_problem_is_looked_up_once(tmp_path: Path) -> None:
         list(retrieve_similar([empty], [second], key="problem", top_k=1))
 
 
-def letters(texts):
+def letters(texts: Sequence[str]) -> Any:
     """How often each letter stands in a text, as vectors of length 1."""
     counts = np.array(
         [[1e-3 + text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], np.float32

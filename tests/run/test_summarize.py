@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from newskills.base import stats
 from newskills.base.errors import ConfigError, DataError, StorageError, UnknownNameError
-from newskills.base.records import Ledger, Report
+from newskills.base.records import Ledger, Report, Row
 from newskills.base.store import write_rows
 from newskills.metrics import VERSION
 from newskills.run.reporting.results import discover
@@ -18,23 +20,23 @@ GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = SummaryOptions()
 
 
-def known(benchmark):
+def known(benchmark: str) -> tuple[str, dict[str, Any]]:
     """The catalog of these tests."""
     if benchmark.partition(".")[0] in ("unheard-of", "tmp"):
         raise UnknownNameError("benchmark", benchmark, ["sums"])
     return "math", {}
 
 
-def row(i, correct, answer="1", **more):
+def row(i: int, correct: bool | None, answer: str = "1", **more: Any) -> dict[str, Any]:
     return {"id": f"p{i}", "symbolic_correct": correct, "predicted_answer": answer, "generation": "…", **more}
 
 
-def write(folder, *seeds, names=None):
+def write(folder: Path, *seeds: list[Row], names: Sequence[str] | None = None) -> None:
     for number, rows in enumerate(seeds):
         write_rows(folder / (names[number] if names else f"output-rs{number}.jsonl"), rows)
 
 
-def by_hand():
+def by_hand() -> list[list[dict[str, Any]]]:
     """3 seeds × 4 problems: always right; right once of three; answered once, then right; never right."""
     answers = (("7", "7", "7"), ("2", "3", "2"), (None, None, "5"), ("a", "b", None))
     scores = ((True, True, True), (False, True, False), (False, False, True), (False, False, False))
@@ -56,18 +58,18 @@ def by_hand():
     ]
 
 
-def without_extras(modes):
+def without_extras(modes: dict[str, Row]) -> dict[str, Row]:
     return {
         mode: {key: value for key, value in metrics.items() if not key.endswith("_interval")}
         for mode, metrics in modes.items()
     }
 
 
-def expected(**metrics):
+def expected(**metrics: Any) -> Row:
     return {"num_entries": 4, "avg_tokens": 9, "gen_seconds": 60} | metrics
 
 
-def approx(value):
+def approx(value: Any) -> Any:
     return {k: approx(v) for k, v in value.items()} if isinstance(value, dict) else pytest.approx(value)
 
 

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from newskills.base.errors import DataError
+from newskills.base.records import Row
 from newskills.base.store import write_rows
 from newskills.run.reporting.predictions import read_problems
 
 FIELDS = {"n": int | None}
 
 
-def read(tmp_path, *seeds):
+def read(tmp_path: Path, *seeds: list[Row] | bytes) -> list[Any]:
     files = [tmp_path / f"output-rs{number}.jsonl" for number in range(len(seeds))]
     for file, rows in zip(files, seeds, strict=True):
         if isinstance(rows, bytes):
@@ -21,7 +23,7 @@ def read(tmp_path, *seeds):
     return list(read_problems(files, FIELDS))
 
 
-def rows(ids, **more):
+def rows(ids: Iterable[Any], **more: Any) -> list[dict[str, Any]]:
     return [{"id": i, "n": position, **more} for position, i in enumerate(ids)]
 
 

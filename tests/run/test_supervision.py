@@ -80,7 +80,7 @@ def test_without_one_a_run_has_its_own() -> None:
     assert supervision() is not mine
 
 
-def run(folder, base_url: str, held: Supervision) -> RunResult:
+def run(folder: Path, base_url: str, held: Supervision) -> RunResult:
     unit = make_unit(folder, base_url, max_concurrent_requests=2)
     spec = RunSpec(units=(unit,), output_dir=str(folder))
     with held.installed():

@@ -42,7 +42,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs with seeds, one benchmark of rich and hostile records, two trainings."""
     root = tmp_path_factory.mktemp("results")
     benchmark(root / "base", "sums", [mixed(120, 5, shift=s) for s in range(4)])
@@ -61,14 +61,14 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def shown(monkeypatch, tmp_path) -> Iterator[Callable[..., str]]:
+def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., str]]:
     monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
     with ExitStack() as stack:
         yield lambda *folders: stack.enter_context(viewer(ViewOptions(folders=folders)))
 
 
 @pytest.fixture
-def page(browser, folder, shown) -> str:
+def page(browser: Browser, folder: Path, shown: Callable[..., str]) -> str:
     browser.size(1280, 900)
     browser.messages.clear()
     browser.requested.clear()
@@ -90,7 +90,7 @@ def unharmed(browser: Browser) -> None:
     assert browser.run("getComputedStyle(document.body).display") != "none"
 
 
-def test_the_overview_leads_to_samples_and_the_reason_in_three_clicks(browser, page):
+def test_the_overview_leads_to_samples_and_the_reason_in_three_clicks(browser: Browser, page: str) -> None:
     browser.open(page)
     assert "Overview" in browser.text()
     browser.click("table.scores td.name a")
@@ -104,7 +104,7 @@ def test_the_overview_leads_to_samples_and_the_reason_in_three_clicks(browser, p
     assert not browser.messages
 
 
-def test_filters_are_in_the_address_and_the_list(browser, page):
+def test_filters_are_in_the_address_and_the_list(browser: Browser, page: str) -> None:
     browser.open(f"{page}#/samples?{SUMS}")
     browser.wait("document.querySelectorAll('a.row').length === 50")
     browser.run(
@@ -120,7 +120,7 @@ def test_filters_are_in_the_address_and_the_list(browser, page):
     assert all(20 <= tokens <= 30 for tokens in rows)
 
 
-def test_search_finds_text_of_the_records(browser, page):
+def test_search_finds_text_of_the_records(browser: Browser, page: str) -> None:
     browser.open(f"{page}#/samples?{SUMS}")
     browser.press("/")
     browser.wait("document.activeElement.id === 'search'")
@@ -129,7 +129,7 @@ def test_search_finds_text_of_the_records(browser, page):
     assert "p77" in browser.run("document.querySelector('a.row').innerText")
 
 
-def test_keys_lead_through_list_and_samples(browser, page):
+def test_keys_lead_through_list_and_samples(browser: Browser, page: str) -> None:
     browser.open(f"{page}#/samples?{SUMS}&outcome=wrong")
     browser.press("j")
     browser.press("j")
@@ -150,7 +150,7 @@ def test_keys_lead_through_list_and_samples(browser, page):
     browser.wait("document.querySelector('main').dataset.page === 'training'")
 
 
-def test_formulas_code_tools_pictures_and_reasoning_are_shown_as_such(browser, page):
+def test_formulas_code_tools_pictures_and_reasoning_are_shown_as_such(browser: Browser, page: str) -> None:
     browser.open(f"{page}#/sample?{RICH}&file=0&number=0")
     assert browser.run("document.querySelectorAll('math').length") == 4
     assert "return n * (n + 1)" in browser.run("document.querySelector('pre.code').innerText")
@@ -183,7 +183,7 @@ def tone(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("exported", [False, True])
-def test_sound_is_played(browser, shown, tmp_path, exported):
+def test_sound_is_played(browser: Browser, shown: Callable[..., str], tmp_path: Path, exported: bool) -> None:
     sound = tone(tmp_path / "results" / "sound" / "tone.wav")
     data = base64.b64encode(sound.read_bytes()).decode()
     carried = {"type": "audio_url", "audio_url": {"url": f"data:audio/wav;base64,{data}"}}
@@ -215,7 +215,7 @@ def test_sound_is_played(browser, shown, tmp_path, exported):
         f"#/compare?benchmark=sums&first={quote(HOSTILE[:60])}",
     ],
 )
-def test_text_of_models_is_shown_and_never_acts(browser, page, place):
+def test_text_of_models_is_shown_and_never_acts(browser: Browser, page: str, place: str) -> None:
     browser.open(page + place)
     browser.run("document.querySelectorAll('details').forEach((node) => { node.open = true; }); 0")
     if "training" in place:
@@ -231,7 +231,7 @@ def test_text_of_models_is_shown_and_never_acts(browser, page, place):
     unharmed(browser)
 
 
-def test_the_policy_stops_what_the_page_would_never_do(browser, page):
+def test_the_policy_stops_what_the_page_would_never_do(browser: Browser, page: str) -> None:
     """Were markup ever let in by a mistake, the browser would refuse it."""
     browser.open(page)
     browser.messages.clear()
@@ -255,7 +255,9 @@ def test_the_policy_stops_what_the_page_would_never_do(browser, page):
     assert browser.run("window.pwned === undefined")
 
 
-def test_a_run_that_is_written_appears_without_a_reload(browser, shown, tmp_path):
+def test_a_run_that_is_written_appears_without_a_reload(
+    browser: Browser, shown: Callable[..., str], tmp_path: Path
+) -> None:
     output = tmp_path / "run/eval-results/sums/output.jsonl"
     write_lines(output, mixed(3, 10))
     browser.open(f"{shown(tmp_path)}#/samples?run=run&benchmark=sums")
@@ -265,13 +267,13 @@ def test_a_run_that_is_written_appears_without_a_reload(browser, shown, tmp_path
     browser.wait("document.querySelectorAll('a.row').length === 4")
 
 
-def test_an_empty_folder_says_what_to_do(browser, shown, tmp_path):
+def test_an_empty_folder_says_what_to_do(browser: Browser, shown: Callable[..., str], tmp_path: Path) -> None:
     browser.open(shown(tmp_path))
     assert "Nothing to see yet" in browser.text()
     assert "--output_dir" in browser.text()
 
 
-def test_a_comparison_shows_flips_side_by_side(browser, page):
+def test_a_comparison_shows_flips_side_by_side(browser: Browser, page: str) -> None:
     browser.open(f"{page}#/compare?benchmark=sums&first=base&second=tuned")
     assert re.search(r"tuned is better by 20\.0 points \[\d", browser.text())
     browser.click("ol.samples a.row")
@@ -296,7 +298,7 @@ def _shares_are_scores(browser: Browser, address: str) -> None:
     assert "higher score" in browser.text()
 
 
-def test_the_pages_fit_a_telephone(browser, page):
+def test_the_pages_fit_a_telephone(browser: Browser, page: str) -> None:
     browser.size(390, 844)
     for place in (
         "#/",
@@ -310,7 +312,7 @@ def test_the_pages_fit_a_telephone(browser, page):
         assert browser.run("document.documentElement.scrollWidth <= window.innerWidth"), place
 
 
-def test_names_and_roles_for_those_who_listen(browser, page):
+def test_names_and_roles_for_those_who_listen(browser: Browser, page: str) -> None:
     for place in (
         "#/",
         f"#/benchmark?{SUMS}",
@@ -330,7 +332,7 @@ def test_names_and_roles_for_those_who_listen(browser, page):
         assert browser.run("document.documentElement.lang") == "en"
 
 
-def test_an_export_opens_from_a_file(browser, folder, tmp_path):
+def test_an_export_opens_from_a_file(browser: Browser, folder: Path, tmp_path: Path) -> None:
     written = export([folder], tmp_path / "page", 1000)
     assert written.samples == 971
     assert not written.notes
@@ -369,7 +371,7 @@ RENAME = """(() => {
 })()"""
 
 
-def test_pictures_for_the_documentation(browser, folder, page, tmp_path):
+def test_pictures_for_the_documentation(browser: Browser, folder: Path, page: str, tmp_path: Path) -> None:
     target = Path(os.environ.get("NEWSKILLS_SCREENSHOTS", tmp_path))
     places = {
         "view-overview": ("#/", 620),

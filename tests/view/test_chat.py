@@ -8,10 +8,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import FakeServerFactory
-from tests.server import Answer, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Script
 
 from newskills.base.errors import ServerStartError
 from newskills.view.chat import ChatOptions, ServedModel, chat_page
@@ -21,18 +22,18 @@ TALK = {"messages": [{"role": "user", "content": "Hello <b>you</b>"}]}
 
 
 @pytest.fixture
-def served(fake_server: FakeServerFactory):
+def served(fake_server: FakeServerFactory) -> FakeServer | FakeServerProcess:
     return fake_server(Script(answer=Answer(kind="echo"), api_key="k"))
 
 
 @pytest.fixture
-def page(served) -> Iterator[str]:
+def page(served: FakeServer | FakeServerProcess) -> Iterator[str]:
     options = ChatOptions(port=0, system_message="Be kind.", temperature=0.5, tokens_to_generate=7)
     with chat_page(ServedModel(address=served.url, name="fake", key="k"), options) as url:
         yield url.removeprefix("http://")
 
 
-def ask(page, method, path, body=None, **headers):
+def ask(page: str, method: str, path: str, body: Any = None, **headers: Any) -> tuple[int, str, dict[str, str]]:
     connection = http.client.HTTPConnection(page, timeout=30)
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -43,7 +44,7 @@ def ask(page, method, path, body=None, **headers):
     return reply.status, text, dict(reply.getheaders())
 
 
-def test_the_page_and_the_name_of_the_model(page) -> None:
+def test_the_page_and_the_name_of_the_model(page: str) -> None:
     status, text, headers = ask(page, "GET", "/")
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert text == PAGE.read_text()
@@ -56,7 +57,7 @@ def test_nothing_that_a_model_says_becomes_markup() -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|https?://", PAGE.read_text())
 
 
-def test_answers_come_as_the_servers_own_events(page, served) -> None:
+def test_answers_come_as_the_servers_own_events(page: str, served: FakeServer | FakeServerProcess) -> None:
     status, text, headers = ask(page, "POST", "/chat", TALK)
     assert (status, headers["Content-Type"]) == (200, "text/event-stream")
     events = [json.loads(line[5:]) for line in text.splitlines() if line.startswith("data: {")]
@@ -82,17 +83,19 @@ def test_answers_come_as_the_servers_own_events(page, served) -> None:
         ({"Content_Length": "99999999"}, 413),
     ],
 )
-def test_other_sites_in_the_browser_reach_nothing(page, served, headers, status: int) -> None:
+def test_other_sites_in_the_browser_reach_nothing(
+    page: str, served: FakeServer | FakeServerProcess, headers: dict[str, str], status: int
+) -> None:
     assert ask(page, "POST", "/chat", TALK, **headers)[0] == status
     assert not served.records
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"messages": 3}', b"\xff", b"[" * 100_000])
-def test_bodies_that_are_no_talk(page, body) -> None:
+def test_bodies_that_are_no_talk(page: str, body: bytes) -> None:
     assert ask(page, "POST", "/chat", body)[0] == 400
 
 
-def test_a_server_that_is_not_there_or_refuses_is_said(served) -> None:
+def test_a_server_that_is_not_there_or_refuses_is_said(served: FakeServer | FakeServerProcess) -> None:
     for model, said in (
         (ServedModel(address="http://127.0.0.1:9", name="m"), "does not answer"),
         (ServedModel(address=served.url, name="m", key="wrong"), "answered 401"),
@@ -103,7 +106,7 @@ def test_a_server_that_is_not_there_or_refuses_is_said(served) -> None:
         assert said in json.loads(text)["error"]
 
 
-def test_a_port_that_is_taken(page, served) -> None:
+def test_a_port_that_is_taken(page: str, served: FakeServer | FakeServerProcess) -> None:
     port = int(page.rpartition(":")[2])
     model = ServedModel(address=served.url, name="m")
     with (

@@ -38,7 +38,7 @@ def outcomes(index: FileIndex) -> list[str]:
     return [OUTCOMES[code] for code in index.columns("outcome")[0]]
 
 
-def test_columns_tell_what_the_records_say(tmp_path):
+def test_columns_tell_what_the_records_say(tmp_path: Path) -> None:
     rows = [
         record(0),
         record(1, outcome="wrong"),
@@ -59,7 +59,7 @@ def test_columns_tell_what_the_records_say(tmp_path):
     assert json.loads(line)["id"] == index.line(2, 1 << 20)[0].decode().split('"')[3]
 
 
-def test_what_is_kept_is_not_read_again_and_goes_on_where_the_file_has_grown(tmp_path):
+def test_what_is_kept_is_not_read_again_and_goes_on_where_the_file_has_grown(tmp_path: Path) -> None:
     folder = benchmark(tmp_path, "sums", [mixed(20, 5)])
     first = opened(tmp_path)
     kept = (folder / ".view/output.jsonl.rows").stat()
@@ -74,7 +74,7 @@ def test_what_is_kept_is_not_read_again_and_goes_on_where_the_file_has_grown(tmp
 
 
 @pytest.mark.parametrize("change", ["shorter", "other", "same size"])
-def test_a_file_that_became_another_one_is_indexed_anew(tmp_path, change):
+def test_a_file_that_became_another_one_is_indexed_anew(tmp_path: Path, change: str) -> None:
     folder = benchmark(tmp_path, "sums", [mixed(20, 5)])
     path = folder / "output.jsonl"
     index = opened(tmp_path)
@@ -94,7 +94,7 @@ def test_a_file_that_became_another_one_is_indexed_anew(tmp_path, change):
         assert set(outcomes(index)) == {"wrong"}
 
 
-def test_corrupted_lines_are_counted_and_half_a_line_waits_for_its_rest(tmp_path):
+def test_corrupted_lines_are_counted_and_half_a_line_waits_for_its_rest(tmp_path: Path) -> None:
     folder = benchmark(tmp_path, "sums", [[record(0), "{nonsense", '["a list"]', "", record(1)]])
     index = opened(tmp_path)
     assert outcomes(index) == ["correct", "damaged", "damaged", "correct"]
@@ -111,7 +111,7 @@ def test_corrupted_lines_are_counted_and_half_a_line_waits_for_its_rest(tmp_path
     assert index.head.damaged == 2
 
 
-def test_a_line_that_is_too_long_is_known_by_its_place(tmp_path, monkeypatch):
+def test_a_line_that_is_too_long_is_known_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_LINE", 5000)
     benchmark(tmp_path, "sums", [[record(0), record(1, generation="x" * 20_000), record(2)]])
     index = opened(tmp_path)
@@ -122,7 +122,7 @@ def test_a_line_that_is_too_long_is_known_by_its_place(tmp_path, monkeypatch):
     assert json.loads(index.line(2, 1 << 20)[0])["id"] == "p2"
 
 
-def test_a_run_at_work_is_read_from_its_logs(tmp_path):
+def test_a_run_at_work_is_read_from_its_logs(tmp_path: Path) -> None:
     folder = tmp_path / "eval-results/sums"
     raw = [{**record(n), "_async_position": n, "_async_key": "k", "_async_settings": "s"} for n in (2, 0, 1)]
     for row in raw:
@@ -143,7 +143,7 @@ def test_a_run_at_work_is_read_from_its_logs(tmp_path):
     assert not (folder / ".view/output.jsonl-async.rows").exists()
 
 
-def test_verdicts_of_other_systems_count(tmp_path):
+def test_verdicts_of_other_systems_count(tmp_path: Path) -> None:
     rows = [
         {"generation": "a", "symbolic_correct": True, "predicted_answer": "a"},
         {"generation": "b", "is_correct": False},
@@ -155,7 +155,7 @@ def test_verdicts_of_other_systems_count(tmp_path):
     assert outcomes(opened(tmp_path)) == ["correct", "wrong", "no_answer", "correct", ""]
 
 
-def test_where_the_folder_cannot_be_written_the_index_lies_in_the_cache(tmp_path):
+def test_where_the_folder_cannot_be_written_the_index_lies_in_the_cache(tmp_path: Path) -> None:
     folder = benchmark(tmp_path, "sums", [mixed(5, 5)])
     (folder / ".view").write_text("in the way")
     index = opened(tmp_path)
@@ -163,20 +163,20 @@ def test_where_the_folder_cannot_be_written_the_index_lies_in_the_cache(tmp_path
     assert list((tmp_path / "cache").rglob("output.jsonl.rows"))
 
 
-def test_one_process_indexes_and_others_read_what_it_has_done(tmp_path):
+def test_one_process_indexes_and_others_read_what_it_has_done(tmp_path: Path) -> None:
     folder = benchmark(tmp_path, "sums", [mixed(5, 5)])
     with locked(folder / ".view/output.jsonl.lock", "The index"):
         assert opened(tmp_path).rows == 0
     assert opened(tmp_path).rows == 5
 
 
-def test_a_number_that_there_is_not_is_an_error(tmp_path):
+def test_a_number_that_there_is_not_is_an_error(tmp_path: Path) -> None:
     benchmark(tmp_path, "sums", [mixed(5, 5)])
     with pytest.raises(DataError, match="5 records; there is none with number 5"):
         opened(tmp_path).line(5, 10)
 
 
-def test_nothing_is_written_but_the_index(tmp_path):
+def test_nothing_is_written_but_the_index(tmp_path: Path) -> None:
     folder = benchmark(tmp_path, "sums", [mixed(5, 5)])
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
     opened(tmp_path)

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.commands.clusters import SUMS, Place, answers
+from tests.conftest import FakeServerFactory
 from tests.view.results import benchmark, mixed
 
 from newskills.cli import main
@@ -16,14 +19,16 @@ from newskills.view.pages.sample import sample_page
 
 
 @pytest.fixture
-def place(tmp_path) -> Place:
+def place(tmp_path: Path) -> Place:
     place = Place(tmp_path)
     place.config("mine", "executor: none")
     return place
 
 
 @pytest.mark.slow
-def test_an_evaluation_by_jobs_is_shown_with_its_prompts_and_its_jobs(place, fake_server, monkeypatch):
+def test_an_evaluation_by_jobs_is_shown_with_its_prompts_and_its_jobs(
+    place: Place, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = fake_server(answers(), process=True)
     done = place.ns(
         "ns eval --cluster=mine --benchmarks=./sums.py:2 --server_type=vllm --model=fake --output_dir=out"
@@ -51,7 +56,7 @@ def test_an_evaluation_by_jobs_is_shown_with_its_prompts_and_its_jobs(place, fak
     assert log_page("seen", job["name"], job["commands"][0])["lines"]
 
 
-def test_imported_results_compare_with_the_same_figures(tmp_path):
+def test_imported_results_compare_with_the_same_figures(tmp_path: Path) -> None:
     """Two runs of NeMo-Skills, raw and imported."""
     figures = []
     for name, right in (("before", 4), ("after", 7)):

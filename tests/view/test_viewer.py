@@ -57,7 +57,7 @@ class Client:
 
 
 @pytest.fixture
-def shown(monkeypatch, tmp_path) -> Iterator[Callable[..., Client]]:
+def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Client]]:
     monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
     with ExitStack() as stack:
         yield lambda *folders: Client(stack.enter_context(viewer(ViewOptions(folders=folders))))
@@ -79,7 +79,7 @@ def results(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_overview_tells_scores_shares_and_what_differs(tmp_path, shown):
+def test_the_overview_tells_scores_shares_and_what_differs(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(results(tmp_path))
     page = client.get("overview")
     assert [run["id"] for run in page["runs"]] == ["base", "tuned"]
@@ -90,7 +90,7 @@ def test_the_overview_tells_scores_shares_and_what_differs(tmp_path, shown):
     assert [one["setting"] for one in page["differences"]] == ["server.model"]
 
 
-def test_a_benchmark_tells_by_seed_length_and_problem(tmp_path, shown):
+def test_a_benchmark_tells_by_seed_length_and_problem(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(results(tmp_path))
     page = patiently(client, "benchmark", run="base", benchmark="sums")
     assert [one["name"] for one in page["by_seed"]] == ["seed 0", "seed 1"]
@@ -104,7 +104,7 @@ def test_a_benchmark_tells_by_seed_length_and_problem(tmp_path, shown):
     assert {one["name"] for one in rich["by_subset"]} == {"(none)", "algebra", "geometry"}
 
 
-def test_a_sample_tells_prompt_reply_and_why(tmp_path, shown):
+def test_a_sample_tells_prompt_reply_and_why(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(results(tmp_path))
     at = {"run": "base", "benchmark": "rich", "file": 0}
     patiently(client, "benchmark", run="base", benchmark="rich")
@@ -123,7 +123,7 @@ def test_a_sample_tells_prompt_reply_and_why(tmp_path, shown):
     )
 
 
-def test_images_come_with_their_type_and_nothing_else_does(tmp_path, shown):
+def test_images_come_with_their_type_and_nothing_else_does(tmp_path: Path, shown: Callable[..., Client]) -> None:
     folder = results(tmp_path)
     (tmp_path / "outside.png").write_bytes(base64.b64decode(PIXEL))
     (folder / "inside.png").write_bytes(base64.b64decode(PIXEL))
@@ -150,7 +150,7 @@ def test_images_come_with_their_type_and_nothing_else_does(tmp_path, shown):
     assert media(4, "rich")[2]["content-type"] == "image/png"
 
 
-def test_search_goes_on_until_the_end(tmp_path, shown):
+def test_search_goes_on_until_the_end(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(results(tmp_path))
     patiently(client, "benchmark", run="base", benchmark="sums")
     at = {"run": "base", "benchmark": "sums", "file": 0, "offset": 0}
@@ -162,7 +162,7 @@ def test_search_goes_on_until_the_end(tmp_path, shown):
     assert "1 to 500 characters" in client.refused("search", q="", **at)
 
 
-def test_a_comparison_tells_flips_stories_and_the_difference(tmp_path, shown):
+def test_a_comparison_tells_flips_stories_and_the_difference(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(results(tmp_path))
     for run in ("base", "tuned"):
         patiently(client, "benchmark", run=run, benchmark="sums")
@@ -175,7 +175,9 @@ def test_a_comparison_tells_flips_stories_and_the_difference(tmp_path, shown):
     assert back["difference"]["value"] == pytest.approx(-30.0)
 
 
-def test_stories_are_those_of_the_terminal_however_many_flips_there_are(tmp_path, shown):
+def test_stories_are_those_of_the_terminal_however_many_flips_there_are(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
     count = 3_300
     missed = [
         record(n, outcome="wrong", generation=f"It is {n}, or 7.", predicted_answer="7") for n in range(count)
@@ -223,7 +225,7 @@ def test_scores_between_right_and_wrong_are_compared_as_the_terminal_does(
     assert page["flips"][0]["first"] < page["flips"][0]["second"]
 
 
-def test_a_training_is_shown_with_its_samples(tmp_path, shown):
+def test_a_training_is_shown_with_its_samples(tmp_path: Path, shown: Callable[..., Client]) -> None:
     folder = tmp_path / "training/grpo"
     write_lines(
         folder / "metrics.jsonl", [{"step": n, "loss": 1 / n, "reward": n / 9, "kl": 0.1} for n in range(1, 10)]
@@ -248,14 +250,16 @@ def test_a_training_is_shown_with_its_samples(tmp_path, shown):
 # ---- Bad input ------------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_folder_is_shown_as_such_and_a_missing_one_refused(tmp_path, shown):
+def test_an_empty_folder_is_shown_as_such_and_a_missing_one_refused(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
     page = shown(tmp_path).get("overview")
     assert (page["runs"], page["trainings"]) == ([], [])
     with pytest.raises(DataError, match="There is no folder"), viewer(ViewOptions(folders=(tmp_path / "none",))):
         pass
 
 
-def test_a_run_that_is_being_written_grows_on_the_page(tmp_path, shown):
+def test_a_run_that_is_being_written_grows_on_the_page(tmp_path: Path, shown: Callable[..., Client]) -> None:
     folder = tmp_path / "run/eval-results/sums"
     raw = [{"id": f"p{n}", "generation": "x", "_async_position": n, "_async_key": "k"} for n in range(6)]
     write_lines(folder / "output.jsonl-async", raw[:2])
@@ -271,7 +275,9 @@ def test_a_run_that_is_being_written_grows_on_the_page(tmp_path, shown):
         pass
 
 
-def test_runs_of_different_benchmarks_and_rows_say_what_is_missing(tmp_path, shown):
+def test_runs_of_different_benchmarks_and_rows_say_what_is_missing(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
     benchmark(tmp_path / "a", "sums", [mixed(30, 5)])
     benchmark(tmp_path / "b", "sums", [mixed(50, 5)[20:]])
     benchmark(tmp_path / "b", "other", [mixed(5, 5)])
@@ -285,7 +291,7 @@ def test_runs_of_different_benchmarks_and_rows_say_what_is_missing(tmp_path, sho
     )
 
 
-def test_five_hundred_runs_are_listed(tmp_path, shown):
+def test_five_hundred_runs_are_listed(tmp_path: Path, shown: Callable[..., Client]) -> None:
     for number in range(500):
         folder = tmp_path / f"run-{number:03}/eval-results/sums"
         write_lines(folder / "output.jsonl", [record(number)])
@@ -298,7 +304,7 @@ def test_five_hundred_runs_are_listed(tmp_path, shown):
     assert not list(tmp_path.rglob(".view"))
 
 
-def test_a_newer_version_and_broken_files_are_told(tmp_path, shown):
+def test_a_newer_version_and_broken_files_are_told(tmp_path: Path, shown: Callable[..., Client]) -> None:
     folder = benchmark(tmp_path / "a", "sums", [mixed(5, 5)])
     extended = {"sums": {"numbers": [1], "ledger": None, "versions": {"newskills": "99.1.0"}}}
     (folder / "metrics_extended.json").write_text(json.dumps(extended))
@@ -309,7 +315,7 @@ def test_a_newer_version_and_broken_files_are_told(tmp_path, shown):
     assert page["runs"][0]["benchmarks"]["sums"]["newer"] == "99.1.0"
 
 
-def test_huge_texts_are_cut_with_a_notice(tmp_path, shown):
+def test_huge_texts_are_cut_with_a_notice(tmp_path: Path, shown: Callable[..., Client]) -> None:
     benchmark(tmp_path / "a", "sums", [[record(0, generation="long " * 200_000)]])
     client = shown(tmp_path)
     patiently(client, "benchmark", run="a", benchmark="sums")
@@ -336,7 +342,7 @@ def test_huge_texts_are_cut_with_a_notice(tmp_path, shown):
         "{token}etc/passwd",
     ],
 )
-def test_no_other_address_is_answered(tmp_path, shown, path):
+def test_no_other_address_is_answered(tmp_path: Path, shown: Callable[..., Client], path: str) -> None:
     client = shown(results(tmp_path))
     status, body, headers = client.raw(path.replace("{token}", client.path))
     assert status == 404
@@ -345,13 +351,13 @@ def test_no_other_address_is_answered(tmp_path, shown, path):
 
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", "..%2f..", "base/../../x", "base\0", "."])
-def test_names_of_runs_are_no_paths(tmp_path, shown, name):
+def test_names_of_runs_are_no_paths(tmp_path: Path, shown: Callable[..., Client], name: str) -> None:
     client = shown(results(tmp_path))
     assert "Unknown run" in client.refused("benchmark", run=name, benchmark="sums")
     assert "Unknown benchmark" in client.refused("benchmark", run="base", benchmark=name)
 
 
-def test_links_out_of_the_folder_are_not_followed(tmp_path, shown):
+def test_links_out_of_the_folder_are_not_followed(tmp_path: Path, shown: Callable[..., Client]) -> None:
     secret = benchmark(tmp_path / "secret", "sums", [mixed(5, 5)])
     folder = results(tmp_path)
     (folder / "linked").symlink_to(tmp_path / "secret")
@@ -366,7 +372,7 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path, shown):
     assert any("leads out of the folder" in note for note in page["notes"])
 
 
-def test_a_file_that_becomes_a_link_later_is_refused(tmp_path, shown):
+def test_a_file_that_becomes_a_link_later_is_refused(tmp_path: Path, shown: Callable[..., Client]) -> None:
     folder = results(tmp_path)
     client = shown(folder)
     at = {"run": "base", "benchmark": "rich"}
@@ -378,13 +384,13 @@ def test_a_file_that_becomes_a_link_later_is_refused(tmp_path, shown):
     assert client.raw(f"{client.path}api/sample?{urlencode({**at, 'file': 0, 'number': 0})}")[0] in (400, 404)
 
 
-def test_only_this_machine_may_name_the_page(tmp_path, shown):
+def test_only_this_machine_may_name_the_page(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(results(tmp_path))
     assert client.raw(client.path, Host="evil.invalid")[0] == 403
     assert client.raw(client.path, Host="localhost:1")[0] == 200
 
 
-def test_nothing_is_changed_over_http(tmp_path, shown):
+def test_nothing_is_changed_over_http(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(results(tmp_path))
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         connection = http.client.HTTPConnection(client.place, timeout=60)
@@ -393,25 +399,25 @@ def test_nothing_is_changed_over_http(tmp_path, shown):
         connection.close()
 
 
-def test_a_port_that_is_taken_is_told(tmp_path, shown):
+def test_a_port_that_is_taken_is_told(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(tmp_path)
     options = ViewOptions(folders=(tmp_path,), port=int(client.place.rpartition(":")[2]))
     with pytest.raises(ServerStartError, match="cannot listen"), viewer(options):
         pass
 
 
-def test_tokens_are_random(tmp_path, shown):
+def test_tokens_are_random(tmp_path: Path, shown: Callable[..., Client]) -> None:
     paths = {shown(tmp_path).path for _ in range(3)}
     assert len(paths) == 3
     assert all(len(path) > 30 for path in paths)
 
 
-def test_katex_is_the_file_that_was_checked_in():
+def test_katex_is_the_file_that_was_checked_in() -> None:
     page = Path(__file__).parents[2] / "decisions/0024-the-viewer-keeps-an-index.md"
     assert hashlib.sha256(asset("katex.min.js") or b"").hexdigest() in page.read_text()
 
 
-def test_scripts_of_the_page_put_in_no_markup():
+def test_scripts_of_the_page_put_in_no_markup() -> None:
     for name in SCRIPTS:
         text = (asset(name) or b"").decode()
         assert not re.search(

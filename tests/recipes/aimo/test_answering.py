@@ -7,11 +7,12 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import FakeServerFactory
 from tests.recipes.aimo.places import ns, read
-from tests.server import Answer, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Script
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import write_rows
@@ -21,7 +22,7 @@ NAMES = ("hendrycks_math", "math-500", "aime25", "amc23", "gsm8k", "math_level5"
 SANDBOX = "++sandbox.preload=[]"
 
 
-def reckon(body):
+def reckon(body: dict[str, Any]) -> str:
     """A program for the sum, and once its output is there, an answer that has it in a box."""
     text = "\n".join(message["content"] for message in body["messages"])
     if shown := re.findall(r"```output\n(.*)\n", text):
@@ -31,24 +32,24 @@ def reckon(body):
 
 
 @pytest.fixture
-def place(tmp_path: Path):
+def place(tmp_path: Path) -> Path:
     for name in NAMES:
         write_rows(tmp_path / "data" / name / "test.jsonl", QUESTIONS)
     return tmp_path
 
 
 @pytest.fixture
-def half(fake_server: FakeServerFactory):
+def half(fake_server: FakeServerFactory) -> FakeServer | FakeServerProcess:
     """Knows six of the eight answers."""
     table = {row["problem"]: row["expected_answer"] for row in QUESTIONS[:6]}
     return fake_server(Script(answer=Answer(kind="table", table=table, text=r"\boxed{999}")))
 
 
-def asked(server):
+def asked(server: FakeServer | FakeServerProcess) -> list[str]:
     return f"--model=m --server_address={server.url}".split()
 
 
-def test_a_benchmark_under_the_name_of_the_recipe(place, half) -> None:
+def test_a_benchmark_under_the_name_of_the_recipe(place: Path, half: FakeServer | FakeServerProcess) -> None:
     words = [*asked(half), "--benchmark=math_level5", "--max-samples=4", "--num-samples=2", "--data_dir=data"]
     done = ns(place, "aimo", "evaluate", *words, "--output-dir=out")
     assert done.returncode == 0, done.stderr
@@ -59,7 +60,7 @@ def test_a_benchmark_under_the_name_of_the_recipe(place, half) -> None:
     assert all(row["symbolic_correct"] for row in records)
 
 
-def test_all_benchmarks_and_their_summary_made_anew(place, half) -> None:
+def test_all_benchmarks_and_their_summary_made_anew(place: Path, half: FakeServer | FakeServerProcess) -> None:
     words = [*asked(half), "--no-vllm", "--merge-output", "--data_dir=data", "--output-dir=out"]
     done = ns(place, "aimo", "evaluate_all", *words)
     assert done.returncode == 0, done.stderr
@@ -77,7 +78,7 @@ def test_all_benchmarks_and_their_summary_made_anew(place, half) -> None:
     assert json.loads((place / "out/all_results.json").read_text()) == scores
 
 
-def test_programs_run_where_the_model_writes_them(place, fake_server: FakeServerFactory) -> None:
+def test_programs_run_where_the_model_writes_them(place: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(), answer=reckon)
     words = [*asked(server), "--benchmark=gsm8k", "--use-tir", "--data_dir=data", "--output-dir=out", SANDBOX]
     done = ns(place, "aimo", "evaluate", *words)
@@ -86,7 +87,7 @@ def test_programs_run_where_the_model_writes_them(place, fake_server: FakeServer
     assert all(row["symbolic_correct"] and row["num_code_executions"] == 1 for row in records)
 
 
-def test_every_checkpoint_is_measured_once(place, half) -> None:
+def test_every_checkpoint_is_measured_once(place: Path, half: FakeServer | FakeServerProcess) -> None:
     """Merges real pairs into a real model; the scripted server answers in its place."""
     with_tokenizer(tiny_folder(place / "base", eos_token_id=VOCAB - 1, max_position_embeddings=128))
     write_rows(
@@ -123,7 +124,9 @@ def test_every_checkpoint_is_measured_once(place, half) -> None:
     ("strategy", "more", "calls"),
     [("greedy", (), 1), ("majority_vote", ("--num-samples=3",), 3), ("genselect", ("--num-samples=2",), 10)],
 )
-def test_strategies_for_one_problem(place, half, strategy: str, more, calls: int) -> None:
+def test_strategies_for_one_problem(
+    place: Path, half: FakeServer | FakeServerProcess, strategy: str, more: tuple[str, ...], calls: int
+) -> None:
     words = [*asked(half), f"--strategy={strategy}", "--problem", "Add 3 and 3.", *more, "--output-dir=out"]
     done = ns(place, "aimo", "generate", *words)
     assert done.returncode == 0, done.stderr
@@ -133,7 +136,7 @@ def test_strategies_for_one_problem(place, half, strategy: str, more, calls: int
     assert row["problem"] == "Add 3 and 3."
 
 
-def test_answers_with_programs_to_a_file(place, fake_server: FakeServerFactory) -> None:
+def test_answers_with_programs_to_a_file(place: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(), answer=reckon)
     write_rows(place / "in.jsonl", QUESTIONS)
     words = [*asked(server), "--strategy=tir", "--input-file=in.jsonl", "--output-dir=out", SANDBOX]
@@ -156,7 +159,7 @@ def test_answers_with_programs_to_a_file(place, fake_server: FakeServerFactory) 
         (("evalute", "--model=m"), "evaluate"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(place, words, said: str) -> None:
+def test_bad_input_is_told_in_a_sentence(place: Path, words: tuple[str, ...], said: str) -> None:
     (place / "empty").mkdir()
     done = ns(place, "aimo", *words)
     assert done.returncode == 2, done.stdout

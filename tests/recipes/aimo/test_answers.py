@@ -73,7 +73,9 @@ def test_no_answer_is_wrong_and_many_are_checked_at_once() -> None:
         "\\boxed{" * 999,
     ],
 )
-def test_hostile_texts_never_run_and_always_end(text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_texts_never_run_and_always_end(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     began = time.monotonic()
     assert is_equivalent_answer(text, "1") is not True
@@ -83,7 +85,7 @@ def test_hostile_texts_never_run_and_always_end(text, tmp_path: Path, monkeypatc
 
 
 @given(st.integers(-10_000, 10_000), st.integers(1, 500))
-def test_normal_forms_are_stable(top, bottom) -> None:
+def test_normal_forms_are_stable(top: int, bottom: int) -> None:
     answer = rf"\frac{{{top}}}{{{bottom}}}"
     assert normalize_answer(normalize_answer(answer)) == normalize_answer(answer)
     assert extract_boxed_answer(rf"So $\boxed{{{answer}}}$.") == answer

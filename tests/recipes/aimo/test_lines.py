@@ -57,7 +57,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_the_line_runs_and_plans_the_right_thing(line, tmp_path: Path) -> None:
+def test_the_line_runs_and_plans_the_right_thing(line: str, tmp_path: Path) -> None:
     python, *words = shlex.split(line.replace(f"{OLD}/", f"{HERE}/").replace(OLD, NEW))
     assert python == "python"
     argv = [sys.executable, *words, "--dry_run"]

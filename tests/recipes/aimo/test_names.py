@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.recipes.aimo.places import laid_out, ns, train_words
@@ -146,7 +147,9 @@ def test_apples_gpu_is_asked_for_by_its_variable() -> None:
         ({"model_type": "mistral"}, {"fix_mistral_regex": False}, False),
     ],
 )
-def test_mistrals_words_are_split_as_its_models_were_taught(tmp_path: Path, config, flags, right: bool) -> None:
+def test_mistrals_words_are_split_as_its_models_were_taught(
+    tmp_path: Path, config: dict[str, str], flags: dict[str, bool], right: bool
+) -> None:
     """`eBay` is one word in the one, two in the other; digits stand alone."""
     from tests.train.tiny import tiny_folder, with_tokenizer
     from tokenizers import pre_tokenizers
@@ -170,7 +173,7 @@ def test_mistrals_words_are_split_as_its_models_were_taught(tmp_path: Path, conf
     assert len(words) == (5 if right else 3)
 
 
-def _regex(pattern):
+def _regex(pattern: str) -> Any:
     from tokenizers import Regex
 
     return Regex(pattern)

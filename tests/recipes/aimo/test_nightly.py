@@ -46,7 +46,7 @@ def numina(a: int, b: int, solution: str) -> dict[str, object]:
     return {"problem": problem, "solution": solution, "messages": turns}
 
 
-def laid_out(folder):
+def laid_out(folder: Path) -> None:
     pairs = problems(380, 0)
     cot, tir, rl, held = pairs[:200], pairs[200:280], pairs[280:340], pairs[340:380]
     write_rows(
@@ -72,7 +72,7 @@ def laid_out(folder):
     (folder / "sums.py").write_text(BENCHMARK)
 
 
-def ns(folder, *words):
+def ns(folder: Path, *words: str) -> str:
     env = {**os.environ, "NEWSKILLS_CACHE": CACHE, "NEWSKILLS_DATA_DIR": str(folder / "prepared")}
     argv = [sys.executable, "-m", "newskills", *words]
     done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
@@ -81,7 +81,7 @@ def ns(folder, *words):
     return done.stdout
 
 
-def score(folder, model, name):
+def score(folder: Path, model: str | Path, name: str) -> int:
     words = ("--benchmark=./sums.py", f"--output-dir={name}", "++inference.tokens_to_generate=48")
     ns(folder, "aimo", "evaluate", f"--model={model}", *words)
     rows = read(folder / name / "eval-results/held-out-sums/output.jsonl")

@@ -52,7 +52,7 @@ CASES = {
 }
 
 
-def row(solution):
+def row(solution: str) -> dict[str, list[dict[str, Any]]]:
     return {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": solution}]}
 
 
@@ -108,7 +108,7 @@ def test_outputs_are_the_same_but_for_the_last_digits(shown: str, real: str, sam
 @given(
     st.lists(st.tuples(st.text("abc=1 \n", min_size=1), st.none() | st.text("xyz 123", min_size=1)), max_size=6)
 )
-def test_programs_are_found_as_they_were_written(parts) -> None:
+def test_programs_are_found_as_they_were_written(parts: list[tuple[str, str | None]]) -> None:
     parts = [(code.strip("\n") or "a", shown) for code, shown in parts]
     text = "words\n".join(program(code, shown) for code, shown in parts)
     assert blocks(text) == [CodeBlock(code, shown) for code, shown in parts]

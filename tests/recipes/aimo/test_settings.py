@@ -57,7 +57,7 @@ def test_a_later_layer_wins(tmp_path: Path) -> None:
         ("rl: {num_generations: 1}", ConfigError, "num_generations"),
     ],
 )
-def test_a_bad_file_is_told(tmp_path: Path, text: str, error, said: str) -> None:
+def test_a_bad_file_is_told(tmp_path: Path, text: str, error: type[Exception], said: str) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(error, match=said):

@@ -17,7 +17,7 @@ from newskills.recipes.aimo.settings import AimoConfig, CotStage, RlStage
 from newskills.recipes.aimo.training import StagedTraining, _built, keep_samples, model_in, plan
 
 
-def line(dataset):
+def line(dataset: str) -> CommandLine:
     return CommandLine(command="prepare_training_data", options={"dataset": dataset})
 
 
@@ -25,7 +25,7 @@ def test_the_next_set_takes_the_place_of_one_that_cannot_be_had() -> None:
     asked: list[Any] = []
     said: list[Any] = []
 
-    def ns(one):
+    def ns(one: CommandLine) -> int:
         asked.append(one.options["dataset"])
         if one.options["dataset"] == "math-hard":
             raise DataError("The hub refuses it.")

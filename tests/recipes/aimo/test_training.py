@@ -15,6 +15,7 @@ import pytest
 from tests.recipes.aimo.places import laid_out, ns, read, train_words
 
 from newskills.base.errors import ConfigError
+from newskills.base.records import Row
 from newskills.recipes.aimo.training import begin_at
 
 FULL = train_words("--stage=full", "--base-model=model", "--output-dir=out", "--learning-rate=0.01")
@@ -22,7 +23,7 @@ STAGES = ("sft_cot", "sft_tir", "rl_math")
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory):
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """(folder, what an undisturbed run has said)."""
     folder = laid_out(tmp_path_factory.mktemp("whole"))
     done = ns(folder, *FULL)
@@ -30,7 +31,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory):
     return folder, done.stdout
 
 
-def results(folder):
+def results(folder: Path) -> tuple[list[Row], bytes]:
     """The numbers of all stages, and the bytes of the last model."""
     metrics = [
         {key: value for key, value in row.items() if key != "seconds"}
@@ -41,7 +42,7 @@ def results(folder):
 
 
 @pytest.mark.slow
-def test_three_stages_one_after_the_other(whole) -> None:
+def test_three_stages_one_after_the_other(whole: tuple[Path, str]) -> None:
     folder, said = whole
     assert "overlap: 1 of 13 rows are problems of tests.jsonl" in said
     assert "code: 13 of 17 rows print what they show; left out: 4 with another output" in said
@@ -66,7 +67,7 @@ def test_three_stages_one_after_the_other(whole) -> None:
     assert rewards <= {1.1, 1.0, -0.4, -0.5}
 
 
-def test_the_same_command_has_nothing_to_do(whole) -> None:
+def test_the_same_command_has_nothing_to_do(whole: tuple[Path, str]) -> None:
     folder, _ = whole
     before = results(folder)
     again = ns(folder, *FULL)
@@ -75,7 +76,9 @@ def test_the_same_command_has_nothing_to_do(whole) -> None:
     assert results(folder) == before
 
 
-def test_a_run_that_is_killed_again_and_again_comes_to_the_same_numbers(whole, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_again_and_again_comes_to_the_same_numbers(
+    whole: tuple[Path, str], tmp_path: Path
+) -> None:
     folder, _ = whole
     laid_out(tmp_path)
     for place in ("sft_cot/checkpoints.jsonl", "sft_tir/data/made.json", "rl_math/checkpoints.jsonl"):
@@ -85,7 +88,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_the_same_numbers(whole, t
     assert results(tmp_path) == results(folder)
 
 
-def killed_when(mark, folder):
+def killed_when(mark: Path, folder: Path) -> None:
     """Runs until there is something in the file `mark`."""
     with subprocess.Popen(
         [sys.executable, "-m", "newskills", *FULL, "--report-to=none"],
@@ -103,7 +106,7 @@ def killed_when(mark, folder):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_one_stage_from_another_model_and_a_branch_of_it(whole, tmp_path: Path) -> None:
+def test_one_stage_from_another_model_and_a_branch_of_it(whole: tuple[Path, str], tmp_path: Path) -> None:
     folder, _ = whole
     words = train_words(
         "--stage=tir", "--base-model=out/sft_cot", "--learning-rate=0.01", "--max-samples=9", "++tir.epochs=3"
@@ -117,7 +120,7 @@ def test_one_stage_from_another_model_and_a_branch_of_it(whole, tmp_path: Path) 
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_branch_never_loses_checkpoints(whole, tmp_path: Path) -> None:
+def test_a_branch_never_loses_checkpoints(whole: tuple[Path, str], tmp_path: Path) -> None:
     folder, _ = whole
     run = tmp_path / "run"
     shutil.copytree(folder / "out/sft_tir", run)
@@ -145,7 +148,9 @@ def test_a_branch_never_loses_checkpoints(whole, tmp_path: Path) -> None:
         (("--stage=nothing",), "cot"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(whole, words, said: str, tmp_path: Path) -> None:
+def test_bad_input_is_told_in_a_sentence(
+    whole: tuple[Path, str], words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
     folder, _ = whole
     where = () if words[0] in ("--stage=full", "--stage=nothing") else (f"--output-dir={tmp_path}/out",)
     done = ns(folder, *train_words(*words, *where))

@@ -16,8 +16,9 @@ import msgspec
 import pytest
 
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
+from newskills.base.records import Row
 from newskills.run.engine.supervision import Supervision
-from newskills.run.evaluation_server.job import JOB_FILE, EvaluationJob, load_job
+from newskills.run.evaluation_server.job import JOB_FILE, EvaluationJob, State, load_job
 from newskills.run.evaluation_server.jobs import ALIVE, AT_ONCE, EvaluationJobs, JobLimits, last_sign
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest, read_request
 
@@ -93,7 +94,7 @@ async def finished(jobs: EvaluationJobs, request: EvaluationRequest) -> tuple[in
 
 
 def test_what_passed_what_failed_and_what_is_a_defect(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> tuple[int, dict[str, Any]]:
         return await finished(jobs, asked("good", "bad", "odd"))
 
     status, answer = play(tmp_path, scene)
@@ -104,7 +105,7 @@ def test_what_passed_what_failed_and_what_is_a_defect(tmp_path: Path) -> None:
 
 
 def test_where_all_fail_the_logs_are_in_the_answer(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> tuple[int, dict[str, Any]]:
         return await finished(jobs, asked("bad"))
 
     status, answer = play(tmp_path, scene)
@@ -113,7 +114,7 @@ def test_where_all_fail_the_logs_are_in_the_answer(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_leaves_no_folder(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> list[str]:
         with pytest.raises(UnknownNameError):
             await jobs.obtain(asked("good", "unknown"))
         return toy.ran
@@ -123,7 +124,7 @@ def test_what_is_refused_leaves_no_folder(tmp_path: Path) -> None:
 
 
 def test_data_that_are_missing_are_the_failure_of_their_benchmark(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> tuple[int, dict[str, Any]]:
         return await finished(jobs, asked("raw1", "good", "raw2"))
 
     status, answer = play(tmp_path, scene)
@@ -134,7 +135,7 @@ def test_data_that_are_missing_are_the_failure_of_their_benchmark(tmp_path: Path
 
 
 def test_where_all_data_are_missing_nothing_begins(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> list[str]:
         with pytest.raises(DataError, match="raw1 is not prepared"):
             await jobs.obtain(asked("raw1", "raw2"))
         return toy.ran
@@ -144,7 +145,7 @@ def test_where_all_data_are_missing_nothing_begins(tmp_path: Path) -> None:
 
 
 def test_folders_of_one_second_are_apart(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> list[EvaluationJob]:
         return [await jobs.obtain(asked(name)) for name in ("a", "b", "c", "d")]
 
     names = sorted(Path(job.output_dir).name for job in play(tmp_path, scene))
@@ -153,7 +154,7 @@ def test_folders_of_one_second_are_apart(tmp_path: Path) -> None:
 
 
 def test_no_password_is_written_down(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> EvaluationJob:
         return await jobs.obtain(asked("good"))
 
     job = play(tmp_path, scene)
@@ -161,7 +162,9 @@ def test_no_password_is_written_down(tmp_path: Path) -> None:
 
 
 def test_a_repetition_is_the_same_job_until_it_is_late(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(
+        jobs: EvaluationJobs, toy: Toy
+    ) -> tuple[EvaluationJob, EvaluationJob, EvaluationJob, EvaluationJob, list[str]]:
         request = asked("good")
         first = await jobs.obtain(request)
         await jobs.await_end(first)
@@ -180,7 +183,7 @@ def test_a_repetition_is_the_same_job_until_it_is_late(tmp_path: Path) -> None:
 
 
 def test_a_running_job_whose_client_is_long_gone_is_stopped_for_the_new_one(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> tuple[EvaluationJob, EvaluationJob]:
         request = asked("good")
         old = await jobs.obtain(request)
         while old.state != "running":
@@ -190,7 +193,7 @@ def test_a_running_job_whose_client_is_long_gone_is_stopped_for_the_new_one(tmp_
         new = await jobs.obtain(request)
         while old.state == "running":
             await asyncio.sleep(0.01)
-        toy.release.set()
+        toy.release.set()  # type: ignore[unreachable]  # the job's state changes while this sleeps
         await jobs.await_end(new)
         return old, new
 
@@ -200,7 +203,7 @@ def test_a_running_job_whose_client_is_long_gone_is_stopped_for_the_new_one(tmp_
 
 
 def test_a_job_with_a_client_is_never_late(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> None:
         request = asked("good")
         job = await jobs.obtain(request)
         waiting = asyncio.create_task(jobs.await_end(job))
@@ -214,7 +217,7 @@ def test_a_job_with_a_client_is_never_late(tmp_path: Path) -> None:
 
 
 def test_a_failed_job_does_the_rest_when_it_is_asked_for_again(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> tuple[bool, list[str]]:
         first = await finished(jobs, asked("bad"))
         second = await finished(jobs, asked("bad"))
         return first[1]["job_id"] == second[1]["job_id"], toy.ran
@@ -223,7 +226,7 @@ def test_a_failed_job_does_the_rest_when_it_is_asked_for_again(tmp_path: Path) -
 
 
 def test_a_job_in_the_queue_is_cancelled_at_once(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> tuple[set[State], int, EvaluationJob | None]:
         names = [f"b{number}" for number in range(AT_ONCE + 4)]
         job = await jobs.obtain(asked(*names))
         while len(toy.ran) < AT_ONCE or job.state != "running":
@@ -237,7 +240,7 @@ def test_a_job_in_the_queue_is_cancelled_at_once(tmp_path: Path) -> None:
 
 
 def test_the_end_of_a_server_interrupts_and_the_next_one_goes_on(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> EvaluationJob:
         toy.release.set()
         await finished(jobs, asked("good", rollout=2))
         toy.release.clear()
@@ -250,7 +253,7 @@ def test_the_end_of_a_server_interrupts_and_the_next_one_goes_on(tmp_path: Path)
     assert old.state == "interrupted"
     assert old.answer()[0] == 503
 
-    async def later(jobs, toy):
+    async def later(jobs: EvaluationJobs, toy: Toy) -> tuple[dict[int, State], tuple[int, Row], list[str]]:
         known = {job.request.rollout_id: job.state for job in jobs.all()}
         answer = await finished(jobs, asked("slow"))
         return known, answer, toy.ran
@@ -264,7 +267,7 @@ def test_the_end_of_a_server_interrupts_and_the_next_one_goes_on(tmp_path: Path)
 def test_a_server_that_died_long_ago_left_nothing_to_go_on_with(tmp_path: Path, ago: int, same: bool) -> None:
     """A job that a client waited for is as old as the last sign of life."""
 
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> EvaluationJob:
         job = await jobs.obtain(asked("good"))
         await jobs.await_end(job)
         return job
@@ -283,14 +286,14 @@ def test_a_spoiled_file_is_told_of_and_left(tmp_path: Path) -> None:
     (tmp_path / "1-rollout-1").mkdir()
     (tmp_path / "1-rollout-1" / JOB_FILE).write_text("{")
 
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> list[EvaluationJob]:
         return jobs.all()
 
     assert play(tmp_path, scene) == []
 
 
 def test_a_job_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    async def scene(jobs, toy):
+    async def scene(jobs: EvaluationJobs, toy: Toy) -> EvaluationJob:
         job = await jobs.obtain(asked("good", "bad"))
         await jobs.await_end(job)
         return job

@@ -2,6 +2,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.view.comparison.runs import answers, record, write_run
@@ -11,12 +12,13 @@ from newskills.base.paired import mcnemar
 from newskills.base.records import Row
 from newskills.interop.importers import ImportSource, read, write
 from newskills.view.comparison import CompareOptions, compare
+from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison
 
 BEFORE = "+" * 30 + "-" * 30
 AFTER = "-" * 2 + "+" * 28 + "+" * 12 + "-" * 18
 
 
-def only(comparison):
+def only(comparison: Comparison) -> BenchmarkComparison:
     (item,) = comparison.benchmarks
     return item
 
@@ -73,7 +75,7 @@ def test_seeds_are_clustered_by_problem(tmp_path: Path) -> None:
     draw = random.Random(1)
     chances = [draw.random() for _ in range(40)]
 
-    def seeds(gain):
+    def seeds(gain: float) -> dict[int | None, list[dict[str, Any]]]:
         return {s: [record(i, draw.random() < p + gain) for i, p in enumerate(chances)] for s in range(4)}
 
     item = only(compare([write_run(tmp_path / "a", seeds(0)), write_run(tmp_path / "b", seeds(0.2))]))
@@ -131,7 +133,9 @@ def test_flips_have_stories(tmp_path: Path) -> None:
         ("data", {}, {"expected_answer": "other"}),
     ],
 )
-def test_what_must_agree_and_does_not_is_named_and_refused(tmp_path: Path, kind: str, facts, more) -> None:
+def test_what_must_agree_and_does_not_is_named_and_refused(
+    tmp_path: Path, kind: str, facts: dict[str, Any], more: dict[str, str]
+) -> None:
     runs = [
         write_run(tmp_path / "a", {None: answers(BEFORE)}),
         write_run(tmp_path / "b", {None: answers(AFTER, **more)}, facts=facts),
@@ -238,7 +242,7 @@ def test_a_folder_from_a_newer_version(tmp_path: Path) -> None:
     assert comparison.notes[0].startswith("b: gsm8k was written by newskills 99.1.0, which is newer")
 
 
-def lm_eval_samples(folder, verdicts):
+def lm_eval_samples(folder: Path, verdicts: str) -> Path:
     folder.mkdir(parents=True)
     rows: list[Row] = [
         {

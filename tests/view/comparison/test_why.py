@@ -8,16 +8,16 @@ from tests.view.comparison.runs import answers, record, write_run
 
 from newskills.base.errors import DataError
 from newskills.prompts.renderer import load_prompt
-from newskills.view.comparison.why import explain
+from newskills.view.comparison.why import Explanation, explain
 from newskills.view.comparison.why_shown import as_text
 
 
-def only(explanations):
+def only(explanations: list[Explanation]) -> Explanation:
     (explanation,) = explanations
     return explanation
 
 
-def steps(explanation):
+def steps(explanation: Explanation) -> dict[str, tuple[float, float, int]]:
     return {
         step.what: (round(step.difference, 6), round(step.worth, 6), step.problems) for step in explanation.steps
     }
@@ -72,7 +72,7 @@ def test_settings_that_differ_are_named_with_both_values(tmp_path: Path) -> None
     ]
 
 
-def test_engine_and_chat_template_come_from_the_run_file(tmp_path):
+def test_engine_and_chat_template_come_from_the_run_file(tmp_path: Path) -> None:
     for name, engine, tokenizer in (("a", "vllm", "x/one"), ("b", "sglang", "x/two")):
         run = write_run(tmp_path / name, {None: answers("+-")})
         unit = {"name": "gsm8k", "config": {"server": {"server_type": engine}, "tokenizer": tokenizer, "new": 1}}

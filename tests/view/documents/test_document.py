@@ -23,11 +23,12 @@ OWN = {
 
 
 class Tags(HTMLParser):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.seen, self.attributes = set(), set()
+        self.seen: set[str] = set()
+        self.attributes: set[str] = set()
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.add(tag)
         self.attributes.update(name for name, _ in attrs)
 
@@ -36,7 +37,7 @@ class Tags(HTMLParser):
     st.text()
     | st.sampled_from(["</pre><script>alert(1)</script>", '"><img src=x onerror=y>', "</title><svg/onload=1>"])
 )
-def test_no_text_is_markup(text) -> None:
+def test_no_text_is_markup(text: str) -> None:
     chart = estimates([Estimate(text, 1, 0, 2)], text)
     blocks = [Heading(text), Paragraph(text), Preformatted(text), Table([[text], [text]]), Figure(chart, text)]
     tags = Tags()
@@ -58,7 +59,7 @@ def test_markdown_says_the_same() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.floats(-1e6, 1e6, allow_subnormal=False)), min_size=1, max_size=20)
 )
-def test_plots_are_well_formed_whatever_the_values(points) -> None:
+def test_plots_are_well_formed_whatever_the_values(points: list[tuple[int, float]]) -> None:
     values = [value for _, value in points]
     for plot in (
         lines([Series("one", [(float(x), y) for x, y in points]), Series("none", [])], "step", "value"),
