@@ -23,7 +23,7 @@ def grade_all(rows: Sequence[Row], **config: Any) -> list[Score]:
     """The verdicts in the order of the rows."""
 
     async def main() -> list[Score]:
-        sandbox = LocalSandbox(SandboxConfig())
+        sandbox = LocalSandbox(SandboxConfig(preload=()))  # what is loaded is paid by each start, and each fork
         await sandbox.start()
         assert sandbox.rung in ("a", "b"), "hostile code is run in isolation only"
         grader = EvalPlusGrader(EvalPlusConfig(**config))

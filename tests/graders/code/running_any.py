@@ -16,11 +16,13 @@ from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 
 
-def graded(grader: str, rows: Sequence[Row], data_dir: Path | None = None, **config: Any) -> list[Score]:
-    """The verdicts in the order of the rows; three at once."""
+def graded(
+    grader: str, rows: Sequence[Row], data_dir: Path | None = None, preload: tuple[str, ...] = (), **config: Any
+) -> list[Score]:
+    """The verdicts in the order of the rows; three at once. `preload`: modules that most of the answers import."""
 
     async def main() -> list[Score]:
-        sandbox = LocalSandbox(SandboxConfig(data_dir=str(data_dir or "")))
+        sandbox = LocalSandbox(SandboxConfig(data_dir=str(data_dir or ""), preload=preload))
         await sandbox.start()
         assert sandbox.rung in ("a", "b"), "hostile code is run in isolation only"
         made = make_grader(grader, config)

@@ -53,10 +53,10 @@ def rows(folder: Path, name: str, split: str = "test") -> list[Row]:
     return list(read_rows(load_rows(get_benchmark(name), split, folder)))
 
 
-def judged(name: str, problems: list[Row], answers: list[str]) -> list[Score]:
+def judged(name: str, problems: list[Row], answers: list[str], preload: tuple[str, ...] = ()) -> list[Score]:
     benchmark = get_benchmark(name)
     asked = [{**row, "generation": answer} for row, answer in zip(problems, answers, strict=True)]
-    return graded(benchmark.grader, asked, **benchmark.grader_config)
+    return graded(benchmark.grader, asked, preload=preload, **benchmark.grader_config)
 
 
 def failed(problems: list[Row], scores: list[Score]) -> dict[str, str]:
@@ -69,10 +69,10 @@ def failed(problems: list[Row], scores: list[Score]) -> dict[str, str]:
 
 def test_mbpp_plus(prepared: Path) -> None:
     problems = rows(prepared, "mbpp-plus")[::16]
-    scores = judged("mbpp-plus", problems, [fenced(row["canonical_solution"]) for row in problems])
+    scores = judged("mbpp-plus", problems, [fenced(row["canonical_solution"]) for row in problems], ("numpy",))
     assert failed(problems, scores) == {}
     others = [fenced(f"def {row['entry_point']}(*given):\n    return 'no'") for row in problems]
-    assert {score.outcome for score in judged("mbpp-plus", problems, others)} == {"wrong"}
+    assert {score.outcome for score in judged("mbpp-plus", problems, others, ("numpy",))} == {"wrong"}
 
 
 @pytest.mark.parametrize("split", ["random_span", "single_line", "multi_line", "random_span_light"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded model: TRL and the cpu trainer compute the same losses and end with the same pairs, in float32."""
+"""Real weights: TRL and the cpu trainer compute the same losses and end with the same pairs, in float32."""
 
 from pathlib import Path
 
@@ -31,8 +31,8 @@ def rewarded(samples):
     return [Judged(float(sum(map(int, text.split())) % 5), correct=False) for _, text, _ in samples]
 
 
-def test_the_embedded_model_is_trained_alike(local_model: Path, tmp_path: Path) -> None:
-    gguf_to_hf(local_model, tmp_path / "hf")
+def test_the_embedded_model_is_trained_alike(small_model: Path, tmp_path: Path) -> None:
+    gguf_to_hf(small_model, tmp_path / "hf")
     examples = [example(WORDS[at : at + 9], WORDS[at + 50 : at + 58]) for at in range(0, 60, 10)]
     config = SftConfig(steps=1, batch_size=3, learning_rate=1e-3, save_every=0)
     for name in ("trl", "cpu"):
