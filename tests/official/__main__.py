@@ -17,7 +17,9 @@ def main() -> None:
     for name in COMPARISONS:
         figure = compared(name)
         share = f"{int(figure.agreement * 1000) / 10:.1f} %"
-        print(f"| {figure.benchmark} | {figure.scorer} | {figure.release} | {figure.attempts:,} | {share} |")
+        print(
+            f"| {', '.join(figure.benchmarks)} | {figure.scorer} | {figure.release} | {figure.attempts:,} | {share} |"
+        )
 
 
 if __name__ == "__main__":

@@ -10,10 +10,13 @@ from msgspec import Struct
 
 from newskills.base.records import Row
 from newskills.benchmarks.code.classeval import row as classeval_row
+from newskills.benchmarks.code.human_eval_plus import row as human_eval_plus_row
+from newskills.benchmarks.code.mbpp_plus import row as mbpp_plus_row
 from newskills.metrics import make_metric
 from tests.graders.code.running_any import fenced, graded
 from tests.graders.plain import plain_grader
-from tests.official import alpaca_eval, classeval
+from tests.official import alpaca_eval, classeval, evalplus
+from tests.official.evalplus_tasks import TASKS
 from tests.official.recording import RECORDED, Case, read
 
 CLOSE = 0.02
@@ -23,7 +26,7 @@ CLOSE = 0.02
 class Compared(Struct):
     """Attempts on which an original scorer was run, and those where ours says something else, with what both say."""
 
-    benchmark: str
+    benchmarks: tuple[str, ...]
     scorer: str
     release: str
     attempts: int
@@ -36,7 +39,7 @@ class Compared(Struct):
 
 def compared(name: str) -> Compared:
     """Of `COMPARISONS`."""
-    benchmark, ours = COMPARISONS[name]
+    benchmarks, ours = COMPARISONS[name]
     cases = list(read(name))
     verdicts = ours(cases)
     attempts = sum(len(alpaca_eval.invented(case["seed"])[0]["difficulty"]) for case in cases if "seed" in case)
@@ -46,7 +49,7 @@ def compared(name: str) -> Compared:
         if not _same(case["official"], verdict)
     ]
     head = json.loads((RECORDED / f"{name}.jsonl").read_text(encoding="utf-8").partition("\n")[0])
-    return Compared(benchmark, head["original"], head["release"], attempts or len(cases), different)
+    return Compared(benchmarks, head["original"], head["release"], attempts or len(cases), different)
 
 
 def _same(official: object, ours: object) -> bool:
@@ -109,11 +112,21 @@ def _classeval(cases: list[Case]) -> list[object]:
     return [score.fields["test_classes_passed"] for score in graded("classeval", rows)]
 
 
-COMPARISONS: Mapping[str, tuple[str, Callable[[list[Case]], list[object]]]] = {
-    "alpaca_eval": ("alpaca_eval", _alpaca_eval),
-    "api_bank": ("api-bank", _api_bank),
-    "classeval": ("classeval", _classeval),
-    "followbench": ("followbench", _followbench),
-    "strongreject": ("strongreject", _strongreject),
+def _evalplus(cases: list[Case]) -> list[object]:
+    rows = []
+    for case in cases:
+        task = TASKS[case["place"]]
+        prepare = mbpp_plus_row if task.dataset == "mbpp" else human_eval_plus_row
+        rows.append({**prepare(evalplus.raw(task), 0), "generation": fenced(case["code"])})
+    return [[score.fields["is_correct"], score.fields["is_correct-plus"]] for score in graded("evalplus", rows)]
+
+
+COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[object]]]] = {
+    "alpaca_eval": (("alpaca_eval",), _alpaca_eval),
+    "api_bank": (("api-bank",), _api_bank),
+    "classeval": (("classeval",), _classeval),
+    "evalplus": (("human-eval-plus", "mbpp", "mbpp-plus"), _evalplus),
+    "followbench": (("followbench",), _followbench),
+    "strongreject": (("strongreject",), _strongreject),
 }
-"""Name of the recording → benchmark, and the verdicts of ours."""
+"""Name of the recording → benchmarks, and the verdicts of ours."""

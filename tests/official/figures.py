@@ -23,9 +23,10 @@ def measure() -> dict[str, Agreed]:
         figure = measured(comparison)
         for name in comparison.benchmarks:
             figures[name] = Agreed(comparison.scorer, figure.attempts, figure.share)
-    for name in COMPARISONS:
-        result = compared(name)
-        figures[result.benchmark] = Agreed(result.scorer, result.attempts, result.agreement)
+    for recording in COMPARISONS:
+        result = compared(recording)
+        for name in result.benchmarks:
+            figures[name] = Agreed(result.scorer, result.attempts, result.agreement)
     return figures
 
 

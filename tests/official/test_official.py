@@ -8,6 +8,7 @@ import pytest
 from tests.official.compared import compared
 
 ENOUGH = 300
+REVERSES = "    return (value, [a.reverse() for a in arguments if type(a) is list])[0]"
 KNOWN = {
     "SearchEngine": "the original searches its documents, of which other words find the same",
     "AddAgenda": "the token of another user of the original's database",
@@ -32,3 +33,11 @@ def test_test_classes_of_classeval() -> None:
     figure = compared("classeval")
     assert figure.attempts >= ENOUGH
     assert not figure.different, figure.different[:3]
+
+
+@pytest.mark.slow
+def test_programs_of_evalplus() -> None:
+    """A program reverses its argument: the original looks for a zero of what that leaves, ours of what was given."""
+    figure = compared("evalplus")
+    assert figure.attempts >= ENOUGH
+    assert [case["code"].splitlines()[-1] for case, _, _ in figure.different] == [REVERSES], figure.different[:3]
