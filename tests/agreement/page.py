@@ -86,6 +86,8 @@ def _table(figures: Sequence[Figure]) -> Iterator[str]:
 def _scorer(comparison: Comparison) -> str:
     if comparison.package:
         return f"{comparison.scorer}, package `{comparison.package}`"
+    if not comparison.repository:
+        return f"{comparison.scorer}, release {commit(comparison)}"
     tree = f"https://github.com/{comparison.repository}/tree/{commit(comparison)}"
     return f"[{comparison.scorer}]({tree})"
 

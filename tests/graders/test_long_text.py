@@ -20,7 +20,8 @@ def _score(measure: str, said: str, *golds: str, **more: object) -> float:
     [
         ("f1", "So.\nAnswer: the red house", "red house", 1.0),
         ("f1", "Answer: red", "red house", 2 / 3),
-        ("rouge_l", "the cat sat on the mat", "a cat sat on a mat", 1.0),
+        ("rouge_l", "the cat sat on the mat", "a cat sat on a mat", 2 / 3),
+        ("rouge_l", "The left-hand side.", "the left hand side", 1.0),
         ("rouge_l", "cat mat sat", "cat sat mat", 2 / 3),
         ("count", "There are 3 of 10.", "3", 0.5),
         ("count", "Three.", "3", 0.0),

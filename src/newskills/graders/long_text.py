@@ -15,6 +15,7 @@ from newskills.graders.short_answer import short_answer
 
 Measure = Literal["f1", "rouge_l", "class", "count", "retrieval", "code", "contains", "sequence", "label"]
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_LATIN_WORD = re.compile(r"[a-z0-9]+")
 _INTEGER = re.compile(r"\d+")
 _MOST_TOKENS, _LONGEST_LINE = 4_000, 2_000
 
@@ -23,7 +24,7 @@ class LongTextGrader:
     """Field written: `score` (0–1, by the record's `measure`; the best of all right answers), `predicted_answer`.
 
     f1          words of the final answer (characters of Chinese and Japanese)
-    rouge_l     longest common subsequence of words in the whole reply
+    rouge_l     longest common subsequence of words in the whole reply, as the package rouge-score (rougeL) has it
     class       the right class among `all_classes` that the reply names, shared by as many as it names
     count       the share of numbers in the reply that are the right one
     retrieval   the same of numbers of paragraphs
@@ -34,7 +35,7 @@ class LongTextGrader:
     """
 
     name = "long_text"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str | None:
         golds = record.get("answers") or [record.get("expected_answer")]
@@ -63,8 +64,12 @@ def _f1(answer: str, gold: str, record: Row) -> float:
 
 
 def _rouge_l(answer: str, gold: str, record: Row) -> float:
+    """Lin 2004; of English, letters and digits are words, of other languages `squad_tokens`."""
     language = str(record.get("language", "en"))
-    first, second = squad_tokens(answer, language)[:_MOST_TOKENS], squad_tokens(gold, language)[:_MOST_TOKENS]
+    first, second = (
+        (_LATIN_WORD.findall(text.lower()) if language == "en" else squad_tokens(text, language))[:_MOST_TOKENS]
+        for text in (answer, gold)
+    )
     common = longest_common(first, second)
     return 2 * common / (len(first) + len(second)) if common else 0.0
 

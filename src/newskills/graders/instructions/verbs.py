@@ -90,7 +90,7 @@ _BASE = """abandon abate abide abort abound absorb accelerate accept accommodate
     tuck turn uncover underestimate undergo underline undermine underperform underpin underscore understand undo
     unfold unite unleash unload unlock unplug unravel unwind update upgrade uphold urge use utilize validate
     value vanish vary verify view visit visualize volunteer vote wade wait waive walk wander want warn wash
-    watch wave waver wear weave weep weigh whack whisk whoosh widen wield win wish withdraw withstand wobble
+    watch wave waver wear weave weep weigh welcome whack whisk whoosh widen wield win wish withdraw withstand wobble
     wonder work worry worsen wrap wrestle write yield zoom"""
 _OTHER_FORMS = """am are arisen arose awoke be beaten became become been began begun being bent bitten bled blew
     blown bore born borne bought bound bred broke broken brought built burnt came caught chose chosen clung

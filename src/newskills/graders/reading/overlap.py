@@ -80,15 +80,15 @@ def _mixed(text: str) -> list[str]:
 
 
 def anls(answer: str, gold: str) -> float:
-    """1 − edit distance / longer length, or 0 where that is not above one half (arXiv:1907.00490)."""
+    """1 − edit distance / longer length, or 0 where that is below one half (arXiv:1907.00490)."""
     first, second = (" ".join(text.lower().split()) for text in (answer, gold))
     longest, shortest = max(len(first), len(second)), min(len(first), len(second))
     if not longest:
         return 1.0
-    if 2 * (longest - shortest) >= longest:
+    if 2 * (longest - shortest) > longest:
         return 0.0
     share = edit_distance(first, second) / longest
-    return 1.0 - share if share < 0.5 else 0.0
+    return 1.0 - share if share <= 0.5 else 0.0
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:

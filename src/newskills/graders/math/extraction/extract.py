@@ -46,7 +46,8 @@ _PHRASE = re.compile(
     r"(?:answer(?:\s+to\s[^.:\n]{1,60}?)?\s*(?:is|are|=|:|'s(?=\s)|would be)|antwort\s*(?:ist|lautet|:)"
     r"|réponse\s*(?:finale\s*)?(?:est|:)|respuesta\s*(?:final\s*)?(?:es|:)"
     r"|risposta\s*(?:finale\s*)?(?:è|:)|resposta\s*(?:final\s*)?(?:é|:)|ответ\s*[:—-]?"
-    r"|答案\s*(?:是|为|：|:)|答え\s*(?:は|：|:)|정답은|답은)"
+    r"|答案\s*(?:是|为|：|:)|答え\s*(?:は|：|:)|정답은|답은"
+    r"|jibu\s*(?:ni\b|:)|উত্তর\s*(?:হল|হলো|:)|సమాధానం\s*:?|คำตอบ\s*(?:คือ|:))"
     r"[ \t*_:：}]*\n?[ \t*_]*",
     re.IGNORECASE,
 )
