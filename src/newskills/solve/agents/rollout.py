@@ -23,6 +23,7 @@ from newskills.graders.software.terminal import REPORT, is_terminal_task, run_te
 from newskills.solve.agents.bash import BashAgent, BashAgentConfig
 from newskills.solve.agents.mini_swe_agent import MiniSweAgent, MiniSweAgentConfig
 from newskills.solve.agents.options import AgentOptions, Trajectory
+from newskills.solve.agents.resumed import ResumedSolver
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
@@ -67,7 +68,8 @@ def software_agent(parts: SolverParts) -> Solver:
         agent: Agent = BashAgent(options, read_config(BashAgentConfig, options.settings, where))
     else:
         agent = MiniSweAgent(options, read_config(MiniSweAgentConfig, options.settings, where))
-    return AgentSolver(parts, options, agent)
+    solver = AgentSolver(parts, options, agent)
+    return ResumedSolver(solver, parts.folder) if options.agent == "bash" else solver
 
 
 def _refuse() -> NoReturn:
