@@ -1176,7 +1176,7 @@ def improve(
     split: str = 'train',
     training_data: str | None = None,
     solutions: str | Sequence[str] = (),
-    guard: str | Sequence[str] = (),
+    guard: str | None = None,
     margin: float = 2.0,
     backend: str = 'cpu',
     server_type: str = 'llamacpp',
@@ -1205,7 +1205,8 @@ def improve(
         training_data: JSONL file of problems to train on instead, with the fields of the benchmark's
         solutions: JSONL files {id, generation}: replies of others to training problems, which are
             graded and used, too
-        guard: benchmarks that must not get worse than with the initial model (non-inferiority)
+        guard: benchmarks, separated by commas, that must not get worse than with the initial model
+            (non-inferiority)
         margin: points that a guard may lose: less than this (default 2.0)
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]) (default 'cpu')
         server_type: what serves the models on this machine: llamacpp, vllm, sglang, … (default

@@ -109,3 +109,9 @@ def test_one_run_at_a_time(spec: ImproveSpec) -> None:
 def test_grpo_takes_no_replies_of_others(spec: ImproveSpec, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="own samples, so --solutions has no effect"):
         load_problems(spec_for(tmp_path, Path("smollm2"), spec.benchmark, method="grpo"), print)
+
+
+def test_a_guard_is_another_benchmark(spec: ImproveSpec, tmp_path: Path) -> None:
+    own = spec_for(tmp_path, Path("smollm2"), spec.benchmark, guards=(spec.benchmark,))
+    with pytest.raises(ConfigError, match="--guard: words is evaluated already"):
+        load_problems(own, print)

@@ -51,8 +51,11 @@ class Options(Struct, frozen=True, kw_only=True):
         ),
     ] = []
     guard: Annotated[
-        list[str], doc("benchmarks that must not get worse than with the initial model (non-inferiority)")
-    ] = []
+        str | None,
+        doc(
+            "benchmarks, separated by commas, that must not get worse than with the initial model (non-inferiority)"
+        ),
+    ] = None
     margin: Annotated[float, Meta(gt=0, description="points that a guard may lose: less than this")] = 2.0
     backend: Annotated[str, doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl])")] = "cpu"
     server_type: Annotated[str, doc("what serves the models on this machine: llamacpp, vllm, sglang, …")] = (
@@ -111,7 +114,7 @@ def _spec(options: Options, keys: ImproveKeys) -> ImproveSpec:
         rounds=options.rounds,
         patience=options.patience,
         method=options.method,
-        guards=tuple(options.guard),
+        guards=tuple(filter(None, map(str.strip, (options.guard or "").split(",")))),
         margin=options.margin,
         backend=options.backend,
         server_type=options.server_type,

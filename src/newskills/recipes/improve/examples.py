@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ def read_replies(files: Sequence[Path]) -> Iterator[GradedReply]:
 
 
 def grade_solutions(
-    rows: Sequence[Row], solutions: dict[str, Sequence[str]], verdict: Verdict
+    rows: Sequence[Row], solutions: Mapping[str, Sequence[str]], verdict: Verdict
 ) -> list[GradedReply]:
     """The replies of others to these problems, graded like the model's own."""
     pairs = [(row, text) for row in rows for text in solutions.get(row["id"], ())]

@@ -91,7 +91,7 @@ class _Improving:
 
     def run(self) -> Improvement:
         spec = self._spec
-        self._forget_refused()
+        self._delete_refused()
         self._say(f"base: evaluating {spec.model}; Ctrl-C stops, the same command resumes")
         initial = self._scores(BASE, self._base, 0)
         for run in self._problems.evaluated[1:]:
@@ -99,10 +99,10 @@ class _Improving:
         self._say(f"  base: {_percent(initial[self._held_out.name])}")
         while not (why := self._ended(initial)):
             record = self._round(len(self._rounds) + 1, initial)
-            with_log(spec.output_dir / ROUNDS, msgspec.to_builtins(record))
+            append_row(spec.output_dir / ROUNDS, msgspec.to_builtins(record))
             self._rounds.append(record)
             self._say(f"  {record.name}: {'kept' if record.kept else 'not kept'}: {record.why}")
-            self._forget_refused()
+            self._delete_refused()
         return Improvement(rounds=self._rounds, model=self._folder(self._kept), why=why)
 
     @property
@@ -240,7 +240,7 @@ class _Improving:
         out = self._spec.output_dir / EVALUATIONS / name
         with self._timed(number, "evaluation"):
             files = evaluate_quietly(name, self._weights(folder), self._problems.evaluated, out, self._server)
-        scores = {
+        scores: dict[str, Scores] = {
             benchmark: {
                 str(row["id"]): float(row["outcome"] == "correct")
                 for path in paths
@@ -261,7 +261,7 @@ class _Improving:
             return served_file(folder)
         return served_file(folder, self._spec.model_folder(BASE).with_name(f"{BASE}.F16.gguf"))
 
-    def _forget_refused(self) -> None:
+    def _delete_refused(self) -> None:
         """Models of rounds that were not kept take disk space and serve nobody; their data and records stay."""
         for record in self._rounds:
             if not record.kept:
@@ -276,10 +276,10 @@ class _Improving:
         begun = time.monotonic()
         yield
         if (seconds := round(time.monotonic() - begun, 1)) >= 0.5:  # less: it was done before
-            with_log(self._spec.output_dir / STAGES, {"round": number, "stage": stage, "seconds": seconds})
+            append_row(self._spec.output_dir / STAGES, {"round": number, "stage": stage, "seconds": seconds})
 
 
-def with_log(path: Path, row: Row) -> None:
+def append_row(path: Path, row: Row) -> None:
     """Appends a line that survives a power cut. Raises StorageError."""
     log = AppendLog(path)
     log.append(row)

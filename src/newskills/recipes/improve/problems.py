@@ -46,8 +46,9 @@ class ImproveProblems(Struct, frozen=True, kw_only=True):
 
 
 def load_problems(spec: ImproveSpec, say: PrintLine) -> ImproveProblems:
-    """Raises UnknownNameError, ConfigError (replies of others for GRPO), DataError (no data, held-out problems among
-    those to train on, none left)."""
+    """Raises UnknownNameError, ConfigError (replies of others for GRPO, a guard named twice), DataError (no data,
+    held-out problems among those to train on, none left).
+    """
     if spec.method == "grpo" and spec.solutions:
         raise ConfigError(
             "GRPO trains on the model's own samples, so --solutions has no effect.",
@@ -57,6 +58,9 @@ def load_problems(spec: ImproveSpec, say: PrintLine) -> ImproveProblems:
     source = spec.training_data or _data(benchmark, spec.split, spec.data_dir)
     rows = _with_ids(list(read_rows(source)), source)
     evaluated = [_run(get_benchmark(name), spec) for name in (spec.benchmark, *spec.guards)]
+    names = [run.name for run in evaluated]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"--guard: {twice[0]} is evaluated already; name other benchmarks, each once.")
     questions = {
         f"{run.name} ({run.split})": [text for row in read_rows(run.input_file) if (text := question_of(row))]
         for run in evaluated

@@ -87,7 +87,7 @@ def _sft(spec: ImproveSpec, number: int, base: Path, data: Path, say: PrintLine)
 
 def trained_tokens(folder: Path) -> int:
     """Tokens that counted in the loss of a round's training."""
-    return round(sum(row.get("tokens", 0) for row in read_rows(folder / TRAINING / METRICS)))
+    return round(sum(float(row.get("tokens", 0)) for row in read_rows(folder / TRAINING / METRICS)))
 
 
 def _train(spec: ImproveSpec, number: int, base: Path, config: SftConfig | GrpoConfig, learn: Learn) -> Path:
