@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.cases.translation import forms
+from tests.agreement.cases import translation
 from tests.agreement.compare import Comparison, Verdict, by_grader
 
 _WORDS = (
@@ -23,6 +23,10 @@ def rows() -> Iterator[Row]:
     draw = random.Random("rouge")
     for _ in range(_COUNT):
         yield {"reference": " ".join(draw.choices(_WORDS.split(), k=draw.randint(5, 40)))}
+
+
+def forms(row: Row) -> Mapping[str, str]:
+    return {**translation.forms(row), "no word of it": "Etwas ganz anderes!"}
 
 
 def original(folder: Path) -> Verdict:
