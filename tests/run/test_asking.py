@@ -51,7 +51,7 @@ ASKED = {
 """Solver → settings and fields of a row: the model is asked right away, in words that are in the row."""
 LATER = {
     *("check_contamination", "claims_judge", "arena_judge", "turns_judge", "scicode", "loglikelihood"),
-    *("comet_judge", "nvembed_judge", "step_judge", "own_judge", "tau2", "prover", "autoformalize"),
+    *("comet_judge", "nvembed_judge", "step_judge", "own_judge", "tau2", "agentdojo", "prover", "autoformalize"),
     *("memory_calls", "conversation_calls", "software_agent", "transcription", "synthesis", "rubric_judge"),
 }
 """Others ask about pairs, parts, sounds, or after somebody else has spoken: training refuses them."""
