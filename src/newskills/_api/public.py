@@ -82,6 +82,7 @@ PUBLIC = {
         names=("Asset", "Benchmark", "Drop", "Group", "Judge", "Option", "OTHER_SPLIT", "Source"),
     ),
     "newskills.benchmarks.agent_tasks": Public(purpose="benchmarks", names=("task_set",)),
+    "newskills.benchmarks.terminal_tasks": Public(purpose="benchmarks", names=("terminal_task_set",)),
     "newskills.benchmarks.options": Public(
         purpose="options of a benchmark",
         names=("field_set", "first_rows", "kept_if", "rows_changed", "rows_with", "sources_with"),

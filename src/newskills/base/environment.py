@@ -20,17 +20,23 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     """What one environment is made of.
 
     image     tag of an image, path of a `.sif` or `.sqsh` file, or a folder that holds a root file system
+    build     folder on this machine with the Dockerfile that makes the image where it is not there; '' = none
     fields    what a user's own formatter of images may name
     trees     folders of this machine → where their copies lie inside
-    workdir   folder in which commands start
+    workdir   folder in which commands start; '' = the image's own
     variables of every command
+    memory_mb that this one needs at least
+    offline   without the network, whatever the run allows
     """
 
     image: str
+    build: str = ""
     fields: dict[str, str] = {}
     trees: dict[str, str] = {}
     workdir: str = "/"
     variables: dict[str, str] = {}
+    memory_mb: int = 0
+    offline: bool = False
 
 
 class ExecutedCommand(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from newskills.benchmarks import CatalogEntry
 from newskills.benchmarks.lookup import exported
 
 TARGET = Path(newskills.benchmarks.__file__).with_name("catalog.py")
-NO_CATEGORIES = ("newskills.benchmarks.downloads",)
+NO_CATEGORIES = ("newskills.benchmarks.downloads", "newskills.benchmarks.terminal_tasks")
 HOSTED_KEYS = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY",)}
 """Type of the server of a usual judge → the variables with its key."""
 TOOL_KEYS = {"tavily": "TAVILY_API_KEY", "exa": "EXA_API_KEY"}

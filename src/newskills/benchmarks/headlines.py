@@ -53,6 +53,7 @@ HEADLINES: dict[str, tuple[str, str]] = {
     "ioi": ("total_score", "points of all problems, each subtask by the best answer"),
     "icpc": ("solved", "problems with an answer that passes all tests"),
     "ccc": ("average_score", "mean points of an answer; `best_score`, those of the best answers"),
+    "terminal-bench": ("tasks_resolved", "share of tasks whose own tests pass"),
     "swe-bench": ("issues_resolved", "share of issues whose tests pass with the patch"),
     "lean4-proof": ("lean4_correct", "share of proofs that Lean accepts"),
     "lean4-statement": ("lean4_correct", "share of statements that Lean accepts"),

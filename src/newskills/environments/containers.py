@@ -16,6 +16,7 @@ from newskills.environments.config import EnvironmentConfig
 from newskills.environments.container import HOUSEKEEPING, Container
 from newskills.environments.engines import find_engine
 from newskills.environments.engines.engine import EngineProgram
+from newskills.environments.images import ImageBuilder
 from newskills.environments.owners import is_left_over
 from newskills.environments.programs import run_program
 
@@ -31,6 +32,7 @@ class ContainerPool:
         self._engine: EngineProgram = find_engine(config, environ)
         self._gate = Gate(config.at_once)
         self._alive: set[Container] = set()
+        self._images = ImageBuilder(self._engine, environ)
         self._cleared = asyncio.Lock()
         self._clear = False
 
@@ -45,7 +47,7 @@ class ContainerPool:
             )
         if config.image or config.container_formatter:
             image = config.image or image_of(config.container_formatter, spec.fields)
-            spec = structs.replace(spec, image=image)
+            spec = structs.replace(spec, image=image, build="")
         if spec.image.startswith(("./", "../", "~")):
             spec = structs.replace(spec, image=os.path.abspath(os.path.expanduser(spec.image)))
         await self._gate.acquire()
@@ -64,6 +66,8 @@ class ContainerPool:
         await asyncio.gather(*(container.stop() for container in tuple(self._alive)))
 
     async def _start(self, spec: EnvironmentSpec) -> Container:
+        if spec.build:
+            await self._images.ensure(spec, self._config.start_timeout)
         disk = self._config.disk_mb * MIB
         container = Container(self._engine, spec, self._environ, disk=disk, on_stop=self._forget)
         try:

@@ -35,6 +35,7 @@ GRADERS = Registry(
         "kernelbench": "newskills.graders.code.hardware:KernelBenchGrader",
         "swe_bench": "newskills.graders.software.swe_bench:SweBenchGrader",
         "software_tests": "newskills.graders.software.tests:SoftwareTestsGrader",
+        "terminal_tests": "newskills.graders.software.terminal:TerminalTestsGrader",
         "scicode": "newskills.graders.code.scicode:SciCodeGrader",
         "ioi": "newskills.graders.code.contest:IOIGrader",
         "icpc": "newskills.graders.code.contest:ICPCGrader",

@@ -59,6 +59,7 @@ METRICS = Registry(
         "lean4-statement": "newskills.metrics.lean:LeanMetric",
         "tau2": "newskills.metrics.tau2:Tau2Metric",
         "swe-bench": "newskills.metrics.programs.swe_bench:SweBenchMetric",
+        "terminal-bench": "newskills.metrics.programs.agents:TerminalMetric",
         "followbench": "newskills.metrics.official.followbench:FollowBenchMetric",
         "if": "newskills.metrics.instructions:InstructionMetric",
         "multi-if": "newskills.metrics.sections.turns:MultiIFMetric",

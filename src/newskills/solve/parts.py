@@ -26,6 +26,7 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     stamp  which model answers, to what prompt and how, for solvers that leave this in their records
     base   what draws the answers of a solver that chooses among several; None: `chat`
     folder where files that belong to answers go: beside the output
+    data_dir where the file of the rows is, and the files that they name
     load   a prompt by its name, as this model is shown it
     agent  which agent works, and where; None where none is named
     """
@@ -37,6 +38,7 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     stamp: Row = {}
     base: Solver | None = None
     folder: Path = Path()
+    data_dir: Path = Path()
     load: Callable[[str], Prompt] = load_prompt
     agent: AgentOptions | None = None
 

@@ -1,41 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks to be done in a terminal (The Terminal-Bench Team 2025, https://www.tbench.ai)."""
 
-import yaml
+from newskills.base.benchmark import Evidence, Source
+from newskills.benchmarks.terminal_tasks import terminal_benchmark
 
-from newskills.base.benchmark import Benchmark, Source
-from newskills.base.records import Row
+_CORE = "91e10457b5410f16c44364da1a34cb6de8c488a5"
+_TRAPS = (
+    "An agent works in a container per task, then the task's own test script decides in the same container: "
+    "++agent=bash.",
+    "Agents may use the network, as in the official harness: most test scripts install their tools. "
+    "++environment.network=false closes it.",
+    "A task's own time limit for the agent holds, if it is shorter than ++agent_config.time_limit.",
+    "Tasks that need several containers, a user of their own or tests in another container are left out, and counted.",
+)
 
-
-def row(raw: Row, index: int) -> Row:
-    """`task.yaml` of a task's folder; its container and tests stay in the repository."""
-    task = yaml.safe_load(raw["text"])
-    return {
-        "id": raw["_file"].split("/")[-2],
-        "question": task["instruction"],
-        "difficulty": task["difficulty"],
-        "category": task["category"],
-        "tags": task["tags"],
-        "max_agent_timeout_sec": task["max_agent_timeout_sec"],
-        "subset_for_metrics": task["difficulty"],
-    }
-
-
-BENCHMARK = Benchmark(
-    name="terminal-bench",
-    category="software-engineering",
-    title="Terminal-Bench: tasks in a terminal",
-    sources=(
-        Source(github="laude-institute/terminal-bench", ref="main", members="*tasks/*/task.yaml", format="text"),
+BENCHMARKS = (
+    terminal_benchmark(
+        "terminal-bench",
+        title="Terminal-Bench 1 (core 0.1.1): tasks in a terminal",
+        sources=(
+            Source(
+                github="laude-institute/terminal-bench",
+                ref="dataset/terminal-bench-core/v0.1.x",
+                revision=_CORE,
+                members="tasks/*/*",
+                format="asset",
+            ),
+        ),
+        licence="Apache-2.0",
+        homepage="https://www.tbench.ai",
+        unverified=True,
+        evidence=(
+            Evidence(
+                "https://pypi.org/project/terminal-bench/0.2.18/",
+                "fields of task.yaml, files of a task's folder, how tests are run and read",
+                "2026-11-23",
+            ),
+        ),
+        traps=(*_TRAPS, "Images are built of Dockerfiles on the machine that runs the tasks, once for each task."),
     ),
-    row=row,
-    grader="",
-    metric="swe-bench",
-    solver="software_agent",
-    licence="Apache-2.0",
-    homepage="https://www.tbench.ai",
-    unverified=True,
-    traps=(
-        "Agents and tests run in a container per task, outside of newskills: it prepares the instructions only.",
+    terminal_benchmark(
+        "terminal-bench-2",
+        title="Terminal-Bench 2: tasks in a terminal, in Harbor's format",
+        sources=(
+            Source(
+                github="laude-institute/terminal-bench-2",
+                ref="main",
+                members="[!.]*/*",
+                format="asset",
+            ),
+        ),
+        licence="Apache-2.0",
+        homepage="https://www.tbench.ai",
+        unverified=True,
+        evidence=(
+            Evidence(
+                "https://pypi.org/project/harbor/0.25.0/",
+                "fields of task.toml, files of a task's folder, where the tests write their reward",
+                "2026-11-23",
+            ),
+        ),
+        traps=(*_TRAPS, "Images come from a registry, as task.toml names them."),
     ),
 )

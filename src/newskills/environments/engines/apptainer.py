@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from newskills.base.environment import EnvironmentSpec
 from newskills.environments.config import EnvironmentConfig
-from newskills.environments.engines.engine import SHELL, Argv, EngineProgram, is_address, variables
+from newskills.environments.engines.engine import SHELL, Argv, EngineProgram, is_address, no_builder, variables
 
 _SCHEME = "docker://"
 _KILL = ("sh", "-c", "kill -9 -1")
@@ -37,15 +37,21 @@ class Apptainer(EngineProgram):
                     "--no-home",
                     "--writable-tmpfs",
                 ),
-                *([] if config.network else ["--net", "--network=none"]),
-                *(f"--memory={config.memory_mb}M", f"--pids-limit={config.processes}"),
+                *([] if config.network and not spec.offline else ["--net", "--network=none"]),
+                *(f"--memory={max(config.memory_mb, spec.memory_mb)}M", f"--pids-limit={config.processes}"),
                 *([f"--cpus={config.cpus:g}"] if config.cpus else []),
                 *(image, name),
             ]
         ]
 
+    def has_image(self, image: str) -> Argv:
+        raise no_builder(self.program, image)
+
+    def build(self, image: str, folder: str) -> Argv:
+        raise no_builder(self.program, image)
+
     def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
-        options = [f"--pwd={spec.workdir}", *variables("--env=", spec)]
+        options = [*([f"--pwd={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
         return [
             self.program,
             "exec",

@@ -22,10 +22,17 @@ class Docker(EngineProgram):
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """Raises ConfigError for a folder or a file as the image."""
-        return [[*self._run(name), "--entrypoint=sh", *self._image(spec.image), "-c", STAY]]
+        return [[*self._run(name, spec), "--entrypoint=sh", *self._image(spec.image), "-c", STAY]]
+
+    def has_image(self, image: str) -> Argv:
+        return [self.program, "image", "inspect", "--format={{.Id}}", without_scheme(image)]
+
+    def build(self, image: str, folder: str) -> Argv:
+        closed = [] if self._config.network else ["--network=none"]
+        return [self.program, "build", "--quiet", *closed, f"--tag={image}", folder]
 
     def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
-        options = [f"--workdir={spec.workdir}", *variables("--env=", spec)]
+        options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
         return [self.program, "exec", "--interactive", *options, name, "sh", "-c", SHELL, "sh", command]
 
     def end_processes(self, name: str) -> list[Argv]:
@@ -46,12 +53,12 @@ class Docker(EngineProgram):
     def written_files(self, name: str) -> Argv:
         return [self.program, "inspect", "--format={{.GraphDriver.Data.UpperDir}}", name]
 
-    def _run(self, name: str) -> Argv:
+    def _run(self, name: str, spec: EnvironmentSpec) -> Argv:
         config = self._config
-        memory = f"{config.memory_mb}m"
+        memory = f"{max(config.memory_mb, spec.memory_mb)}m"
         return [
             *(self.program, "run", "--detach", "--init", f"--name={name}", f"--label={LABEL}=1"),
-            f"--network={self._network() if config.network else 'none'}",
+            f"--network={self._network() if config.network and not spec.offline else 'none'}",
             *(f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={config.processes}"),
             *([f"--cpus={config.cpus:g}"] if config.cpus else []),
             *(f"--cap-drop={capability}" for capability in _DROPPED),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from newskills.base.environment import EnvironmentSpec
+from newskills.base.errors import ConfigError
 from newskills.environments.config import EnvironmentConfig
 
 Argv = list[str]
@@ -27,6 +28,14 @@ class EngineProgram(Protocol):
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """What makes it, one after the other. Raises ConfigError for an image that this program cannot use."""
+        ...
+
+    def has_image(self, image: str) -> Argv:
+        """Ends with 0 where `image` is on this machine. Raises ConfigError where this program builds no images."""
+        ...
+
+    def build(self, image: str, folder: str) -> Argv:
+        """Makes `image` of the Dockerfile in `folder`."""
         ...
 
     def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv: ...
@@ -65,3 +74,12 @@ def without_scheme(image: str) -> str:
 
 def variables(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
     return [f"{flag}{key}={value}" for key, value in sorted(spec.variables.items())]
+
+
+def no_builder(program: str, image: str) -> ConfigError:
+    """For programs that build no images of Dockerfiles."""
+    return ConfigError(
+        f"The image {image} has to be built of a Dockerfile, which {program} cannot do.",
+        hint="Build it with podman or docker and bring it as a file (++environment.container_formatter="
+        "/images/{instance_id}.sif), or use ++environment.engine=podman.",
+    )

@@ -6,7 +6,15 @@ from __future__ import annotations
 from newskills.base.environment import EnvironmentSpec
 from newskills.base.errors import ConfigError
 from newskills.environments.config import EnvironmentConfig
-from newskills.environments.engines.engine import SHELL, Argv, EngineProgram, is_address, variables, without_scheme
+from newskills.environments.engines.engine import (
+    SHELL,
+    Argv,
+    EngineProgram,
+    is_address,
+    no_builder,
+    variables,
+    without_scheme,
+)
 
 
 class Enroot(EngineProgram):
@@ -26,16 +34,22 @@ class Enroot(EngineProgram):
                 f"enroot needs the image {image} as a file.",
                 hint=f"Import it once: enroot import --output NAME.sqsh docker://{image}",
             )
-        if not self._config.network:
+        if spec.offline or not self._config.network:
             raise ConfigError(
                 "enroot cannot keep commands from the network.",
                 hint="Allow it with ++environment.network=true, or use ++environment.engine=apptainer.",
             )
         return [[self.program, "create", "--name", name, spec.image]]
 
+    def has_image(self, image: str) -> Argv:
+        raise no_builder(self.program, image)
+
+    def build(self, image: str, folder: str) -> Argv:
+        raise no_builder(self.program, image)
+
     def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
         options = [word for pair in variables("", spec) for word in ("--env", pair)]
-        inside = ["sh", "-c", f'cd "$2" && {SHELL}', "sh", command, spec.workdir]
+        inside = ["sh", "-c", f'cd "$2" && {SHELL}', "sh", command, spec.workdir or "/"]
         return [self.program, "start", "--root", "--rw", *options, name, *inside]
 
     def end_processes(self, name: str) -> list[Argv]:

@@ -93,6 +93,7 @@ class RunBuilder:
                 "temperature": config.inference.temperature,
             },
             folder=Path(config.output_file).parent,
+            data_dir=Path(config.input_file).parent,
             agent=agent_options(config),
             load=partial(load_prompt, overrides=PromptOverrides(chat_template_kwargs=config.chat_template_kwargs)),
         )

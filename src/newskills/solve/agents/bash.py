@@ -20,7 +20,7 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import BadRequestError, ContextLimitError
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.solve.agents.options import AgentOptions, Trajectory
+from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import ask
 
@@ -53,7 +53,9 @@ NOT_RUN = "Not run: one command at a time."
 class BashAgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of the agent `bash` (`++agent_config.*`)."""
 
-    prompt: Annotated[str, Meta(description="prompt that describes the work")] = "agents/bash"
+    prompt: Annotated[
+        str, Meta(description="prompt that describes the work; default: agents/bash, or agents/terminal")
+    ] = ""
     native_tools: Annotated[
         bool | None,
         Meta(description="true: tool calls; false: commands in code blocks; default: whatever the endpoint takes"),
@@ -98,7 +100,7 @@ class BashAgent:
             steps=[],
             replies=[],
         )
-        began = time.monotonic()
+        began, allowed = time.monotonic(), time_for(row, self.config.time_limit)
         current = msgspec.structs.replace(request, solver={})
         empty = 0
         while trajectory.ended is None:
@@ -118,7 +120,9 @@ class BashAgent:
             trajectory.conversation += [msgspec.to_builtins(message) for message in added]
             current = msgspec.structs.replace(current, messages=[*(current.messages or []), *added])
             empty = 0 if commands else empty + 1
-            trajectory.ended = trajectory.ended or self._limit(trajectory, time.monotonic() - began, empty)
+            trajectory.ended = trajectory.ended or self._limit(trajectory, empty)
+            if allowed and time.monotonic() - began >= allowed:
+                trajectory.ended = trajectory.ended or "time"
         trajectory.native_tools = current.tools is not None
         return trajectory
 
@@ -181,7 +185,7 @@ class BashAgent:
             trajectory.ended = "submitted"
         return observation(result, config.command_timeout)
 
-    def _limit(self, trajectory: Trajectory, seconds: float, empty: int) -> str | None:
+    def _limit(self, trajectory: Trajectory, empty: int) -> str | None:
         """Which limit is reached."""
         config, written = self.config, trajectory.output_tokens
         cost = self._options.cost(trajectory.input_tokens, written)
@@ -193,8 +197,6 @@ class BashAgent:
             return "tokens"
         if config.cost_limit and cost is not None and cost >= config.cost_limit:
             return "cost"
-        if config.time_limit and seconds >= config.time_limit:
-            return "time"
         return None
 
 

@@ -22,7 +22,7 @@ from newskills.base.environment import AgentEnvironment
 from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.solve.agents.options import AgentOptions, Trajectory
+from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
 from newskills.solve.calls.tool_calls import read_calls
 from newskills.solve.chat import ask
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 class MiniSweAgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of the agent `mini-swe-agent` (`++agent_config.*`)."""
 
-    prompt: Annotated[str, Meta(description="prompt of the record; the package asks by its own")] = "agents/bash"
+    prompt: Annotated[str, Meta(description="prompt of the record; the package asks by its own")] = ""
     config: Annotated[
         str, Meta(description="configuration of the package: a name, such as swebench, or a .yaml path")
     ] = "swebench"
@@ -92,7 +92,7 @@ class MiniSweAgent:
         agent = DefaultAgent(
             _EndpointModel(bridge, model, request, trajectory, self._yaml.get("model", {})),
             _Commands(bridge, environment, trajectory, self._timeout),
-            **{**settings, "wall_time_limit_seconds": self.config.time_limit},
+            **{**settings, "wall_time_limit_seconds": round(time_for(row, self.config.time_limit))},
         )
         try:
             ending = await bridge.in_thread(lambda: agent.run(str(row["problem_statement"])))

@@ -28,6 +28,13 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         return (read * self.input_price + written * self.output_price) / 1e6
 
 
+def time_for(row: Row, limit: float) -> float:
+    """Seconds that an agent has for the task of `row`: the shorter of its own limit and the run's; 0 = any."""
+    own = row.get("agent_timeout")
+    limits = [seconds for seconds in (own, limit) if isinstance(seconds, int | float) and seconds > 0]
+    return float(min(limits, default=0.0))
+
+
 class Trajectory(Struct, kw_only=True):
     """What one agent did.
 

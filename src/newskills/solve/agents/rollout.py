@@ -11,21 +11,24 @@ from typing import NoReturn, Protocol
 import msgspec
 from msgspec import Struct
 
-from newskills.base.environment import AgentEnvironment
+from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.config.settings import read_config
 from newskills.environments import check_engine
 from newskills.graders.software.task import begin, software_task, taken_patch
+from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
 from newskills.solve.agents.bash import BashAgent, BashAgentConfig
 from newskills.solve.agents.mini_swe_agent import MiniSweAgent, MiniSweAgentConfig
 from newskills.solve.agents.options import AgentOptions, Trajectory
-from newskills.solve.chat import MAIN
+from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
 AGENTS = ("bash", "mini-swe-agent")
+REPOSITORY, TERMINAL = "agents/bash", "agents/terminal"
+"""Prompts that describe the work on a repository, and that on a whole machine."""
 PROFILE = {"BASH_ENV": "/root/.bashrc"}
 """Where the images of SWE-bench switch their Python on; bash takes no notice where it is not there."""
 
@@ -75,15 +78,19 @@ def _refuse() -> NoReturn:
 
 
 class AgentSolver:
-    """Row: see `graders.software.task`.
+    """Row: see `graders.software.task`, and `graders.software.terminal` for tasks that their own script judges.
 
-    Written: `model_patch`, `exit_status` (why the agent ended), `agent`, `steps`, `conversation`, `tools`,
-    `num_steps`, `agent_seconds`, `cost` where prices are known, and token counts summed over all requests.
+    Written: `model_patch` (or `task-tests`), `exit_status` (why the agent ended), `agent`, `steps`, `conversation`,
+    `tools`, `num_steps`, `agent_seconds`, `cost` where prices are known, and token counts summed over all requests.
     """
 
     def __init__(self, parts: SolverParts, options: AgentOptions, agent: Agent) -> None:
         self._options, self._agent = options, agent
-        self._chat = parts.chat.with_prompt(parts.load(agent.prompt))
+        self._data_dir = parts.data_dir
+        self._load, self._plain_chat = parts.load, parts.chat
+        self._chats: dict[str, ChatSolver] = {}
+        if agent.prompt:
+            self._chat(agent.prompt)
 
     def check(self) -> None:
         """Raises ConfigError where no container engine is installed."""
@@ -91,18 +98,28 @@ class AgentSolver:
 
     def request(self, sample: Sample) -> Request:
         """Raises DataError for a row that is no task, ConfigError for an endpoint without messages."""
-        task = software_task(sample.row)
-        row = {**sample.row, "container_repo_dir": task.workdir}
-        request = self._chat.request(msgspec.structs.replace(sample, row=row))
+        if is_terminal_task(sample.row):
+            spec, prompt = terminal_task(sample.row, self._data_dir).spec, TERMINAL
+        else:
+            spec, prompt = software_task(sample.row).spec, REPOSITORY
+        row = {**sample.row, "container_repo_dir": spec.workdir}
+        request = self._chat(prompt).request(msgspec.structs.replace(sample, row=row))
         if request.messages is None:
             raise ConfigError("An agent needs ++inference.endpoint_type=chat.")
         request.solver = {
             "agent": self._label,
             "settings": msgspec.to_builtins(self._agent.config),
             "max_turns": self._options.max_turns,
-            "image": task.spec.image,
+            "image": spec.image,
         }
         return self._agent.prepared(request)
+
+    def _chat(self, usual: str) -> ChatSolver:
+        """Asks by the agent's prompt, or by the `usual` one of such tasks."""
+        name = self._agent.prompt or usual
+        if name not in self._chats:
+            self._chats[name] = self._plain_chat.with_prompt(self._load(name))
+        return self._chats[name]
 
     @property
     def _label(self) -> str:
@@ -112,32 +129,54 @@ class AgentSolver:
         """Raises what the model raises, ConfigError, EnvironmentFailedError."""
         if kit.environments is None:
             raise ConfigError("This run has no environments for agents.")
-        task = software_task(sample.row)
         began = time.monotonic()
-        spec = msgspec.structs.replace(task.spec, variables=task.spec.variables | PROFILE)
-        environment = await kit.environments.start(spec)
+        if is_terminal_task(sample.row):
+            trajectory, outcome = await self._in_terminal(sample, request, kit.models[MAIN], kit.environments)
+        else:
+            trajectory, outcome = await self._in_repository(sample, request, kit.models[MAIN], kit.environments)
+        return await self._attempt(sample, request, trajectory, outcome, time.monotonic() - began)
+
+    async def _in_repository(
+        self, sample: Sample, request: Request, model: Model, environments: AgentEnvironments
+    ) -> tuple[Trajectory, Row]:
+        """What was done, and the patch."""
+        task = software_task(sample.row)
+        environment = await environments.start(_with_profile(task.spec))
         try:
             commit = await begin(environment, task)
-            trajectory = await self._agent.work(request, kit.models[MAIN], environment, sample.row)
+            trajectory = await self._agent.work(request, model, environment, sample.row)
             patch, why = trajectory.submission, ""
             if patch is None:
                 patch, why = await taken_patch(environment, commit)
         finally:
             await asyncio.shield(environment.stop())
-        return await self._attempt(sample, request, trajectory, patch, why, time.monotonic() - began)
+        return trajectory, {"model_patch": patch, **({"no_patch_because": why} if why else {})}
+
+    async def _in_terminal(
+        self, sample: Sample, request: Request, model: Model, environments: AgentEnvironments
+    ) -> tuple[Trajectory, Row]:
+        """What was done, and what the task's own tests say of the container that it left."""
+        task = terminal_task(sample.row, self._data_dir)
+        environment = await environments.start(_with_profile(task.spec))
+        try:
+            trajectory = await self._agent.work(request, model, environment, sample.row)
+            report = await run_tests(environment, task)
+        finally:
+            await asyncio.shield(environment.stop())
+        return trajectory, {REPORT: report}
 
     async def _attempt(
-        self, sample: Sample, request: Request, trajectory: Trajectory, patch: str, why: str, seconds: float
+        self, sample: Sample, request: Request, trajectory: Trajectory, outcome: Row, seconds: float
     ) -> Attempt:
         whole = joined(trajectory.replies)
         last = trajectory.replies[-1]
         whole.finish_reason = (
             "length" if trajectory.ended not in ("submitted", "no_command") else last.finish_reason
         )
-        attempt = await self._chat.attempt(sample, request, whole, last.text)
+        attempt = await self._plain_chat.attempt(sample, request, whole, last.text)
         cost = self._options.cost(trajectory.input_tokens, trajectory.output_tokens)
         attempt.fields |= {
-            "model_patch": patch,
+            **outcome,
             "exit_status": trajectory.ended,
             "agent": self._label,
             "num_steps": len(trajectory.steps),
@@ -146,6 +185,9 @@ class AgentSolver:
             "agent_seconds": round(seconds, 3),
             **({"tools": request.tools} if trajectory.native_tools and request.tools else {}),
             **({"cost": cost} if cost is not None else {}),
-            **({"no_patch_because": why} if why else {}),
         }
         return attempt
+
+
+def _with_profile(spec: EnvironmentSpec) -> EnvironmentSpec:
+    return msgspec.structs.replace(spec, variables=spec.variables | PROFILE)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of tasks to be done in a terminal, as Terminal-Bench and Harbor write them (https://www.tbench.ai,
+https://harborframework.com): each holds the instruction, an image or a Dockerfile, and a script that decides.
+
+hello/task.yaml  run-tests.sh  tests/  Dockerfile  docker-compose.yaml  solution.sh        Terminal-Bench 1
+hello/task.toml  instruction.md  tests/test.sh  environment/Dockerfile  solution/solve.sh  Harbor, Terminal-Bench 2
+
+A task's files are kept as they are; `graders.software.terminal` runs its tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Asset, Benchmark, Drop, Option, Source
+from newskills.base.records import Row
+from newskills.benchmarks.options import one
+from newskills.benchmarks.terminal_tasks.formats import FORMATS, TaskFiles, UnsupportedTaskError
+
+MEMBERS = "[!.]*/*"
+_UNFIT = re.compile(r"[^a-z0-9]+")
+
+
+def terminal_task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
+    """A benchmark of all task folders in `folder`; `fields` are further ones of `Benchmark`."""
+    return terminal_benchmark(
+        name,
+        title=name,
+        sources=(Source(path=str(Path(folder).expanduser().resolve()), members=MEMBERS, format="asset"),),
+        **fields,
+    )
+
+
+def terminal_benchmark(name: str, **fields: Any) -> Benchmark:
+    """A benchmark of task folders; its sources give single files (format "asset")."""
+    return Benchmark(
+        **{
+            "name": name,
+            "category": "software-engineering",
+            "join": folders,
+            "row": row,
+            "options": {"tasks": _from_folder()},
+            "prompt": "agents/terminal",
+            "grader": "terminal_tests",
+            "grader_config": {"folder": "{folder}"},
+            "metric": "terminal-bench",
+            "solver": "software_agent",
+            "defaults": {"environment.network": True},
+            **fields,
+        }
+    )
+
+
+def _from_folder() -> Option:
+    def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+        place = str(Path(one("--tasks", values)).expanduser().resolve())
+        return replace(benchmark, sources=(Source(path=place, members=MEMBERS, format="asset"),), items={})
+
+    return Option(meaning="a folder of task folders on this machine, instead of the repository", apply=apply)
+
+
+def folders(raw: Iterable[Row]) -> Iterator[Row]:
+    """Single files → a raw row for each task folder with its `files`: name in the folder → bytes."""
+    for task, members in groupby(raw, lambda file: _place(file["_file"])[0]):
+        files = {_place(file["_file"])[1]: file["asset"].data for file in members}
+        if any(layout.task_file in files for layout in FORMATS):
+            yield {"_file": task, "files": files}
+
+
+def _place(name: str) -> tuple[str, str]:
+    """(task, name in its folder)."""
+    task, _, rest = name.removeprefix("tasks/").partition("/")
+    return task, rest
+
+
+def row(raw: Row, index: int) -> Row | Drop:
+    """The row of a task; its files become files beside the rows. Raises DataError for a task that cannot be read."""
+    task, files = raw["_file"], TaskFiles(raw["_file"], raw["files"])
+    layout = next(layout for layout in FORMATS if layout.task_file in files)
+    try:
+        made = layout.read(files)
+    except UnsupportedTaskError as error:
+        return Drop(str(error))
+    kept = {name: data for name, data in files.items() if made.build or not name.startswith("environment/")}
+    return {
+        "id": task,
+        "instance_id": task,
+        "task_format": layout.name,
+        "task_file": Asset(f"{task}/{layout.task_file}", files[layout.task_file]),
+        "task_files": [Asset(f"{task}/{name}", data) for name, data in kept.items()],
+        "problem_statement": made.instruction,
+        "image": made.image or _image(task, files, made.build or ""),
+        "build": "" if made.image else made.build,
+        "test_script": layout.test_script,
+        "subset_for_metrics": made.difficulty,
+        **msgspec.to_builtins(made.settings),
+    }
+
+
+def _image(task: str, files: Mapping[str, bytes], folder: str) -> str:
+    """A name that changes with what it is built of."""
+    content = hashlib.sha256()
+    for name in sorted(name for name in files if name.startswith(f"{folder}/") or folder == "."):
+        content.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
+    return f"localhost/newskills-task-{_UNFIT.sub('-', task.lower()).strip('-')}:{content.hexdigest()[:12]}"

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks in a terminal, judged by their own test script in the container in which the agent worked.
+
+As the harnesses do it: packages `terminal-bench` 0.2.18 (`harness/harness.py`, `parsers/pytest_parser.py`) and `harbor`
+0.25.0 (`verifier/verifier.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.environment import AgentEnvironment, EnvironmentSpec, ExecutedCommand
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.protocols import Kit
+from newskills.base.records import Row, Score
+from newskills.graders.software.task import QUIET, SETUP_TIMEOUT, shown
+from newskills.graders.software.tests import LOG, SHOWN
+
+REPORT = "task-tests"
+"""Field of a record with what the test script said."""
+SOLVED = "reference_solution"
+"""Field of a record that stands for the task's own solution."""
+TESTS, SOLUTION, LOGS = "/tests", "/solution", "/logs/verifier"
+HARBOR = "harbor"
+_REWARDS = (f"{LOGS}/reward.json", f"{LOGS}/reward.txt")
+_SUMMARY = re.compile(r"=+\s*short test summary info\s*=+", re.IGNORECASE)
+_STATUS = re.compile(r"^(PASSED|FAILED|SKIPPED|XFAIL|XPASS|ERROR):?[ \t]+\S", re.MULTILINE)
+_GOOD = frozenset(("PASSED", "SKIPPED", "XFAIL"))
+
+
+class TerminalTask(Struct, frozen=True, kw_only=True):
+    """A task as its row tells it. `folder` holds its files; times in seconds."""
+
+    instance: str
+    format: str
+    folder: Path
+    script: str
+    spec: EnvironmentSpec
+    test_timeout: float
+    test_variables: dict[str, str]
+    solution_variables: dict[str, str]
+
+
+def is_terminal_task(row: Row) -> bool:
+    return isinstance(row.get("task_format"), str)
+
+
+def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
+    """`data_dir`: folder of the file that the row is from. Raises DataError for a row without its files."""
+    instance = str(row.get("instance_id") or row.get("id") or "")
+    try:
+        folder = (data_dir / str(row["task_file"])).parent.resolve()
+        script = str(row["test_script"])
+        image, build = str(row["image"]), str(row["build"])
+    except KeyError as error:
+        raise DataError(f"Task {instance} has no {error}.", hint="Prepare the benchmark again.") from error
+    if not (folder / script).is_file():
+        raise DataError(f"Task {instance} has no tests: {folder / script} is missing.")
+    fields = {key: str(value) for key, value in row.items() if isinstance(value, str | int)}
+    return TerminalTask(
+        instance=instance,
+        format=str(row["task_format"]),
+        folder=folder,
+        script=script,
+        spec=EnvironmentSpec(
+            image=image,
+            build=str(folder / build) if build else "",
+            fields={**fields, "instance_id": instance},
+            workdir=str(row.get("container_repo_dir") or ""),
+            variables={**QUIET, **(row.get("variables") or {})},
+            memory_mb=int(row.get("memory_mb") or 0),
+            offline=bool(row.get("offline")),
+        ),
+        test_timeout=float(row.get("test_timeout") or 0.0) or 600.0,
+        test_variables=row.get("test_variables") or {},
+        solution_variables=row.get("solution_variables") or {},
+    )
+
+
+async def run_tests(environment: AgentEnvironment, task: TerminalTask) -> Row:
+    """What the task's own script says of the container as it is now. Raises EnvironmentFailedError.
+
+    reward     0 to 1, from Harbor's reward file or pytest's summary; None where the script gave no verdict
+    timed_out, exit_code, log (its end)
+    """
+    tests = task.folder / "tests"
+    if tests.is_dir():
+        await environment.copy_in(tests, TESTS)
+    if task.format == HARBOR:
+        await environment.execute(
+            f"mkdir -p {LOGS} && rm -f {' '.join(_REWARDS)} && chmod +x {TESTS}/test.sh", timeout=SETUP_TIMEOUT
+        )
+        command = f"{_exported(task.test_variables)}{TESTS}/test.sh"
+    else:
+        await _copy_file(environment, task.folder / task.script, TESTS)
+        command = f"{_exported(task.test_variables)}bash {TESTS}/{task.script}"
+    ran = await environment.execute(command, timeout=task.test_timeout, max_output=LOG)
+    log = ran.output.decode("utf-8", "replace")
+    reward = await _reward(environment) if task.format == HARBOR else _of_summary(log)
+    return {
+        "reward": None if ran.status == "timeout" else reward,
+        "timed_out": ran.status == "timeout",
+        "exit_code": ran.exit_code,
+        "log": log[-SHOWN:],
+    }
+
+
+async def _reward(environment: AgentEnvironment) -> float | None:
+    for place in _REWARDS:
+        shown_file = await environment.execute(f"cat {place}", timeout=SETUP_TIMEOUT, max_output=LOG)
+        if shown_file.exit_code == 0:
+            return parse_reward(shown_file.output.decode("utf-8", "replace"))
+    return None
+
+
+def parse_reward(text: str) -> float | None:
+    """Of `reward.json` (a number, or several by name: `reward`, else their mean) or `reward.txt`.
+
+    >>> parse_reward("1"), parse_reward('{"reward": 0.5, "speed": 3}'), parse_reward("NaN"), parse_reward("yes")
+    (1.0, 0.5, None, None)
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    values: list[Any] = [value]
+    if isinstance(value, dict):
+        values = [value["reward"]] if "reward" in value else list(value.values())
+    if not values or not all(isinstance(item, int | float) and math.isfinite(item) for item in values):
+        return None
+    return float(sum(values) / len(values))
+
+
+def _of_summary(log: str) -> float | None:
+    """1 where pytest's summary names no test that failed; None without a summary, or an empty one."""
+    parts = _SUMMARY.split(log, maxsplit=1)
+    statuses = _STATUS.findall(parts[1]) if len(parts) > 1 else []
+    return float(set(statuses) <= _GOOD) if statuses else None
+
+
+async def solve_by_reference(environment: AgentEnvironment, task: TerminalTask) -> ExecutedCommand:
+    """Runs the solution that the task brings. Raises DataError where it brings none, EnvironmentFailedError."""
+    script = reference_solution(task.folder)
+    if script is None:
+        raise DataError(f"Task {task.instance} has no solution.")
+    if script.parent == task.folder:
+        await _copy_file(environment, script, SOLUTION)
+    else:
+        await environment.copy_in(script.parent, SOLUTION)
+    command = f"{_exported(task.solution_variables)}bash {SOLUTION}/{script.name}"
+    return await environment.execute(command, timeout=task.test_timeout + SETUP_TIMEOUT, max_output=LOG)
+
+
+def reference_solution(folder: Path) -> Path | None:
+    """Its script, where the task has one."""
+    return next((path for name in ("solution/solve.sh", "solution.sh") if (path := folder / name).is_file()), None)
+
+
+async def _copy_file(environment: AgentEnvironment, source: Path, target: str) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        Path(place, source.name).write_bytes(source.read_bytes())
+        await environment.copy_in(Path(place), target)
+
+
+def _exported(variables: dict[str, str]) -> str:
+    return "".join(f"export {name}={shlex.quote(value)}; " for name, value in sorted(variables.items()))
+
+
+class TerminalTestsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`folder`: that of the prepared file, which the paths in its rows begin from."""
+
+    folder: str = ""
+
+
+class TerminalTestsGrader:
+    """Reads what the test script said where the agent worked (`task-tests`). A record without that is judged in a new
+    container: as the task begins, or after the task's own solution (`ns validate`)."""
+
+    Config = TerminalTestsConfig
+
+    name = "terminal_tests"
+    version = "1"
+    needs_sandbox = False
+
+    def __init__(self, config: TerminalTestsConfig = TerminalTestsConfig()) -> None:  # noqa: B008 - frozen
+        self._folder = Path(config.folder)
+
+    async def grade(self, record: Row, kit: Kit) -> Score:
+        """Raises ConfigError, DataError, EnvironmentFailedError."""
+        report = record.get(REPORT)
+        if not isinstance(report, dict):
+            report = await self._in_new_container(record, kit)
+        reward = report.get("reward")
+        fields = {REPORT: report}
+        label = f"{self.name}@{self.version}"
+        if isinstance(reward, int | float) and reward >= 1:
+            return Score(outcome="correct", fields=fields, grader=label, why="all tests pass")
+        why = "tests fail"
+        if report.get("timed_out"):
+            why = "the tests timed out"
+        elif reward is None:
+            why = "the test script gave no verdict"
+        elif reward > 0:
+            why = f"the test script gave {reward:g} of 1"
+        return Score(outcome="wrong", fields=fields, grader=label, why=why, cause="model")
+
+    async def _in_new_container(self, record: Row, kit: Kit) -> Row:
+        if kit.environments is None:
+            raise ConfigError("This grader needs containers, which are not given here.")
+        task = terminal_task(record, self._folder)
+        environment = await kit.environments.start(task.spec)
+        try:
+            before = ""
+            if record.get(SOLVED):
+                solved = await solve_by_reference(environment, task)
+                before = "" if solved.exit_code == 0 else f"The solution ended with {shown(solved)}\n"
+            report = await run_tests(environment, task)
+            return {**report, "log": before + report["log"]}
+        finally:
+            await environment.stop()
+
+    def gold_reply(self, record: Row) -> Row | None:
+        """None for a task without its solution."""
+        script = reference_solution(terminal_task(record, self._folder).folder)
+        return (
+            None
+            if script is None
+            else {"generation": script.read_bytes().decode("utf-8", "replace"), SOLVED: True}
+        )

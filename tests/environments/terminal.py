@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small tasks in the two layouts of Terminal-Bench, whose images are built of the agents' own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PYTEST = """#!/bin/bash
+echo "=== short test summary info ==="
+if [ "$(cat {file} 2>/dev/null)" = "{text}" ] && [ "$TEST_DIR" = /tests ] && [ -f /tests/expected.txt ]
+then echo "PASSED ../tests/test_outputs.py::test_{name}"
+else echo "FAILED ../tests/test_outputs.py::test_{name} - AssertionError: no {file}"; fi
+"""
+COMPOSE = """services:
+  client:
+    build:
+      dockerfile: Dockerfile
+    image: ${T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME}
+    container_name: ${T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME}
+    command: ["sh", "-c", "sleep infinity"]
+    environment:
+      - TEST_DIR=${T_BENCH_TEST_DIR}
+    volumes:
+      - ${T_BENCH_TASK_LOGS_PATH}:${T_BENCH_CONTAINER_LOGS_PATH}
+"""
+REWARD = """#!/bin/bash
+if [ "$(cat /work/{file} 2>/dev/null)" = "{text}" ]; then echo 1 > /logs/verifier/reward.txt
+else echo 0 > /logs/verifier/reward.txt; fi
+"""
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def terminal_bench_tasks(folder: Path, image: str) -> Path:
+    """`greeting` and `number`, as Terminal-Bench 1 writes tasks, and one that needs two containers."""
+    for name, text in (("greeting", "hello"), ("number", "42")):
+        task = folder / name
+        write(
+            task / "task.yaml",
+            f"instruction: |-\n  Write {text} into /app/{name}.txt.\nauthor_name: nobody\ndifficulty: easy\n"
+            "category: files\ntags: [files]\nparser_name: pytest\nmax_agent_timeout_sec: 300.0\n"
+            "max_test_timeout_sec: 60.0\nrun_tests_in_same_shell: false\n",
+        )
+        write(task / "Dockerfile", f"FROM {image}\nWORKDIR /app\nCOPY start.txt /app/start.txt\n")
+        write(task / "start.txt", "here\n")
+        write(task / "docker-compose.yaml", COMPOSE)
+        write(task / "run-tests.sh", PYTEST.format(file=f"/app/{name}.txt", text=text, name=name))
+        write(task / "tests" / "expected.txt", text)
+        write(task / "solution.sh", f"#!/bin/bash\necho {text} > {name}.txt\n")
+    write(folder / "two" / "task.yaml", "instruction: x\ndifficulty: hard\n")
+    write(folder / "two" / "run-tests.sh", "true\n")
+    write(folder / "two" / "docker-compose.yaml", "services: {client: {}, database: {image: db}}\n")
+    return folder
+
+
+def harbor_tasks(folder: Path, image: str) -> Path:
+    """`copy` with an image that is there, `count` with a Dockerfile, as Harbor writes tasks; `slow` has tests that
+    hang, `silent` tests without a verdict, `steps` several steps."""
+    for name, text in (("copy", "same"), ("count", "3"), ("slow", "x"), ("silent", "x"), ("steps", "x")):
+        task = folder / name
+        ready = f'docker_image = "{image}"\n' if name != "count" else ""
+        write(
+            task / "task.toml",
+            'version = "1.0"\n[metadata]\nauthor_name = "nobody"\ndifficulty = "easy"\ncategory = "files"\n'
+            f'tags = ["files"]\n[verifier]\ntimeout_sec = {3.0 if name == "slow" else 60.0}\n[agent]\n'
+            f"timeout_sec = 300.0\n[environment]\nbuild_timeout_sec = 600.0\n{ready}cpus = 1\nmemory = '512M'\n"
+            f"workdir = '/work'\n" + ("[[steps]]\nname = 'one'\n" if name == "steps" else ""),
+        )
+        write(task / "instruction.md", f"Write {text} into {name}.txt.\n")
+        script = {"slow": "sleep 600\n", "silent": "exit 1\n"}.get(name)
+        write(task / "tests" / "test.sh", script or REWARD.format(file=f"{name}.txt", text=text))
+        write(task / "solution" / "solve.sh", f"#!/bin/bash\necho {text} > {name}.txt\n")
+    write(folder / "count" / "environment" / "Dockerfile", f"FROM {image}\nRUN mkdir /work\nWORKDIR /work\n")
+    for name in ("copy", "slow", "silent"):
+        text = (folder / name / "task.toml").read_text().replace("'/work'", "'/tmp'")
+        (folder / name / "task.toml").write_text(text)
+        test = folder / name / "tests" / "test.sh"
+        test.write_text(test.read_text().replace("/work/", "/tmp/"))
+    return folder

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terminal-Bench 1 and Harbor's tasks: prepared from a folder, worked on in containers, judged by their own scripts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.commands.running import ns, rows_of
+from tests.environments.images import own_containers
+from tests.environments.tasks import texts_of, turns_of
+from tests.environments.terminal import harbor_tasks, terminal_bench_tasks
+
+MINE = """
+from newskills.benchmarks.terminal_tasks import terminal_task_set
+
+BENCHMARK = terminal_task_set("mine", {folder!r})
+"""
+CLOSED = ("++environment.engine=podman", "++environment.network=false")
+
+
+@pytest.fixture
+def images() -> Iterator[None]:
+    """Removes what the tasks of a test had built."""
+    yield
+    words = [
+        "podman",
+        "images",
+        "--format={{.Repository}}:{{.Tag}}",
+        "--filter=reference=localhost/newskills-task-*",
+    ]
+    names = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    if names:
+        subprocess.run(["podman", "rmi", "--force", *names], check=False, capture_output=True)
+
+
+def worker(body: dict[str, Any]) -> str:
+    """Does what the instruction says, but for `number`, where it writes something else."""
+    if turns_of(body):
+        return "```bash\necho SUBMIT_CHANGES\n```"
+    words = texts_of(body).partition("Write ")[2].split()
+    name = words[2].removesuffix(".")
+    return f"```bash\necho {'7' if 'number' in name else words[0]} > {name}\n```"
+
+
+def evaluated(folder: Path, fake_server: Any, *words: str) -> dict[str, dict[str, Any]]:
+    """id → record."""
+    env = {"NEWSKILLS_DATA_DIR": str(folder / "data")}
+    address = fake_server(answer=worker).base_url
+    line = f"ns eval ++agent=bash --server_type=vllm --model=fake --output_dir=results --server_address={address}"
+    done = ns(line, *CLOSED, *words, cwd=folder, env=env, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert own_containers() == []
+    return {
+        row["id"]: row for file in folder.glob("results/eval-results/*/output*.jsonl") for row in rows_of(file)
+    }
+
+
+def prepared(folder: Path, *words: str) -> str:
+    made = ns("ns prepare_data", *words, cwd=folder, env={"NEWSKILLS_DATA_DIR": str(folder / "data")})
+    assert made.returncode == 0, made.stderr
+    return made.stdout + made.stderr
+
+
+def test_terminal_bench_1(agent_image: str, tmp_path: Path, fake_server: Any, images: None) -> None:
+    tasks = terminal_bench_tasks(tmp_path / "tasks", agent_image)
+    shown = prepared(tmp_path, "terminal-bench", f"--tasks={tasks}")
+    assert "it needs several containers" in shown
+    records = evaluated(tmp_path, fake_server, "--benchmarks=terminal-bench")
+    assert {name: (row["outcome"], row["why"]) for name, row in records.items()} == {
+        "greeting": ("correct", "all tests pass"),
+        "number": ("wrong", "tests fail"),
+    }
+    assert records["greeting"]["exit_status"] == "submitted"
+    assert "PASSED" in records["greeting"]["task-tests"]["log"]
+    assert "Do this task" in records["greeting"]["conversation"][1]["content"]
+    metrics = json.loads((tmp_path / "results/eval-results/terminal-bench/metrics.json").read_text())
+    row = metrics["terminal-bench"]["pass@1"]
+    assert (row["tasks_resolved"], row["tests_timed_out"], row["no_verdict"]) == (50.0, 0.0, 0.0)
+    assert (row["environment_failed"], row["avg_steps"]) == (0.0, 2.0)
+
+
+def test_harbor_tasks_of_ones_own(agent_image: str, tmp_path: Path, fake_server: Any, images: None) -> None:
+    tasks = harbor_tasks(tmp_path / "tasks", agent_image)
+    (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks)))
+    assert "it has several steps" in prepared(tmp_path, "./mine.py")
+    records = evaluated(tmp_path, fake_server, "--benchmarks=./mine.py")
+    assert {name: (row["outcome"], row["why"]) for name, row in records.items()} == {
+        "copy": ("correct", "all tests pass"),
+        "count": ("correct", "all tests pass"),
+        "slow": ("wrong", "the tests timed out"),
+        "silent": ("wrong", "the test script gave no verdict"),
+    }
+
+
+def test_solutions_pass_and_doing_nothing_does_not(
+    agent_image: str, tmp_path: Path, fake_server: Any, images: None
+) -> None:
+    tasks = harbor_tasks(tmp_path / "tasks", agent_image)
+    for name in ("slow", "silent", "steps"):
+        (tasks / name / "task.toml").unlink()
+    (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks)))
+    prepared(tmp_path, "./mine.py")
+    done = ns(
+        "ns validate ./mine.py", cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")}, timeout=500
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert own_containers() == []
