@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-EngineName = Literal["auto", "podman", "docker", "apptainer", "singularity", "enroot"]
+EngineName = Literal["auto", "podman", "docker", "apptainer", "singularity", "enroot", "sandbox"]
 
 
 class EnvironmentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -17,7 +17,7 @@ class EnvironmentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         EngineName,
         Meta(
             description="program that runs the containers; auto: the first of podman, docker, apptainer, singularity "
-            "and enroot that is installed"
+            "and enroot that is installed; sandbox: no image, an isolated session with the programs of this machine"
         ),
     ] = "auto"
     image: Annotated[str, Meta(description="image for all tasks, instead of the one that each row names")] = ""

@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import shutil
-import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import IO
 from msgspec import structs
 
 from newskills.base.environment import MIB, EnvironmentSpec, ExecutedCommand
-from newskills.base.errors import DataError, EnvironmentFailedError
+from newskills.base.errors import EnvironmentFailedError
+from newskills.environments.archives import pack_folder, unpack_folder
 from newskills.environments.engines.engine import Argv, EngineProgram
 from newskills.environments.owners import new_name
 from newskills.environments.programs import LONGEST_WORD, EndedProgram, run_program
@@ -86,9 +87,9 @@ class Container:
     async def copy_in(self, source: Path, target: str) -> None:
         """Raises EnvironmentFailedError, DataError where `source` cannot be read."""
         with tempfile.TemporaryFile() as archive:
-            await asyncio.to_thread(_pack, source, archive)
+            await asyncio.to_thread(pack_folder, source, archive)
             at_root = structs.replace(self._spec, workdir="/")  # its own may be what is made here
-            command = f"mkdir -p {_quoted(target)}"
+            command = f"mkdir -p {shlex.quote(target)}"
             done = await self._call(self._engine.execute(self.name, at_root, command), HOUSEKEEPING)
             for _ in range(TRIES if done.exit_code == 0 else 0):
                 archive.seek(0)
@@ -108,7 +109,7 @@ class Container:
                 raise EnvironmentFailedError(
                     f"{source} of container {self.name} cannot be copied: {done.last_line}"
                 )
-            await asyncio.to_thread(_unpack, archive, target, source, max_bytes)
+            await asyncio.to_thread(unpack_folder, archive, target, source, max_bytes)
 
     async def stop(self) -> None:
         """Returns when it is gone, whoever asked first."""
@@ -200,39 +201,6 @@ def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, made: EndedProgr
     )
 
 
-def _pack(source: Path, archive: IO[bytes]) -> None:
-    """As an archive of root's files. Raises DataError."""
-
-    def of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        member.uid = member.gid = 0
-        member.uname = member.gname = ""
-        return member
-
-    try:
-        with tarfile.open(fileobj=archive, mode="w") as packed:
-            packed.add(source, arcname=".", filter=of_root)
-            end = packed.offset + 2 * tarfile.BLOCKSIZE
-        archive.truncate(end)  # podman stops to read there, and has been seen to fail over zeros that follow
-    except OSError as error:
-        raise DataError(f"{source} cannot be read: {error.strerror or error}.") from error
-    archive.seek(0)
-
-
-def _unpack(archive: IO[bytes], target: Path, source: str, max_bytes: int) -> None:
-    """What a model left there: no links out of the folder, no devices, no more than `max_bytes`. Raises DataError."""
-    archive.seek(0)
-    size = 0
-    try:
-        with tarfile.open(fileobj=archive) as packed:
-            for member in packed:
-                size += member.size
-                if size > max_bytes:
-                    raise DataError(f"{source} holds more than {max_bytes:,} bytes.")
-                packed.extract(member, target, filter="data")
-    except (tarfile.TarError, OSError) as error:
-        raise DataError(f"{source} cannot be copied: {error}.") from error
-
-
 def _size(folder: Path, enough: int) -> int:
     """Bytes on disk below `folder`; stops counting at `enough`."""
     total, places = 0, [str(folder)]
@@ -244,10 +212,6 @@ def _size(folder: Path, enough: int) -> int:
                     if entry.is_dir(follow_symlinks=False):
                         places.append(entry.path)
     return total
-
-
-def _quoted(path: str) -> str:
-    return "'" + path.replace("'", "'\\''") + "'"
 
 
 def _last(output: bytes) -> str:

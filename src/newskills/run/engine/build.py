@@ -16,7 +16,7 @@ from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import Kit, Model, NeedsCheck, Sandbox, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
 from newskills.benchmarks.few_shot import few_shot_rows
-from newskills.environments import make_environments
+from newskills.environments import SESSIONS, make_environments
 from newskills.environments.config import EnvironmentConfig
 from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
 from newskills.models import check_inference, make_model
@@ -30,7 +30,7 @@ from newskills.run.engine.endpoint import ContextStrategy
 from newskills.run.engine.grader_pool import ExecutingGrading, Grading, PoolGrading
 from newskills.run.engine.tools import list_tools, tool_settings
 from newskills.run.planning.config import CHAT, SC_TIR, EndpointConfig, GenerationConfig
-from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.config import Limits, SandboxConfig
 from newskills.sandbox.languages import language
 from newskills.solve import make_solver
 from newskills.solve.agents.options import AgentOptions
@@ -42,6 +42,9 @@ from newskills.solve.selection.config import LARGEST
 from newskills.solve.selection.parallel_thinking import parallel_thinking
 from newskills.solve.structured import RESPONSE_FORMATS
 from newskills.solve.tasks.speech import check_speech
+
+LONGEST_COMMAND = 7 * 86400.0
+"""Seconds that a command of an agent may ask for."""
 
 
 class RunBuilder:
@@ -161,6 +164,11 @@ class RunBuilder:
 
     def environments(self, config: EnvironmentConfig) -> AgentEnvironments:
         """Starts nothing. Raises ConfigError where no engine is installed."""
+        if config.engine == SESSIONS:
+            from newskills.environments.sessions import SessionPool
+            from newskills.sandbox.host import LocalSandbox
+
+            return SessionPool(config, LocalSandbox(session_sandbox(config), self.environ))
         return make_environments(config, self.environ)
 
     def _tool_options(self, config: GenerationConfig) -> ToolOptions:
@@ -208,6 +216,25 @@ class RunBuilder:
                 hint="Set ++tokenizer=NAME, or leave them out.",
             )
         return None
+
+
+def session_sandbox(config: EnvironmentConfig) -> SandboxConfig:
+    """A sandbox of its own for sessions that agents work in: their limits, and a turn for each."""
+    limits = Limits(
+        memory_mb=config.memory_mb,
+        disk_mb=config.disk_mb or config.memory_mb,
+        files=1 << 20,
+        processes=config.processes,
+        open_files=1024,
+        timeout=LONGEST_COMMAND,
+    )
+    return SandboxConfig(
+        network=config.network,
+        preload=(),
+        concurrency=config.at_once,
+        max_sessions=2 * config.at_once,
+        limits=limits,
+    )
 
 
 def prompt_overrides(config: GenerationConfig) -> PromptOverrides:

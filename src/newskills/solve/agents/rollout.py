@@ -16,7 +16,8 @@ from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.config.settings import read_config
-from newskills.environments import check_engine
+from newskills.environments import SESSIONS, check_engine
+from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
 from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
 from newskills.solve.agents.bash import BashAgent, BashAgentConfig
@@ -102,7 +103,10 @@ class AgentSolver:
             spec, prompt = terminal_task(sample.row, self._data_dir).spec, TERMINAL
         else:
             spec, prompt = software_task(sample.row).spec, REPOSITORY
-        row = {**sample.row, "container_repo_dir": spec.workdir}
+        workdir = spec.workdir
+        if self._options.environment.engine == SESSIONS:
+            workdir = place_in_session(workdir)
+        row = {**sample.row, "container_repo_dir": workdir}
         request = self._chat(prompt).request(msgspec.structs.replace(sample, row=row))
         if request.messages is None:
             raise ConfigError("An agent needs ++inference.endpoint_type=chat.")
