@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -13,20 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands.running import rows_of
+from tests.commands.running import ns, rows_of
+from tests.environments.small_tasks import REPLY, small_tasks
 from tests.environments.tasks import turns_of
 from tests.environments.test_bash_agent import prepared
 
 from newskills.environments.owners import LABEL, is_left_over
 
 KILLS = 2
+MOMENTS = int(os.environ.get("NEWSKILLS_TEST_KILLS", "3"))
+"""How often the run of many tasks is killed; 50 takes five minutes."""
+TASKS = 20
 PATIENCE = 500.0
 
 
-def run(folder: Path, env: dict[str, str], url: str) -> subprocess.Popen[bytes]:
+def run(folder: Path, env: dict[str, str], url: str, benchmark: str = "bugs") -> subprocess.Popen[bytes]:
     command = (
-        "-m newskills eval --benchmarks=./bugs.py ++agent=bash --server_type=vllm --model=fake --output_dir=results "
-        f"++environment.engine=podman --server_address={url}"
+        f"-m newskills eval --benchmarks=./{benchmark}.py ++agent=bash --server_type=vllm --model=fake "
+        "--output_dir=results ++environment.engine=podman ++environment.at_once=4 "
+        f"--server_address={url}"
     )
     with (folder / "said.txt").open("ab") as said:
         words = [sys.executable, *command.split()]
@@ -60,3 +66,29 @@ def test_kill_9(agent_tasks: Path, tmp_path: Path, fake_server: Any) -> None:
     assert len({record["id"] for record in records}) == len(records) == 3
     assert all(record["outcome"] == "wrong" and "new.txt" in record["model_patch"] for record in records)
     assert left_over() == []
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_moments_of_twenty_tasks(agent_image: str, tmp_path: Path, fake_server: Any) -> None:
+    moments = random.Random(50)
+    small_tasks(tmp_path, TASKS, agent_image)
+    env = {"NEWSKILLS_DATA_DIR": str(tmp_path / "data")}
+    assert ns("ns prepare_data ./small.py", cwd=tmp_path, env=env).returncode == 0
+    server = fake_server(answer=lambda body: REPLY.format(seconds=1))
+    kills = 0
+    while kills < MOMENTS:
+        process = run(tmp_path, env, server.base_url, "small")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(moments.uniform(0.5, 6.0))
+        if process.poll() is not None:
+            break  # all tasks are done
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+    last = run(tmp_path, env, server.base_url, "small")
+    assert last.wait(PATIENCE) == 0, (tmp_path / "said.txt").read_text()
+    records = rows_of(tmp_path / "results/eval-results/small/output.jsonl")
+    assert [record["id"] for record in records] == [f"task-{number:02}" for number in range(TASKS)]
+    assert {record["outcome"] for record in records} == {"correct"}
+    assert left_over() == []
+    assert kills > 0

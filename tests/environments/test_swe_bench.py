@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 import swebench
-from tests.commands.running import ns, rows_of
+from tests.commands.running import ns, rows_of, write
 from tests.environments.images import own_containers
 from tests.environments.tasks import BUGS, PYTEST, patch, turns_of
 
 from newskills.base.records import Row
 from newskills.benchmarks import get_benchmark
+from newskills.metrics import make_metric
 
 INSTANCE = "marshmallow-code__marshmallow-1357"
 IMAGE = "localhost/sweb.eval.x86_64.marshmallow-code_1776_marshmallow-1357"
@@ -127,3 +128,40 @@ def test_wrong_changes_do_not(tmp_path: Path, instance: Row, fake_server: Any) -
     record = evaluated(tmp_path, instance, fake_server, notes)
     assert (record["outcome"], record["why"]) == ("wrong", "tests fail")
     assert record["swe-bench-metrics"]["patch_successfully_applied"] is True
+
+
+def test_patches_of_others_are_graded_in_our_containers(tmp_path: Path, instance: Row) -> None:
+    env = prepared(tmp_path, instance)
+    other = "diff --git a/no.py b/no.py\n--- a/no.py\n+++ b/no.py\n@@ -1 +1 @@\n-a\n+b\n"
+    patches = (instance["patch"], "", other)
+    records = [
+        {"id": f"r{number}", "instance_id": INSTANCE, "model_patch": patch, "num_steps": 4, "cost": 0.5}
+        for number, patch in enumerate(patches)
+    ]
+    write(tmp_path / "out.jsonl", records)
+    line = "ns swe_bench grade out.jsonl --engine=podman --workers=2 --output_file="
+    done = ns(f"{line}graded.jsonl", cwd=tmp_path, env=env, timeout=500)
+    assert done.returncode == 0, done.stderr
+    slow = ns(f"{line}slow.jsonl --timeout=1", cwd=tmp_path, env=env, timeout=500)
+    assert slow.returncode == 0, slow.stderr
+    lost = ns(
+        f"{line}lost.jsonl --container_formatter=localhost/no-{{instance_id}}", cwd=tmp_path, env=env, timeout=500
+    )
+    assert lost.returncode == 0, lost.stderr
+    assert own_containers() == []
+    gold, empty, conflict = rows_of(tmp_path / "graded.jsonl")
+    assert (gold["outcome"], empty["outcome"]) == ("correct", "no_answer")
+    assert (conflict["outcome"], conflict["why"]) == ("wrong", "the patch does not apply")
+    assert (gold["id"], gold["grader"]) == ("r0", "swe_bench@1")
+    assert "eval_script" not in gold
+    timed_out = rows_of(tmp_path / "slow.jsonl")[0]
+    assert (timed_out["outcome"], timed_out["why"]) == ("wrong", "the tests timed out")
+    failed = rows_of(tmp_path / "lost.jsonl")[0]
+    assert (failed["outcome"], failed["outcome_cause"]) == ("unscored", "environment")
+    metric = make_metric("swe-bench")
+    for record in (gold, empty, conflict, timed_out, failed):
+        metric.update([record])
+    row = metric.metrics()["pass@1"]
+    names = ("issues_resolved", "no_patch", "patch_cant_apply", "tests_timed_out")
+    assert [row[name] for name in names] == [25.0] * 4
+    assert (row["environment_failed"], row["avg_steps"], row["avg_cost"]) == (20.0, 4.0, 0.5)

@@ -164,7 +164,10 @@ def test_the_command(tmp_path: Path) -> None:
     write(
         tmp_path / "out.jsonl", [{**row, "model_patch": patch} for row, patch in zip(rows, patches, strict=True)]
     )
-    line = "ns swe_bench grade out.jsonl --output_file=graded.jsonl --data_dir=data --workers=2 --timeout=60"
+    line = (
+        "ns swe_bench grade out.jsonl --output_file=graded.jsonl --data_dir=data --workers=2 --timeout=60 "
+        "--engine=harness"
+    )
     if importlib.util.find_spec("swebench") is None:
         absent = ns(line, cwd=tmp_path)
         assert absent.returncode

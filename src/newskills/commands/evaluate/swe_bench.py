@@ -4,25 +4,28 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
-from newskills.base.records import Ledger
+from newskills.base.records import Ledger, Row
 from newskills.base.store import read_rows, write_rows
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
+from newskills.environments.config import EngineName, EnvironmentConfig
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
 from newskills.pipelines.pages import ledger_line
 from newskills.run.harnesses.swe_bench import (
     Harness,
     check_harness,
+    grade_in_containers,
     read_reports,
     run_harness,
     with_reports,
@@ -36,8 +39,8 @@ class Options(Struct, frozen=True, kw_only=True):
     action: Annotated[
         Literal["export", "grade", "report"],
         doc(
-            "export: write the patches as the SWE-bench harness reads them; grade: export, run the harness, "
-            "report; report: add the verdicts of a finished harness run to the records",
+            "export: write the patches as the SWE-bench harness reads them; grade: run the tests; "
+            "report: add the verdicts of a finished harness run to the records",
             {"positional": True},
         ),
     ]
@@ -55,6 +58,16 @@ class Options(Struct, frozen=True, kw_only=True):
     model_name: Annotated[str, doc("model name to write into the predictions")] = "newskills"
     benchmark: Annotated[str, doc("grade: benchmark whose prepared rows hold the tests")] = "swe-bench"
     data_dir: Annotated[str | None, doc("folder of prepared data")] = None
+    engine: Annotated[
+        Literal["auto", "podman", "docker", "apptainer", "singularity", "enroot", "harness"],
+        doc(
+            "grade: program that runs the containers of the tests; harness: export, run the harness itself, which "
+            "needs a docker daemon, report"
+        ),
+    ] = "auto"
+    container_formatter: Annotated[
+        str, doc("grade: where the images are, with fields of the row in braces: /images/{instance_id}.sif")
+    ] = ""
     workers: Annotated[int, Meta(ge=1, description="grade: containers to run at once")] = 4
     timeout: Annotated[
         int, Meta(ge=1, description="grade: time limit in seconds for the tests of one instance")
@@ -77,8 +90,21 @@ def run(parsed: Parsed[Options]) -> int:
         records, without = write_predictions(read_rows(source), target, options.model_name)
         sys.stdout.write(f"{target}: {records} predictions, {without} without a patch\n")
         return 0
+    if options.action == "grade" and options.engine != "harness":
+        return _write(target, _in_containers(options, options.engine, source))
     reports = [Path(options.reports or "")] if options.action == "report" else _run(options, source, target)
-    return _report(source, target, reports)
+    return _write(target, with_reports(read_rows(source), read_reports(*reports)))
+
+
+def _in_containers(options: Options, engine: EngineName, source: Path) -> Iterator[Row]:
+    environment = EnvironmentConfig(
+        engine=engine,
+        container_formatter=options.container_formatter,
+        network=engine == "enroot",
+        at_once=options.workers,
+    )
+    rows = read_rows(load_rows(get_benchmark(options.benchmark), "", options.data_dir))
+    return grade_in_containers(read_rows(source), rows, environment, float(options.timeout))
 
 
 def _run(options: Options, source: Path, target: Path) -> list[Path]:
@@ -100,10 +126,9 @@ def _run(options: Options, source: Path, target: Path) -> list[Path]:
     )
 
 
-def _report(source: Path, target: Path, reports: list[Path]) -> int:
+def _write(target: Path, records: Iterator[Row]) -> int:
     ledger = Ledger()
-    verdicts = read_reports(*reports)
-    rows = list(with_reports(read_rows(source), verdicts))
+    rows = list(records)
     for record in rows:
         count(ledger, record["outcome"], record.get("outcome_cause"))
     write_rows(target, rows)
@@ -116,21 +141,23 @@ def _steps(options: Options, source: Path, target: Path) -> list[Step]:
     if options.action == "report":
         steps.append(("reads", options.reports, "reports of the harness"))
     if options.action == "grade":
-        steps.append(("runs", "swebench.harness.run_evaluation", f"{options.workers} containers at once"))
+        runner = "swebench.harness.run_evaluation" if options.engine == "harness" else "the tests"
+        steps.append(("runs", runner, f"{options.workers} containers at once"))
     what = "predictions" if options.action == "export" else "records with verdicts"
     return [*steps, ("writes", target, what)]
 
 
 COMMAND = Command(
     name="swe_bench",
-    summary="Grade patches with the SWE-bench harness (package swebench, which runs the tests in "
-    "containers): export predictions, run the harness, and read its verdicts. An instance that the "
-    "harness could not judge is unscored, never wrong.",
+    summary="Grade patches as SWE-bench does: run the tests in containers and read their logs by the package "
+    "swebench, or export predictions for its harness and read its verdicts. An instance that could not be judged "
+    "is unscored, never wrong.",
     options=Options,
     run=run,
     examples=(
         "ns swe_bench export output.jsonl --output_file=predictions.jsonl --model_name=my-model",
         "ns swe_bench report output.jsonl --reports=logs/run_evaluation/run --output_file=graded.jsonl",
         "ns swe_bench grade output.jsonl --output_file=graded.jsonl --workers=8",
+        "ns swe_bench grade output.jsonl --output_file=graded.jsonl --engine=harness",
     ),
 )

@@ -16,12 +16,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.records import Row, Score
 from newskills.base.store import write_rows
 from newskills.benchmarks.downloads.mirror import file_sha256
+from newskills.environments.config import EnvironmentConfig
 from newskills.graders.software.task import patch_of
 from newskills.run.engine.grader_pool import verdict_fields
+from newskills.run.grade import grade_rows
 
 REPORT = "swe-bench-metrics"
 INSTALL = "Install it where the tests can run: pip install swebench, with Docker (or DOCKER_HOST for Podman)."
@@ -29,6 +31,7 @@ _GRADER = "swebench"
 _NOT_APPLIED = ">>>>> Patch Apply Failed"
 _TIMED_OUT = "Test timed out after"
 _LOG = "run_instance.log"
+_VERDICT = (REPORT, "test_output", "outcome", "outcome_cause", "grader", "why")
 _PING = "import docker; docker.from_env().ping()"
 
 
@@ -97,6 +100,31 @@ def run_harness(harness: Harness) -> list[Path]:
     return [*sorted(harness.folder.glob(f"*.{run}.json")), *([logs] if logs.is_dir() else [])]
 
 
+def grade_in_containers(
+    records: Iterable[Row], rows: Iterable[Row], environment: EnvironmentConfig, timeout: float
+) -> Iterator[Row]:
+    """Records with the verdicts of the tests of `rows` (those of the benchmark), run in `environment` without the
+    harness's own runner. Raises ConfigError (no engine, no package), DataError (a record of another benchmark)."""
+    tasks = {str(row["instance_id"]): row for row in rows}
+    kept = list(records)
+
+    def patched() -> Iterator[Row]:
+        for record in kept:
+            name = _instance(record)
+            if name not in tasks:
+                raise DataError(
+                    f"The benchmark has no instance {name}{suggest(name, tasks)}",
+                    hint="--benchmark names the one that the records are from.",
+                )
+            reason = {"finish_reason": record["finish_reason"]} if "finish_reason" in record else {}
+            yield {**tasks[name], "model_patch": patch_of(record), "test_timeout": timeout, **reason}
+
+    graded = grade_rows(patched(), "swe_bench", {}, environment=environment)
+    for record, verdict in zip(kept, graded, strict=True):
+        old = {key: value for key, value in record.items() if key not in _VERDICT}
+        yield old | {key: verdict[key] for key in _VERDICT if key in verdict}
+
+
 def read_reports(*places: Path) -> dict[str, Row]:
     """Instance → its report, or `{"error": …}` where it was not judged; of folders of a run, or single report files.
 
@@ -150,7 +178,12 @@ def _of_log(log: Path) -> Row:
     if _NOT_APPLIED in text:
         return {"patch_exists": True, "patch_successfully_applied": False, "resolved": False}
     if _TIMED_OUT in text:
-        return {"patch_exists": True, "patch_successfully_applied": True, "resolved": False}
+        return {
+            "patch_exists": True,
+            "patch_successfully_applied": True,
+            "tests_timed_out": True,
+            "resolved": False,
+        }
     return {"error": f"the harness wrote no report; see {log}"}
 
 
@@ -175,4 +208,5 @@ def _score(record: Row, report: Row | None) -> Score:
         return Score(outcome="no_answer", fields={}, grader=_GRADER, why="no patch", cause="model")
     applied = report.get("patch_successfully_applied")
     why = "tests fail" if applied else "the patch cannot be applied"
+    why = "the tests timed out" if report.get("tests_timed_out") else why
     return Score(outcome="wrong", fields={}, grader=_GRADER, why=why, cause="model")
