@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from newskills.base.environment import EnvironmentSpec
 from newskills.base.errors import ConfigError
 from newskills.environments import owners
 from newskills.environments.config import EnvironmentConfig
+from newskills.environments.containers import ContainerPool
 from newskills.environments.engines import ENGINES, find_engine
 from newskills.environments.engines.engine import SHELL, STAY, EngineProgram
 from newskills.environments.programs import BoundedOutput
@@ -121,3 +123,28 @@ def test_the_middle_of_long_output_is_left_out(pieces: list[bytes]) -> None:
     for piece in pieces:
         kept.add(piece)
     assert (kept.bytes(), kept.omitted) == (b"012789", 4)
+
+
+def test_a_formatter_that_names_one_image_for_all_tasks_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "podman"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    config = EnvironmentConfig(engine="podman", container_formatter="/images/all.sif")
+    with pytest.raises(ConfigError, match="names one image for all tasks") as refused:
+        asyncio.run(ContainerPool(config, {"PATH": f"{tmp_path}:{os.environ['PATH']}"}).start(SPEC))
+    assert "{instance_id}" in refused.value.hint
+
+
+def test_dockerfiles_are_built_by_those_who_can() -> None:
+    assert engine("podman").build("t:1", "/c") == [
+        *("podman", "build", "--quiet", "--network=none", "--tag=t:1", "/c"),
+    ]
+    assert engine("docker", network=True).build("t:1", "/c") == ["docker", "build", "--quiet", "--tag=t:1", "/c"]
+    assert engine("podman").has_image("docker://a:1")[-1] == "a:1"
+    for name in ("apptainer", "enroot"):
+        with pytest.raises(ConfigError, match=f"built of a Dockerfile, which {name} cannot do"):
+            engine(name).has_image("t:1")
+    offline = EnvironmentSpec(image="a:1", offline=True, memory_mb=9000)
+    start = engine("docker", network=True).start("n", offline)[0]
+    assert "--network=none" in start
+    assert "--memory=9000m" in start

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -103,16 +105,39 @@ def test_why_it_is_not_resolved_is_told_apart(agent_tasks: Path) -> None:
         judged({**row, "model_patch": WRONG, "tests": None})
 
 
-def test_binary_files_and_crlf_apply(agent_tasks: Path, tmp_path: Path) -> None:
-    row = next(task_rows(agent_tasks))
-    command = 'test "$(wc -c < blob)" = 6 && grep -q "$(printf \'one\\r\')" crlf.txt'
-    patch = (
-        "diff --git a/blob b/blob\nnew file mode 100644\nindex 0000000..c4d1d4c\nGIT binary patch\nliteral 6\n"
-        "NcmZQzWMXDv0000&00IC20ssI2\n\nliteral 0\nHcmV?d00001\n\n"
-        "diff --git a/crlf.txt b/crlf.txt\nnew file mode 100644\n--- /dev/null\n+++ b/crlf.txt\n@@ -0,0 +1 @@\n+one\r\n"
-    )
-    (score,) = judged({**row, "model_patch": patch, "test_command": command, "FAIL_TO_PASS": []})
-    assert score.fields[REPORT]["patch_exists"] is True
+def test_binary_files_and_crlf_apply(agent_image: str, tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+
+    def git(*words: str) -> bytes:
+        settings = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=false")
+        return subprocess.run(["git", *settings, *words], cwd=repository, check=True, capture_output=True).stdout
+
+    def fill(blob: bytes, text: bytes) -> None:
+        (repository / "blob").write_bytes(blob)
+        (repository / "crlf.txt").write_bytes(text)
+
+    before, after = (b"\0\1" * 99, b"one\r\ntwo\r\n"), (b"\0\2\xff" * 99, b"one\r\n2\r\n")
+    fill(*before)
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-q", "-m", "before")
+    fill(*after)
+    shutil.copytree(repository, tmp_path / "tests" / "expected", ignore=shutil.ignore_patterns(".git"))
+    fix = git("diff", "--binary").decode()
+    fill(*before)
+    assert "GIT binary patch" in fix
+    assert "two\r\n" in fix
+    row = {
+        "instance_id": "bytes",
+        "image": agent_image,
+        "repository": str(repository),
+        "tests": str(tmp_path / "tests"),
+        "test_command": "diff expected/blob blob && diff expected/crlf.txt crlf.txt",
+    }
+    fixed, broken = judged({**row, "model_patch": fix}, {**row, "model_patch": fix.replace("\r\n", "\n")})
+    assert (fixed.outcome, fixed.why) == ("correct", "all tests pass"), fixed.fields["test_output"]
+    assert (broken.outcome, broken.why) == ("wrong", "the patch does not apply")
 
 
 def test_what_decides_about_tests_is_protected(tmp_path: Path) -> None:

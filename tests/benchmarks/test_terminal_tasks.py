@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Task folders of Terminal-Bench and Harbor as rows, without containers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from newskills.base.benchmark import Asset, Drop
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.benchmarks.terminal_tasks import folders, row
+from newskills.graders.software.terminal import parse_reward, terminal_task
+
+HARBOR = {
+    "task.toml": 'version = "1.0"\n[environment]\nmemory = "2G"\n[verifier]\ntimeout_sec = 9.0\n',
+    "instruction.md": "Do it.\n",
+    "tests/test.sh": "echo 1 > /logs/verifier/reward.txt\n",
+    "environment/Dockerfile": "FROM a AS one\nWORKDIR /x\nFROM b\nWORKDIR /app\nWORKDIR sub\n",
+}
+TERMINAL_BENCH = {
+    "task.yaml": "instruction: Do it.\ndifficulty: hard\nmax_agent_timeout_sec: 900\n",
+    "run-tests.sh": "pytest -rA\n",
+    "Dockerfile": "FROM a\n",
+    "docker-compose.yaml": "services:\n  client:\n    build: {dockerfile: Dockerfile}\n    environment:\n"
+    "      TEST_DIR: ${T_BENCH_TEST_DIR}\n      WORD: it\n",
+}
+
+
+def mapped(files: dict[str, str], **changes: str | None) -> Row | Drop:
+    """The row of a task called `t`; a change of None leaves the file out."""
+    texts = {**files, **{name.replace("__", "/").replace("_dot_", "."): text for name, text in changes.items()}}
+    raw: list[Row] = [
+        {"_file": f"t/{name}", "asset": Asset(f"t/{name}", text.encode())}
+        for name, text in sorted(texts.items())
+        if text is not None
+    ]
+    (task,) = folders(raw)
+    made = row(task, 0)
+    assert isinstance(made, dict | Drop)
+    return made
+
+
+def test_harbor() -> None:
+    made = mapped(HARBOR)
+    assert isinstance(made, dict)
+    assert (made["id"], made["problem_statement"], made["task_format"]) == ("t", "Do it.", "harbor")
+    assert (made["container_repo_dir"], made["memory_mb"], made["test_timeout"]) == ("/app/sub", 2048, 9.0)
+    assert (made["build"], made["offline"]) == ("environment", False)
+    assert made["image"].startswith("localhost/newskills-task-t:")
+    ready = mapped(HARBOR, task_dot_toml='[environment]\ndocker_image = "a/b:1"\nallow_internet = false\n')
+    assert isinstance(ready, dict)
+    assert (ready["image"], ready["build"], ready["offline"]) == ("a/b:1", "", True)
+    assert not any("environment/" in asset.name for asset in ready["task_files"])
+
+
+def test_an_image_is_named_by_what_it_is_built_of() -> None:
+    one, same, other = (
+        mapped(HARBOR, environment__Dockerfile=text)
+        for text in (HARBOR["environment/Dockerfile"], HARBOR["environment/Dockerfile"], "FROM c\n")
+    )
+    assert isinstance(one, dict)
+    assert isinstance(same, dict)
+    assert isinstance(other, dict)
+    assert one["image"] == same["image"] != other["image"]
+
+
+def test_terminal_bench() -> None:
+    made = mapped(TERMINAL_BENCH)
+    assert isinstance(made, dict)
+    assert made["variables"] == {"TEST_DIR": "/tests", "WORD": "it"}
+    assert (made["agent_timeout"], made["test_timeout"]) == (900.0, 60.0)
+    assert (made["subset_for_metrics"], made["build"], made["container_repo_dir"]) == ("hard", ".", "")
+
+
+@pytest.mark.parametrize(
+    ("files", "changes", "reason"),
+    [
+        (HARBOR, {"task_dot_toml": '[agent]\nuser = "u"\n'}, "it needs users in the container"),
+        (HARBOR, {"task_dot_toml": '[verifier]\nenvironment_mode = "separate"\n'}, "its tests run in another"),
+        (HARBOR, {"task_dot_toml": '[verifier.env]\nKEY = "${KEY}"\n'}, "it needs variables of the machine"),
+        (HARBOR, {"environment__Dockerfile": None}, "neither an image nor a Dockerfile"),
+        (TERMINAL_BENCH, {"task_dot_yaml": "instruction: x\nparser_name: swebench\n"}, "not of pytest"),
+        (
+            TERMINAL_BENCH,
+            {"docker-compose_dot_yaml": "services: {client: {volumes: ['/:/host']}}"},
+            "it mounts folders of the machine",
+        ),
+        (TERMINAL_BENCH, {"docker-compose_dot_yaml": "services: {client: {privileged: true}}"}, "rights of the"),
+    ],
+)
+def test_tasks_that_need_more_are_left_out(files: dict[str, str], changes: dict[str, Any], reason: str) -> None:
+    made = mapped(files, **changes)
+    assert isinstance(made, Drop)
+    assert reason in made.reason
+
+
+@pytest.mark.parametrize(
+    ("files", "changes", "message"),
+    [
+        (HARBOR, {"tests__test_dot_sh": None}, r"Task t has no tests/test\.sh"),
+        (HARBOR, {"instruction_dot_md": None}, r"Task t has no instruction\.md"),
+        (HARBOR, {"task_dot_toml": "[environment"}, r"t/task\.toml cannot be read"),
+        (HARBOR, {"task_dot_toml": "[verifier]\ntimeout_sec = 'x'\n"}, r"t/task\.toml: .*timeout_sec"),
+        (TERMINAL_BENCH, {"run-tests_dot_sh": None}, r"Task t has no run-tests\.sh"),
+        (TERMINAL_BENCH, {"task_dot_yaml": "difficulty: easy\n"}, r"t/task\.yaml: .*instruction"),
+        (TERMINAL_BENCH, {"docker-compose_dot_yaml": "services: 3"}, r"t/docker-compose\.yaml cannot be read"),
+    ],
+)
+def test_tasks_that_make_no_sense_are_named(files: dict[str, str], changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        mapped(files, **changes)
+
+
+def test_a_row_whose_files_are_gone_is_named(tmp_path: Path) -> None:
+    made = mapped(HARBOR)
+    assert isinstance(made, dict)
+    with pytest.raises(DataError, match="Task t has no tests"):
+        terminal_task({**made, "task_file": "assets/test/t/task.toml"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reward"),
+    [
+        ("1\n", 1.0),
+        ("0.25", 0.25),
+        ('{"a": 1, "b": 0}', 0.5),
+        ("", None),
+        ("Infinity", None),
+        ('{"reward": "1"}', None),
+    ],
+)
+def test_rewards(text: str, reward: float | None) -> None:
+    assert parse_reward(text) == reward
