@@ -53,6 +53,7 @@ LATER = {
     *("check_contamination", "claims_judge", "arena_judge", "turns_judge", "scicode", "loglikelihood"),
     *("comet_judge", "nvembed_judge", "step_judge", "own_judge", "tau2", "agentdojo", "prover", "autoformalize"),
     *("memory_calls", "conversation_calls", "software_agent", "transcription", "synthesis", "rubric_judge"),
+    *("verifiers", "openenv"),
 }
 """Others ask about pairs, parts, sounds, or after somebody else has spoken: training refuses them."""
 
