@@ -66,6 +66,10 @@ LINES = {
         "ns grpo --model=a --training_data=in.jsonl --output_dir=out ++prompt_config=generic/math",
         "final_hf_model",
     ),
+    "improve": (
+        "ns improve --benchmark=./sums.py --data_dir=ready --training_data=new.jsonl --output_dir=out",
+        "1 problem to train on",
+    ),
     "sft_nemo_rl": (
         "ns nemo_rl sft --hf_model=/models/m --training_data=pairs.jsonl --output_dir=out --num_gpus=1",
         "examples/run_sft.py",
@@ -149,6 +153,7 @@ def home(tmp_path: Path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     write(tmp_path / "in.jsonl", GRADED)
+    write(tmp_path / "new.jsonl", [{"problem": "How many legs have nine dogs?", "expected_answer": "36"}])
     write(tmp_path / "pairs.jsonl", [{"input": "1 + 1 =", "output": " 2"}])
     write(tmp_path / "ready/own-sums/test.jsonl", SUMS)
     write(tmp_path / "results/gsm8k/output.jsonl", GRADED)

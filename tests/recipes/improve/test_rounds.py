@@ -49,7 +49,7 @@ def test_a_round_that_is_better_is_kept_and_one_with_wrong_answers_is_not(
     assert second.test.level == pytest.approx(first.test.level / 4)
     assert (first.begun_from, second.begun_from) == ("base", "round-01")
     assert improvement.model == spec.model_folder("round-01")
-    assert improvement.why == "all 2 rounds are done"
+    assert improvement.why == "all rounds are done (--rounds=2)"
     assert not spec.model_folder("round-02").exists()
     assert not list(spec.folder(2).glob("training/checkpoint-*"))
     assert (spec.folder(2) / "training/metrics.jsonl").is_file()

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
+from newskills.base.terminal import counted
 from newskills.commands.command import Command
 from newskills.commands.shared.training import STOPPED, keys_of
 from newskills.config.command_line import Parsed
@@ -129,10 +130,14 @@ def _say(text: str) -> None:
 
 
 def _steps(spec: ImproveSpec) -> Iterator[Step]:
-    problems = load_problems(spec, lambda text: print(text, file=sys.stderr))
+    problems = load_problems(spec, lambda text: print(text, file=sys.stderr), writes=False)
     keys, out = spec.keys, spec.output_dir
     yield "reads", spec.model, "the model"
-    yield "reads", problems.source, f"{len(problems.training)} problems to train on, {keys.problems} in each round"
+    yield (
+        "reads",
+        problems.source,
+        f"{counted(len(problems.training), 'problem')} to train on, at most {keys.problems} in each round",
+    )
     for run_ in problems.evaluated:
         yield "reads", run_.input_file, f"{run_.name}: evaluated after each round, never trained on"
     yield "writes", out / "rounds", f"{keys.samples} samples per problem, examples, checkpoints of each round"

@@ -133,7 +133,7 @@ class _Improving:
         if without >= spec.patience:
             return f"nothing was gained in {counted(without, 'round')} (--patience={spec.patience})"
         if len(self._rounds) >= spec.rounds:
-            return f"all {counted(spec.rounds, 'round')} are done"
+            return f"all rounds are done (--rounds={spec.rounds})"
         scores = initial if self._kept == BASE else self._scores(self._kept, self._folder(self._kept), 0)
         why = closed(scores[self._held_out.name], self._level)
         if why and not self._rounds:

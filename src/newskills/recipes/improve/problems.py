@@ -45,8 +45,10 @@ class ImproveProblems(Struct, frozen=True, kw_only=True):
     solutions: Mapping[str, Sequence[str]]
 
 
-def load_problems(spec: ImproveSpec, say: PrintLine) -> ImproveProblems:
-    """Raises UnknownNameError, ConfigError (replies of others for GRPO, a guard named twice), DataError (no data,
+def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> ImproveProblems:
+    """`writes`: data that is made here, without a download, is made where it is missing.
+
+    Raises UnknownNameError, ConfigError (replies of others for GRPO, a guard named twice), DataError (no data,
     held-out problems among those to train on, none left).
     """
     if spec.method == "grpo" and spec.solutions:
@@ -55,9 +57,9 @@ def load_problems(spec: ImproveSpec, say: PrintLine) -> ImproveProblems:
             hint="Leave it out, or use --method=sft.",
         )
     benchmark = get_benchmark(spec.benchmark)
-    source = spec.training_data or _data(benchmark, spec.split, spec.data_dir)
+    source = spec.training_data or _data(benchmark, spec.split, spec.data_dir, writes=writes)
     rows = _with_ids(list(read_rows(source)), source)
-    evaluated = [_run(get_benchmark(name), spec) for name in (spec.benchmark, *spec.guards)]
+    evaluated = [_run(get_benchmark(name), spec, writes=writes) for name in (spec.benchmark, *spec.guards)]
     names = [run.name for run in evaluated]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"--guard: {twice[0]} is evaluated already; name other benchmarks, each once.")
@@ -136,7 +138,7 @@ def _telling(texts: Sequence[str]) -> Callable[[str], str]:
     return telling
 
 
-def _run(benchmark: Benchmark, spec: ImproveSpec) -> BenchmarkRun:
+def _run(benchmark: Benchmark, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:
     """One greedy answer to each of its problems."""
     keys = spec.keys
     settings = {
@@ -149,16 +151,16 @@ def _run(benchmark: Benchmark, spec: ImproveSpec) -> BenchmarkRun:
         benchmark=msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **settings}),
         samples=0,
         split=benchmark.split,
-        input_file=_data(benchmark, benchmark.split, spec.data_dir),
+        input_file=_data(benchmark, benchmark.split, spec.data_dir, writes=writes),
     )
 
 
-def _data(benchmark: Benchmark, split: str, data_dir: Path | None) -> Path:
-    """The prepared file; what is made here, without a download, is made. Raises DataError."""
+def _data(benchmark: Benchmark, split: str, data_dir: Path | None, *, writes: bool) -> Path:
+    """The prepared file; what is made here, without a download, is made if it may be. Raises DataError."""
     try:
         return load_rows(benchmark, split, data_dir)
     except NotPreparedError:
-        if benchmark.generate_rows is None:
+        if benchmark.generate_rows is None or not writes:
             raise
     return prepare(benchmark, data_dir=data_dir, splits=[split]).splits[0].path
 
