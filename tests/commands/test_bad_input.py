@@ -10,29 +10,37 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
-from tests.server import Answer, Latency, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Latency, Script
 
 ROWS = [{"problem": f"What is {n} + {n}?", "expected_answer": str(2 * n)} for n in range(12)]
 TABLE = Answer(kind="table", table={row["problem"]: row["expected_answer"] for row in ROWS})
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     write(tmp_path / "in.jsonl", ROWS)
     return tmp_path
 
 
-def line(server, *options, output="--output_dir=out", source="in.jsonl"):
+def line(
+    server: FakeServer | FakeServerProcess,
+    *options: str,
+    output: str = "--output_dir=out",
+    source: str = "in.jsonl",
+) -> str:
     parts = [f"ns generate --server_type=vllm --model=fake --server_address={server.base_url} {output}"]
     return " ".join([*parts, f"--input_file={source} ++prompt_config=generic/math", *options])
 
 
-def refused(done, *words):
+def refused(done: CompletedProcess[str], *words: str) -> None:
     """A non-zero exit with these words and without a traceback."""
     assert done.returncode not in (0, None), done.stdout
     assert "Traceback" not in done.stderr
@@ -40,14 +48,14 @@ def refused(done, *words):
         assert word in done.stderr, done.stderr
 
 
-def wait_for(condition, seconds=60.0):
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert condition()
 
 
-def test_a_missing_input_file(here, fake_server: FakeServerFactory) -> None:
+def test_a_missing_input_file(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server()
     refused(ns(line(server, source="none.jsonl"), cwd=here), "There is no file none.jsonl")
     assert server.records == []
@@ -62,20 +70,22 @@ def test_a_missing_input_file(here, fake_server: FakeServerFactory) -> None:
         ("\xff\xfe not text\n", ("line 1",)),
     ],
 )
-def test_rows_that_do_not_fit(here, fake_server: FakeServerFactory, content: str, words) -> None:
+def test_rows_that_do_not_fit(
+    here: Path, fake_server: FakeServerFactory, content: str, words: tuple[str, ...]
+) -> None:
     server = fake_server()
     (here / "in.jsonl").write_text(content, encoding="latin-1")
     refused(ns(line(server), cwd=here), "in.jsonl", *words)
     assert not (here / "out/output.jsonl").exists()
 
 
-def test_a_model_that_the_endpoint_does_not_serve(here, fake_server: FakeServerFactory) -> None:
+def test_a_model_that_the_endpoint_does_not_serve(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(models=("other",), strict_model=True))
     refused(ns(line(server), cwd=here), "fake", "other")
     assert not (here / "out/output.jsonl").exists()
 
 
-def test_a_refused_key_stops_an_evaluation_at_once(here, fake_server: FakeServerFactory) -> None:
+def test_a_refused_key_stops_an_evaluation_at_once(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(api_key="right"))
     write(here / "data/gsm8k/test.jsonl", [{"id": n, **row} for n, row in enumerate(ROWS)])
     done = ns(
@@ -91,7 +101,7 @@ def test_a_refused_key_stops_an_evaluation_at_once(here, fake_server: FakeServer
 
 
 def test_prompts_longer_than_the_context_are_refused_without_soft_fail(
-    here, fake_server: FakeServerFactory
+    here: Path, fake_server: FakeServerFactory
 ) -> None:
     server = fake_server(Script(answer=TABLE, context_tokens=64))
     write(here / "in.jsonl", [*ROWS, {"problem": "word " * 200, "expected_answer": "1"}])
@@ -104,7 +114,7 @@ def test_prompts_longer_than_the_context_are_refused_without_soft_fail(
     assert "maximum context length is 64 tokens" in records[12]["detailed_error"]
 
 
-def test_a_full_disk(here, fake_server: FakeServerFactory) -> None:
+def test_a_full_disk(here: Path, fake_server: FakeServerFactory) -> None:
     """A limit on the size of files stands for a disk that is full; with room again the run goes on."""
     text = "so " * 500 + r"\boxed{1}"
     server = fake_server(Script(answer=Answer(text=text), latency=Latency(fixed=0.05)))
@@ -124,7 +134,7 @@ def test_a_full_disk(here, fake_server: FakeServerFactory) -> None:
 
 
 @pytest.mark.parametrize("command", ["generate", "eval", "prepare_data"])
-def test_an_output_folder_that_cannot_be_made(here, fake_server: FakeServerFactory, command: str) -> None:
+def test_an_output_folder_that_cannot_be_made(here: Path, fake_server: FakeServerFactory, command: str) -> None:
     server = fake_server(Script(answer=TABLE))
     (here / "file").write_text("")
     write(here / "data/gsm8k/test.jsonl", [{"id": n, **row} for n, row in enumerate(ROWS)])
@@ -143,7 +153,7 @@ def test_an_output_folder_that_cannot_be_made(here, fake_server: FakeServerFacto
     assert server.records == []
 
 
-def test_an_input_that_has_changed_under_a_resume(here, fake_server: FakeServerFactory) -> None:
+def test_an_input_that_has_changed_under_a_resume(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=TABLE))
     assert ns(line(server), cwd=here).returncode == 0
     first = (here / "out/output.jsonl").read_bytes()
@@ -157,7 +167,7 @@ def test_an_input_that_has_changed_under_a_resume(here, fake_server: FakeServerF
     assert "times" in rows_of(here / "out/output.jsonl")[0]["problem"]
 
 
-def test_two_runs_into_one_folder(here, fake_server: FakeServerFactory) -> None:
+def test_two_runs_into_one_folder(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=TABLE, latency=Latency(fixed=5.0)))
     first = started(line(server), here)
     try:
@@ -170,7 +180,9 @@ def test_two_runs_into_one_folder(here, fake_server: FakeServerFactory) -> None:
         first.communicate()
 
 
-def test_control_c_twice_does_not_wait_and_loses_no_finished_reply(here, fake_server: FakeServerFactory) -> None:
+def test_control_c_twice_does_not_wait_and_loses_no_finished_reply(
+    here: Path, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(Script(answer=TABLE, latency=Latency(fixed=0.2)))
     words = line(server, "++max_concurrent_requests=3")
     run = started(words, here)
@@ -204,13 +216,13 @@ def test_results_that_are_no_json(tmp_path: Path) -> None:
     refused(ns("ns summarize_results r", cwd=tmp_path), "r")
 
 
-def hanging(server, seconds):
+def hanging(server: FakeServer | FakeServerProcess, seconds: float) -> list[Any]:
     """Requests that have waited so long already."""
     now = time.monotonic()
     return [record for record in server.records if record.ended is None and now - record.started > seconds]
 
 
-def started(words, here):
+def started(words: str, here: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "newskills", *shlex.split(words)[1:]],
         cwd=here,

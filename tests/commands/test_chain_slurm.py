@@ -64,7 +64,7 @@ def begun(place: Place, name: str) -> list[Path]:
     return [path for job in place.experiments(name)[0].jobs if (path := Path(job.folder, "job.started")).exists()]
 
 
-def test_three_commands_one_after_the_other(place) -> None:
+def test_three_commands_one_after_the_other(place: Place) -> None:
     with reachable_server(answers()) as server:
         chain(place, server.url, code=0)
         assert set(place.ended("judge").values()) == {"completed"}, place.logs("judge")
@@ -78,7 +78,7 @@ def test_three_commands_one_after_the_other(place) -> None:
         assert all(end.stat().st_mtime <= start for end, start in zip(ends, starts, strict=True))
 
 
-def test_what_comes_after_a_failure_never_runs(place) -> None:
+def test_what_comes_after_a_failure_never_runs(place: Place) -> None:
     """Slurm would keep them in the queue for ever, were it not told otherwise."""
     with reachable_server(answers()) as server:
         chain(place, server.url, code=3)
@@ -95,7 +95,7 @@ def test_what_comes_after_a_failure_never_runs(place) -> None:
         assert "would never start" in later.stderr
 
 
-def test_the_same_command_while_its_jobs_wait(place) -> None:
+def test_the_same_command_while_its_jobs_wait(place: Place) -> None:
     """Seeds and chunks of one benchmark, as tasks of an array, then what each command about jobs makes of them."""
     line = (
         "ns eval --cluster=real --expname=twice --benchmarks=./sums.py:3 --num_chunks=2 --server_type=vllm "

@@ -23,7 +23,7 @@ def test_the_overview_names_every_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_command_starts(name, tmp_path: Path) -> None:
+def test_every_command_starts(name: str, tmp_path: Path) -> None:
     """In a Python of its own, with nothing imported before."""
     words = [sys.executable, "-m", "newskills", name, "--help"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
@@ -31,7 +31,7 @@ def test_every_command_starts(name, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_command_explains_itself(name, tmp_path: Path) -> None:
+def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
     for spelling in sorted({name, name.replace("_", "-")}):
         done = ns(f"ns {spelling} --help", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -41,12 +41,12 @@ def test_every_command_explains_itself(name, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["--help=all", "--help-all", "--help_all"])
-def test_the_full_page_has_three_spellings(word, tmp_path):
+def test_the_full_page_has_three_spellings(word: str, tmp_path: Path) -> None:
     assert ns(f"ns eval {word} --help", cwd=tmp_path).stdout == load("eval").help(full=True)
 
 
 @pytest.mark.parametrize("name", [name for name in command_names() if load(name).essentials])
-def test_a_short_page_shows_what_exists_and_how_to_see_the_rest(name):
+def test_a_short_page_shows_what_exists_and_how_to_see_the_rest(name: str) -> None:
     command = load(name)
     short, full = command.help(), command.help(full=True)
     rows = [
@@ -142,7 +142,7 @@ def test_bad_input_is_one_sentence_and_non_zero(line: str, message: str, tmp_pat
 
 
 def test_completion_knows_commands_options_keys_and_benchmarks(tmp_path: Path) -> None:
-    def complete(*words):
+    def complete(*words: str) -> list[str]:
         return ns("ns completion words --", *words, cwd=tmp_path).stdout.split()
 
     assert complete("gen") == ["generate"]
@@ -162,7 +162,7 @@ def test_the_bash_script_completes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["list", "prompts"], ["--version"]])
-def test_what_nobody_reads_is_no_error(tmp_path: Path, words) -> None:
+def test_what_nobody_reads_is_no_error(tmp_path: Path, words: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

@@ -24,7 +24,7 @@ CODE = "++code_execution=true ++code_tags=qwen ++prompt_config=openmath/tir"
 
 
 @pytest.fixture
-def place(tmp_path: Path, podman) -> Place:
+def place(tmp_path: Path, podman: None) -> Place:
     """The image has no package of ours: newskills is the code of the job, what it needs is mounted."""
     place = Place(tmp_path)
     (tmp_path / "it's data").mkdir()
@@ -38,7 +38,7 @@ def place(tmp_path: Path, podman) -> Place:
     return place
 
 
-def test_an_evaluation_with_server_and_sandbox(place) -> None:
+def test_an_evaluation_with_server_and_sandbox(place: Place) -> None:
     (place.folder / "sums.py").write_text(BENCHMARK.replace("generic/math", "openmath/tir"))
     done = place.ns(
         f"ns eval {HOSTED} --benchmarks=./sums.py:2 --num_jobs=1 --output_dir=out --expname=boxed {CODE}",
@@ -58,7 +58,7 @@ def test_an_evaluation_with_server_and_sandbox(place) -> None:
     assert left(place.folder) == []
 
 
-def test_a_generation_with_a_mount_and_a_variable(place) -> None:
+def test_a_generation_with_a_mount_and_a_variable(place: Place) -> None:
     write(place.folder / "it's data/in.jsonl", [{"problem": row["problem"]} for row in SUMS])
     done = place.ns(
         f"ns generate {HOSTED} --num_random_seeds=2 --num_chunks=2 --num_jobs=2 --output_dir=out --expname=made {CODE}",

@@ -18,7 +18,7 @@ from tests.commands.clusters import BENCHMARK, SERVED, SUMS, Place, answers
 from tests.commands.running import rows_of, write
 from tests.commands.served import reckon
 from tests.conftest import FakeServerFactory
-from tests.server import Script
+from tests.server import FakeServer, FakeServerProcess, Script
 
 from newskills import run_cmd
 from newskills.base.errors import NewskillsError
@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
-def evaluation(server, *options: str) -> str:
+def evaluation(server: FakeServer | FakeServerProcess, *options: str) -> str:
     return " ".join(
         [
             "ns eval --cluster=mine --benchmarks=./sums.py:3 --server_type=vllm --model=fake --output_dir=out",
@@ -42,7 +42,7 @@ def evaluation(server, *options: str) -> str:
 
 
 @pytest.mark.slow
-def test_units_are_spread_over_jobs_and_merged_once(place, fake_server: FakeServerFactory) -> None:
+def test_units_are_spread_over_jobs_and_merged_once(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     done = place.ns(evaluation(server, "--num_chunks=4 --num_jobs=5 --expname=spread"))
     assert done.returncode == 0, done.stderr + place.logs("spread")
@@ -89,7 +89,7 @@ def test_a_queue_needs_jobs_and_old_results(place: Place, fake_server: FakeServe
     assert not server.records
 
 
-def test_only_what_is_missing_runs(place, fake_server: FakeServerFactory) -> None:
+def test_only_what_is_missing_runs(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     assert place.ns(evaluation(server, "--num_jobs=3")).returncode == 0
     folder = place.folder / "out/eval-results/own-sums"
@@ -101,7 +101,7 @@ def test_only_what_is_missing_runs(place, fake_server: FakeServerFactory) -> Non
     assert len(server.records) == 40
 
 
-def test_several_benchmarks_have_summaries_and_one_of_all(place, fake_server: FakeServerFactory) -> None:
+def test_several_benchmarks_have_summaries_and_one_of_all(place: Place, fake_server: FakeServerFactory) -> None:
     (place.folder / "more.py").write_text((place.folder / "sums.py").read_text().replace("own-sums", "more-sums"))
     assert place.ns("ns prepare_data ./more.py").returncode == 0
     server = fake_server(answers(), process=True)
@@ -115,7 +115,7 @@ def test_several_benchmarks_have_summaries_and_one_of_all(place, fake_server: Fa
         assert (place.folder / f"out/eval-results/{name}/metrics.json").is_file()
 
 
-def test_a_server_and_a_sandbox_beside_the_client(place) -> None:
+def test_a_server_and_a_sandbox_beside_the_client(place: Place) -> None:
     write(place.folder / "in.jsonl", [{"problem": row["problem"]} for row in SUMS])
     done = place.ns(
         "ns generate --cluster=mine --num_jobs=2 --input_file=in.jsonl --output_dir=out --num_random_seeds=2 "
@@ -133,7 +133,7 @@ def test_a_server_and_a_sandbox_beside_the_client(place) -> None:
     assert len(ports) == 2
 
 
-def test_term_saves_and_the_same_command_goes_on(place, fake_server: FakeServerFactory) -> None:
+def test_term_saves_and_the_same_command_goes_on(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(0.4), process=True)
     words = evaluation(server, "--num_jobs=2 ++max_concurrent_requests=1").split()[1:]
     with subprocess.Popen(
@@ -154,7 +154,7 @@ def test_term_saves_and_the_same_command_goes_on(place, fake_server: FakeServerF
     assert len(server.records) == 30
 
 
-def test_there_are_no_numbers_where_a_job_failed(place, fake_server: FakeServerFactory) -> None:
+def test_there_are_no_numbers_where_a_job_failed(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     words = evaluation(server, "--num_jobs=3").replace("--model=fake", "--model=fake ++server.max_retries=0")
     folder = place.folder / "out/eval-results/own-sums"
@@ -170,14 +170,14 @@ def test_there_are_no_numbers_where_a_job_failed(place, fake_server: FakeServerF
     assert (place.folder / "out/metrics.json").is_file()
 
 
-def test_a_failed_job_is_a_failed_command(place, fake_server: FakeServerFactory) -> None:
+def test_a_failed_job_is_a_failed_command(place: Place, fake_server: FakeServerFactory) -> None:
     done = place.ns("ns run_cmd --cluster=mine bash -c", "echo said; exit 3")
     assert done.returncode == 3
     assert "said" in done.stdout
     assert "exit code 3" in done.stderr
 
 
-def test_a_command_is_told_where_server_and_sandbox_are(place) -> None:
+def test_a_command_is_told_where_server_and_sandbox_are(place: Place) -> None:
     code = (
         'exec 3<>"/dev/tcp/$NEMO_SKILLS_SANDBOX_HOST/$NEMO_SKILLS_SANDBOX_PORT" && '
         'echo "$NEMO_SKILLS_SERVER_ADDRESS $NEMO_SKILLS_OPENAI_BASE_URL $NEMO_SKILLS_OPENAI_MODEL" "$@"'
@@ -195,7 +195,7 @@ def test_a_command_is_told_where_server_and_sandbox_are(place) -> None:
     assert rest == ["fake", "--flag=1 a 'b' \"c\" $d"]
 
 
-def test_keys_given_as_values_stand_in_no_file(place, fake_server: FakeServerFactory) -> None:
+def test_keys_given_as_values_stand_in_no_file(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     key = "sk-very-secret-0123456789"
     done = place.ns(evaluation(server, f"--num_jobs=2 ++server.api_key={key}"))
@@ -232,7 +232,7 @@ def test_keys_given_as_values_stand_in_no_file(place, fake_server: FakeServerFac
         ("ns plan list", "submits nothing, so there is no plan"),
     ],
 )
-def test_what_cannot_work_is_said_before_anything_is_submitted(place, line: str, message: str) -> None:
+def test_what_cannot_work_is_said_before_anything_is_submitted(place: Place, line: str, message: str) -> None:
     (place.folder / "shared").mkdir()
     place.config(
         "box",
@@ -247,7 +247,7 @@ def test_what_cannot_work_is_said_before_anything_is_submitted(place, line: str,
     assert not (place.folder / "jobs").exists()
 
 
-def test_results_are_known_by_the_names_that_jobs_have_for_them(place) -> None:
+def test_results_are_known_by_the_names_that_jobs_have_for_them(place: Place) -> None:
     place.config("inside", f"executor: local\ncontainers:\n  vllm: /x\nmounts: ['{place.folder}:/ws']")
     write(place.folder / "out/gsm8k/output.jsonl", [{"id": 1, "symbolic_correct": True, "predicted_answer": "1"}])
     done = place.ns("ns summarize_results /ws/out --cluster=inside")
@@ -255,7 +255,7 @@ def test_results_are_known_by_the_names_that_jobs_have_for_them(place) -> None:
     assert json.loads((place.folder / "out/metrics.json").read_text())["gsm8k"]["pass@1"]["num_entries"] == 1
 
 
-def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place) -> None:
+def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place: Place) -> None:
     place.config("slurm", "executor: slurm\npartition: gpu")
     words = (
         "--cluster=slurm --benchmarks=./sums.py:2 --server_type=vllm --model=/m/x --server_gpus=2 --num_jobs=1 "
@@ -279,7 +279,7 @@ def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place) -> No
     assert sorted(place.folder.rglob("*")) == before
 
 
-def test_the_scripts_shown_are_those_submitted(place) -> None:
+def test_the_scripts_shown_are_those_submitted(place: Place) -> None:
     line = "ns run_cmd --cluster=mine --expname=same --log_dir=logs"
     shown = place.ns(f"{line} --dry_run --show_scripts true").stdout
     assert place.ns(f"{line} true").returncode == 0
@@ -293,13 +293,13 @@ def test_the_scripts_shown_are_those_submitted(place) -> None:
         assert text.replace(stamp, experiment.stamp).rstrip("\n") == there.rstrip("\n"), name
 
 
-def test_the_slurm_jobs_shown_have_the_names_of_those_submitted(place) -> None:
+def test_the_slurm_jobs_shown_have_the_names_of_those_submitted(place: Place) -> None:
     place.config("slurm", "executor: slurm\njob_name_prefix: 'me-'")
     shown = place.ns("ns run_cmd --cluster=slurm --expname=same --dry_run --show_scripts true").stdout
     assert re.search(r"--job-name=.*\bsame\b", shown), shown
 
 
-def test_containers_and_mounts_without_containers_are_noted(place) -> None:
+def test_containers_and_mounts_without_containers_are_noted(place: Place) -> None:
     line = "ns run_cmd --cluster=mine --run_after=one,two --dry_run --allow_missing_dependency"
     asked = "--main_container=/i.sqsh --mount_paths=/tmp:/t"
     done = place.ns(f"{line} {asked} true")
@@ -311,7 +311,7 @@ def test_containers_and_mounts_without_containers_are_noted(place) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_a_server_ends_with_its_terminal(place, number) -> None:
+def test_a_server_ends_with_its_terminal(place: Place, number: signal.Signals) -> None:
     words = (
         "start_server --cluster=mine --with_sandbox --server_type=generic --model=fake --server_gpus=0 "
         f"--expname=serve --server_entrypoint={SERVED}"
@@ -344,7 +344,7 @@ def test_a_server_ends_with_its_terminal(place, number) -> None:
 
 
 @pytest.mark.parametrize("word", ["--dry_run", "++dry_run=true", "--explain"])
-def test_who_only_asks_submits_nothing(place, fake_server: FakeServerFactory, word: str) -> None:
+def test_who_only_asks_submits_nothing(place: Place, fake_server: FakeServerFactory, word: str) -> None:
     server = fake_server(answers(), process=True)
     done = place.ns(evaluation(server, "--num_jobs=2", word))
     assert done.returncode == 0, done.stderr
@@ -353,7 +353,7 @@ def test_who_only_asks_submits_nothing(place, fake_server: FakeServerFactory, wo
     assert place.experiments("eval") == []
 
 
-def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place) -> None:
+def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place: Place) -> None:
     words = (
         "--benchmarks=./sums.py:2 --num_chunks=2 --server_type=vllm --model=/m/x --server_gpus=8 --output_dir=out"
     )
@@ -373,7 +373,7 @@ def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place) -> None:
         assert text in bad.stdout, bad.stdout
 
 
-def test_code_of_the_model_runs_in_the_sandbox_of_the_job(place, fake_server: FakeServerFactory) -> None:
+def test_code_of_the_model_runs_in_the_sandbox_of_the_job(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(), answer=reckon)
     (place.folder / "sums.py").write_text(BENCHMARK.replace("generic/math", "openmath/tir"))
     code = "--with_sandbox ++code_execution=true ++code_tags=qwen"
@@ -386,7 +386,7 @@ def test_code_of_the_model_runs_in_the_sandbox_of_the_job(place, fake_server: Fa
         assert "NEWSKILLS_SANDBOX_TOKEN" in Path(job.folder, "main.sh").read_text()
 
 
-def test_containers_and_mounts_of_each_command(place) -> None:
+def test_containers_and_mounts_of_each_command(place: Place) -> None:
     (place.folder / "shared").mkdir()
     place.config(
         "box",
@@ -421,7 +421,7 @@ def steps_of(shown: str) -> dict[str, str]:
 
 @pytest.mark.local_model
 @pytest.mark.parametrize("key", ["", "++server.api_key=own-k3y"])
-def test_nobody_else_can_use_a_server_beside_its_job(place, local_model: Path, key: str) -> None:
+def test_nobody_else_can_use_a_server_beside_its_job(place: Place, local_model: Path, key: str) -> None:
     write(place.folder / "in.jsonl", [{"question": "Say hi."}])
     line = (
         f"ns generate --server_type=llamacpp --model={local_model} --output_dir=out --input_file=in.jsonl "
@@ -440,7 +440,7 @@ def test_nobody_else_can_use_a_server_beside_its_job(place, local_model: Path, k
     assert rows_of(place.folder / "out/output.jsonl")[0]["generation"]
 
 
-def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_passes_on_what_earlier_calls_returned(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in place.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(place.folder)
@@ -459,7 +459,7 @@ def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch: pytest
         run_cmd(cluster=here, expname="last", command="true", run_after=[one, "nobody"])
 
 
-def test_options_that_take_several_values_before_a_command_of_ones_own(place) -> None:
+def test_options_that_take_several_values_before_a_command_of_ones_own(place: Place) -> None:
     line = "ns run_cmd --cluster=mine --dry_run --with_sandbox --sandbox_env_overrides"
     wrong = place.ns(f"{line} A=b C=d true")
     assert wrong.returncode != 0
@@ -467,7 +467,7 @@ def test_options_that_take_several_values_before_a_command_of_ones_own(place) ->
     assert place.ns(f"{line} A=b --sandbox_env_overrides C=d true").returncode == 0
 
 
-def test_logs_and_mounts_as_containers_know_them(place) -> None:
+def test_logs_and_mounts_as_containers_know_them(place: Place) -> None:
     place.config(
         "box",
         "executor: slurm\ncontainers: {nemo-skills: /i.sqsh, sandbox: /i.sqsh}\nskip_hf_home_check: true\n"

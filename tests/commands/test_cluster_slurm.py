@@ -28,7 +28,7 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
-def test_three_seeds_of_four_chunks(place) -> None:
+def test_three_seeds_of_four_chunks(place: Place) -> None:
     with reachable_server(answers()) as server:
         line = (
             f"ns eval --cluster=real --benchmarks=./sums.py:3 --num_chunks=4 --server_type=vllm --model=fake "
@@ -57,7 +57,7 @@ def test_three_seeds_of_four_chunks(place) -> None:
         assert len(place.experiments("grid")) == 1
 
 
-def test_data_is_prepared_where_jobs_find_it(place) -> None:
+def test_data_is_prepared_where_jobs_find_it(place: Place) -> None:
     line = f"ns prepare_data ./sums.py --cluster=real --data_dir={place.folder}/there --expname=data"
     shown = place.ns(f"{line} --dry_run")
     assert shown.returncode == 0, shown.stderr
@@ -75,7 +75,7 @@ def test_data_is_prepared_where_jobs_find_it(place) -> None:
     assert len(place.experiments("prepare_data")) == 0
 
 
-def test_the_last_job_scores_a_group_of_ones_own(place) -> None:
+def test_the_last_job_scores_a_group_of_ones_own(place: Place) -> None:
     (place.folder / "sums.py").write_text(GROUP)
     assert place.ns("ns prepare_data ./sums.py").returncode == 0
     with reachable_server(Script(answer=Answer(kind="text", text="\\boxed{0}"))) as server:
@@ -93,7 +93,7 @@ def test_the_last_job_scores_a_group_of_ones_own(place) -> None:
     assert set(json.loads((place.folder / "out/metrics.json").read_text())) == {"both", "both.SUMS", "both.MORE"}
 
 
-def test_two_models_on_nodes_of_their_own(place) -> None:
+def test_two_models_on_nodes_of_their_own(place: Place) -> None:
     (place.folder / "task.py").write_text(TASK)
     write(place.folder / "in.jsonl", SUMS)
     done = place.ns(f"{line(HOSTED)} --cluster=real --expname=both")
@@ -102,7 +102,7 @@ def test_two_models_on_nodes_of_their_own(place) -> None:
     assert {row["generation"] for row in rows_of(place.folder / "out/output.jsonl")} == {"one and two"}
 
 
-def test_a_server_on_another_node_is_found(place) -> None:
+def test_a_server_on_another_node_is_found(place: Place) -> None:
     done = place.ns(
         f"ns eval --cluster=real --benchmarks=./sums.py --server_type=generic --server_gpus=0 --model=fake "
         f"--heterogeneous --output_dir=out --expname=het --server_entrypoint={SERVED}",
@@ -118,7 +118,7 @@ def test_a_server_on_another_node_is_found(place) -> None:
     assert (place.folder / "out/metrics.json").is_file()
 
 
-def test_a_copy_goes_on_where_the_time_limit_stopped_the_job(place) -> None:
+def test_a_copy_goes_on_where_the_time_limit_stopped_the_job(place: Place) -> None:
     with reachable_server(answers(0.5)) as server:
         done = place.ns(
             f"ns eval --cluster=real --benchmarks=./sums.py --server_type=vllm --model=fake --dependent_jobs=1 "
@@ -141,7 +141,7 @@ def test_a_copy_goes_on_where_the_time_limit_stopped_the_job(place) -> None:
         assert (place.folder / "out/eval-logs/run.log").read_text().count(" begins: ") == 2
 
 
-def test_the_exit_code_of_a_command_is_the_jobs(place) -> None:
+def test_the_exit_code_of_a_command_is_the_jobs(place: Place) -> None:
     words = ('echo "$1" >"$2"; exit 3', "x", "a 'b' $c", str(place.folder / "it is here"))
     done = place.ns("ns run_cmd --cluster=real --expname=mine bash -c", *words)
     assert done.returncode == 0, done.stderr
@@ -151,7 +151,7 @@ def test_the_exit_code_of_a_command_is_the_jobs(place) -> None:
 
 
 @pytest.mark.parametrize("awaited", [("experiment serve",), ("serves on n", "listens at http://n")])
-def test_a_server_runs_until_somebody_types_ctrl_c(place, awaited) -> None:
+def test_a_server_runs_until_somebody_types_ctrl_c(place: Place, awaited: tuple[str, ...]) -> None:
     words = (
         "ns start_server --cluster=real --server_type=generic --model=fake --server_gpus=0 --expname=serve "
         f"--server_entrypoint={SERVED}"

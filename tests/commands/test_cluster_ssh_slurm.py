@@ -17,13 +17,13 @@ import pytest
 from tests.commands.clusters import SERVED, SUMS, Place, answers, reachable_server
 from tests.commands.running import chatted, rows_of
 from tests.launch.slurm_cluster import require_cluster
-from tests.launch.sshd import HOST, sshd
+from tests.launch.sshd import HOST, Sshd, sshd
 
 __all__ = ["sshd"]
 
 
 @pytest.fixture
-def place(tmp_path: Path, sshd) -> Place:
+def place(tmp_path: Path, sshd: Sshd) -> Place:
     require_cluster()
     place = Place(tmp_path)
     place.env["NEWSKILLS_SSH_CONFIG"] = str(sshd.config)
@@ -37,7 +37,7 @@ def place(tmp_path: Path, sshd) -> Place:
     return place
 
 
-def test_an_evaluation_from_a_laptop(place) -> None:
+def test_an_evaluation_from_a_laptop(place: Place) -> None:
     with reachable_server(answers()) as server:
         line = (
             f"ns eval --cluster=far --benchmarks=./sums.py:2 --server_type=vllm --model=fake --expname=far "
@@ -59,7 +59,7 @@ def test_an_evaluation_from_a_laptop(place) -> None:
         summarised_here(place)
 
 
-def test_the_python_of_jobs_without_containers_is_looked_at(place, tmp_path: Path) -> None:
+def test_the_python_of_jobs_without_containers_is_looked_at(place: Place, tmp_path: Path) -> None:
     fine = place.ns("ns doctor --cluster=far")
     assert f"[ok]    python         python3 on {HOST}, 3." in fine.stdout
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
@@ -71,7 +71,7 @@ def test_the_python_of_jobs_without_containers_is_looked_at(place, tmp_path: Pat
     assert re.search(r"python .*, lacks .*msgspec.*: pip install newskills there", wrong)
 
 
-def summarised_here(place):
+def summarised_here(place: Place) -> None:
     """Only the records come over, and the metrics go back."""
     results = place.folder / "out"
     metrics = [results / "metrics.json", results / "eval-results/own-sums/metrics.json"]
@@ -98,7 +98,7 @@ def summarised_here(place):
     assert f"There is no folder {results}/none on {HOST}" in absent.stderr
 
 
-def test_a_tunnel_leads_to_the_server_and_a_page_to_chat_with_it(place) -> None:
+def test_a_tunnel_leads_to_the_server_and_a_page_to_chat_with_it(place: Place) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

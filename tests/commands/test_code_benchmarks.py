@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of, write
@@ -35,12 +37,12 @@ def solutions(data: Path) -> Answer:
     return Answer(kind="table", table=table, template="Sure!\n%s", text="I do not know.")
 
 
-def evaluate(data: Path, here: Path, server: str, *options: str):
+def evaluate(data: Path, here: Path, server: str, *options: str) -> subprocess.CompletedProcess[str]:
     line = f"ns eval --benchmarks=human-eval --server_type=vllm --model=fake --server_address={server}"
     return ns(f"{line} --output_dir=out --data_dir {data}", *options, cwd=here)
 
 
-def numbers(here: Path):
+def numbers(here: Path) -> dict[str, Any]:
     return json.loads((here / "out/eval-results/human-eval/metrics.json").read_text())["human-eval"]["pass@1"]
 
 

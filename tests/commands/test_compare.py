@@ -16,13 +16,13 @@ AFTER = "-" * 2 + "+" * 28 + "+" * 12 + "-" * 18
 
 
 @pytest.fixture
-def runs(tmp_path: Path):
+def runs(tmp_path: Path) -> Path:
     write_run(tmp_path / "base", {None: answers(BEFORE)})
     write_run(tmp_path / "tuned", {None: answers(AFTER)})
     return tmp_path
 
 
-def test_the_same_figures_in_terminal_json_page_and_python(runs) -> None:
+def test_the_same_figures_in_terminal_json_page_and_python(runs: Path) -> None:
     shown = ns("ns compare base tuned --html page.html", cwd=runs)
     assert shown.returncode == 0, shown.stderr
     assert max(map(len, shown.stdout.splitlines())) <= 80
@@ -78,12 +78,12 @@ def test_a_page_runs_nothing_of_what_a_record_says(tmp_path: Path) -> None:
         ("--fail_if 'gsm8k < -20' --fail_if worse", 3),
     ],
 )
-def test_a_gate(runs, conditions: str, code: int) -> None:
+def test_a_gate(runs: Path, conditions: str, code: int) -> None:
     assert ns(f"ns compare tuned base {conditions}", cwd=runs).returncode == code
     assert ns(f"ns compare base tuned {conditions}", cwd=runs).returncode == 0
 
 
-def test_a_gate_that_cannot_be_judged_does_not_pass(runs) -> None:
+def test_a_gate_that_cannot_be_judged_does_not_pass(runs: Path) -> None:
     write_run(runs / "base", {None: answers(BEFORE)}, benchmark="math-500")
     left_out = ns("ns compare base tuned --fail_if worse", cwd=runs)
     assert left_out.returncode == 2
@@ -98,14 +98,14 @@ def test_a_gate_that_cannot_be_judged_does_not_pass(runs) -> None:
     assert "--fail_if worse" in broken.stderr
 
 
-def test_the_gate_in_python(runs) -> None:
+def test_the_gate_in_python(runs: Path) -> None:
     with pytest.raises(GateError, match="base is worse on gsm8k"):
         newskills.compare(runs=[str(runs / "tuned"), str(runs / "base")], fail_if=["worse"])
     with pytest.raises(UnknownNameError, match="did you mean 'prompt'"):
         newskills.compare(runs=[str(runs / "tuned"), str(runs / "base")], allow="promt")
 
 
-def test_the_margin_decides_what_is_not_worse(runs) -> None:
+def test_the_margin_decides_what_is_not_worse(runs: Path) -> None:
     shown = ns("ns compare base tuned --margin 0", cwd=runs).stdout
     assert "A loss of more than 0 points is excluded" in shown
     assert "A loss of more than 1 point is not excluded" in ns("ns compare tuned base", cwd=runs).stdout

@@ -15,8 +15,10 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of, write
@@ -98,7 +100,7 @@ runpy.run_module("tests.server", run_name="__main__")
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     """A folder with prepared data, and inputs where the documents have them."""
     for name in ("gsm8k", "hendrycks_math"):
         write(tmp_path / f"data/{name}/test.jsonl", ROWS)
@@ -108,7 +110,7 @@ def here(tmp_path: Path):
 
 
 @pytest.fixture
-def on_port_5000():
+def on_port_5000() -> Iterator[FakeServerProcess]:
     """The address that is meant where a line names none."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -121,7 +123,7 @@ def on_port_5000():
 
 
 @pytest.fixture
-def engines(tmp_path: Path):
+def engines(tmp_path: Path) -> dict[str, str]:
     """Environment in which `python -m vllm.entrypoints.openai.api_server` and `mpirun` start the stand-in."""
     import msgspec
 
@@ -138,25 +140,25 @@ def engines(tmp_path: Path):
     }
 
 
-def typed(line, here):
+def typed(line: str, here: Path) -> str:
     """`line` with its absolute paths below `here`."""
     for root in ("/workspace", "/exps"):
         line = line.replace(root, f"{here}{root}")
     return line
 
 
-def words(line, here, **env):
+def words(line: str, here: Path, **env: Any) -> subprocess.CompletedProcess[str]:
     place = {"NEWSKILLS_DATA_DIR": str(here / "data"), "CUDA_VISIBLE_DEVICES": ""}
     return ns(typed(line, here), cwd=here, env={**place, **env})
 
 
-def after_ns(line, command):
+def after_ns(line: str, command: str) -> str:
     """The arguments of an old script, after the command that has taken its place."""
     _, _, arguments = line.partition(".py ")
     return f"ns {command} {arguments}"
 
 
-def filled(line):
+def filled(line: str) -> str:
     """`<what to fill in>` filled in."""
     for gap, value in FILLED.items():
         line = line.replace(f"<{gap}>", value)
@@ -164,18 +166,18 @@ def filled(line):
     return line
 
 
-def scores(path):
+def scores(path: Path) -> dict[str, float]:
     return {name: modes["pass@1"]["symbolic_correct"] for name, modes in json.loads(path.read_text()).items()}
 
 
-def test_generate_with_a_service(here, fake_server: FakeServerFactory) -> None:
+def test_generate_with_a_service(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(SCRIPT)
     done = words(GENERATE_WITH_A_SERVICE, here, OPENAI_API_KEY="sk-1", NEMO_SKILLS_OPENAI_BASE_URL=server.base_url)
     assert done.returncode == 0, done.stderr
     assert [row["problem"] for row in rows_of(here / "output/output.jsonl")] == [row["problem"] for row in ROWS]
 
 
-def test_generate_hosts_the_model(here, engines) -> None:
+def test_generate_hosts_the_model(here: Path, engines: dict[str, str]) -> None:
     done = words(GENERATE_WITH_A_GPU, here, **engines)
     assert done.returncode == 0, done.stderr
     assert len(rows_of(here / "workspace/output/output.jsonl")) == len(ROWS)
@@ -183,7 +185,7 @@ def test_generate_hosts_the_model(here, engines) -> None:
 
 
 @pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is here")
-def test_generate_without_the_engine_says_what_is_missing(here) -> None:
+def test_generate_without_the_engine_says_what_is_missing(here: Path) -> None:
     done = words(GENERATE_WITH_A_GPU, here)
     assert done.returncode == 1
     assert "No module named 'vllm'" in done.stderr
@@ -200,7 +202,7 @@ def test_prepare_data(tmp_path: Path, mirror: Path) -> None:
     assert len(rows_of(tmp_path / "data/hendrycks_math/test.jsonl")) == 5000
 
 
-def test_eval_then_summarize_results(here, on_port_5000) -> None:
+def test_eval_then_summarize_results(here: Path, on_port_5000: FakeServerProcess) -> None:
     done = words(EVALUATE, here)
     assert done.returncode == 0, done.stderr
     assert len(on_port_5000.records) == len(ROWS) * (4 + 8)
@@ -214,7 +216,7 @@ def test_eval_then_summarize_results(here, on_port_5000) -> None:
     assert metrics["math"]["pass@1[avg-of-8]"]["symbolic_correct"] == 100.0
 
 
-def test_eval_without_an_output_folder(here, on_port_5000) -> None:
+def test_eval_without_an_output_folder(here: Path, on_port_5000: FakeServerProcess) -> None:
     done = words(EVALUATE_IN_SHORT, here)
     assert done.returncode == 0, done.stderr
     assert "no --output_dir: writing to results/eval" in done.stderr
@@ -222,7 +224,7 @@ def test_eval_without_an_output_folder(here, on_port_5000) -> None:
     assert (here / "results/eval/eval-results/gsm8k/metrics.json").exists()
 
 
-def test_start_server(here, engines) -> None:
+def test_start_server(here: Path, engines: dict[str, str]) -> None:
     run = subprocess.Popen(
         [sys.executable, "-m", "newskills", *shlex.split(START)[1:]],
         cwd=here,
@@ -262,7 +264,7 @@ def test_start_server(here, engines) -> None:
         ),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_sentence(here, line, sentence: str) -> None:
+def test_what_cannot_be_done_is_one_clear_sentence(here: Path, line: str, sentence: str) -> None:
     done = words(line, here)
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -278,7 +280,7 @@ def test_command_help(tmp_path: Path, command: str) -> None:
     assert done.stdout.startswith(f"usage: ns {command}")
 
 
-def test_the_short_names_of_the_documents(here, fake_server: FakeServerFactory) -> None:
+def test_the_short_names_of_the_documents(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(SCRIPT)
     line = "ns generate ++prompt_config=math ++temperature=0.7"
     done = words(
@@ -289,7 +291,7 @@ def test_the_short_names_of_the_documents(here, fake_server: FakeServerFactory) 
     assert "boxed" in server.records[0].prompt
 
 
-def test_old_eval_hosts_the_model(here, engines) -> None:
+def test_old_eval_hosts_the_model(here: Path, engines: dict[str, str]) -> None:
     done = words(after_ns(OLD_WITH_A_GPU, "eval"), here, **engines)
     assert done.returncode == 0, done.stderr
     assert "++prompt_template=llama3-instruct is ignored" in done.stderr
@@ -297,7 +299,7 @@ def test_old_eval_hosts_the_model(here, engines) -> None:
 
 
 @pytest.mark.parametrize("line", [OLD_WITH_A_SERVICE, OLD_WITH_ANOTHER])
-def test_old_eval_with_a_service(here, fake_server: FakeServerFactory, line) -> None:
+def test_old_eval_with_a_service(here: Path, fake_server: FakeServerFactory, line: str) -> None:
     server = fake_server(SCRIPT)
     for address in ("https://integrate.api.nvidia.com/v1", "https://api.openai.com/v1"):
         line = line.replace(address, server.base_url)
@@ -307,7 +309,7 @@ def test_old_eval_with_a_service(here, fake_server: FakeServerFactory, line) -> 
     assert scores(metrics) == {"gsm8k": 100.0}
 
 
-def test_the_oldest_lines_with_what_still_exists(here, fake_server: FakeServerFactory) -> None:
+def test_the_oldest_lines_with_what_still_exists(here: Path, fake_server: FakeServerFactory) -> None:
     """Their server type is gone; every other word of them counts."""
     server = fake_server(SCRIPT)
     oldest = filled(after_ns(OLDEST, "eval")).replace("--server_type nemo", "--server_type vllm")
@@ -327,7 +329,7 @@ def test_the_oldest_lines_with_what_still_exists(here, fake_server: FakeServerFa
     assert "Unknown prompt 'openmathinstruct/bass'; did you mean 'openmathinstruct/base'" in gone.stderr
 
 
-def test_old_solutions_metrics_and_summary(here, fake_server: FakeServerFactory) -> None:
+def test_old_solutions_metrics_and_summary(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(SCRIPT)
     line = filled(after_ns(OLD_SOLUTIONS, "generate")).replace("server_type=nemo", "server_type=vllm")
     done = words(f"{line} ++server.port={server.port} ++server.model=m ++eval_type=math", here)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
-from tests.server import Answer, Fault, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 
 from newskills.solve.judges.contamination import same
 
@@ -18,7 +19,7 @@ PAIRS = {
 JUDGE = Answer(kind="table", table=PAIRS, template="%s", text="False")
 
 
-def line(server, *options):
+def line(server: FakeServer | FakeServerProcess, *options: str) -> str:
     return " ".join(
         [
             "ns generate --generation_type=check_contamination --server_type=vllm --model=fake",
@@ -29,7 +30,7 @@ def line(server, *options):
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     write(tmp_path / "train.jsonl", TRAIN)
     write(tmp_path / "test.jsonl", TEST)
     words = "ns retrieve_similar --retrieve_from=train.jsonl --compare_to=test.jsonl --output_file=similar.jsonl"
@@ -39,7 +40,7 @@ def here(tmp_path: Path):
     return tmp_path
 
 
-def test_copies_are_found(here, fake_server: FakeServerFactory) -> None:
+def test_copies_are_found(here: Path, fake_server: FakeServerFactory) -> None:
     assert rows_of(here / "similar.jsonl")[0]["similar_items"][0] == "Add 1 and 2."
     assert rows_of(here / "similar.jsonl")[3]["similar_items"] == []
     server = fake_server(Script(answer=JUDGE))
@@ -54,7 +55,7 @@ def test_copies_are_found(here, fake_server: FakeServerFactory) -> None:
     assert len(server.records) == 5
 
 
-def test_both_orders_and_fewer_items(here, fake_server: FakeServerFactory) -> None:
+def test_both_orders_and_fewer_items(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=JUDGE))
     done = ns(line(server, "++check_both_ways=true ++top_k=1"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -64,7 +65,7 @@ def test_both_orders_and_fewer_items(here, fake_server: FakeServerFactory) -> No
     assert [len(record["all_generations"]) for record in records] == [1, 2, 2, 0]
 
 
-def test_work_begun_with_other_settings_is_not_gone_on_with(here, fake_server: FakeServerFactory) -> None:
+def test_work_begun_with_other_settings_is_not_gone_on_with(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=JUDGE, faults=(Fault(kind="status", status=401, marker="6 and 6"),)))
     assert ns(line(server), cwd=here).returncode != 0
     server.script = Script(answer=JUDGE)
@@ -83,7 +84,7 @@ def test_work_begun_with_other_settings_is_not_gone_on_with(here, fake_server: F
     ],
 )
 def test_rows_that_do_not_fit_are_refused(
-    row, message: str, tmp_path: Path, fake_server: FakeServerFactory
+    row: dict[str, Any], message: str, tmp_path: Path, fake_server: FakeServerFactory
 ) -> None:
     server = fake_server(Script(answer=JUDGE))
     write(tmp_path / "similar.jsonl", [row])
@@ -111,7 +112,9 @@ def test_verdicts(text: str, verdict: bool | None) -> None:
     assert same(text) is verdict
 
 
-def test_training_data_is_cleaned_of_what_the_judge_called_the_same(here, fake_server: FakeServerFactory) -> None:
+def test_training_data_is_cleaned_of_what_the_judge_called_the_same(
+    here: Path, fake_server: FakeServerFactory
+) -> None:
     """The other way round: test problems are retrieved for each training problem, and the verdicts are the filter."""
     words = "ns retrieve_similar --retrieve_from=test.jsonl --compare_to=train.jsonl --output_file=similar.jsonl"
     assert ns(f"{words} --top_k=3", cwd=here).returncode == 0

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of, write
@@ -17,23 +19,24 @@ CODE = "def answer():\n    return 4"
 VERDICT = {"accuracy": 0.1, "timeout_rate": 0.0, "server_timeout_count": 1, "judge_error_count": 2}
 
 
-def graded(**more):
+def graded(**more: Any) -> list[dict[str, Any]]:
     rows = [{"problem_id": f"Challenge_{n}_main", "generated_code": CODE} for n in range(70)]
     return [{**row, **more} for row in rows]
 
 
 class Service(ThreadingHTTPServer):
-    def __init__(self, status=200):
+    def __init__(self, status: int = 200) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.status, self.asked = status, []
+        self.status = status
+        self.asked: list[Any] = []
 
     @property
-    def url(self):
+    def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/api/v2/critpt/evaluate"
 
 
 class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
+    def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         self.server.asked.append((self.path, self.headers["x-api-key"], json.loads(body)))  # type: ignore[attr-defined]
         told = json.dumps(VERDICT if self.server.status == 200 else {"error": "rate limit"}).encode()  # type: ignore[attr-defined]
@@ -42,15 +45,15 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(told)
 
-    def log_message(self, *args):
+    def log_message(self, *args: object) -> None:
         pass
 
 
 @pytest.fixture
-def service():
+def service() -> Iterator[Callable[..., Service]]:
     made = []
 
-    def start(status=200):
+    def start(status: int = 200) -> Service:
         server = Service(status)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         made.append(server)
@@ -62,7 +65,9 @@ def service():
         server.server_close()
 
 
-def test_a_batch_is_sent_once(tmp_path: Path, service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_sent_once(
+    tmp_path: Path, service: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ARTIFICIAL_ANALYSIS_API_KEY", "secret")
     write(tmp_path / "output.jsonl", graded())
     server = service()
@@ -99,7 +104,13 @@ def test_a_batch_is_sent_once(tmp_path: Path, service, monkeypatch: pytest.Monke
         (graded(), "ARTIFICIAL_ANALYSIS_API_KEY is not set"),
     ],
 )
-def test_what_is_not_sent(tmp_path: Path, service, monkeypatch: pytest.MonkeyPatch, rows, said: str) -> None:
+def test_what_is_not_sent(
+    tmp_path: Path,
+    service: Callable[..., Service],
+    monkeypatch: pytest.MonkeyPatch,
+    rows: list[dict[str, Any]],
+    said: str,
+) -> None:
     monkeypatch.delenv("ARTIFICIAL_ANALYSIS_API_KEY", raising=False)
     write(tmp_path / "output.jsonl", rows)
     server = service()
@@ -109,7 +120,7 @@ def test_what_is_not_sent(tmp_path: Path, service, monkeypatch: pytest.MonkeyPat
     assert not server.asked
 
 
-def test_a_refusal(tmp_path: Path, service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal(tmp_path: Path, service: Callable[..., Service], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARTIFICIAL_ANALYSIS_API_KEY", "secret")
     write(tmp_path / "output.jsonl", graded())
     done = ns(f"ns critpt submit output.jsonl --output_file=a.json --api_url={service(429).url}", cwd=tmp_path)

@@ -59,7 +59,7 @@ def is_loud(place: Place) -> bool:
     return {row["generation"] for row in rows_of(place.folder / "out/output.jsonl")} == {"HUSH!"}
 
 
-def test_this_process_installs_first_and_a_dry_run_does_not(place, fake_server: FakeServerFactory) -> None:
+def test_this_process_installs_first_and_a_dry_run_does_not(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(SAYS)
     shown = place.ns(f"{line(place)} --server_address={server.url} --dry_run")
     assert shown.returncode == 0, shown.stderr
@@ -71,7 +71,9 @@ def test_this_process_installs_first_and_a_dry_run_does_not(place, fake_server: 
     assert is_loud(place)
 
 
-def test_what_cannot_be_installed_is_said_before_the_first_request(place, fake_server: FakeServerFactory) -> None:
+def test_what_cannot_be_installed_is_said_before_the_first_request(
+    place: Place, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(SAYS)
     (place.folder / "task.py").write_text(TASK.replace("nsloud>=1", "nsloud>=7"))
     done = place.ns(f"{line(place)} --server_address={server.url}")
@@ -81,7 +83,7 @@ def test_what_cannot_be_installed_is_said_before_the_first_request(place, fake_s
     assert server.records == []
 
 
-def test_jobs_in_containers_install_it_there(place, podman, fake_server: FakeServerFactory) -> None:
+def test_jobs_in_containers_install_it_there(place: Place, podman: None, fake_server: FakeServerFactory) -> None:
     server = fake_server(SAYS)
     place.config(
         "box",
@@ -97,7 +99,7 @@ def test_jobs_in_containers_install_it_there(place, podman, fake_server: FakeSer
     assert is_loud(place)
 
 
-def test_jobs_on_a_cluster_find_what_was_installed_at_submission(place) -> None:
+def test_jobs_on_a_cluster_find_what_was_installed_at_submission(place: Place) -> None:
     require_cluster()
     place.config(
         "real",

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 from tests.commands.running import ns
@@ -15,7 +17,7 @@ from newskills.base.errors import RemoteError
 from newskills.commands.start.doctor import EXTRAS
 
 
-def lines(done):
+def lines(done: CompletedProcess[str]) -> dict[str, Any]:
     """what → (state, text)"""
     found = {}
     for line in done.stdout.splitlines():
@@ -73,7 +75,7 @@ def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
 CLUSTER = "executor: slurm\njob_dir: {job_dir}\n"
 
 
-def on_cluster(folder, job_dir, *, name="there"):
+def on_cluster(folder: Path, job_dir: str | Path, *, name: str = "there") -> dict[str, Any]:
     (folder / "cluster_configs").mkdir(exist_ok=True)
     (folder / f"cluster_configs/{name}.yaml").write_text(CLUSTER.format(job_dir=job_dir))
     return lines(ns(f"ns doctor --cluster={name}", cwd=folder))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.commands.clusters import BENCHMARK
 from tests.commands.running import ns
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
 COUNTING = """
@@ -51,7 +52,7 @@ def counts(folder: Path, line: str) -> tuple[int, int]:
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "sums.py").write_text(BENCHMARK)
     (tmp_path / "cluster_configs").mkdir()
     (tmp_path / "cluster_configs/mine.yaml").write_text("executor: none")
@@ -61,7 +62,7 @@ def here(tmp_path):
 
 
 @pytest.mark.parametrize("options", ["", "--dry_run", "--explain", "--cluster=mine --num_jobs=2 --dry_run"])
-def test_an_evaluation_is_planned_once(here, fake_server, options):
+def test_an_evaluation_is_planned_once(here: Path, fake_server: FakeServerFactory, options: str) -> None:
     server = fake_server(Script(answer=Answer(text="2")))
     line = f"ns eval --server_type=vllm --model=fake --server_address={server.url} --output_dir=out"
     assert counts(here, f"{line} --benchmarks=./sums.py:2 --data_dir=data {options}")[0] == 1
@@ -70,7 +71,7 @@ def test_an_evaluation_is_planned_once(here, fake_server, options):
 @pytest.mark.parametrize(
     "command", ["evaluate --config=asked.yaml", "nemo_evaluator --nemo_evaluator_config=asked.yaml"]
 )
-def test_a_configuration_is_read_once(tmp_path, command):
+def test_a_configuration_is_read_once(tmp_path: Path, command: str) -> None:
     (tmp_path / "asked.yaml").write_text(TASKS)
     where = {
         "evaluate": "execution.type=local execution.output_dir=out "

@@ -126,7 +126,7 @@ LINES = {
 }
 
 
-def snapshot(folder):
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes | bool]]:
     """Everything below it; that files for the moment came and went in its tmp is no change."""
     return {
         str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.is_file() and path.read_bytes())
@@ -141,7 +141,7 @@ def test_every_command_that_does_something_has_a_dry_run() -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path):
+def home(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     """(folder, environment): whatever `ns` writes is written below the folder."""
     wordings = "own-sums: [{prompt: generic/math}]"
     for name, text in (
@@ -179,7 +179,9 @@ def home(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", [name for name in LINES if name != "cancel"])
-def test_a_dry_run_shows_what_would_be_done_and_leaves_everything_alone(home, name) -> None:
+def test_a_dry_run_shows_what_would_be_done_and_leaves_everything_alone(
+    home: tuple[Path, dict[str, str]], name: str
+) -> None:
     folder, env = home
     line, shown = LINES[name]
     before = snapshot(folder)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
-from tests.server import Answer, Fault, Latency, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Latency, Script
 
 SUMS = [{"id": f"s{n}", "problem": f"Add {n} and {n}.", "expected_answer": str(2 * n)} for n in range(10)]
 RIGHT = {row["problem"]: row["expected_answer"] for row in SUMS}
@@ -29,7 +29,7 @@ BENCHMARK = Benchmark(
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     """A folder with a benchmark of its own, prepared."""
     (tmp_path / "sums.py").write_text(BENCHMARK)
     done = ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path)
@@ -37,7 +37,7 @@ def here(tmp_path: Path):
     return tmp_path
 
 
-def line(server, *options):
+def line(server: FakeServer | FakeServerProcess, *options: str) -> str:
     return " ".join(
         [
             f"ns eval --server_type=vllm --model=fake --server_address={server.url} --output_dir=out",
@@ -47,7 +47,7 @@ def line(server, *options):
     )
 
 
-def test_files_and_table_of_an_evaluation(here, fake_server: FakeServerFactory) -> None:
+def test_files_and_table_of_an_evaluation(here: Path, fake_server: FakeServerFactory) -> None:
     wrong = {**RIGHT, "Add 3 and 3.": "7", "Add 4 and 4.": "7"}
     server = fake_server(Script(answer=Answer(kind="table", table=wrong)))
     done = ns(line(server, "--benchmarks ./sums.py:3"), cwd=here)
@@ -75,7 +75,9 @@ def test_files_and_table_of_an_evaluation(here, fake_server: FakeServerFactory) 
     assert "80.00%" in single.stdout
 
 
-def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(here, fake_server: FakeServerFactory) -> None:
+def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(
+    here: Path, fake_server: FakeServerFactory
+) -> None:
     answer = Answer(kind="table", table=RIGHT)
     server = fake_server(Script(answer=answer, faults=(Fault(kind="status", marker="Add 5", status=500),)))
     soft = "--benchmarks ./sums.py ++server.max_retries=0 ++server.enable_soft_fail=true"
@@ -91,7 +93,7 @@ def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(here, fake_se
     assert "100.00%" in accepted.stdout
 
 
-def test_kill_and_resume_costs_nothing_twice(here, fake_server: FakeServerFactory) -> None:
+def test_kill_and_resume_costs_nothing_twice(here: Path, fake_server: FakeServerFactory) -> None:
     script = Script(answer=Answer(kind="table", table=RIGHT), latency=Latency(fixed=1.0))
     server = fake_server(script)
     words = line(
@@ -117,7 +119,7 @@ def test_kill_and_resume_costs_nothing_twice(here, fake_server: FakeServerFactor
         assert [record["id"] for record in records] == [row["id"] for row in SUMS]
 
 
-def test_a_changed_prompt_is_refused_under_a_resume(here, fake_server: FakeServerFactory) -> None:
+def test_a_changed_prompt_is_refused_under_a_resume(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="table", table=RIGHT)))
     assert ns(line(server, "--benchmarks ./sums.py"), cwd=here).returncode == 0
     before = len(server.records)
@@ -129,7 +131,7 @@ def test_a_changed_prompt_is_refused_under_a_resume(here, fake_server: FakeServe
     assert ns(line(server, "--benchmarks ./sums.py ++prompt_suffix=Hurry. --rerun_done"), cwd=here).returncode == 0
 
 
-def test_two_runs_into_one_folder_are_refused(here, fake_server: FakeServerFactory) -> None:
+def test_two_runs_into_one_folder_are_refused(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="table", table=RIGHT), latency=Latency(fixed=5.0)))
     words = line(server, "--benchmarks ./sums.py").split()
     first = subprocess.Popen([sys.executable, "-m", "newskills", *words[1:]], cwd=here, stderr=-3, stdout=-3)
@@ -145,7 +147,7 @@ def test_two_runs_into_one_folder_are_refused(here, fake_server: FakeServerFacto
         first.wait()
 
 
-def test_control_c_finishes_what_is_in_flight(here, fake_server: FakeServerFactory) -> None:
+def test_control_c_finishes_what_is_in_flight(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="table", table=RIGHT), latency=Latency(fixed=0.5)))
     words = line(server, "--benchmarks ./sums.py ++max_concurrent_requests=2").split()
     run = subprocess.Popen(
@@ -165,7 +167,7 @@ def test_control_c_finishes_what_is_in_flight(here, fake_server: FakeServerFacto
 
 
 @pytest.mark.parametrize("option", ["++split=test ++max_samples=10", "--split test ++max_samples=10"])
-def test_the_oldest_lines_still_work(here, fake_server: FakeServerFactory, option: str) -> None:
+def test_the_oldest_lines_still_work(here: Path, fake_server: FakeServerFactory, option: str) -> None:
     server = fake_server(Script(answer=Answer(kind="table", table=RIGHT)))
     done = ns(
         "ns eval --cluster local --model gpt-4o-mini --server_type openai "
@@ -220,7 +222,7 @@ def test_the_documents_evaluation_on_real_data(
 
 
 @pytest.mark.local_model
-def test_the_embedded_model_is_evaluated(here, local_model: Path) -> None:
+def test_the_embedded_model_is_evaluated(here: Path, local_model: Path) -> None:
     done = ns(
         "ns eval --benchmarks=./sums.py:2 --server_type=llamacpp --model=smollm2 --output_dir=out --data_dir data "
         "++max_samples=2 ++tokens_to_generate=24",

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.trainers import adding, prepare
 from tests.conftest import FakeServerFactory
-from tests.server import Fault
+from tests.server import FakeServer, FakeServerProcess, Fault
 
 import newskills
 from newskills.base.errors import UnknownNameError
 
 
-def call(folder, model, **more):
+def call(folder: Path, model: FakeServer | FakeServerProcess, **more: Any) -> Coroutine[Any, Any, Any]:
     return newskills.evaluate_async(
         ctx=newskills.wrap_arguments("++server.api_key=EMPTY ++max_concurrent_requests=4"),
         benchmarks="aime25",
@@ -42,7 +44,7 @@ def test_the_loop_goes_on_while_it_is_evaluated(
 ) -> None:
     model = fake_server(adding(latency=0.1))
 
-    async def train():
+    async def train() -> Any:
         evaluation = asyncio.ensure_future(call(tmp_path, model))
         return await beats(evaluation), await evaluation
 
@@ -56,7 +58,7 @@ def test_several_at_once(tmp_path: Path, fake_server: FakeServerFactory) -> None
     model = fake_server(adding())
     folders = [tmp_path / str(number) for number in range(3)]
 
-    async def train():
+    async def train() -> Any:
         return await asyncio.gather(*(call(folder, model) for folder in folders))
 
     for evaluation in asyncio.run(train()):
@@ -67,7 +69,7 @@ def test_several_at_once(tmp_path: Path, fake_server: FakeServerFactory) -> None
 def test_cancelled_it_keeps_what_is_done(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(adding(Fault(kind="delay", seconds=0.5)))
 
-    async def train():
+    async def train() -> None:
         evaluation = asyncio.ensure_future(call(tmp_path, model))
         while len(model.records) < 4:
             await asyncio.sleep(0.01)

@@ -14,7 +14,7 @@ from tests.interop.evaluations import KEY, Evaluations
 from tests.interop.test_remote_slurm import nothing_of, seen_processes
 from tests.launch.enroot import Enroot, srun_without_pyxis
 from tests.launch.slurm_cluster import require_cluster
-from tests.launch.sshd import sshd
+from tests.launch.sshd import Sshd, sshd
 
 __all__ = ["sshd"]
 
@@ -23,7 +23,7 @@ IMAGE = "registry.invalid/team/server:2"
 
 
 @pytest.fixture
-def place(tmp_path: Path, sshd) -> Evaluations:
+def place(tmp_path: Path, sshd: Sshd) -> Evaluations:
     require_cluster()
     place = Evaluations(tmp_path)
     enroot = Enroot(tmp_path / "stub")
@@ -63,7 +63,7 @@ def states(place: Evaluations, invocation: str) -> list[str]:
     return [job["status"] for job in json.loads(asked(place, f"ns status {invocation} --json"))]
 
 
-def test_run_shows_the_logs_and_ends_as_the_jobs_do(place) -> None:
+def test_run_shows_the_logs_and_ends_as_the_jobs_do(place: Evaluations) -> None:
     dry = evaluate(place, "--run", "far", "--dry-run")
     assert f"{IMAGE}: will be imported on a compute node" in re.sub(r"\s+", " ", dry)
     assert "#SBATCH --partition=batch" in dry
@@ -87,7 +87,7 @@ def test_run_shows_the_logs_and_ends_as_the_jobs_do(place) -> None:
     nothing_of(KEY, place.folder, [said, *processes])
 
 
-def test_batch_returns_and_its_id_is_known_to_all_commands(place) -> None:
+def test_batch_returns_and_its_id_is_known_to_all_commands(place: Evaluations) -> None:
     said = evaluate(place, "--batch", "far", "execution.auto_export.destinations=[]")
     invocation = invocation_in(said)
     assert "pass@1" not in said
@@ -99,7 +99,7 @@ def test_batch_returns_and_its_id_is_known_to_all_commands(place) -> None:
     assert "own-sums" in (place.folder / f"exported/{invocation}/processed_results.json").read_text()
 
 
-def test_what_waits_or_runs_is_cancelled(place) -> None:
+def test_what_waits_or_runs_is_cancelled(place: Evaluations) -> None:
     slow = {"execution.auto_export.destinations": "[]", "deployment.command": "'sleep 600'"}
     said = evaluate(place, "--batch", "far", *(f"{key}={text}" for key, text in slow.items()))
     invocation = invocation_in(said)
@@ -111,7 +111,7 @@ def test_what_waits_or_runs_is_cancelled(place) -> None:
         time.sleep(0.3)
 
 
-def test_an_import_that_is_killed_is_told_and_nothing_is_submitted(place) -> None:
+def test_an_import_that_is_killed_is_told_and_nothing_is_submitted(place: Evaluations) -> None:
     (place.folder / "stub/mode").write_text("killed")
     said = evaluate(place, "--run", "far", code=1)
     assert "could not be imported" in said

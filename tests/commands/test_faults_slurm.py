@@ -29,7 +29,7 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
-def test_spaces_and_quotes_in_every_path(place) -> None:
+def test_spaces_and_quotes_in_every_path(place: Place) -> None:
     (place.folder / "my prompt's.yaml").write_text(PROMPT)
     with reachable_server(answers()) as server:
         done = place.ns(
@@ -81,7 +81,7 @@ def test_a_job_of_a_queue_takes_over_from_one_whose_node_dies(place: Place) -> N
         assert len({record.prompt for record in server.records}) == len(SUMS)
 
 
-def test_an_evaluation_whose_node_dies_loses_and_repeats_nothing(place) -> None:
+def test_an_evaluation_whose_node_dies_loses_and_repeats_nothing(place: Place) -> None:
     with reachable_server(answers(0.5)) as server:
         done = place.ns(
             "ns eval --cluster=real --benchmarks=./sums.py --server_type=vllm --model=fake --exclusive --expname=lost "

@@ -183,7 +183,7 @@ def scores(folder: Path, server: FakeServer, output: str) -> dict[str, float]:
     }
 
 
-def test_every_form_from_the_raw_files_to_the_table(here, fake_server: FakeServerFactory) -> None:
+def test_every_form_from_the_raw_files_to_the_table(here: Path, fake_server: FakeServerFactory) -> None:
     data = {"NEWSKILLS_DATA_DIR": str(here / "data")}
     paths = named().replace(",", " ")
     for line in (f"ns prepare_data {paths}", f"ns validate {paths}"):
@@ -197,7 +197,7 @@ def test_every_form_from_the_raw_files_to_the_table(here, fake_server: FakeServe
     assert scores(here, silent, "silent") == dict.fromkeys(FORMS, 0.0)
 
 
-def test_what_the_model_was_shown(here) -> None:
+def test_what_the_model_was_shown(here: Path) -> None:
     data = {"NEWSKILLS_DATA_DIR": str(here / "data")}
     assert ns("ns prepare_data ./shown.py ./pictures.py", cwd=here, env=data).returncode == 0
     line = "ns eval --server_type=vllm --model=fake --server_address=http://localhost:9 --output_dir=o --dry_run"

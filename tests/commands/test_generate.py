@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
-from tests.server import Answer, Fault, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 
 from newskills.base.errors import NewskillsError
 
@@ -13,7 +13,7 @@ PROBLEMS = [{"problem": f"What is {n} + {n}?", "expected_answer": str(2 * n)} fo
 TABLE = Script(answer=Answer(kind="table", table={row["problem"]: row["expected_answer"] for row in PROBLEMS}))
 
 
-def line(server, *options):
+def line(server: FakeServer | FakeServerProcess, *options: str) -> str:
     return " ".join(
         [
             f"ns generate --server_type=vllm --model=fake --server_address={server.base_url}",
@@ -24,12 +24,12 @@ def line(server, *options):
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     write(tmp_path / "in.jsonl", PROBLEMS)
     return tmp_path
 
 
-def test_the_first_line_of_the_documents_word_by_word(here, fake_server: FakeServerFactory) -> None:
+def test_the_first_line_of_the_documents_word_by_word(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(
         "ns generate --server_type=openai --model=gpt-4o-mini --output_dir=./output --input_file=./input.jsonl "
@@ -46,7 +46,7 @@ def test_the_first_line_of_the_documents_word_by_word(here, fake_server: FakeSer
     assert "sk-secret-123" not in written + done.stdout + done.stderr
 
 
-def test_seeds_chunks_and_grading(here, fake_server: FakeServerFactory) -> None:
+def test_seeds_chunks_and_grading(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, "--num_random_seeds=2 --starting_seed=3 --num_chunks=4 ++eval_type=math"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_seeds_chunks_and_grading(here, fake_server: FakeServerFactory) -> None:
     assert len(server.records) == before
 
 
-def test_dry_run_shows_the_prompt_and_sends_nothing(here, fake_server: FakeServerFactory) -> None:
+def test_dry_run_shows_the_prompt_and_sends_nothing(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, "--dry_run --num_random_seeds=2"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -76,7 +76,7 @@ def test_dry_run_shows_the_prompt_and_sends_nothing(here, fake_server: FakeServe
     assert not (here / "out").exists()
 
 
-def test_explain_says_where_each_value_comes_from(here, fake_server: FakeServerFactory) -> None:
+def test_explain_says_where_each_value_comes_from(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, "--explain --num_random_seeds=1 ++temperature=0.2"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -87,7 +87,7 @@ def test_explain_says_where_each_value_comes_from(here, fake_server: FakeServerF
     assert table["++max_samples"] == ["-1", "default"]
 
 
-def test_an_input_folder_is_read_seed_by_seed(here, fake_server: FakeServerFactory) -> None:
+def test_an_input_folder_is_read_seed_by_seed(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     for seed in (0, 1):
         write(here / f"first/output-rs{seed}.jsonl", [{"problem": f"seed {seed}"}])
@@ -101,7 +101,7 @@ def test_an_input_folder_is_read_seed_by_seed(here, fake_server: FakeServerFacto
     assert {record.body["temperature"] for record in server.records} == {0.0}
 
 
-def test_commands_of_the_user_run_before_and_after(here, fake_server: FakeServerFactory) -> None:
+def test_commands_of_the_user_run_before_and_after(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, "--preprocess_cmd 'echo a > before' --postprocess_cmd 'echo b >> after'"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -137,7 +137,7 @@ def test_bad_input_is_refused_before_any_request(
     assert server.records == []
 
 
-def test_a_refused_key_stops_at_once_and_names_the_variable(here, fake_server: FakeServerFactory) -> None:
+def test_a_refused_key_stops_at_once_and_names_the_variable(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(api_key="right"))
     done = ns(
         "ns generate --server_type=openai --model=fake --output_dir=out --input_file=in.jsonl "
@@ -151,7 +151,7 @@ def test_a_refused_key_stops_at_once_and_names_the_variable(here, fake_server: F
     assert not (here / "out/output.jsonl").exists()
 
 
-def test_an_endpoint_that_is_down_is_waited_for_within_bounds(here) -> None:
+def test_an_endpoint_that_is_down_is_waited_for_within_bounds(here: Path) -> None:
     done = ns(
         "ns generate --server_type=vllm --model=fake --server_address=http://127.0.0.1:9/v1 --output_dir=out "
         "--input_file=in.jsonl ++prompt_config=generic/math ++endpoint_patience=2",
@@ -162,7 +162,7 @@ def test_an_endpoint_that_is_down_is_waited_for_within_bounds(here) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_lost_samples_are_unscored_and_the_run_says_so(here, fake_server: FakeServerFactory) -> None:
+def test_lost_samples_are_unscored_and_the_run_says_so(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=TABLE.answer, faults=(Fault(kind="status", marker="7 + 7"),)))
     done = ns(line(server, "++server.max_retries=1 ++eval_type=math"), cwd=here)
     assert done.returncode == 1
@@ -178,7 +178,7 @@ def test_lost_samples_are_unscored_and_the_run_says_so(here, fake_server: FakeSe
     assert sum(record["outcome"] == "correct" for record in records) == 11
 
 
-def test_from_python(here, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_python(here: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     import newskills
 
     server = fake_server(TABLE)
@@ -239,7 +239,9 @@ def test_chunks_are_merged_by_hand(tmp_path: Path) -> None:
         ("--num_chunks=20", ["output.jsonl"]),
     ],
 )
-def test_seeds_and_chunks_as_people_write_them(here, fake_server: FakeServerFactory, option: str, files) -> None:
+def test_seeds_and_chunks_as_people_write_them(
+    here: Path, fake_server: FakeServerFactory, option: str, files: list[str]
+) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, option), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -251,7 +253,7 @@ def test_seeds_and_chunks_as_people_write_them(here, fake_server: FakeServerFact
     ["++server.api_key=SECRET9", "'++server={api_key: SECRET9}'", "--server_address=http://me:SECRET9@HOST"],
 )
 def test_a_key_on_the_command_line_is_never_written_or_said(
-    here, fake_server: FakeServerFactory, secret: str
+    here: Path, fake_server: FakeServerFactory, secret: str
 ) -> None:
     server = fake_server(Script(api_key="another"))
     address = "" if "address" in secret else f"--server_address={server.url}"
@@ -266,7 +268,7 @@ def test_a_key_on_the_command_line_is_never_written_or_said(
 
 
 def test_a_dry_run_by_key_and_from_python_sends_nothing(
-    here, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import newskills
 
@@ -281,7 +283,7 @@ def test_a_dry_run_by_key_and_from_python_sends_nothing(
     assert not (here / "out").exists()
 
 
-def test_the_users_command_runs_once_per_merged_seed(here, fake_server: FakeServerFactory) -> None:
+def test_the_users_command_runs_once_per_merged_seed(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     options = "--num_random_seeds=2 --num_chunks=3 --postprocess_cmd 'echo x >> after'"
     for _ in range(2):
@@ -290,14 +292,14 @@ def test_the_users_command_runs_once_per_merged_seed(here, fake_server: FakeServ
 
 
 @pytest.mark.parametrize("option", ["++offset=3"])
-def test_what_there_is_not_is_said_so(here, fake_server: FakeServerFactory, option: str) -> None:
+def test_what_there_is_not_is_said_so(here: Path, fake_server: FakeServerFactory, option: str) -> None:
     server = fake_server(TABLE)
     done = ns(line(server, option), cwd=here)
     assert done.returncode == 2
     assert "chunks replace it" in done.stderr
 
 
-def test_a_run_that_stopped_says_how_many_rows_it_has(here, fake_server: FakeServerFactory) -> None:
+def test_a_run_that_stopped_says_how_many_rows_it_has(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(faults=(Fault(kind="status", status=401),)))
     done = ns(line(server, "++max_samples=3"), cwd=here)
     assert done.returncode == 1

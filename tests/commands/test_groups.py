@@ -36,7 +36,7 @@ GROUP = Group(
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "sums.py").write_text(GROUP)
     done = ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ def here(tmp_path: Path):
     return tmp_path
 
 
-def test_a_group_is_evaluated_and_scored(here, fake_server: FakeServerFactory) -> None:
+def test_a_group_is_evaluated_and_scored(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text="The answer is \\boxed{0}.")))
     work = f"--server_type=vllm --model=fake --server_address={server.url} --data_dir data --output_dir out"
     done = ns(f"ns eval --benchmarks ./sums.py {work}", cwd=here)
@@ -74,7 +74,7 @@ def test_a_group_is_evaluated_and_scored(here, fake_server: FakeServerFactory) -
     assert "gsm8k is not a group" in wrong.stderr
 
 
-def test_as_many_samples_as_are_asked_for(here, fake_server: FakeServerFactory) -> None:
+def test_as_many_samples_as_are_asked_for(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="text", text="\\boxed{0}")))
     work = f"--server_type=vllm --model=fake --server_address={server.url} --data_dir data --output_dir out"
     done = ns(f"ns eval --benchmarks ./sums.py:3 {work}", cwd=here)

@@ -12,7 +12,7 @@ import pytest
 from tests.commands.running import ns
 from tests.launch.jobs import cluster, environment, job, pipeline
 
-from newskills.base.plan import Pipeline
+from newskills.base.plan import Job, Pipeline
 from newskills.launch.experiments import Experiment, ExperimentRecords, JobRecord
 from newskills.launch.package import Package
 from newskills.launch.submit import submit
@@ -27,11 +27,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def start(place: Path, name: str, *jobs):
+def start(place: Path, name: str, *jobs: Job) -> Experiment:
     return submit(pipeline(name, *jobs), cluster(place), environment(place))
 
 
-def test_from_begin_to_end(place) -> None:
+def test_from_begin_to_end(place: Path) -> None:
     start(
         place, "mine", job("good", "echo hello; sleep 0.3"), job("bad", "echo oops; exit 9", depends_on=("good",))
     )
@@ -50,7 +50,7 @@ def test_from_begin_to_end(place) -> None:
     assert ns("ns logs -f mine --job=good", cwd=place).returncode == 0
 
 
-def test_cancel(place) -> None:
+def test_cancel(place: Path) -> None:
     done = start(place, "long", job("one", TRAP), job("two", "true", depends_on=("one",)))
     log = Path(done.jobs[0].logs, "main.log")
     until = time.monotonic() + 120
@@ -58,8 +58,8 @@ def test_cancel(place) -> None:
         time.sleep(0.05)
     assert re.search(r"^one +running .*\n^two +pending ", ns("ns status long", cwd=place).stdout, re.MULTILINE)
     assert ns("ns status", cwd=place).stdout.splitlines()[1].endswith("1 running, 1 pending")
-    done = ns("ns cancel long", cwd=place)
-    assert (done.returncode, done.stdout.endswith(": cancelled one, two\n")) == (0, True)
+    cancelled = ns("ns cancel long", cwd=place)
+    assert (cancelled.returncode, cancelled.stdout.endswith(": cancelled one, two\n")) == (0, True)
     followed = ns("ns logs -f long", cwd=place)
     assert followed.returncode == 143
     assert "[one/main] saved" in followed.stdout
@@ -67,7 +67,7 @@ def test_cancel(place) -> None:
     assert ns("ns status", cwd=place).stdout.splitlines()[1].endswith("2 cancelled")
 
 
-def test_lists_without_asking(place) -> None:
+def test_lists_without_asking(place: Path) -> None:
     assert "no experiment has been submitted" in ns("ns experiments", cwd=place).stdout
     assert "nothing has been submitted" in ns("ns status", cwd=place).stdout
     first = start(place, "first", job("one", "true"))
@@ -80,14 +80,14 @@ def test_lists_without_asking(place) -> None:
     ns("ns logs -f second", cwd=place)
 
 
-def test_hostile_logs_do_not_reach_the_terminal(place) -> None:
+def test_hostile_logs_do_not_reach_the_terminal(place: Path) -> None:
     shell = r"printf '\033]0;owned\007\033[2J\342\200\256x\000\033[31mred\033[0m\n'"
     start(place, "mine", job("one", shell))
     done = ns("ns logs -f mine --command=main", cwd=place)
     assert done.stdout == "\\x1b]0;owned\\x07\\x1b[2J\\u202ex\\x00red\n"
 
 
-def test_nothing_printed_yet(place) -> None:
+def test_nothing_printed_yet(place: Path) -> None:
     done = start(place, "quiet", job("one", "true"))
     ns("ns logs -f quiet", cwd=place)
     silent = ns("ns logs quiet --command=main", cwd=place)
@@ -95,7 +95,7 @@ def test_nothing_printed_yet(place) -> None:
     assert done.jobs[0].logs in silent.stderr
 
 
-def test_what_is_not_there(place) -> None:
+def test_what_is_not_there(place: Path) -> None:
     start(place, "mine", job("one", "true"))
     for words in ("status mien", "logs mien", "cancel mien"):
         done = ns(f"ns {words}", cwd=place)
@@ -130,7 +130,7 @@ def many(place: Path, count: int) -> Experiment:
     return found
 
 
-def test_a_thousand_jobs_fit_on_a_screen(place) -> None:
+def test_a_thousand_jobs_fit_on_a_screen(place: Path) -> None:
     many(place, 1000)
     done = ns("ns status many", cwd=place)
     assert done.returncode == 0, done.stderr
@@ -144,7 +144,7 @@ def test_a_thousand_jobs_fit_on_a_screen(place) -> None:
     assert ns("ns status many --job=j7", cwd=place).stdout.splitlines()[2].startswith("j7")
 
 
-def test_no_process_for_each_job(place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_for_each_job(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many(place, 60)
     programs, calls = place / "bin", place / "calls"
     programs.mkdir()

@@ -58,7 +58,7 @@ def hosted(script: object = None) -> tuple[str, str]:
     return words, f"--judge_server_args=--script '{json.dumps(script or {'answer': {'text': 'Judgement: Yes'}})}'"
 
 
-def test_the_plan_is_the_golden_one(place) -> None:
+def test_the_plan_is_the_golden_one(place: Place) -> None:
     line, arguments = hosted()
     done = place.ns(evaluation("http://127.0.0.1:9/v1", line), arguments, "--dry_run")
     assert done.returncode == 0, done.stderr
@@ -70,7 +70,9 @@ def test_the_plan_is_the_golden_one(place) -> None:
     assert not (place.folder / "out").exists()
 
 
-def test_a_judge_has_a_job_of_its_own_with_its_server_beside_it(place, fake_server: FakeServerFactory) -> None:
+def test_a_judge_has_a_job_of_its_own_with_its_server_beside_it(
+    place: Place, fake_server: FakeServerFactory
+) -> None:
     model = fake_server(answering(), process=True)
     line, arguments = hosted()
     kwargs = '--judge_sbatch_kwargs={"nice": 7}'
@@ -90,7 +92,7 @@ def test_a_judge_has_a_job_of_its_own_with_its_server_beside_it(place, fake_serv
     assert "nothing to do" in again.stderr
 
 
-def test_done_decides_what_is_judged(place, fake_server: FakeServerFactory) -> None:
+def test_done_decides_what_is_judged(place: Place, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering(), process=True), fake_server(judging(), process=True)
     words = evaluation(model.url, at(judge.url))
     assert place.ns(words).returncode == 0
@@ -106,7 +108,7 @@ def test_done_decides_what_is_judged(place, fake_server: FakeServerFactory) -> N
     assert (len(model.records), len(judge.records)) == (20, 50)
 
 
-def test_nothing_is_judged_where_answers_are_missing(place, fake_server: FakeServerFactory) -> None:
+def test_nothing_is_judged_where_answers_are_missing(place: Place, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)), process=True)
     judge = fake_server(judging(), process=True)
     words = evaluation(model.url, at(judge.url))
@@ -121,7 +123,7 @@ def test_nothing_is_judged_where_answers_are_missing(place, fake_server: FakeSer
     assert (len(model.records), len(judge.records)) == (20 + 2, 20)
 
 
-def test_a_rehearsal_plays_the_judge_too(place) -> None:
+def test_a_rehearsal_plays_the_judge_too(place: Place) -> None:
     line, arguments = hosted()
     words = evaluation("http://127.0.0.1:9/v1", line).replace("ns eval", "ns rehearse eval")
     words = words.replace(
@@ -134,7 +136,7 @@ def test_a_rehearsal_plays_the_judge_too(place) -> None:
     assert not (place.folder / "out").exists()
 
 
-def test_judges_on_slurm(place) -> None:
+def test_judges_on_slurm(place: Place) -> None:
     require_cluster()
     place.config("real", "executor: slurm\ndefault_timeout: 00:10:00")
     with reachable_server(answering()) as model:

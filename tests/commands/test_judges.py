@@ -7,6 +7,7 @@ import json
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands import judged
@@ -20,15 +21,15 @@ REFUSED = Fault(kind="status", status=400, marker="Add 6 and")
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     return judged.prepare(tmp_path)
 
 
-def metrics_of(folder, name="judged-sums"):
+def metrics_of(folder: Path, name: str = "judged-sums") -> Any:
     return json.loads((folder / "out/metrics.json").read_text())[name]
 
 
-def test_answers_are_judged_seed_by_seed(here, fake_server: FakeServerFactory) -> None:
+def test_answers_are_judged_seed_by_seed(here: Path, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering()), fake_server(judging())
     words = line(model.url, judge.url, "--accept_lost=20", benchmarks="./sums.py:2")
     done = ns(words, cwd=here)
@@ -70,7 +71,7 @@ def test_answers_are_judged_seed_by_seed(here, fake_server: FakeServerFactory) -
 
 
 def test_a_judge_that_fails_leaves_samples_unscored_and_is_asked_again(
-    here, fake_server: FakeServerFactory
+    here: Path, fake_server: FakeServerFactory
 ) -> None:
     model, judge = fake_server(answering()), fake_server(judging(REFUSED))
     words = line(model.url, judge.url)
@@ -97,7 +98,7 @@ def test_a_judge_that_fails_leaves_samples_unscored_and_is_asked_again(
     assert metrics_of(here)["pass@1"]["judge_correct"] == pytest.approx(100 * 8 / 9)
 
 
-def test_kill_in_the_middle_of_judging_costs_nothing_twice(here, fake_server: FakeServerFactory) -> None:
+def test_kill_in_the_middle_of_judging_costs_nothing_twice(here: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering())
     judge = fake_server(judging(latency=Latency(fixed=0.4)))
     words = line(model.url, judge.url, "--accept_lost=20 --extra_judge_args=++max_concurrent_requests=1")
@@ -119,7 +120,7 @@ def test_kill_in_the_middle_of_judging_costs_nothing_twice(here, fake_server: Fa
 
 
 def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(
-    here, fake_server: FakeServerFactory
+    here: Path, fake_server: FakeServerFactory
 ) -> None:
     model = fake_server(answering())
     judge = fake_server(judging(Fault(kind="reset", after=4)))
@@ -173,7 +174,7 @@ def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(
     ],
 )
 def test_what_cannot_be_judged_is_refused_before_anything_starts(
-    here, fake_server: FakeServerFactory, options: str, said: str
+    here: Path, fake_server: FakeServerFactory, options: str, said: str
 ) -> None:
     model = fake_server(answering())
     done = ns(
@@ -188,7 +189,7 @@ def test_what_cannot_be_judged_is_refused_before_anything_starts(
     assert not (here / "out").exists()
 
 
-def test_equal_texts_and_missing_answers_need_no_judge(here, fake_server: FakeServerFactory) -> None:
+def test_equal_texts_and_missing_answers_need_no_judge(here: Path, fake_server: FakeServerFactory) -> None:
     table = {**judged.WORDS, "Add 1 and 1.": "2", "Add 2 and 2.": " 4 "}
     del table["Add 9 and 9."]
     answers = Script(answer=Answer(kind="table", table=table, text="I give up."))
@@ -204,7 +205,7 @@ def test_equal_texts_and_missing_answers_need_no_judge(here, fake_server: FakeSe
     assert metrics_of(here)["pass@1"]["no_answer"] == 10.0
 
 
-def test_an_answer_that_was_lost_is_not_judged(here, fake_server: FakeServerFactory) -> None:
+def test_an_answer_that_was_lost_is_not_judged(here: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)))
     judge = fake_server(judging())
     done = ns(line(model.url, judge.url, "++server.enable_soft_fail=true --accept_lost=20"), cwd=here)
@@ -215,7 +216,9 @@ def test_an_answer_that_was_lost_is_not_judged(here, fake_server: FakeServerFact
     assert "provider 1" in done.stdout
 
 
-def test_benchmarks_without_need_of_a_judge_are_judged_on_demand(here, fake_server: FakeServerFactory) -> None:
+def test_benchmarks_without_need_of_a_judge_are_judged_on_demand(
+    here: Path, fake_server: FakeServerFactory
+) -> None:
     (here / "plain.py").write_text(
         judged.BENCHMARK.replace("judged-sums", "plain-sums").replace(", judge=Judge()", "")
     )
@@ -235,7 +238,7 @@ def test_benchmarks_without_need_of_a_judge_are_judged_on_demand(here, fake_serv
     assert numbers["judge_correct"] == pytest.approx(100 * 8 / 9)
 
 
-def test_a_judge_is_served_by_the_run(here, fake_server: FakeServerFactory) -> None:
+def test_a_judge_is_served_by_the_run(here: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering())
     script = json.dumps({"answer": {"text": "Judgement: Yes"}})
     words = [
@@ -252,7 +255,7 @@ def test_a_judge_is_served_by_the_run(here, fake_server: FakeServerFactory) -> N
 
 
 def test_other_settings_are_refused_before_the_first_answer_and_judge_anew_on_demand(
-    here, fake_server: FakeServerFactory
+    here: Path, fake_server: FakeServerFactory
 ) -> None:
     model, judge = fake_server(answering()), fake_server(judging())
     words = line(model.url, judge.url, "--accept_lost=20")
@@ -271,7 +274,7 @@ def test_other_settings_are_refused_before_the_first_answer_and_judge_anew_on_de
 
 @pytest.mark.parametrize("finished", [True, False])
 def test_judgements_outlive_another_grading_of_the_answers(
-    here, fake_server: FakeServerFactory, finished: bool
+    here: Path, fake_server: FakeServerFactory, finished: bool
 ) -> None:
     model, judge = (
         fake_server(answering()),
@@ -302,7 +305,7 @@ def test_judgements_outlive_another_grading_of_the_answers(
     assert len(judge.records) == before + len(asked)
 
 
-def test_the_usual_judge_of_a_benchmark_and_its_options(here, fake_server: FakeServerFactory) -> None:
+def test_the_usual_judge_of_a_benchmark_and_its_options(here: Path, fake_server: FakeServerFactory) -> None:
     model, judge, other = (fake_server(script) for script in (answering(), judging(), judging()))
     usual = (
         f'judge=Judge(model="usual", server_type="vllm", server_address="{judge.url}", '
@@ -323,7 +326,7 @@ def test_the_usual_judge_of_a_benchmark_and_its_options(here, fake_server: FakeS
 
 
 def test_options_as_other_programs_write_them(
-    here, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+    here: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGE_API_KEY", "secret-of-the-judge")
     monkeypatch.setenv("MODEL_KEY", "secret-of-the-model")
@@ -345,7 +348,7 @@ def test_options_as_other_programs_write_them(
     assert "secret-of" not in written
 
 
-def test_kwargs_name_the_judge_and_options_win_over_them(here, fake_server: FakeServerFactory) -> None:
+def test_kwargs_name_the_judge_and_options_win_over_them(here: Path, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering()), fake_server(judging())
     kwargs = json.dumps(
         {
@@ -368,7 +371,7 @@ def test_kwargs_name_the_judge_and_options_win_over_them(here, fake_server: Fake
     assert {record.body["model"] for record in judge.records} == {"mine"}
 
 
-def test_a_dry_run_shows_who_will_judge(here, fake_server: FakeServerFactory) -> None:
+def test_a_dry_run_shows_who_will_judge(here: Path, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering()), fake_server(judging())
     words = line(model.url, judge.url)
     shown = ns(f"{words} --dry_run", cwd=here)
@@ -380,7 +383,7 @@ def test_a_dry_run_shows_who_will_judge(here, fake_server: FakeServerFactory) ->
     assert not model.records
 
 
-def test_generate_judges_any_file(here, fake_server: FakeServerFactory) -> None:
+def test_generate_judges_any_file(here: Path, fake_server: FakeServerFactory) -> None:
     judge = fake_server(judging())
     rows = [
         {"problem": f"Add {n} and {n}.", "expected_answer": str(2 * n), "predicted_answer": answer}
@@ -429,7 +432,7 @@ def broken(records):
 '''
 
 
-def test_a_judge_of_the_users_own(here, fake_server: FakeServerFactory) -> None:
+def test_a_judge_of_the_users_own(here: Path, fake_server: FakeServerFactory) -> None:
     (here / "mine.py").write_text(OWN_JUDGE)
     model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)))
     judge = fake_server(Script(answer=Answer(text="Judgement: Yes")))
@@ -449,7 +452,7 @@ def test_a_judge_of_the_users_own(here, fake_server: FakeServerFactory) -> None:
     assert len(judge.records) == 18
 
 
-def test_a_function_judges(here, fake_server: FakeServerFactory) -> None:
+def test_a_function_judges(here: Path, fake_server: FakeServerFactory) -> None:
     (here / "mine.py").write_text(OWN_JUDGE)
     model = fake_server(answering())
     words = (
@@ -467,7 +470,7 @@ def test_a_function_judges(here, fake_server: FakeServerFactory) -> None:
     assert "the judge fell over" in json.dumps(records[4])
 
 
-def test_verdicts_as_json_objects(here, fake_server: FakeServerFactory) -> None:
+def test_verdicts_as_json_objects(here: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering())
     verdict = '{"extracted_final_answer": "x", "reasoning": "Judgement: No", "correct": "%s", "confidence": 80}'
     judge = fake_server(
@@ -493,7 +496,7 @@ def test_verdicts_as_json_objects(here, fake_server: FakeServerFactory) -> None:
     assert "symbolic_correct" not in numbers
 
 
-def test_a_function_needs_no_server(here, fake_server: FakeServerFactory) -> None:
+def test_a_function_needs_no_server(here: Path, fake_server: FakeServerFactory) -> None:
     (here / "mine.py").write_text(OWN_JUDGE)
     model = fake_server(answering())
     done = ns(

@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("cluster", ["", "--cluster=none", "--cluster=local", "--cluster=box"])
 @pytest.mark.parametrize("command", sorted(LINES))
-def test_an_unknown_experiment_to_run_after_is_an_error(folder, command, cluster: str) -> None:
+def test_an_unknown_experiment_to_run_after_is_an_error(folder: Path, command: str, cluster: str) -> None:
     place = "/workspace" if cluster.endswith("box") else str(folder)
     line = LINES[command].replace("CLUSTER", cluster).replace("FOLDER", place)
     done = ns(line, cwd=folder)
@@ -55,7 +55,7 @@ def test_an_unknown_experiment_to_run_after_is_an_error(folder, command, cluster
     assert not list(folder.glob(f"jobs/{command}*"))
 
 
-def test_a_model_without_gpus_and_address_is_asked_about_by_name(folder) -> None:
+def test_a_model_without_gpus_and_address_is_asked_about_by_name(folder: Path) -> None:
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", DEFAULT_PORT)) == 0:
             pytest.skip(f"something listens on port {DEFAULT_PORT} here")
@@ -69,7 +69,7 @@ def test_a_model_without_gpus_and_address_is_asked_about_by_name(folder) -> None
 
 
 def test_jobs_of_a_machine_with_gpus_get_all_of_them(
-    folder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     write(folder / "data/gsm8k/test.jsonl", SUMS)
     monkeypatch.chdir(folder)

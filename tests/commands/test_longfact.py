@@ -4,9 +4,10 @@
 import contextlib
 import json
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from tests.commands.running import ns, rows_of, write
@@ -27,7 +28,7 @@ CLAIMS = {
 PAGES = {"Rome Italy": "Rome is the capital of Italy.", "Rome founded": "Rome was founded in 753 BC."}
 
 
-def judged(body):
+def judged(body: dict[str, Any]) -> str:
     """Looks once for each claim about Rome, and reads what was found."""
     asked = body["messages"][-1]["content"]
     if "Take the answer apart" in asked:
@@ -46,7 +47,7 @@ class Search(BaseHTTPRequestHandler):
     asked: ClassVar[list[str]]
     status = 200
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         query = json.loads(self.rfile.read(int(self.headers["content-length"])))["query"]
         self.asked.append(query)
         hits = [{"url": "https://a.example", "title": "A", "content": PAGES[query]}] if query in PAGES else []
@@ -57,12 +58,12 @@ class Search(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):  # a client that does not wait
             self.wfile.write(body)
 
-    def log_message(self, *words):
+    def log_message(self, *words: object) -> None:
         pass
 
 
 @pytest.fixture
-def search():
+def search() -> Iterator[tuple[Any, str]]:
     made = type("Made", (Search,), {"asked": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), made)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -72,7 +73,7 @@ def search():
 
 
 @pytest.fixture
-def servers():
+def servers() -> Iterator[tuple[FakeServer, FakeServer]]:
     answering = FakeServer(Script(answer=Answer(kind="table", table=ANSWERS, template="%s")))
     judge = FakeServer(Script(), answer=judged)
     yield answering, judge
@@ -80,7 +81,7 @@ def servers():
     judge.stop()
 
 
-def line(servers, endpoint, *options):
+def line(servers: tuple[FakeServer, FakeServer], endpoint: str, *options: str) -> list[str]:
     answering, judge = servers
     extra = (
         f"++tool_overrides.TavilySearchTool.endpoint={endpoint} ++tool_overrides.TavilySearchTool.max_retries=0"
@@ -94,7 +95,7 @@ def line(servers, endpoint, *options):
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     rows = [
         {"id": f"q{n}", "question": question, "topic": "t", "subset_for_metrics": "objects"}
         for n, question in enumerate(ANSWERS)
@@ -103,7 +104,9 @@ def here(tmp_path: Path):
     return tmp_path
 
 
-def test_claims_are_told_looked_up_and_counted(here, servers, search) -> None:
+def test_claims_are_told_looked_up_and_counted(
+    here: Path, servers: tuple[FakeServer, FakeServer], search: tuple[Any, str]
+) -> None:
     asked, endpoint = search
     done = ns(*line(servers, endpoint, "--accept_lost=60"), cwd=here, env={"TAVILY_API_KEY": "k"})
     assert done.returncode == 0, done.stderr
@@ -127,7 +130,9 @@ def test_claims_are_told_looked_up_and_counted(here, servers, search) -> None:
     assert metrics["unscored"] == pytest.approx(50.0)
 
 
-def test_a_search_that_fails_says_nothing_about_the_answer(here, servers, search) -> None:
+def test_a_search_that_fails_says_nothing_about_the_answer(
+    here: Path, servers: tuple[FakeServer, FakeServer], search: tuple[Any, str]
+) -> None:
     made, endpoint = search
     made.status = 500
     done = ns(*line(servers, endpoint), cwd=here, env={"TAVILY_API_KEY": "k"})
@@ -138,7 +143,9 @@ def test_a_search_that_fails_says_nothing_about_the_answer(here, servers, search
     assert "The search API gave no answer" in rome["judge_detailed_error"]
 
 
-def test_without_a_key_nothing_is_begun(here, servers, search) -> None:
+def test_without_a_key_nothing_is_begun(
+    here: Path, servers: tuple[FakeServer, FakeServer], search: tuple[Any, str]
+) -> None:
     done = ns(*line(servers, search[1]), cwd=here, env={"TAVILY_API_KEY": ""})
     assert done.returncode != 0
     assert "TAVILY_API_KEY" in done.stderr
@@ -146,7 +153,9 @@ def test_without_a_key_nothing_is_begun(here, servers, search) -> None:
     assert servers[0].records == []
 
 
-def test_another_kind_of_judge_does_not_take_its_place(here, servers, search) -> None:
+def test_another_kind_of_judge_does_not_take_its_place(
+    here: Path, servers: tuple[FakeServer, FakeServer], search: tuple[Any, str]
+) -> None:
     done = ns(*line(servers, search[1], "--judge_type=llm", "--dry_run"), cwd=here, env={"TAVILY_API_KEY": "k"})
     assert done.returncode == 0, done.stderr
     done = ns(*line(servers, search[1], "--judge_type=llm", "--explain"), cwd=here, env={"TAVILY_API_KEY": "k"})

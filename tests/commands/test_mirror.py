@@ -27,7 +27,7 @@ MADE = Benchmark(name="made", category="own", title="Made", generate_rows=genera
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "sums.py").write_text(BENCHMARK)
     file = tmp_path / "first" / PLACE
     file.parent.mkdir(parents=True)
@@ -37,7 +37,7 @@ def here(tmp_path: Path):
     return tmp_path
 
 
-def test_build_check_use(here) -> None:
+def test_build_check_use(here: Path) -> None:
     offline = {"NEWSKILLS_OFFLINE": "1", "NEWSKILLS_MIRROR": "first"}
     built = ns("ns mirror build sums.py::SUMS sums.py::MADE second", cwd=here, env=offline)
     assert built.returncode == 0, built.stderr
@@ -72,14 +72,14 @@ def test_build_check_use(here) -> None:
         ("ns mirror check a b", "takes one folder"),
     ],
 )
-def test_bad_lines(here, line: str, says: str) -> None:
+def test_bad_lines(here: Path, line: str, says: str) -> None:
     done = ns(line, cwd=here, env={"NEWSKILLS_MIRROR": ""})
     assert done.returncode != 0
     assert says in done.stderr
     assert not (here / "there").exists()
 
 
-def test_everything_that_the_mirror_has(here) -> None:
+def test_everything_that_the_mirror_has(here: Path) -> None:
     done = ns("ns prepare_data all --mirror first --offline --data_dir data", cwd=here)
     assert done.returncode == 0, done.stderr
     assert "0 of 0 prepared" in done.stdout

@@ -36,14 +36,14 @@ COMMON = "ns nemo_evaluator --nemo_evaluator_config=tasks.yaml --output_dir=out 
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "sums.py").write_text(BENCHMARK)
     (tmp_path / "tasks.yaml").write_text(TASKS.replace("SUMS", str(tmp_path / "sums.py")))
     return tmp_path
 
 
 @pytest.mark.skipif(importlib.util.find_spec("nemo_evaluator") is None, reason="no nemo-evaluator here")
-def test_a_task_is_evaluated_here(here, fake_server: FakeServerFactory) -> None:
+def test_a_task_is_evaluated_here(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(ANSWERS)
     config = yaml.safe_load((here / "tasks.yaml").read_text())
     del config["evaluation"]["tasks"][1]
@@ -75,7 +75,7 @@ def test_a_task_is_evaluated_here(here, fake_server: FakeServerFactory) -> None:
     ],
     ids=["no server", "model", "judge", "both"],
 )
-def test_servers_have_groups_of_their_own(here, options: str, groups) -> None:
+def test_servers_have_groups_of_their_own(here: Path, options: str, groups: list[str]) -> None:
     shown = ns(f"{COMMON} {options} --dry_run --show_scripts", cwd=here, env={"JUDGE_KEY": "s3cret"})
     assert shown.returncode == 0, shown.stderr
     shown_as = {"main": "client main:", "server": "server server:", "judge": "server judge:"}
@@ -96,14 +96,14 @@ def test_servers_have_groups_of_their_own(here, options: str, groups) -> None:
         ("--server_base_url=http://h --nemo_evaluator_config=none.yaml", "none.yaml"),
     ],
 )
-def test_what_is_missing_or_wrong_is_said_before_anything_runs(here, options: str, said: str) -> None:
+def test_what_is_missing_or_wrong_is_said_before_anything_runs(here: Path, options: str, said: str) -> None:
     done = ns(f"{COMMON} {options}", cwd=here)
     assert done.returncode in (1, 2)
     assert said in done.stderr
     assert not (here / "out").exists()
 
 
-def test_both_spellings(here) -> None:
+def test_both_spellings(here: Path) -> None:
     done = ns(
         f"{COMMON.replace('nemo_evaluator ', 'nemo-evaluator ')} --server_base_url=http://h --dry_run", cwd=here
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,7 +62,7 @@ class Checkout:
         path.write_text(f"{text}\njob_dir: {self.folder}/jobs\nskip_hf_home_check: true\n")
         return f"--cluster={path}"
 
-    def ns(self, line: str, below: str = ""):
+    def ns(self, line: str, below: str = "") -> subprocess.CompletedProcess[str]:
         return ns(line, cwd=self.root / below, env=self.env)
 
     def ended(self, name: str) -> None:
@@ -96,7 +97,7 @@ def all_was_committed(checkout: Checkout, server: FakeServerProcess, out: Path) 
 
 
 @pytest.mark.parametrize("cluster", ["", "--cluster=none", "--cluster=local"])
-def test_this_process_reads_the_repository(checkout, server, cluster: str) -> None:
+def test_this_process_reads_the_repository(checkout: Checkout, server: FakeServerProcess, cluster: str) -> None:
     done = checkout.ns(
         f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out", "inputs"
     )
@@ -104,14 +105,14 @@ def test_this_process_reads_the_repository(checkout, server, cluster: str) -> No
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_jobs_of_this_machine_read_the_repository(checkout, server) -> None:
+def test_jobs_of_this_machine_read_the_repository(checkout: Checkout, server: FakeServerProcess) -> None:
     line = f"{LINE} --num_jobs=-1 --server_address={server.url} --output_dir={checkout.folder}/out"
     done = checkout.ns(f"{line} {checkout.config('executor: none')}", "tasks")
     assert done.returncode == 0, done.stderr
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_containers_read_the_package(checkout, server, podman) -> None:
+def test_containers_read_the_package(checkout: Checkout, server: FakeServerProcess, podman: None) -> None:
     cluster = checkout.config(
         f"executor: local\nengine: podman\ncontainers: {{nemo-skills: {IMAGE}}}\nenv_vars: ['PYTHONPATH=/packages']\n"
         f"mounts: ['{checkout.folder}:/work', '{PACKAGES}']"
@@ -122,7 +123,7 @@ def test_containers_read_the_package(checkout, server, podman) -> None:
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_processes_of_a_slurm_cluster_read_the_package(checkout, server) -> None:
+def test_processes_of_a_slurm_cluster_read_the_package(checkout: Checkout, server: FakeServerProcess) -> None:
     require_cluster()
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
     line = f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out --expname=real"
@@ -136,7 +137,7 @@ def test_processes_of_a_slurm_cluster_read_the_package(checkout, server) -> None
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_a_run_goes_on_after_another_commit(checkout, server) -> None:
+def test_a_run_goes_on_after_another_commit(checkout: Checkout, server: FakeServerProcess) -> None:
     require_cluster()
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
     line = f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out --expname=real"
@@ -149,7 +150,7 @@ def test_a_run_goes_on_after_another_commit(checkout, server) -> None:
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
-def test_a_rehearsal_reads_the_repository(checkout, server) -> None:
+def test_a_rehearsal_reads_the_repository(checkout: Checkout, server: FakeServerProcess) -> None:
     require_cluster()
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
     rehearsed = LINE.replace("ns generate", "ns rehearse generate")
@@ -173,7 +174,7 @@ def test_a_rehearsal_reads_the_repository(checkout, server) -> None:
 )
 @pytest.mark.parametrize("kind", ["slurm", "local"])
 def test_what_the_commit_lacks_is_said_before_anything_is_submitted(
-    checkout, kind: str, option: str, sentence: str
+    checkout: Checkout, kind: str, option: str, sentence: str
 ) -> None:
     (checkout.root / ".git/info/exclude").write_text("new.jsonl\n")
     (checkout.root / "inputs/new.jsonl").write_text(FILES["inputs/sums.jsonl"])
@@ -186,7 +187,9 @@ def test_what_the_commit_lacks_is_said_before_anything_is_submitted(
     assert not (checkout.folder / "jobs").exists()
 
 
-def test_what_has_changed_since_the_commit_is_not_what_is_shown(checkout, server) -> None:
+def test_what_has_changed_since_the_commit_is_not_what_is_shown(
+    checkout: Checkout, server: FakeServerProcess
+) -> None:
     """With --allow_uncommitted jobs get the commit, so the changed file's own prompt is not checked."""
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
     (checkout.root / "prompts/sum.yaml").write_text("user: '{gone}'\n")
@@ -198,7 +201,7 @@ def test_what_has_changed_since_the_commit_is_not_what_is_shown(checkout, server
 
 
 @pytest.mark.parametrize("command", ["sft", "grpo"])
-def test_training_data_of_the_package(checkout, command: str) -> None:
+def test_training_data_of_the_package(checkout: Checkout, command: str) -> None:
     row = {"problem": "1 + 1?", "expected_answer": "2"} if command == "grpo" else {"input": "1", "output": "2"}
     commit(checkout.root, {"train.jsonl": json.dumps(row) + "\n"})
     cluster = checkout.config(
@@ -217,7 +220,9 @@ def test_training_data_of_the_package(checkout, command: str) -> None:
     assert "did you mean 'train.jsonl'" in gone.stderr
 
 
-def test_a_pipeline_from_python_names_what_the_commit_has(checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipeline_from_python_names_what_the_commit_has(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its dry run refuses what the package lacks."""
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(checkout.folder / "experiments"))
     monkeypatch.chdir(checkout.root)
@@ -241,7 +246,7 @@ def test_a_pipeline_from_python_names_what_the_commit_has(checkout, monkeypatch:
             pipeline.run(dry_run=True)
 
 
-def test_a_benchmark_of_the_commit(checkout, server) -> None:
+def test_a_benchmark_of_the_commit(checkout: Checkout, server: FakeServerProcess) -> None:
     commit(checkout.root, {"benchmarks/own.py": BENCHMARK})
     env = {"NEWSKILLS_DATA_DIR": str(checkout.folder / "data")}
     assert ns("ns prepare_data ./benchmarks/own.py", cwd=checkout.root, env=env).returncode == 0

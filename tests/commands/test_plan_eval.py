@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.running import ns
+from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 from tests.view.comparison.runs import record, write_run
 
@@ -25,7 +28,7 @@ BENCHMARK = Benchmark(
 
 
 @pytest.fixture
-def runs(tmp_path):
+def runs(tmp_path: Path) -> Path:
     draw = random.Random(5)
     chances = [draw.random() for _ in range(20)]
     for name, gain in (("base", 0.0), ("tuned", 0.1)):
@@ -38,7 +41,7 @@ def runs(tmp_path):
     return tmp_path
 
 
-def test_a_plan_from_a_probe_of_twenty_problems(runs):
+def test_a_plan_from_a_probe_of_twenty_problems(runs: Path) -> None:
     shown = ns("ns plan_eval base --delta 2", cwd=runs)
     assert shown.returncode == 0, shown.stderr
     assert max(map(len, shown.stdout.splitlines())) <= 80
@@ -53,7 +56,7 @@ def test_a_plan_from_a_probe_of_twenty_problems(runs):
     assert one["available"] == (one["problems"] <= 1319)
 
 
-def test_two_runs_prices_and_unpaired(runs):
+def test_two_runs_prices_and_unpaired(runs: Path) -> None:
     folders = [str(runs / name) for name in ("base", "tuned")]
     (paired,) = newskills.plan_eval(runs=folders, delta=3.0, prices="1,2", seeds="4")
     (apart,) = newskills.plan_eval(runs=folders, delta=3.0, paired=False, seeds="4")
@@ -62,7 +65,7 @@ def test_two_runs_prices_and_unpaired(runs):
     assert "two runs over 20 problems" in paired.basis
 
 
-def test_without_a_run(runs):
+def test_without_a_run(runs: Path) -> None:
     shown = ns("ns plan_eval --accuracy 60 --delta 2 --no_paired --seeds 1", cwd=runs)
     assert "9,419" in shown.stdout
     assert "give a run, or --benchmarks and --model for a probe" in " ".join(shown.stdout.split())
@@ -77,12 +80,12 @@ def test_without_a_run(runs):
         ({"delta": 2.0, "accuracy": 60.0, "prices": "1"}, "two numbers are expected"),
     ],
 )
-def test_what_makes_no_sense(options, said):
+def test_what_makes_no_sense(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         newskills.plan_eval(**options)
 
 
-def test_nothing_to_plan_from(runs):
+def test_nothing_to_plan_from(runs: Path) -> None:
     (runs / "empty").mkdir()
     with pytest.raises(DataError, match="has no results"):
         newskills.plan_eval(runs=[str(runs / "empty")], delta=2.0)
@@ -96,14 +99,14 @@ def test_nothing_to_plan_from(runs):
 
 
 @pytest.fixture
-def own_sums(tmp_path):
+def own_sums(tmp_path: Path) -> Path:
     (tmp_path / "sums.py").write_text(BENCHMARK)
     done = ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     return tmp_path
 
 
-def test_a_probe_of_its_own_where_there_is_no_run(own_sums, fake_server):
+def test_a_probe_of_its_own_where_there_is_no_run(own_sums: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="random", template=r"\\boxed{%s}", modulus=3)))
     line = (
         "ns plan_eval --delta 5 --benchmarks ./sums.py:2 --model fake --server_type vllm --data_dir data --seeds 1,4 "

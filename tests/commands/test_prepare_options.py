@@ -28,12 +28,12 @@ BENCHMARK = Benchmark(
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "kinds.py").write_text(BENCHMARK)
     return tmp_path
 
 
-def test_options_of_a_benchmark(here) -> None:
+def test_options_of_a_benchmark(here: Path) -> None:
     done = ns("ns prepare_data ./kinds.py --kinds odd --data_dir data", cwd=here)
     assert done.returncode == 0, done.stderr
     assert "made with --kinds=odd" in done.stderr
@@ -44,7 +44,7 @@ def test_options_of_a_benchmark(here) -> None:
     assert len(rows_of(file)) == 6
 
 
-def test_splits_of_a_dry_run(here) -> None:
+def test_splits_of_a_dry_run(here: Path) -> None:
     done = ns("ns prepare_data gsm8k --split=all --data_dir data --dry_run", cwd=here)
     assert done.returncode == 0
     assert [f"{split}.jsonl" in done.stdout for split in ("test", "train", "all")] == [True, True, False]
@@ -62,14 +62,14 @@ def test_splits_of_a_dry_run(here) -> None:
         ("--dta_dir data", "did you mean '--data_dir'"),
     ],
 )
-def test_what_there_is_not(here, words: str, said: str) -> None:
+def test_what_there_is_not(here: Path, words: str, said: str) -> None:
     done = ns(f"ns prepare_data ./kinds.py {words}", cwd=here)
     assert said in done.stderr
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
 
 
-def test_its_help(here) -> None:
+def test_its_help(here: Path) -> None:
     done = ns("ns prepare_data ./kinds.py gsm8k --help", cwd=here)
     assert done.returncode == 0, done.stderr
     assert "options of ./kinds.py:\n  --kinds" in done.stdout
@@ -79,7 +79,7 @@ def test_its_help(here) -> None:
     assert "options of gsm8k" not in ns("ns prepare_data --help", cwd=here).stdout
 
 
-def test_from_python(here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_python(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(here)
     prepare_data(benchmarks="./kinds.py", data_dir="data", kinds=["even"])
     assert [row["id"] for row in rows_of(here / "data/kinds/test.jsonl")] == ["s0", "s2", "s4"]

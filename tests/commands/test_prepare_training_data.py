@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of, write
@@ -25,19 +27,19 @@ OFF = "++filters.remove_contaminated=false ++filters.remove_len_outlier_problems
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     write(tmp_path / "in.jsonl", ROWS)
     write(tmp_path / "data/gsm8k/test.jsonl", [{"id": "1", "problem": ROWS[0]["problem"], "expected_answer": "0"}])
     return tmp_path
 
 
-def typed(line: str, here, **env):
+def typed(line: str, here: Path, **env: Any) -> subprocess.CompletedProcess[str]:
     return ns(
         f"ns {line}", cwd=here, env={"NEWSKILLS_DATA_DIR": str(here / "data"), "NEWSKILLS_OFFLINE": "1", **env}
     )
 
 
-def test_generations_become_a_training_set_with_its_card(here) -> None:
+def test_generations_become_a_training_set_with_its_card(here: Path) -> None:
     done = typed(
         f"prepare_training_data --config-name=math_sft ++input_files=in.jsonl ++output_path=o/sft.jsonl {OFF}",
         here,
@@ -57,7 +59,7 @@ def test_generations_become_a_training_set_with_its_card(here) -> None:
     ]
 
 
-def test_the_reference_spelling(here) -> None:
+def test_the_reference_spelling(here: Path) -> None:
     import subprocess
     import sys
 
@@ -69,7 +71,7 @@ def test_the_reference_spelling(here) -> None:
     assert (done.returncode, len(rows_of(here / "sft.jsonl"))) == (0, 16), done.stderr
 
 
-def test_decontamination_against_a_benchmark_and_a_file(here) -> None:
+def test_decontamination_against_a_benchmark_and_a_file(here: Path) -> None:
     write(here / "mine.jsonl", [{"question": ROWS[1]["problem"]}])
     off = "++filters.remove_len_outlier_problems=false ++input_files=in.jsonl ++output_path=sft.jsonl"
     done = typed(f"prepare_training_data {off} --decontaminate=mine.jsonl --decontaminate_share=1", here)
@@ -120,7 +122,7 @@ def test_published_sets_are_laid_out_beside_benchmarks(tmp_path: Path, mirror: P
     assert (tmp_path / "data/gsm8k-train/train.jsonl").stat().st_mtime_ns == before
 
 
-def test_files_of_a_published_set(here) -> None:
+def test_files_of_a_published_set(here: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -136,7 +138,7 @@ def test_files_of_a_published_set(here) -> None:
     }
 
 
-def test_dry_run_checks_and_shows_a_row(here) -> None:
+def test_dry_run_checks_and_shows_a_row(here: Path) -> None:
     line = f"prepare_training_data ++input_files=in.jsonl ++output_path=o.jsonl {OFF} --dry_run"
     done = typed(line, here)
     assert done.returncode == 0, done.stderr
@@ -177,20 +179,20 @@ def test_dry_run_checks_and_shows_a_row(here) -> None:
         ("++output_path=o.jsonl ++chat_format=llama", "--config-name=stem_sft"),
     ],
 )
-def test_what_is_refused(here, line: str, message: str) -> None:
+def test_what_is_refused(here: Path, line: str, message: str) -> None:
     done = typed(f"prepare_training_data {line}", here)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert not (here / "o.jsonl").exists()
 
 
-def test_rows_without_a_verdict_are_told_of(here) -> None:
+def test_rows_without_a_verdict_are_told_of(here: Path) -> None:
     write(here / "raw.jsonl", [*ROWS, {"problem": "p", "generation": "g"}])
     done = typed(f"prepare_training_data ++input_files=raw.jsonl ++output_path=o.jsonl {OFF}", here)
     assert "note: 1 rows have no verdict and were left out; ++add_unlabeled=true keeps them" in done.stderr
 
 
-def test_from_python(here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_python(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from newskills import prepare_training_data, wrap_arguments
 
     monkeypatch.chdir(here)
@@ -200,7 +202,7 @@ def test_from_python(here, monkeypatch: pytest.MonkeyPatch) -> None:
     assert prepare_training_data(ctx=ctx, dry_run=True) is None
 
 
-def test_a_template_whose_rows_are_all_taken_for_the_benchmarks(here) -> None:
+def test_a_template_whose_rows_are_all_taken_for_the_benchmarks(here: Path) -> None:
     """Word problems of one pattern differ in their numbers only: the message says what to change, and that works."""
     text = (
         "A farmer who lives near a small town grows {} apple trees in the garden behind the old house, and every "

@@ -13,7 +13,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ import yaml
 from tests.commands.clusters import BENCHMARK, RIGHT, answers
 from tests.commands.running import ns
 from tests.conftest import FakeServerFactory
-from tests.server import Answer, FakeServer, Fault, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 
 from newskills.cli import main
 from newskills.interop.compile import compiler
@@ -109,17 +109,19 @@ class Project:
 
 
 @pytest.fixture
-def server(fake_server: FakeServerFactory):
+def server(fake_server: FakeServerFactory) -> FakeServer | FakeServerProcess:
     return fake_server(answers())
 
 
 @pytest.fixture
-def project(tmp_path: Path, server):
+def project(tmp_path: Path, server: FakeServer | FakeServerProcess) -> Project:
     return Project(tmp_path, server.url)
 
 
 @pytest.fixture
-def inside(project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def inside(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`ns` without a process of its own, for what starts nothing."""
     for name, value in project.env.items():
         monkeypatch.setenv(name, value)
@@ -144,7 +146,9 @@ def finished(
         yield project, server, project.ns("ns evaluate -c mine.yaml")
 
 
-def test_it_runs_here_and_leaves_what_the_launcher_leaves(finished) -> None:
+def test_it_runs_here_and_leaves_what_the_launcher_leaves(
+    finished: tuple[Project, FakeServer, subprocess.CompletedProcess[str]],
+) -> None:
     project, server, done = finished
     assert done.returncode == 0, done.stdout + done.stderr
     found = ID.search(done.stdout)
@@ -177,7 +181,9 @@ def test_it_runs_here_and_leaves_what_the_launcher_leaves(finished) -> None:
     assert project.states(found[1][:6]) == {f"{found[1]}.0": "success"}
 
 
-def test_ids_work_wherever_jobs_are_looked_after(finished) -> None:
+def test_ids_work_wherever_jobs_are_looked_after(
+    finished: tuple[Project, FakeServer, subprocess.CompletedProcess[str]],
+) -> None:
     project, _, done = finished
     found = ID.search(done.stdout)
     assert found is not None
@@ -199,7 +205,9 @@ def test_ids_work_wherever_jobs_are_looked_after(finished) -> None:
     assert (unknown.returncode, "Unknown experiment" in unknown.stderr) == (2, True)
 
 
-def test_a_task_that_fails_is_told_and_can_be_resumed(project, server) -> None:
+def test_a_task_that_fails_is_told_and_can_be_resumed(
+    project: Project, server: FakeServer | FakeServerProcess
+) -> None:
     server.script = Script(answer=Answer(kind="table", table=RIGHT), faults=[Fault(kind="status", status=401)])
     failed = project.ns("ns evaluate -c mine.yaml")
     assert failed.returncode != 0
@@ -215,7 +223,9 @@ def test_a_task_that_fails_is_told_and_can_be_resumed(project, server) -> None:
     assert project.states(found[1]) == {f"{found[1]}.0": "success"}
 
 
-def test_a_batch_goes_on_in_the_background_is_cancelled_and_goes_on_again(project, server) -> None:
+def test_a_batch_goes_on_in_the_background_is_cancelled_and_goes_on_again(
+    project: Project, server: FakeServer | FakeServerProcess
+) -> None:
     server.script = answers(latency=0.5)
     line = "ns evaluate -c mine.yaml --batch here evaluation.nemo_evaluator_config.config.params.parallelism=1"
     started = time.monotonic()
@@ -241,7 +251,7 @@ def test_a_batch_goes_on_in_the_background_is_cancelled_and_goes_on_again(projec
     assert len(asked) < 10
 
 
-def test_a_server_is_deployed_for_the_task(project) -> None:
+def test_a_server_is_deployed_for_the_task(project: Project) -> None:
     served = Path(__file__).with_name("served.py")
     script = json.dumps({"answer": {"kind": "table", "table": RIGHT}})
     port = 18000 + os.getpid() % 2000
@@ -284,7 +294,9 @@ def test_a_server_is_deployed_for_the_task(project) -> None:
         ("ns evaluate -c mine.yaml --run far", "profile [far] is a Slurm cluster"),
     ],
 )
-def test_what_is_wrong_ends_with_1_before_anything_is_done(project, inside, line: str, what: str) -> None:
+def test_what_is_wrong_ends_with_1_before_anything_is_done(
+    project: Project, inside: Callable[..., subprocess.CompletedProcess[str]], line: str, what: str
+) -> None:
     done = inside(line)
     assert (done.returncode, what in done.stderr) == (1, True), done.stderr
     assert not (project.folder / "evaluations").exists()
@@ -292,7 +304,9 @@ def test_what_is_wrong_ends_with_1_before_anything_is_done(project, inside, line
     assert not (project.folder / ".nemotron").exists()
 
 
-def test_options_may_stand_anywhere(project, inside) -> None:
+def test_options_may_stand_anywhere(
+    project: Project, inside: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     words = "target.api_endpoint.model_id=n -c mine.yaml evaluation.tasks[0].name=mmlu"
     done = inside(f"ns evaluate execution.output_dir=/x -d {words}")
     assert done.returncode == 0, done.stderr
@@ -304,7 +318,9 @@ def test_options_may_stand_anywhere(project, inside) -> None:
     assert "model_id: n" in done.stdout
 
 
-def test_a_dry_run_shows_everything_and_does_nothing(project, inside) -> None:
+def test_a_dry_run_shows_everything_and_does_nothing(
+    project: Project, inside: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     project.config(evaluation={"tasks": [{"name": "adlr_arc_challenge_llama_25_shot"}, {"name": "gsm8k"}]})
     before = sorted(project.folder.rglob("*"))
     done = inside(
@@ -330,7 +346,9 @@ def test_a_dry_run_shows_everything_and_does_nothing(project, inside) -> None:
     assert "images: cannot tell which of them are already imported" in out
 
 
-def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project, inside) -> None:
+def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(
+    project: Project, inside: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     project.config(target={"api_endpoint": {"url": "http://127.0.0.1:9/${oc.env:MODEL_KEY}/v1", "model_id": "m"}})
     done = inside("ns evaluate -d -c mine.yaml")
     assert done.returncode == 0, done.stderr
@@ -338,7 +356,7 @@ def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project, inside
     assert "http://127.0.0.1:9/********/v1" in done.stdout
 
 
-def test_the_launcher_gets_what_is_not_ours(project, tmp_path: Path) -> None:
+def test_the_launcher_gets_what_is_not_ours(project: Project, tmp_path: Path) -> None:
     log = tmp_path / "launcher.log"
     program = tmp_path / "bin/nemo-evaluator-launcher"
     program.parent.mkdir()
@@ -367,7 +385,7 @@ def test_the_launcher_gets_what_is_not_ours(project, tmp_path: Path) -> None:
     assert "nemo-evaluator-launcher status" in project.ns("ns cancel feed").stderr
 
 
-def test_an_older_launcher_gets_its_own_dialect(project, tmp_path: Path) -> None:
+def test_an_older_launcher_gets_its_own_dialect(project: Project, tmp_path: Path) -> None:
     program = tmp_path / "bin/nemo-evaluator-launcher"
     program.parent.mkdir()
     program.write_text(LAUNCHER.format(python=sys.executable, log=str(tmp_path / "log"), version="0.1.40"))
@@ -382,7 +400,9 @@ def test_an_older_launcher_gets_its_own_dialect(project, tmp_path: Path) -> None
     assert config["execution"]["env_vars"] == {"evaluation": {"B": "b"}}
 
 
-def test_text_of_a_config_cannot_speak_to_the_terminal(project, inside) -> None:
+def test_text_of_a_config_cannot_speak_to_the_terminal(
+    project: Project, inside: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     done = inside("ns evaluate -d -c mine.yaml", "execution.note='[bold]\x1b[31mred[/bold]'")
     assert done.returncode == 0, done.stderr
     assert "\x1b[31m" not in done.stdout
@@ -402,7 +422,9 @@ def test_text_of_a_config_cannot_speak_to_the_terminal(project, inside) -> None:
         "ns evaluate -c my-model --run MY-CLUSTER",
     ],
 )
-def test_lines_of_the_documents_of_others_do_their_work(project, inside, line: str) -> None:
+def test_lines_of_the_documents_of_others_do_their_work(
+    project: Project, inside: Callable[..., subprocess.CompletedProcess[str]], line: str
+) -> None:
     configs = project.folder / "evaluate_configs"
     configs.mkdir()
     library = Path(compiler.__file__).parent / "library"
@@ -419,7 +441,9 @@ def test_lines_of_the_documents_of_others_do_their_work(project, inside, line: s
         assert "/path/to/your/checkpoint:/checkpoint" in done.stdout
 
 
-def test_ctrl_c_stops_the_tasks_and_they_can_go_on(project, server) -> None:
+def test_ctrl_c_stops_the_tasks_and_they_can_go_on(
+    project: Project, server: FakeServer | FakeServerProcess
+) -> None:
     server.script = answers(latency=0.5)
     words = [sys.executable, "-m", "newskills", "evaluate", "-c", "mine.yaml"]
     words += ["evaluation.nemo_evaluator_config.config.params.parallelism=1"]
@@ -447,7 +471,9 @@ def test_ctrl_c_stops_the_tasks_and_they_can_go_on(project, server) -> None:
     assert project.states(found[1]) == {f"{found[1]}.0": "success"}
 
 
-def test_a_suite_of_the_newer_format_is_shown_or_refused(project, server) -> None:
+def test_a_suite_of_the_newer_format_is_shown_or_refused(
+    project: Project, server: FakeServer | FakeServerProcess
+) -> None:
     service = {
         "type": "api",
         "url": f"{server.url}/v1/chat/completions",

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def project(tmp_path: Path, fake_server: FakeServerFactory):
+def project(tmp_path: Path, fake_server: FakeServerFactory) -> Project:
     return Project(tmp_path, fake_server(answers()).url)
 
 
@@ -35,7 +35,7 @@ def launcher(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_tells_how_our_jobs_are_doing(project) -> None:
+def test_it_tells_how_our_jobs_are_doing(project: Project) -> None:
     invocation = project.submitted("ns evaluate -c mine.yaml")
     done = launcher(project, "status", invocation[:6], "--json")
     assert done.returncode == 0, done.stderr
@@ -47,7 +47,7 @@ def test_it_tells_how_our_jobs_are_doing(project) -> None:
 
 
 @pytest.mark.parametrize("task", ["lm-evaluation-harness.ifeval", "tau2_bench_retail"])
-def test_it_takes_what_we_compile(project, task: str, tmp_path: Path) -> None:
+def test_it_takes_what_we_compile(project: Project, task: str, tmp_path: Path) -> None:
     tool = tmp_path / "bin/docker"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\nexit 0\n")

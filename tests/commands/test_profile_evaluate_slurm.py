@@ -17,7 +17,7 @@ from tests.commands.clusters import RIGHT, SERVED
 from tests.commands.running import ns
 from tests.interop.evaluations import KEY, Evaluations
 from tests.launch.slurm_cluster import require_cluster
-from tests.launch.sshd import sshd
+from tests.launch.sshd import Sshd, sshd
 
 __all__ = ["sshd"]
 
@@ -25,7 +25,7 @@ PORT = 18521
 
 
 @pytest.fixture
-def place(tmp_path: Path, sshd) -> Evaluations:
+def place(tmp_path: Path, sshd: Sshd) -> Evaluations:
     require_cluster()
     made = Evaluations(tmp_path)
     made.far(sshd)
@@ -43,7 +43,7 @@ def status(place: Evaluations, invocation: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_batch_is_looked_at_stopped_and_resumed(place) -> None:
+def test_a_batch_is_looked_at_stopped_and_resumed(place: Evaluations) -> None:
     script = json.dumps({"answer": {"kind": "table", "table": RIGHT}, "latency": {"fixed": 1.0}})
     command = shlex.join([sys.executable, str(SERVED), "--port", str(PORT), "--script", script])
     place.environ["MODEL_KEY"] = KEY

@@ -26,7 +26,7 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("line", SERVERS.values(), ids=SERVERS)
-def test_a_server_without_a_token_stays_on_this_machine_unless_told(line, tmp_path: Path) -> None:
+def test_a_server_without_a_token_stays_on_this_machine_unless_told(line: str, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("tml-secret\n")
     for host in ("0.0.0.0", "''", "::"):
         refused = ns(f"{line} --host={host} --dry_run", cwd=tmp_path)
@@ -59,7 +59,7 @@ def ask(port: int, method: str, path: str, body: str | None = None, **headers: s
         return answer.status, answer.read().decode()
 
 
-def test_the_sandbox_takes_requests_by_its_own_names_with_the_token(sandbox) -> None:
+def test_the_sandbox_takes_requests_by_its_own_names_with_the_token(sandbox: int) -> None:
     code, mine = '{"generated_code": "print(1)"}', {"Authorization": "Bearer secret", "X-Session-ID": "a"}
     assert ask(sandbox, "GET", "/health")[0] == 200
     assert ask(sandbox, "POST", "/execute", code)[0] == 401
@@ -101,5 +101,5 @@ def test_loopback_addresses(host: str, loopback: bool) -> None:
         ("node7:80", True),
     ],
 )
-def test_names_of_this_machine(header, own) -> None:
+def test_names_of_this_machine(header: str, own: bool) -> None:
     assert is_own_name(header, "node7") is own

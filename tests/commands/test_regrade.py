@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of
@@ -16,7 +18,7 @@ FORMS = ("\\boxed{1}", "The answer is 2.", "so we get 3", "\\boxed{9}", "I do no
 
 
 @pytest.fixture
-def results(tmp_path: Path):
+def results(tmp_path: Path) -> Path:
     """Verdicts of an older grader, which took the bare number and called the phrase wrong."""
     old = {"grader": "math@1"}
     rows = [record(i, i in (0, 2), generation=text, **old) for i, text in enumerate(FORMS)]
@@ -24,12 +26,12 @@ def results(tmp_path: Path):
     return tmp_path
 
 
-def only(regraded):
+def only(regraded: Iterable[Any]) -> Any:
     (item,) = regraded
     return item
 
 
-def test_verdicts_that_change_are_listed(results) -> None:
+def test_verdicts_that_change_are_listed(results: Path) -> None:
     item = only(regrade(results / "a", RegradeOptions(), []))
     assert (item.grader_before, item.grader_after) == ("math@1", f"math@{VERSION}")
     changed = [(flip.id, flip.seed, flip.before, flip.after) for flip in item.flips]
@@ -42,7 +44,7 @@ def test_verdicts_that_change_are_listed(results) -> None:
     assert item.changes == {"wrong → correct": 2, "correct → no_answer": 2, "wrong → no_answer": 2}
 
 
-def test_the_share_of_the_grader(results) -> None:
+def test_the_share_of_the_grader(results: Path) -> None:
     item = only(regrade(results / "a", RegradeOptions(), []))
     assert {name: number.value for name, number in item.spread.items()} == {
         "strict": 20,
@@ -67,7 +69,7 @@ def test_multiple_choice_has_readings_too(tmp_path: Path) -> None:
     assert spread["usual"].value == spread["lenient"].value == 100
 
 
-def test_records_stay_as_they_are_and_new_ones_go_elsewhere(results) -> None:
+def test_records_stay_as_they_are_and_new_ones_go_elsewhere(results: Path) -> None:
     before = {path: path.read_bytes() for path in (results / "a").rglob("*") if path.is_file()}
     shown = ns("ns regrade a --output_dir b", cwd=results)
     assert shown.returncode == 0, shown.stderr
@@ -95,7 +97,7 @@ def test_settings_go_over_those_of_the_records(tmp_path: Path) -> None:
     assert described["grader"] == f'math@{VERSION} {{"relative_tolerance":0.1,"relaxed_extraction":true}}'
 
 
-def test_a_version_that_is_not_here_is_refused(results) -> None:
+def test_a_version_that_is_not_here_is_refused(results: Path) -> None:
     assert newskills.regrade(results_dir=str(results / "a"), grader=f"math@{VERSION}")
     with pytest.raises(ConfigError, match=rf"grades with math@{VERSION}; verdicts of math@1 need"):
         regrade(results / "a", RegradeOptions(grader="math@1"), [])
@@ -122,7 +124,7 @@ def test_what_cannot_be_graded_is_said(tmp_path: Path) -> None:
     assert only(regrade(tmp_path / "a", RegradeOptions(grader="math"), [])).after.value == 50
 
 
-def test_a_corrupted_line_and_an_unfinished_benchmark(results) -> None:
+def test_a_corrupted_line_and_an_unfinished_benchmark(results: Path) -> None:
     path = results / "a/eval-results/gsm8k/output-rs0.jsonl"
     path.write_text("{broken\n" + path.read_text())
     place = results / "a/eval-results/math-500"

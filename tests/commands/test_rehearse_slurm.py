@@ -51,19 +51,19 @@ def queued(place: Place) -> list[str]:
         ("--sbatch_kwargs='{\"no-such-option\":1}'", "unrecognized option"),
     ],
 )
-def test_what_slurm_would_refuse(place, options: str, sentence: str) -> None:
+def test_what_slurm_would_refuse(place: Place, options: str, sentence: str) -> None:
     code, [wrong] = findings(place, f"ns rehearse run_cmd --cluster=real --expname=mine {options} true")
     assert (code, sentence in wrong, "mine" in wrong) == (1, True, True), wrong
 
 
-def test_limits_of_the_config_are_those_of_the_partition(place) -> None:
+def test_limits_of_the_config_are_those_of_the_partition(place: Place) -> None:
     place.config("long", "executor: slurm\npartition: interactive\ntimeouts: {interactive: '01:00:00'}")
     code, [wrong] = findings(place, "ns rehearse run_cmd --cluster=long --expname=mine true")
     assert "the time limit 01:00:00 is longer than the limit of partition 'interactive', 30:00" in wrong
     assert code == 1
 
 
-def test_jobs_that_ask_for_the_same_are_told_once(place) -> None:
+def test_jobs_that_ask_for_the_same_are_told_once(place: Place) -> None:
     line = (
         "ns rehearse eval --cluster=real --benchmarks=./sums.py:3 --server_type=vllm --model=/m/x --server_gpus=9 "
         "--output_dir=out"
@@ -75,7 +75,7 @@ def test_jobs_that_ask_for_the_same_are_told_once(place) -> None:
     assert (code, wrong) == (0, [])
 
 
-def test_what_jobs_run_after_must_be_there(place) -> None:
+def test_what_jobs_run_after_must_be_there(place: Place) -> None:
     line = "ns rehearse run_cmd --cluster=real --run_after=frist"
     code, [wrong] = findings(place, line, "true")
     assert code == 1
@@ -89,7 +89,7 @@ def test_what_jobs_run_after_must_be_there(place) -> None:
     assert findings(place, line.replace("frist", "first"), "true") == (0, [])
 
 
-def test_a_scheduler_that_gives_no_answer(place, tmp_path: Path) -> None:
+def test_a_scheduler_that_gives_no_answer(place: Place, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "sbatch").write_text('#!/bin/sh\n[ "$1" != --version ] || { echo slurm 22; exit; }\nexit 9\n')

@@ -13,7 +13,7 @@ from newskills.base.errors import DataError
 
 
 @pytest.fixture
-def results(tmp_path: Path):
+def results(tmp_path: Path) -> Path:
     draw = random.Random(3)
     for name, chance in (("base", 0.4), ("tuned", 0.7)):
         rows = {
@@ -30,7 +30,7 @@ def results(tmp_path: Path):
     return tmp_path
 
 
-def test_everything_that_a_reader_needs_is_in_it(results) -> None:
+def test_everything_that_a_reader_needs_is_in_it(results: Path) -> None:
     made = ns("ns report . --title 'Adding numbers'", cwd=results)
     assert made.returncode == 0, made.stderr
     assert made.stdout.split() == ["report.html", "report.md"]
@@ -58,7 +58,7 @@ def test_everything_that_a_reader_needs_is_in_it(results) -> None:
         assert outside not in page
 
 
-def test_the_score_without_contaminated_problems(results) -> None:
+def test_the_score_without_contaminated_problems(results: Path) -> None:
     rows: list[Any] = [
         {"problem": f"What is {i} + 1?", "contaminated": None if i == 39 else i >= 30, "similar_items": []}
         for i in range(40)
@@ -77,7 +77,7 @@ def test_the_score_without_contaminated_problems(results) -> None:
     assert (broken.returncode, "without `problem` or `contaminated`" in broken.stderr) == (2, True)
 
 
-def test_several_folders_are_compared_whatever_differs_in_them(results) -> None:
+def test_several_folders_are_compared_whatever_differs_in_them(results: Path) -> None:
     write_run(results / "other", {0: answers("+-+-")}, facts={"prompt_hash": "bbbb"})
     files = newskills.report(
         results_dirs=[str(results / "eval/base"), str(results / "other")], output=str(results / "both")
@@ -87,7 +87,7 @@ def test_several_folders_are_compared_whatever_differs_in_them(results) -> None:
     assert "36 problems only in base, left out" in text
 
 
-def test_bad_folders(results) -> None:
+def test_bad_folders(results: Path) -> None:
     (results / "empty").mkdir()
     with pytest.raises(DataError, match="There are no results in"):
         newskills.report(results_dirs=[str(results / "empty")])

@@ -9,7 +9,7 @@ from tests.commands.clusters import BENCHMARK, RIGHT, SERVED, Place, reachable_s
 from tests.commands.running import ns, rows_of
 from tests.conftest import FakeServerFactory
 from tests.launch.slurm_cluster import require_cluster
-from tests.server import Answer, Fault, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 
 from newskills import robust_eval
 from newskills.base.errors import NewskillsError
@@ -27,14 +27,14 @@ TABLE |= {text: rf"\boxed{{{answer}}}" for text, answer in RIGHT.items()}
 ANSWERS = Answer(kind="table", table=TABLE, template="%s")
 
 
-def prompts(folder):
+def prompts(folder: Path) -> None:
     (folder / "plain.yaml").write_text("user: |-\n  Task. {problem}\n")
     (folder / "angles.yaml").write_text("user: |-\n  Twist: {problem}\n")
     (folder / "set.yaml").write_text(SET)
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "sums.py").write_text(BENCHMARK)
     prompts(tmp_path)
     done = ns("ns prepare_data ./sums.py --data_dir data", cwd=tmp_path)
@@ -42,7 +42,7 @@ def here(tmp_path: Path):
     return tmp_path
 
 
-def line(server, *options):
+def line(server: FakeServer | FakeServerProcess, *options: str) -> str:
     return " ".join(
         [
             f"ns robust_eval --server_type=vllm --model=fake --server_address={server.url} --output_dir=out",
@@ -52,7 +52,7 @@ def line(server, *options):
     )
 
 
-def test_every_prompt_is_evaluated_and_compared(here, fake_server: FakeServerFactory) -> None:
+def test_every_prompt_is_evaluated_and_compared(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=ANSWERS))
     done = ns(line(server), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -84,7 +84,7 @@ def test_every_prompt_is_evaluated_and_compared(here, fake_server: FakeServerFac
     assert json.loads((here / "elsewhere/numbers.json").read_text())["own-sums"] == found
 
 
-def test_what_the_instrument_lost_has_no_score(here, fake_server: FakeServerFactory) -> None:
+def test_what_the_instrument_lost_has_no_score(here: Path, fake_server: FakeServerFactory) -> None:
     fault = Fault(kind="status", status=400, message="no", marker="Twist: Add 5 and")
     server = fake_server(Script(answer=ANSWERS, faults=(fault,)))
     done = ns(line(server, "++server.enable_soft_fail=true"), cwd=here)
@@ -114,7 +114,7 @@ def test_what_the_instrument_lost_has_no_score(here, fake_server: FakeServerFact
     ],
 )
 def test_what_cannot_work_is_refused_before_any_request(
-    options: str, message: str, here, fake_server: FakeServerFactory
+    options: str, message: str, here: Path, fake_server: FakeServerFactory
 ) -> None:
     server = fake_server(Script(answer=ANSWERS))
     (here / "others.yaml").write_text("gsm8k: [{prompt: ./plain.yaml}]")
@@ -126,7 +126,7 @@ def test_what_cannot_work_is_refused_before_any_request(
     assert server.records == []
 
 
-def test_nothing_is_sent_for_a_dry_run(here, fake_server: FakeServerFactory) -> None:
+def test_nothing_is_sent_for_a_dry_run(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=ANSWERS))
     done = ns(line(server, "--dry_run"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -171,7 +171,7 @@ def test_one_pipeline_for_all_prompts(
         robust_eval(benchmarks="./sums.py", prompt_set_config="./none.yaml", model="fake", server_type="vllm")
 
 
-def test_one_server_for_all_prompts(here) -> None:
+def test_one_server_for_all_prompts(here: Path) -> None:
     script = msgspec.json.encode(Script(answer=ANSWERS)).decode()
     done = ns(
         "ns robust_eval --server_type=generic --model=fake --server_gpus=0 --benchmarks=./sums.py --data_dir=data "

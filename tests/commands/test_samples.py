@@ -17,7 +17,7 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eabc <script>alert(1)</script>\r\x08"
 
 
 @pytest.fixture
-def run(tmp_path: Path):
+def run(tmp_path: Path) -> Path:
     rows = answers("++-?")
     rows.append(record(4, False, outcome_cause="truncation", finish_reason="length", generation="so " * 3000))
     rows.append(record(5, False, outcome="no_answer", generation=EVIL, predicted_answer=None))
@@ -26,11 +26,11 @@ def run(tmp_path: Path):
     return tmp_path
 
 
-def columns(line):
+def columns(line: str) -> int:
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in line)
 
 
-def test_wrong_and_cut_off_samples(run) -> None:
+def test_wrong_and_cut_off_samples(run: Path) -> None:
     shown = ns("ns samples a --outcome wrong --cause truncation -n 5", cwd=run)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("gsm8k · q4 · seed 0 · wrong (truncation)\n")
@@ -40,7 +40,7 @@ def test_wrong_and_cut_off_samples(run) -> None:
     assert "more characters" not in ns("ns samples a --cause truncation --full", cwd=run).stdout
 
 
-def test_lines_fit_and_nothing_is_obeyed_by_the_terminal(run) -> None:
+def test_lines_fit_and_nothing_is_obeyed_by_the_terminal(run: Path) -> None:
     shown = ns("ns samples a -n 100", cwd=run).stdout
     assert max(map(columns, shown.splitlines())) <= 80
     assert all(character == "\n" or character.isprintable() for character in shown)
@@ -59,12 +59,12 @@ def test_lines_fit_and_nothing_is_obeyed_by_the_terminal(run) -> None:
         ("-n 3", ["q0", "q1", "q2"]),
     ],
 )
-def test_samples_are_chosen(run, words: str, ids) -> None:
+def test_samples_are_chosen(run: Path, words: str, ids: list[str]) -> None:
     lines = ns(f"ns samples a --json {words}", cwd=run).stdout.splitlines()
     assert [json.loads(line)["record"]["id"] for line in lines] == ids
 
 
-def test_a_person_at_a_terminal_gets_a_pager(run) -> None:
+def test_a_person_at_a_terminal_gets_a_pager(run: Path) -> None:
     leader, follower = pty.openpty()
     env = {**os.environ, "PAGER": "tr a-z A-Z", "TERM": "xterm"}
     process = subprocess.Popen(
@@ -89,7 +89,7 @@ def test_a_person_at_a_terminal_gets_a_pager(run) -> None:
     assert b"1 SHOWN" in shown
 
 
-def test_broken_lines_are_counted(run) -> None:
+def test_broken_lines_are_counted(run: Path) -> None:
     path = run / "a/eval-results/gsm8k/output-rs1.jsonl"
     path.write_text(path.read_text() + "{broken\n[]\n")
     shown = ns("ns samples a -n 100", cwd=run)
@@ -98,7 +98,7 @@ def test_broken_lines_are_counted(run) -> None:
     assert "14 shown; these are all" in shown.stdout
 
 
-def test_what_is_not_there_is_said(run) -> None:
+def test_what_is_not_there_is_said(run: Path) -> None:
     (run / "empty").mkdir()
     empty = ns("ns samples empty", cwd=run)
     assert (empty.returncode, "has no results" in empty.stderr) == (2, True)

@@ -40,13 +40,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def calm(served, model):
+def calm(served: Served, model: FakeServer) -> Served:
     """The server and a model that is as it was."""
     model.script = adding()
     return served
 
 
-def test_the_answer_has_everything_that_the_reference_has(calm, model) -> None:
+def test_the_answer_has_everything_that_the_reference_has(calm: Served, model: FakeServer) -> None:
     before = len(model.records)
     status, answer = calm.evaluate(SAMPLED, "gsm8k", router=f"{model.url}/")
     assert status == 200, answer
@@ -73,14 +73,14 @@ def test_the_answer_has_everything_that_the_reference_has(calm, model) -> None:
     assert calm.call("/health") == (200, {"status": "ok"})
 
 
-def test_defaults_fill_what_benchmarks_leave_open(calm, model) -> None:
+def test_defaults_fill_what_benchmarks_leave_open(calm: Served, model: FakeServer) -> None:
     body = order(model.url, {"name": "aime25", "temperature": 0.5}, rollout=4)
     status, answer = calm.call("/evaluate", {**body, "defaults": {"temperature": 0.9, "max_response_len": 77}})
     assert status == 200
     assert "++inference.temperature=0.5 ++inference.tokens_to_generate=77" in answer["command"]
 
 
-def test_nothing_to_do_is_no_error(calm) -> None:
+def test_nothing_to_do_is_no_error(calm: Served) -> None:
     status, answer = calm.call("/evaluate", order(ROUTER))
     assert (status, answer["raw_metrics"]) == (200, {})
     assert len(answer["job_id"]) == 32
@@ -117,7 +117,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_done_is_refused_before_anything_begins(calm, case) -> None:
+def test_what_cannot_be_done_is_refused_before_anything_begins(calm: Served, case: str) -> None:
     body, word = REFUSED[case]
     before = calm.jobs
     status, answer = calm.call("/evaluate", body)
@@ -127,7 +127,7 @@ def test_what_cannot_be_done_is_refused_before_anything_begins(calm, case) -> No
     assert not [path for path in (calm.folder / "root").iterdir() if path.is_dir() and not list(path.iterdir())]
 
 
-def test_other_methods_and_places_are_answered_in_json(calm) -> None:
+def test_other_methods_and_places_are_answered_in_json(calm: Served) -> None:
     for path, method, expected in (
         ("/evaluate", "GET", 405),
         ("/health", "POST", 405),
@@ -143,7 +143,7 @@ def test_other_methods_and_places_are_answered_in_json(calm) -> None:
     assert calm.call("/evaluate", GOOD, Origin="http://evil.example")[0] == 403
 
 
-def test_a_benchmark_that_fails_takes_no_other_with_it(calm, model, tmp_path: Path) -> None:
+def test_a_benchmark_that_fails_takes_no_other_with_it(calm: Served, model: FakeServer, tmp_path: Path) -> None:
     model.script = adding(Fault(kind="status", status=400, message="no such thing", marker="Shun"))
     spoiled = calm.folder / "data/aime24/test.jsonl"
     usual = spoiled.read_text()
@@ -159,7 +159,9 @@ def test_a_benchmark_that_fails_takes_no_other_with_it(calm, model, tmp_path: Pa
         spoiled.write_text(usual)
 
 
-def test_where_all_fail_the_answer_is_an_error_and_a_repetition_does_the_rest(calm, model) -> None:
+def test_where_all_fail_the_answer_is_an_error_and_a_repetition_does_the_rest(
+    calm: Served, model: FakeServer
+) -> None:
     model.script = adding(Fault(kind="status", status=400, message="no such thing", marker="Add 5"))
     status, answer = calm.evaluate("aime24", router=model.url, rollout=6)
     assert status == 500
@@ -174,7 +176,7 @@ def test_where_all_fail_the_answer_is_an_error_and_a_repetition_does_the_rest(ca
     assert len(model.records) - before == 1
 
 
-def test_fifty_requests_at_once(calm, model) -> None:
+def test_fifty_requests_at_once(calm: Served, model: FakeServer) -> None:
     before = {path.name for path in calm.jobs}
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(lambda n: calm.evaluate("aime25", router=model.url, rollout=100 + n), range(50)))
@@ -186,7 +188,7 @@ def test_fifty_requests_at_once(calm, model) -> None:
         assert answer["raw_metrics"]["aime25"]["pass@1"]["symbolic_correct"] == 100.0
 
 
-def test_the_same_request_fifty_times_at_once_runs_once(calm, model) -> None:
+def test_the_same_request_fifty_times_at_once_runs_once(calm: Served, model: FakeServer) -> None:
     before = len(model.records)
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(lambda _: calm.evaluate("aime25", router=model.url, rollout=7), range(50)))
@@ -194,7 +196,7 @@ def test_the_same_request_fifty_times_at_once_runs_once(calm, model) -> None:
     assert len(model.records) - before == 10
 
 
-def test_without_waiting(calm, model) -> None:
+def test_without_waiting(calm: Served, model: FakeServer) -> None:
     model.script = adding(latency=0.2)
     status, begun = calm.call("/jobs", order(model.url, "aime25", rollout=8))
     assert (status, begun["status"]) == (202, "queued")
@@ -210,7 +212,7 @@ def test_without_waiting(calm, model) -> None:
     assert listed[0]["job_id"] == begun["job_id"]
 
 
-def test_a_job_is_cancelled_and_then_forgotten(calm, model) -> None:
+def test_a_job_is_cancelled_and_then_forgotten(calm: Served, model: FakeServer) -> None:
     model.script = adding(Fault(kind="hang"))
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(calm.evaluate, "aime25", router=model.url, rollout=9)
@@ -232,7 +234,7 @@ def test_a_job_is_cancelled_and_then_forgotten(calm, model) -> None:
     assert answer["job_id"] != job_id
 
 
-def test_a_client_whose_patience_ends_five_times_gets_the_one_run(calm, model) -> None:
+def test_a_client_whose_patience_ends_five_times_gets_the_one_run(calm: Served, model: FakeServer) -> None:
     model.script = adding(latency=1.6)
     before = len(model.records)
     ids = set()
@@ -250,7 +252,7 @@ def test_a_client_whose_patience_ends_five_times_gets_the_one_run(calm, model) -
     assert len(model.records) - before == 10
 
 
-def test_a_result_that_nobody_took_waits_for_the_repetition(calm, model) -> None:
+def test_a_result_that_nobody_took_waits_for_the_repetition(calm: Served, model: FakeServer) -> None:
     model.script = adding(latency=0.5)
     before = len(model.records)
     with pytest.raises(TimeoutError):
@@ -261,7 +263,7 @@ def test_a_result_that_nobody_took_waits_for_the_repetition(calm, model) -> None
     assert len(model.records) - before == 10
 
 
-def test_other_samplings_and_rollouts_are_other_jobs(calm, model) -> None:
+def test_other_samplings_and_rollouts_are_other_jobs(calm: Served, model: FakeServer) -> None:
     answers = [
         calm.evaluate({"name": "aime25", "temperature": 0.25}, router=model.url, rollout=12),
         calm.evaluate({"name": "aime25", "temperature": 0.75}, router=model.url, rollout=12),
@@ -455,7 +457,7 @@ def test_the_command_line_of_the_reference_server_is_understood(
     assert len(model.records) == 80
 
 
-def test_its_own_command_lines_can_be_typed(calm, model) -> None:
+def test_its_own_command_lines_can_be_typed(calm: Served, model: FakeServer) -> None:
     """What the answer names as command goes on in the same folder, and has nothing left to do."""
     _, answer = calm.evaluate("aime25", router=model.url, rollout=14)
     before = len(model.records)

@@ -23,7 +23,7 @@ PACKAGES = f"{sysconfig.get_path('purelib')}:/packages:ro"
 
 
 @pytest.fixture
-def place(tmp_path: Path, podman, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, podman: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     prepare(tmp_path, ("aime25", "gsm8k"))
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "box.yaml").write_text(
@@ -39,7 +39,9 @@ def options(place: Path) -> list[str]:
     return ["--cluster=box", "--config-dir=config", f"--data-dir={place}/data"]
 
 
-def test_a_server_that_was_killed_left_its_jobs_to_the_next_one(place, fake_server: FakeServerFactory) -> None:
+def test_a_server_that_was_killed_left_its_jobs_to_the_next_one(
+    place: Path, fake_server: FakeServerFactory
+) -> None:
     model = fake_server(adding(Fault(kind="delay", seconds=3.0, marker="Add 7")))
     with serving(place, *options(place)) as served, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(served.evaluate, "aime25", router=model.url)
@@ -57,7 +59,7 @@ def test_a_server_that_was_killed_left_its_jobs_to_the_next_one(place, fake_serv
     assert len(ExperimentRecords(os.environ).all_of("rollout-3-aime25")) == 1
 
 
-def test_a_cancelled_job_leaves_no_container(place, fake_server: FakeServerFactory) -> None:
+def test_a_cancelled_job_leaves_no_container(place: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(adding(Fault(kind="hang")))
     with serving(place, *options(place)) as served:
         begun = served.call(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.commands.trainers import adding, order, prepare, serving
 from tests.conftest import FakeServerFactory
-from tests.server import Fault
+from tests.server import FakeServer, FakeServerProcess, Fault
 
 requests = pytest.importorskip("requests", reason="slime's client is made of requests: pip install requests")
 
@@ -69,11 +69,11 @@ AIME = {
 
 
 @pytest.fixture
-def model(fake_server: FakeServerFactory):
+def model(fake_server: FakeServerFactory) -> FakeServer | FakeServerProcess:
     return fake_server(adding())
 
 
-def test_the_numbers_that_a_trainer_logs(tmp_path: Path, model) -> None:
+def test_the_numbers_that_a_trainer_logs(tmp_path: Path, model: FakeServer | FakeServerProcess) -> None:
     with serving(prepare(tmp_path)) as served:
         client = Client(f"{served.url}/evaluate/", f"{model.url}/")
         logged = client.evaluate(0, AIME, {"name": "gsm8k"})
@@ -84,7 +84,7 @@ def test_the_numbers_that_a_trainer_logs(tmp_path: Path, model) -> None:
     assert logged["eval/gsm8k/pass@1/symbolic_correct"] == 100.0
 
 
-def test_its_time_outs_do_not_multiply_the_work(tmp_path: Path, model) -> None:
+def test_its_time_outs_do_not_multiply_the_work(tmp_path: Path, model: FakeServer | FakeServerProcess) -> None:
     model.script = adding(latency=1.5)
     with serving(prepare(tmp_path)) as served:
         client = Client(f"{served.url}/evaluate", model.url, timeout=0.5, retries=5)
@@ -95,7 +95,9 @@ def test_its_time_outs_do_not_multiply_the_work(tmp_path: Path, model) -> None:
     assert len(model.records) == 10
 
 
-def test_a_server_that_dies_and_comes_back_between_its_tries(tmp_path: Path, model) -> None:
+def test_a_server_that_dies_and_comes_back_between_its_tries(
+    tmp_path: Path, model: FakeServer | FakeServerProcess
+) -> None:
     model.script = adding(Fault(kind="hang", marker="Add 7"))
     with serving(prepare(tmp_path)) as served:
         client = Client(f"{served.url}/evaluate", model.url, timeout=1.0, retries=1)
@@ -113,7 +115,9 @@ def test_a_server_that_dies_and_comes_back_between_its_tries(tmp_path: Path, mod
     assert len(model.records) - asked == 1
 
 
-def test_one_lost_benchmark_does_not_kill_the_training(tmp_path: Path, model) -> None:
+def test_one_lost_benchmark_does_not_kill_the_training(
+    tmp_path: Path, model: FakeServer | FakeServerProcess
+) -> None:
     prepare(tmp_path, ("aime25",), extra="Shun: ")
     prepare(tmp_path, ("gsm8k",))
     model.script = adding(Fault(kind="status", status=400, message="no", marker="Shun"))
@@ -122,7 +126,9 @@ def test_one_lost_benchmark_does_not_kill_the_training(tmp_path: Path, model) ->
     assert {key.split("/")[1] for key in logged} == {"gsm8k"}
 
 
-def test_one_benchmark_without_data_does_not_kill_the_training(tmp_path: Path, model) -> None:
+def test_one_benchmark_without_data_does_not_kill_the_training(
+    tmp_path: Path, model: FakeServer | FakeServerProcess
+) -> None:
     with serving(prepare(tmp_path, ("gsm8k",))) as served:
         client = Client(f"{served.url}/evaluate", model.url)
         logged = client.evaluate(3, {"name": "math-500"}, {"name": "gsm8k"})
@@ -130,12 +136,14 @@ def test_one_benchmark_without_data_does_not_kill_the_training(tmp_path: Path, m
         assert len(served.jobs) == 1
 
 
-def test_without_datasets_nothing_is_logged(tmp_path: Path, model) -> None:
+def test_without_datasets_nothing_is_logged(tmp_path: Path, model: FakeServer | FakeServerProcess) -> None:
     with serving(prepare(tmp_path)) as served:
         assert Client(f"{served.url}/evaluate", model.url).evaluate(3) == {}
 
 
-def test_what_kills_a_training_is_told_at_the_first_evaluation(tmp_path: Path, model) -> None:
+def test_what_kills_a_training_is_told_at_the_first_evaluation(
+    tmp_path: Path, model: FakeServer | FakeServerProcess
+) -> None:
     with serving(prepare(tmp_path), "--token-env=TOKEN", env={"TOKEN": "open sesame"}) as served:
         bearer = {"Authorization": "Bearer open sesame"}
         for client, dataset in (

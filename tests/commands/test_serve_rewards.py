@@ -8,11 +8,13 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.commands.rewarding import MATH, rewards
+from tests.commands.rewarding import MATH, Rewards, rewards
 from tests.commands.running import ns, rows_of, write
 from tests.commands.trainers import prepare
 from tests.conftest import FakeServerFactory
@@ -34,12 +36,12 @@ KEPT = ("outcome", "outcome_cause", "grader", "why")
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory):
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rewards]:
     with rewards(tmp_path_factory.mktemp("rewards"), "--grader=math", *MATH) as server:
         yield server
 
 
-def gone(pids):
+def gone(pids: Iterable[int]) -> bool:
     """Whether none of them lives any more, within a minute."""
     deadline = time.monotonic() + 60
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
@@ -49,7 +51,7 @@ def gone(pids):
     return True
 
 
-def test_our_own_batches(served) -> None:
+def test_our_own_batches(served: Rewards) -> None:
     status, answer, _ = served.call("/v1/rewards", {"items": ITEMS})
     assert (status, answer["rewards"], answer["grader"]) == (200, WORTH, "math@5")
     first, *_, last = answer["items"]
@@ -67,7 +69,7 @@ def test_our_own_batches(served) -> None:
     assert served.call("/v1/rewards", {"items": []})[1]["rewards"] == []
 
 
-def test_batches_of_openrlhf(served) -> None:
+def test_batches_of_openrlhf(served: Rewards) -> None:
     prompt = "<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>assistant\n"
     body = {
         "query": [f"<s> {prompt}{text}<|im_end|>\n" for text in TEXTS],
@@ -84,7 +86,7 @@ def test_batches_of_openrlhf(served) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["2 + 2?", [{"role": "user", "content": "2 + 2?"}]])
-def test_samples_of_slime(served, prompt) -> None:
+def test_samples_of_slime(served: Rewards, prompt: str | list[dict[str, str]]) -> None:
     found = [
         served.call("/slime", {"prompt": prompt, "response": f"{text}<|im_end|>", "label": "4"}) for text in TEXTS
     ]
@@ -93,7 +95,7 @@ def test_samples_of_slime(served, prompt) -> None:
     assert served.call("/slime", {"prompt": prompt, "response": TEXTS[1], "label": whole})[1] == 1.1
 
 
-def test_what_cannot_be_graded_is_null_or_503(served) -> None:
+def test_what_cannot_be_graded_is_null_or_503(served: Rewards) -> None:
     lost = {"problem": "?", "generation": r"\boxed{4}"}
     status, answer, _ = served.call("/v1/rewards", {"items": [ITEMS[0], lost]})
     assert (status, answer["rewards"]) == (200, [1.1, None])
@@ -128,21 +130,23 @@ def test_what_cannot_be_graded_is_null_or_503(served) -> None:
         ("/slime", {"prompt": "a"}, "response"),
     ],
 )
-def test_bad_requests_get_one_sentence(served, path: str, body, said: str) -> None:
+def test_bad_requests_get_one_sentence(
+    served: Rewards, path: str, body: bytes | dict[str, Any], said: str
+) -> None:
     status, answer, _ = served.call(path, body)
     assert status == 400
     assert said in answer["error"]
     assert "\n" not in answer["error"]
 
 
-def test_other_ways_of_the_server(served) -> None:
+def test_other_ways_of_the_server(served: Rewards) -> None:
     assert served.call("/health")[:2] == (200, {"status": "ok", "grader": "math@5"})
     assert served.call("/v1/rewards")[0] == 405
     assert served.call("/nothing", {})[0] == 404
     assert served.call("/v1/rewards", {"items": []}, Origin="http://evil.example")[0] == 403
 
 
-def test_clients_of_several_threads_and_trl(served) -> None:
+def test_clients_of_several_threads_and_trl(served: Rewards) -> None:
     with RewardClient(served.url, ClientOptions(batch=3, connections=2)) as client:
         assert [one.reward for one in client.rewards(ITEMS * 5)] == WORTH * 5
         assert [one.reward for one in client([(FOUR, text, "stop") for text in TEXTS])] == WORTH
@@ -164,7 +168,7 @@ def test_clients_of_several_threads_and_trl(served) -> None:
         assert client.rewards([]) == []
 
 
-def test_a_reward_function_of_verl(served) -> None:
+def test_a_reward_function_of_verl(served: Rewards) -> None:
     import numpy as np
 
     extra = {"problem": "2 + 2?", "index": np.int64(3), "counts": np.array([1, 2]), "odd": object()}
@@ -293,7 +297,7 @@ def test_killed_workers_cost_no_wrong_reward(tmp_path: Path) -> None:
         }
         workers = served.below() - template
 
-        def kill():
+        def kill() -> None:
             for pid in workers:
                 os.kill(pid, signal.SIGKILL)
 
@@ -307,7 +311,7 @@ def test_killed_workers_cost_no_wrong_reward(tmp_path: Path) -> None:
 CASES = [*pairs("equal_cases.txt")[::8], *pairs("different_cases.txt")[::8]]
 
 
-def worth(record):
+def worth(record: dict[str, Any]) -> float | None:
     """The reward of an evaluation's own verdict."""
     if record["outcome"] == "unscored":
         return None
@@ -316,7 +320,7 @@ def worth(record):
     )
 
 
-def asked(record):
+def asked(record: dict[str, Any]) -> tuple[dict[str, Any], str, str]:
     """What a trainer knows of an attempt of an evaluation: the row, the text, why it ended."""
     own = {"generation", "finish_reason", "predicted_answer", "symbolic_correct", "completion", *KEPT}
     row = {key: value for key, value in record.items() if key not in own and not key.startswith("generation_")}
@@ -324,7 +328,7 @@ def asked(record):
 
 
 def test_an_evaluation_replayed_through_server_and_process_is_the_same(
-    tmp_path: Path, fake_server: FakeServerFactory, served
+    tmp_path: Path, fake_server: FakeServerFactory, served: Rewards
 ) -> None:
     prepare(tmp_path, ("gsm8k",))
     answers = {f"Add {n} and {n}.": rf"\boxed{{{2 * n + (n % 3 == 0)}}}" for n in range(9)}
@@ -348,7 +352,7 @@ def test_an_evaluation_replayed_through_server_and_process_is_the_same(
     assert [one.answer for one in here] == [record["predicted_answer"] for record in records]
 
 
-def test_judged_pairs_are_worth_the_same_everywhere(tmp_path: Path, served) -> None:
+def test_judged_pairs_are_worth_the_same_everywhere(tmp_path: Path, served: Rewards) -> None:
     records = [
         {"id": str(n), "expected_answer": gold, "generation": rf"So \boxed{{{pred}}}", "finish_reason": "stop"}
         for n, (pred, gold) in enumerate(CASES)
@@ -365,7 +369,7 @@ def test_judged_pairs_are_worth_the_same_everywhere(tmp_path: Path, served) -> N
     assert sum(one.correct for one in here) > 50
 
 
-def human_eval(folder):
+def human_eval(folder: Path) -> Answer:
     """Ten problems in the form of human-eval, and the answers to them: right, wrong, endless, none."""
     rows, table = [], {}
     for n in range(10):
@@ -415,12 +419,12 @@ def test_code_is_rewarded_as_it_is_evaluated(tmp_path: Path, fake_server: FakeSe
         (["--grader=math", "++reward.judge.server.model=j", "++reward.judge.prompt=no/such"], "no/such"),
     ],
 )
-def test_options_are_checked_before_anything_listens(words, said: str) -> None:
+def test_options_are_checked_before_anything_listens(words: list[str], said: str) -> None:
     with pytest.raises(NewskillsError, match=said):
         COMMAND.main(words)
 
 
-def test_a_port_that_is_taken_is_told_and_leaves_no_process(tmp_path: Path, served) -> None:
+def test_a_port_that_is_taken_is_told_and_leaves_no_process(tmp_path: Path, served: Rewards) -> None:
     done = ns(f"ns serve_rewards --grader=math --port={served.url.rpartition(':')[2]}", cwd=tmp_path)
     assert done.returncode == 1
     assert "another program listens there" in done.stderr

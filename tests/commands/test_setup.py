@@ -16,7 +16,7 @@ from tests.launch.slurm_cluster import require_cluster
 from newskills.launch.clusters.config import load_cluster
 
 
-def written(folder):
+def written(folder: Path) -> Path:
     """The one file of `folder`."""
     (path,) = folder.iterdir()
     return path

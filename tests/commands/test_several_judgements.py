@@ -45,7 +45,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_games_are_played_in_both_orders(here, fake_server: FakeServerFactory) -> None:
+def test_games_are_played_in_both_orders(here: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(
         Script(answer=Answer(kind="table", template="%s", table={f"Ask {n}": f"own {n}" for n in range(3)}))
     )
@@ -75,7 +75,7 @@ def test_games_are_played_in_both_orders(here, fake_server: FakeServerFactory) -
     assert found["category_creative_writing"]["score"] == 25
 
 
-def test_turns_follow_each_other(here, fake_server: FakeServerFactory) -> None:
+def test_turns_follow_each_other(here: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(
         Script(answer=Answer(kind="table", template="%s", table={"Two?": "second", "One?": "first"}))
     )

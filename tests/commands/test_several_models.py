@@ -31,7 +31,7 @@ SOLVER = Both
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "task.py").write_text(TASK)
     write(tmp_path / "in.jsonl", [{"problem": f"Add {n} and {n}."} for n in range(3)])
     return tmp_path
@@ -42,7 +42,7 @@ def line(*more: str) -> str:
     return " ".join([words, *more])
 
 
-def test_two_running_models_share_what_is_said_once(here, fake_server: FakeServerFactory) -> None:
+def test_two_running_models_share_what_is_said_once(here: Path, fake_server: FakeServerFactory) -> None:
     first = fake_server(Script(models=("a",), answer=Answer(text="from a")))
     second = fake_server(Script(models=("b",), answer=Answer(text="from b")))
     done = ns(
@@ -69,7 +69,7 @@ HOSTED = (
 )
 
 
-def test_two_models_are_started_for_the_run(here) -> None:
+def test_two_models_are_started_for_the_run(here: Path) -> None:
     done = ns(line(HOSTED), cwd=here)
     assert done.returncode == 0, done.stderr
     rows = rows_of(here / "out/output.jsonl")
@@ -92,7 +92,9 @@ def test_in_a_job_each_has_nodes_of_its_own(tmp_path: Path) -> None:
     assert row["generation"] == "one and two"
 
 
-def test_pipelines_of_ones_own_hand_several_servers_to_a_client(here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipelines_of_ones_own_hand_several_servers_to_a_client(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(here / "experiments"))
     monkeypatch.chdir(here)
     servers = [
@@ -127,13 +129,13 @@ def test_pipelines_of_ones_own_hand_several_servers_to_a_client(here, monkeypatc
         ("--model a --server_type=vllm --server_address=http://h:1 --generation_module=none.py", "none.py"),
     ],
 )
-def test_what_does_not_fit_is_said(here, words: str, said: str) -> None:
+def test_what_does_not_fit_is_said(here: Path, words: str, said: str) -> None:
     done = ns(line(words), cwd=here)
     assert done.returncode == 2
     assert said in done.stderr
 
 
-def test_keys_of_all_models_stand_in_no_file(here, fake_server: FakeServerFactory) -> None:
+def test_keys_of_all_models_stand_in_no_file(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers())
     done = ns(
         line(
@@ -147,7 +149,7 @@ def test_keys_of_all_models_stand_in_no_file(here, fake_server: FakeServerFactor
     assert not [file for file in (here / "out").rglob("*") if file.is_file() and b"s3cret" in file.read_bytes()]
 
 
-def test_an_embedded_server_is_asked_as_many_requests_as_it_serves_at_once(here) -> None:
+def test_an_embedded_server_is_asked_as_many_requests_as_it_serves_at_once(here: Path) -> None:
     one = ns(line("--server_type=llamacpp --model=smollm2 --explain"), cwd=here)
     assert one.returncode == 0, one.stderr
     shown = dict(words.split()[:2] for words in one.stdout.splitlines() if words.startswith("++max_concurrent"))

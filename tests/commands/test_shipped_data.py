@@ -40,7 +40,9 @@ def copies(folder: Path) -> list[Path]:
     return sorted(path for path in (folder / "data").rglob("test.jsonl"))
 
 
-def test_containers_see_data_that_no_mount_holds(tmp_path: Path, podman, fake_server: FakeServerFactory) -> None:
+def test_containers_see_data_that_no_mount_holds(
+    tmp_path: Path, podman: None, fake_server: FakeServerFactory
+) -> None:
     place = Place(tmp_path)
     (tmp_path / "work").mkdir()
     place.config("box", BOX.format(image=IMAGE, folder=tmp_path, packages=PACKAGES))
@@ -65,7 +67,7 @@ def test_containers_see_data_that_no_mount_holds(tmp_path: Path, podman, fake_se
 
 
 def test_a_generation_over_a_benchmark_that_no_mount_holds(
-    tmp_path: Path, podman, fake_server: FakeServerFactory
+    tmp_path: Path, podman: None, fake_server: FakeServerFactory
 ) -> None:
     place = Place(tmp_path)
     (tmp_path / "work").mkdir()
@@ -100,7 +102,7 @@ def far(tmp_path: Path, login: Login) -> Place:
     return place
 
 
-def test_data_of_a_laptop_goes_to_the_cluster(far, login) -> None:
+def test_data_of_a_laptop_goes_to_the_cluster(far: Place, login: Login) -> None:
     with reachable_server(answers()) as server:
         out = login.folder / "out"
         line = f"{LINE} --cluster={far.folder}/far.yaml --server_address={server.url} --output_dir={out} --expname=far"

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,20 +21,22 @@ FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4
 
 
 @pytest.fixture
-def place(tmp_path: Path):
+def place(tmp_path: Path) -> Path:
     with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=256))
     write_rows(tmp_path / "texts.jsonl", [{"input": f"AB{n}", "output": f"{n}BA<|end|>"} for n in range(10)])
     write_rows(tmp_path / "problems.jsonl", [{"question": f"AB{n}", "expected_answer": "A"} for n in range(10)])
     return tmp_path
 
 
-def lines(path):
+def lines(path: Path) -> int:
     """Whole lines of a file that somebody else writes."""
     return path.read_bytes().count(b"\n") if path.is_file() else 0
 
 
 @contextmanager
-def begun(place, *words, until, seconds=900):
+def begun(
+    place: Path, *words: str, until: Callable[..., object], seconds: int = 900
+) -> Iterator[subprocess.Popen[str]]:
     """A process with a session of its own, as a terminal gives it; `until` there is so much."""
     argv = [sys.executable, "-m", "newskills", *words]
     with subprocess.Popen(
@@ -51,7 +54,7 @@ def begun(place, *words, until, seconds=900):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def send(process, number):
+def send(process: subprocess.Popen[str], number: int) -> str:
     """Ctrl-C reaches all processes of a terminal, SIGTERM the one that it is sent to."""
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
@@ -64,7 +67,7 @@ def send(process, number):
     return said
 
 
-def whole_up_to_its_checkpoint(folder):
+def whole_up_to_its_checkpoint(folder: Path) -> int:
     """Every step that was done is there, and the last one has a checkpoint; how many."""
     last = list(read_rows(folder / "checkpoints.jsonl"))[-1]
     assert (folder / last["state_path"]).is_dir()
@@ -80,7 +83,7 @@ KINDS = {
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_stop_between_checkpoints_loses_nothing(place, kind, number) -> None:
+def test_a_stop_between_checkpoints_loses_nothing(place: Path, kind: str, number: int) -> None:
     words = [*KINDS[kind], "--model=model", "--output_dir=out", *FAST, "++steps=100000", "++save_every=0"]
     with begun(place, *words, "++batch_size=2", until=lambda: lines(place / "out/metrics.jsonl") >= 3) as process:
         said = send(process, number)
@@ -89,7 +92,7 @@ def test_a_stop_between_checkpoints_loses_nothing(place, kind, number) -> None:
     assert f"stopped after step {at}; run the same command to resume from there" in said
 
 
-def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place) -> None:
+def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place: Path) -> None:
     """kill -9, and half a line besides: what the next process does again is there once."""
     words = [*KINDS["grpo"], "--model=model", "--output_dir=out", *FAST, "++batch_size=2", "++save_every=4"]
     out = place / "out"
@@ -108,7 +111,7 @@ def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place) -> Non
     assert steps == sorted(2 * list(range(1, 61)))
 
 
-def test_there_is_life_before_the_first_step(place) -> None:
+def test_there_is_life_before_the_first_step(place: Path) -> None:
     words = [*KINDS["sft"], "--model=model", "--output_dir=out", *FAST, "++steps=2"]
     done = forkserver.ns(words, cwd=place)
     assert done.returncode == 0, done.stderr
@@ -120,7 +123,7 @@ def test_there_is_life_before_the_first_step(place) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
-def test_a_recipe_stops_with_its_training(tmp_path: Path, number) -> None:
+def test_a_recipe_stops_with_its_training(tmp_path: Path, number: int) -> None:
     laid_out(tmp_path)
     out = tmp_path / "out"
     words = [*FULL, "--report-to=none", "++cot.epochs=1000", "++cot.save_steps=100000"]

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of, write
@@ -17,11 +19,11 @@ TOOLS = Path(__file__).parents[1] / "tools"
 OWN, MCP = TOOLS / "own_tools.py", TOOLS / "mcp_server.py"
 
 
-def call(name, number=1, /, **arguments):
+def call(name: str, number: int = 1, /, **arguments: Any) -> dict[str, Any]:
     return {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
 
 
-def line(server, *options, command="generate"):
+def line(server: FakeServer, *options: str, command: str = "generate") -> str:
     return " ".join(
         [
             f"ns {command} --server_type=vllm --model=fake --server_address={server.base_url}",
@@ -31,23 +33,23 @@ def line(server, *options, command="generate"):
     )
 
 
-def last_result(body):
+def last_result(body: dict[str, Any]) -> str:
     """A model that answers with the last result of its tools."""
     results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
     return rf"So it is \boxed{{{results[-1] if results else '?'}}}."
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     write(tmp_path / "in.jsonl", PROBLEMS)
     return tmp_path
 
 
 @pytest.fixture
-def model():
+def model() -> Iterator[Callable[..., FakeServer]]:
     servers = []
 
-    def start(*turns):
+    def start(*turns: Any) -> FakeServer:
         servers.append(FakeServer(Script(tool_turns=turns), answer=last_result))
         return servers[-1]
 
@@ -56,7 +58,7 @@ def model():
         server.stop()
 
 
-def test_a_notebook_for_each_row(here, model) -> None:
+def test_a_notebook_for_each_row(here: Path, model: Callable[..., FakeServer]) -> None:
     write(here / "in.jsonl", [{**PROBLEMS[3], "id": f"p{n}"} for n in range(6)])
     code = [
         call("stateful_python_code_exec", n, code=code)
@@ -78,7 +80,7 @@ def test_a_notebook_for_each_row(here, model) -> None:
     assert json.loads((here / "out/run.json").read_text())["units"][0]["config"]["tool_modules"] == ["python"]
 
 
-def test_older_names_settings_and_other_names_for_the_model(here, model) -> None:
+def test_older_names_settings_and_other_names_for_the_model(here: Path, model: Callable[..., FakeServer]) -> None:
     server = model((call("run", code_to_run="while True: pass"),))
     options = [
         "++tool_modules=[nemo_skills.mcp.servers.python_tool::DirectPythonTool]",
@@ -95,7 +97,7 @@ def test_older_names_settings_and_other_names_for_the_model(here, model) -> None
         assert "timed out after 1" in record["conversation"][-2]["content"]
 
 
-def test_own_functions_and_an_mcp_server_side_by_side(here, model) -> None:
+def test_own_functions_and_an_mcp_server_side_by_side(here: Path, model: Callable[..., FakeServer]) -> None:
     server = model((call("roll", 1, sides=20), call("variable", 2, name="TEST_KEY"), call("add", 3, a=40, b=2)))
     options = [
         f"++tool_modules=[{OWN}::roll,sums=mcp]",
@@ -114,7 +116,7 @@ def test_own_functions_and_an_mcp_server_side_by_side(here, model) -> None:
     assert len(server.records) == 2 * len(PROBLEMS)
 
 
-def test_a_tool_that_cannot_be_used_leaves_rows_unscored(here, model) -> None:
+def test_a_tool_that_cannot_be_used_leaves_rows_unscored(here: Path, model: Callable[..., FakeServer]) -> None:
     server = model((call("count", by=13),))
     options = [f"++tool_modules=[{OWN}::Counter]", "++max_samples=3", "++eval_type=math"]
     done = ns(line(server, *options, "++server.enable_soft_fail=true"), cwd=here)
@@ -127,7 +129,7 @@ def test_a_tool_that_cannot_be_used_leaves_rows_unscored(here, model) -> None:
     assert "Thirteen is out of order" in done.stderr
 
 
-def test_a_tool_that_nobody_can_use_stops_the_run(here, model) -> None:
+def test_a_tool_that_nobody_can_use_stops_the_run(here: Path, model: Callable[..., FakeServer]) -> None:
     rows = [{**PROBLEMS[0], "id": f"q{n}"} for n in range(200)]
     write(here / "in.jsonl", rows)
     server = model((call("count", by=13),))
@@ -137,7 +139,7 @@ def test_a_tool_that_nobody_can_use_stops_the_run(here, model) -> None:
     assert len(server.records) < 30
 
 
-def test_tools_that_are_not_the_same_are_no_resume(here, model) -> None:
+def test_tools_that_are_not_the_same_are_no_resume(here: Path, model: Callable[..., FakeServer]) -> None:
     server = model((call("roll"),))
     done = ns(line(server, f"++tool_modules=[{OWN}::roll] ++max_samples=2"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -167,7 +169,9 @@ def test_tools_that_are_not_the_same_are_no_resume(here, model) -> None:
         ("++tool_modules=[exa] ++max_tool_calls=-2", "max_tool_calls"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_the_first_request(here, model, options: str, words: str) -> None:
+def test_what_does_not_fit_is_refused_before_the_first_request(
+    here: Path, model: Callable[..., FakeServer], options: str, words: str
+) -> None:
     server = model()
     done = ns(line(server, options), cwd=here)
     assert done.returncode in (1, 2)
@@ -176,7 +180,7 @@ def test_what_does_not_fit_is_refused_before_the_first_request(here, model, opti
     assert not server.records
 
 
-def test_a_dry_run_names_the_tools(here, model) -> None:
+def test_a_dry_run_names_the_tools(here: Path, model: Callable[..., FakeServer]) -> None:
     server = model()
     done = ns(line(server, f"++tool_modules=[{OWN}::roll] --dry_run"), cwd=here)
     assert done.returncode == 0, done.stderr
@@ -184,7 +188,7 @@ def test_a_dry_run_names_the_tools(here, model) -> None:
     assert not server.records
 
 
-def test_megatron_takes_no_tools(here, model) -> None:
+def test_megatron_takes_no_tools(here: Path, model: Callable[..., FakeServer]) -> None:
     server = model()
     options = line(server, f"++tool_modules=[{OWN}::roll]").replace("server_type=vllm", "server_type=megatron")
     done = ns(options, cwd=here)
@@ -193,7 +197,9 @@ def test_megatron_takes_no_tools(here, model) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_leaves_no_server_behind(here, model, how) -> None:
+def test_a_run_that_is_stopped_leaves_no_server_behind(
+    here: Path, model: Callable[..., FakeServer], how: signal.Signals
+) -> None:
     file = here / "pid"
     server = model((call("slow", seconds=600),))
     words = [
@@ -233,7 +239,7 @@ BENCHMARK = Benchmark(
 """
 
 
-def test_an_evaluation_with_tools(here, model) -> None:
+def test_an_evaluation_with_tools(here: Path, model: Callable[..., FakeServer]) -> None:
     (here / "products.py").write_text(BENCHMARK)
     (here / "tools.py").write_text("def product() -> int:\n    return 21\n")
     assert ns("ns prepare_data ./products.py --data_dir data", cwd=here).returncode == 0
@@ -251,5 +257,5 @@ def test_an_evaluation_with_tools(here, model) -> None:
     assert metrics["symbolic_correct"] == pytest.approx(100 / 6)
 
 
-def test_tools_are_listed(here) -> None:
+def test_tools_are_listed(here: Path) -> None:
     assert ns("ns list tools", cwd=here).stdout.split() == ["exa", "mcp", "python", "tavily"]

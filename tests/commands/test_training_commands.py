@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -23,7 +24,7 @@ FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4
 
 
 @pytest.fixture
-def place(tmp_path: Path):
+def place(tmp_path: Path) -> Path:
     with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=256))
     write_rows(
         tmp_path / "chats.jsonl",
@@ -37,12 +38,12 @@ def place(tmp_path: Path):
     return tmp_path
 
 
-def ns(place, *words):
+def ns(place: Path, *words: str) -> CompletedProcess[str]:
     return forkserver.ns(words, cwd=place)
 
 
 @pytest.mark.parametrize("data", ["chats", "texts"])
-def test_sft_writes_a_model(place, data: str) -> None:
+def test_sft_writes_a_model(place: Path, data: str) -> None:
     words = ["sft", "--model=model", f"--training_data={data}.jsonl", "--output_dir=out", *FAST]
     done = ns(place, *words, "++batch_size=4", "++epochs=3", "++learning_rate=0.02")
     assert done.returncode == 0, done.stderr
@@ -58,7 +59,7 @@ def test_sft_writes_a_model(place, data: str) -> None:
     assert "other settings: learning_rate" in other.stderr
 
 
-def test_grpo_is_rewarded_by_the_grader(place) -> None:
+def test_grpo_is_rewarded_by_the_grader(place: Path) -> None:
     words = ["--model=model", "--training_data=problems.jsonl", "--output_dir=out", "++eval_type=exact", *FAST]
     small = ["++steps=2", "++batch_size=2", "++group_size=4", "++max_tokens=2"]
     done = ns(place, "grpo", *words, *small)
@@ -71,7 +72,7 @@ def test_grpo_is_rewarded_by_the_grader(place) -> None:
     assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
-def test_grpo_measures_on_problems_that_it_keeps_apart(place) -> None:
+def test_grpo_measures_on_problems_that_it_keeps_apart(place: Path) -> None:
     write_rows(place / "many.jsonl", [{"question": f"AB{n}", "expected_answer": "A"} for n in range(200)])
     words = ["--model=model", "--training_data=many.jsonl", "--output_dir=out", "++eval_type=exact", *FAST]
     small = ["++steps=1", "++batch_size=2", "++group_size=2", "++max_tokens=2", "++eval.max_tokens=2"]
@@ -85,7 +86,7 @@ def test_grpo_measures_on_problems_that_it_keeps_apart(place) -> None:
     assert "held-out" not in none.stderr
 
 
-def test_a_stopped_training_goes_on(place) -> None:
+def test_a_stopped_training_goes_on(place: Path) -> None:
     words = ["sft", "--model=model", "--training_data=chats.jsonl", "--output_dir=out", *FAST, "++steps=4000"]
     argv = [sys.executable, "-m", "newskills", *words]
     with subprocess.Popen(argv, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -103,7 +104,7 @@ def test_a_stopped_training_goes_on(place) -> None:
     assert not (place / "out/final_hf_model").exists()
 
 
-def test_trl_is_another_backend(place) -> None:
+def test_trl_is_another_backend(place: Path) -> None:
     pytest.importorskip("trl")
     write_rows(place / "held.jsonl", [{"question": "AB", "expected_answer": "A"}])
     words = ["grpo", "--backend=trl", "--model=model", "--training_data=problems.jsonl", "--output_dir=out"]
@@ -126,7 +127,7 @@ def test_trl_is_another_backend(place) -> None:
 
 
 @pytest.mark.slow
-def test_processes_that_train_together_write_one_record(place) -> None:
+def test_processes_that_train_together_write_one_record(place: Path) -> None:
     pytest.importorskip("trl")
     words = [
         "--backend=trl",
@@ -158,7 +159,7 @@ def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.Co
 
 
 @pytest.mark.slow
-def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place) -> None:
+def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place: Path) -> None:
     """Under FSDP one process alone would wait for the other for ever, and no file would hold the model."""
     pytest.importorskip("trl")
     write_rows(place / "held.jsonl", [{"question": "AB", "expected_answer": "A"}])
@@ -191,7 +192,7 @@ def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place) -
         ("trl", ["++trainer.threads=2", "++trainer.trl.micro_batch_size=1", "++trainer.trl.attention=eager"]),
     ],
 )
-def test_how_a_machine_computes_is_no_other_setting(place, backend: str, others) -> None:
+def test_how_a_machine_computes_is_no_other_setting(place: Path, backend: str, others: list[str]) -> None:
     if backend == "trl":
         pytest.importorskip("trl")
     words = ["sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", f"--backend={backend}"]
@@ -209,7 +210,7 @@ def test_how_a_machine_computes_is_no_other_setting(place, backend: str, others)
     assert "other settings: trainer" in other.stderr
 
 
-def test_sequences_that_do_not_fit(place) -> None:
+def test_sequences_that_do_not_fit(place: Path) -> None:
     words = ["sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", *FAST, "++batch_size=4"]
     write_rows(place / "texts.jsonl", [{"input": "AB", "output": "C" * n} for n in (1, 2, 40, 50, 3, 4)])
     done = ns(place, *words, "++max_length=20")
@@ -221,7 +222,7 @@ def test_sequences_that_do_not_fit(place) -> None:
     assert "0 left out, 2 cut off" in done.stdout
 
 
-def test_a_run_ends_before_its_time_is_over(place) -> None:
+def test_a_run_ends_before_its_time_is_over(place: Path) -> None:
     words = ["sft", "--model=model", "--training_data=chats.jsonl", "--output_dir=out", *FAST, "++steps=40000"]
     done = ns(place, *words, "++checkpoint_must_save_by=00:00:00:02")
     assert done.returncode == 130, done.stderr
@@ -230,7 +231,7 @@ def test_a_run_ends_before_its_time_is_over(place) -> None:
     assert "expected dd:hh:mm:ss" in ns(place, *words, "++checkpoint_must_save_by=5").stderr
 
 
-def test_problems_with_wrong_answers_are_left_out(place) -> None:
+def test_problems_with_wrong_answers_are_left_out(place: Path) -> None:
     write_rows(
         place / "problems.jsonl", [{"id": f"p{n}", "question": "AB", "expected_answer": "A"} for n in range(9)]
     )
@@ -283,7 +284,7 @@ def test_problems_with_wrong_answers_are_left_out(place) -> None:
         (["grpo", "--model=model", "--training_data=chats.jsonl"], "question"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(place, words, said: str) -> None:
+def test_bad_input_is_told_in_a_sentence(place: Path, words: list[str], said: str) -> None:
     (place / "empty.jsonl").write_text("")
     write_rows(place / "hollow.jsonl", [{"input": "A", "output": "B"}, {"input": "A", "output": ""}])
     write_rows(place / "mute.jsonl", [{"messages": [{"content": "A"}, {"role": "assistant", "content": "B"}]}])
@@ -293,7 +294,7 @@ def test_bad_input_is_told_in_a_sentence(place, words, said: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_grader_that_fails_says_why_and_no_reward_is_made_up(place) -> None:
+def test_a_grader_that_fails_says_why_and_no_reward_is_made_up(place: Path) -> None:
     write_rows(place / "problems.jsonl", [{"question": "AB"} for _ in range(4)])
     words = ["grpo", "--model=model", "--training_data=problems.jsonl", "--output_dir=out", "++eval_type=exact"]
     done = ns(place, *words, *FAST, "++batch_size=2", "++group_size=2", "++max_tokens=2", "++steps=1")
@@ -303,7 +304,7 @@ def test_a_grader_that_fails_says_why_and_no_reward_is_made_up(place) -> None:
     assert not (place / "out/metrics.jsonl").read_text()
 
 
-def test_weights_of_another_model_are_not_trained(place) -> None:
+def test_weights_of_another_model_are_not_trained(place: Path) -> None:
     with_tokenizer(tiny_folder(place / "other", num_hidden_layers=3, intermediate_size=64))
     words = ["sft", "--model=other", "--training_data=texts.jsonl", "++steps=1"]
     for backend in ("cpu", "trl"):
@@ -315,7 +316,7 @@ def test_weights_of_another_model_are_not_trained(place) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_checkpoints_of_other_models_do_not_mix(place) -> None:
+def test_checkpoints_of_other_models_do_not_mix(place: Path) -> None:
     done = ns(place, "sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", "++steps=1", *FAST)
     assert done.returncode == 0, done.stderr
     wide = load_file(place / "model/model.safetensors")
@@ -336,7 +337,7 @@ def test_checkpoints_of_other_models_do_not_mix(place) -> None:
     assert not (place / "mean").exists()
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told_and_leaves_none(place) -> None:
+def test_a_checkpoint_that_cannot_be_written_is_told_and_leaves_none(place: Path) -> None:
     resource = pytest.importorskip("resource")
     argv = [sys.executable, "-m", "newskills", "sft", "--model=model", "--training_data=texts.jsonl", "++steps=1"]
     done = subprocess.run(
@@ -353,7 +354,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_leaves_none(place) -> N
     assert not list((place / "out").glob("checkpoint-*"))
 
 
-def test_an_attention_that_is_not_installed(place) -> None:
+def test_an_attention_that_is_not_installed(place: Path) -> None:
     pytest.importorskip("trl")
     words = [
         "sft",
@@ -368,7 +369,7 @@ def test_an_attention_that_is_not_installed(place) -> None:
     assert "++trainer.trl.attention=flash_attention_2 cannot be used here" in done.stderr
 
 
-def test_a_model_on_the_hub(place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_on_the_hub(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the hub's own cache; the same folder as a model there is refused with a sentence when it is not."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_CACHE", str(place / "hub"))
@@ -388,7 +389,7 @@ def test_a_model_on_the_hub(place, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
-def test_a_model_without_chat_template_learns_texts_only(place) -> None:
+def test_a_model_without_chat_template_learns_texts_only(place: Path) -> None:
     (place / "model/chat_template.jinja").unlink()
     words = ["sft", "--model=model", "--output_dir=out", "++steps=1", "++batch_size=2", *FAST]
     done = ns(place, *words, "--training_data=chats.jsonl")
@@ -398,7 +399,7 @@ def test_a_model_without_chat_template_learns_texts_only(place) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_models_change_their_form(place) -> None:
+def test_models_change_their_form(place: Path) -> None:
     pytest.importorskip("gguf")
     steps = [
         ["convert", "--input_model=model", "--output_model=a.gguf", "--convert_from=hf", "--convert_to=gguf"],

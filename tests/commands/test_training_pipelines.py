@@ -45,7 +45,7 @@ CONVERT = (
 
 
 @pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that containers see as /disk, with data of every form."""
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.delenv("MEGATRON_PATH", raising=False)
@@ -94,7 +94,7 @@ def config_of(pipeline: Pipeline) -> dict[str, Any]:
     return yaml.safe_load(pipeline.jobs[0].files["nemo_rl.yaml"])
 
 
-def test_a_training_is_followed_by_its_conversion(disk) -> None:
+def test_a_training_is_followed_by_its_conversion(disk: Path) -> None:
     pipeline = plan_of(disk, SFT, "--num_nodes=4", "--dependent_jobs=2", "++sft.seed=7", "++a.b=[1,2]")
     training, conversion = pipeline.jobs
     assert (training.name, training.copies, conversion.depends_on) == ("sft", 2, ("sft",))
@@ -121,21 +121,23 @@ def test_a_training_is_followed_by_its_conversion(disk) -> None:
         (GRPO, "gym", "run_grpo_nemo_gym.py", None),
     ],
 )
-def test_the_first_line_of_the_data_decides(disk, line, data: str, program: str, dataset: str | None) -> None:
+def test_the_first_line_of_the_data_decides(
+    disk: Path, line: str, data: str, program: str, dataset: str | None
+) -> None:
     pipeline = plan_of(disk, re.sub(r"/\w+\.jsonl", f"/{data}.jsonl", line))
     assert any(word.endswith(f"/{program}") for word in words_of(pipeline.jobs[0]))
     assert config_of(pipeline)["data"]["train"].get("dataset_name") == dataset
     assert config_of(pipeline)["data"]["train"]["data_path"] == f"/disk/{data}.jsonl"
 
 
-def test_problems_get_the_prompt_that_evaluations_use(disk) -> None:
+def test_problems_get_the_prompt_that_evaluations_use(disk: Path) -> None:
     training = plan_of(disk, GRPO).jobs[0]
     assert "++data.default.prompt_file=<folder>/prompt.txt" in words_of(training)
     assert training.files["prompt.txt"].format("P{}").endswith("P{}")
     assert "\\boxed{}" in training.files["prompt.txt"].format("P")
 
 
-def test_lengths_follow_the_user_and_the_model(disk, capfd: pytest.CaptureFixture[str]) -> None:
+def test_lengths_follow_the_user_and_the_model(disk: Path, capfd: pytest.CaptureFixture[str]) -> None:
     def seen(line: str, *more: str) -> int:
         return config_of(plan_of(disk, line, *more))["policy"]["max_total_sequence_length"]
 
@@ -158,7 +160,9 @@ def test_lengths_follow_the_user_and_the_model(disk, capfd: pytest.CaptureFixtur
     assert "critic.ppo_max_token_len_per_gpu=64000" in words
 
 
-def test_the_learning_rate_falls_over_the_steps_that_are_known(disk, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_learning_rate_falls_over_the_steps_that_are_known(
+    disk: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     def schedule(*more: str) -> dict[str, Any] | None:
         parts = config_of(plan_of(disk, SFT, *more))["policy"].get("scheduler")
         return parts[0]["kwargs"] if parts else None
@@ -173,14 +177,14 @@ def test_the_learning_rate_falls_over_the_steps_that_are_known(disk, capfd: pyte
     assert schedule("++sft.max_num_steps=5", "++policy.optimizer.kwargs.lr=1e-7")["eta_min"] == 1e-7
 
 
-def test_our_grader_is_asked_for_before_anything_starts(disk) -> None:
+def test_our_grader_is_asked_for_before_anything_starts(disk: Path) -> None:
     words = words_of(plan_of(disk, GRPO).jobs[0])
     assert "--needs=newskills.graders.worker" in words
     assert "newskills.train.pipelines.nemo_rl_program" in words
     assert not any("--needs" in word for word in words_of(plan_of(disk, SFT).jobs[0]))
 
 
-def test_a_mean_of_steps_and_what_it_removes(disk) -> None:
+def test_a_mean_of_steps_and_what_it_removes(disk: Path) -> None:
     more = ["--average_steps=100,200", "--remove_checkpoints_after_average", "--final_hf_path=/disk/mine"]
     _, conversion, mean = plan_of(disk, SFT, *more, "--max_position_embeddings=8192").jobs
     assert mean.depends_on == ("convert",)
@@ -195,14 +199,16 @@ def test_a_mean_of_steps_and_what_it_removes(disk) -> None:
     assert mean.commands()[0].container == "nemo-skills"
 
 
-def test_conversion_only(disk) -> None:
+def test_conversion_only(disk: Path) -> None:
     line = SFT.replace("--training_data=/disk/pairs.jsonl ", "")
     [conversion] = plan_of(disk, line, "--run_conversion_only", "--conversion_step=300").jobs
     assert (conversion.name, conversion.depends_on) == ("convert", ())
     assert "--step=300" in words_of(conversion)
 
 
-def test_weights_and_biases(disk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_weights_and_biases(
+    disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert config_of(plan_of(disk, SFT))["logger"]["wandb_enabled"] is False
     monkeypatch.setenv("WANDB_API_KEY", "s3cret")
     pipeline = plan_of(disk, SFT, "--wandb_group=g", "--expname=tune")
@@ -218,7 +224,7 @@ def test_weights_and_biases(disk, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         plan_of(disk, SFT, f"--expname={'x' * 99}")
 
 
-def test_judges_and_a_sandbox_beside_the_trainer(disk) -> None:
+def test_judges_and_a_sandbox_beside_the_trainer(disk: Path) -> None:
     judges = [
         "--server_model=/disk/judge",
         "--server_type=vllm",
@@ -240,7 +246,7 @@ def test_judges_and_a_sandbox_beside_the_trainer(disk) -> None:
     assert env["NEMO_SKILLS_JUDGE_ADDRESS"] == "http://judge:1/v1"
 
 
-def test_profiling_and_another_way_to_start_ray(disk) -> None:
+def test_profiling_and_another_way_to_start_ray(disk: Path) -> None:
     more = [
         "--profile_step_range=3:5",
         "--ray_template=/disk/start-ray",
@@ -255,7 +261,7 @@ def test_profiling_and_another_way_to_start_ray(disk) -> None:
     assert training.commands()[0].container == "nemo"
 
 
-def test_verl_turns_problems_into_its_own_rows(disk) -> None:
+def test_verl_turns_problems_into_its_own_rows(disk: Path) -> None:
     training, conversion = plan_of(
         disk, PPO, "--eval_data=/disk/plain.jsonl", "++algorithm.adv_estimator=grpo"
     ).jobs
@@ -273,7 +279,7 @@ def test_verl_turns_problems_into_its_own_rows(disk) -> None:
     assert "data.train_files='/disk/verl.jsonl'" in own
 
 
-def test_megatron_starts_a_process_for_each_gpu(disk) -> None:
+def test_megatron_starts_a_process_for_each_gpu(disk: Path) -> None:
     more = ["--num_nodes=2", "--init_cmd=export A=1", "++use_checkpoint_args=true", "--", "--lr", "1e-5"]
     [job] = plan_of(disk, MEGATRON, *more).jobs
     words = words_of(job)
@@ -301,7 +307,7 @@ FP8 = "convert --input_model=/disk/base --output_model=/disk/fp8 --convert_from=
 TO_MEGATRON = "convert --input_model=/disk/base --output_model=/disk/m --convert_from=hf --convert_to=megatron"
 
 
-def test_conversions_by_programs_of_others(disk) -> None:
+def test_conversions_by_programs_of_others(disk: Path) -> None:
     [job] = plan_of(disk, CONVERT, "--num_gpus=2", "--", "--no-strict").jobs
     words = words_of(job)
     assert {"--checkpoints=/disk/out/checkpoints", "--prefix=step_", "--step=5", "--target=/disk/model"} <= set(
@@ -327,7 +333,7 @@ def test_conversions_by_programs_of_others(disk) -> None:
     assert own.commands()[0].container == "nemo-skills"
 
 
-def test_a_mean_as_a_job(disk) -> None:
+def test_a_mean_as_a_job(disk: Path) -> None:
     line = "average_checkpoints --checkpoints /disk/hf --steps=1,2 --output_model=/disk/mean"
     [job] = plan_of(disk, line, "--remove_checkpoints_after_average").jobs
     words = words_of(job)
@@ -379,14 +385,14 @@ def test_a_mean_as_a_job(disk) -> None:
         ),
     ],
 )
-def test_what_is_refused_before_anything_is_submitted(disk, line, more, said: str) -> None:
+def test_what_is_refused_before_anything_is_submitted(disk: Path, line: str, more: list[str], said: str) -> None:
     with pytest.raises((ConfigError, DataError, NewskillsError)) as error:
         plan_of(disk, line, *more)
     assert said in str(error.value)
     assert not (disk / "jobs").exists()
 
 
-def test_an_empty_file_and_a_broken_row(disk) -> None:
+def test_an_empty_file_and_a_broken_row(disk: Path) -> None:
     (disk / "pairs.jsonl").write_text("")
     with pytest.raises(DataError, match="is empty"):
         plan_of(disk, SFT)
@@ -396,7 +402,7 @@ def test_an_empty_file_and_a_broken_row(disk) -> None:
 
 
 def test_data_that_another_experiment_makes_is_checked_by_the_job(
-    disk, capsys: pytest.CaptureFixture[str]
+    disk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (disk / "talks.jsonl").unlink()
     line = SFT.replace("pairs", "talks")
@@ -406,7 +412,7 @@ def test_data_that_another_experiment_makes_is_checked_by_the_job(
 
 
 def test_what_nobody_said_is_chosen_and_told(
-    disk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    disk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(disk))  # no sinfo here
     index = disk / "base/model.safetensors"
@@ -433,7 +439,7 @@ def test_what_nobody_said_is_chosen_and_told(
 
 
 @pytest.mark.parametrize("name", ["sft", "grpo", "ppo", "megatron", "convert"])
-def test_scripts_for_slurm(disk, name: str) -> None:
+def test_scripts_for_slurm(disk: Path, name: str) -> None:
     lines = {
         "sft": (SFT, ["--num_nodes=2", "--dependent_jobs=1", "--average_steps=1,2"]),
         "grpo": (GRPO, ["--server_model=/disk/judge", "--server_type=vllm", "--server_gpus=4", "--with_sandbox"]),
@@ -471,7 +477,7 @@ def test_python_names_of_the_commands() -> None:
         newskills.grpo_nemo_rl(model="m", training_date="x")  # type: ignore[call-arg]
 
 
-def test_the_whole_command_line(disk) -> None:
+def test_the_whole_command_line(disk: Path) -> None:
     shown = ns(f"ns nemo-rl sft {SFT.removeprefix('nemo_rl sft').replace('/disk', str(disk))} --dry_run", cwd=disk)
     assert shown.returncode == 0, shown.stderr
     assert json.dumps("x") not in shown.stderr
@@ -481,13 +487,13 @@ def test_the_whole_command_line(disk) -> None:
     assert "did you mean 'sft'" in wrong.stderr
 
 
-def test_one_experiment_waits_for_all_of_another(disk) -> None:
+def test_one_experiment_waits_for_all_of_another(disk: Path) -> None:
     """As in the page's example: a model that does not exist yet is no error, and its jobs are waited for."""
     pipeline = plan_of(disk, GRPO.replace("/disk/base", "/disk/out/final_hf_model"), "--run_after=sft")
     assert [job.run_after for job in pipeline.jobs] == [("sft",), ("sft",)]
 
 
-def test_rows_that_have_both_forms(disk, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_have_both_forms(disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(disk / "pairs.jsonl", [PAIRS[0] | TALKS[0]])
     pipeline = plan_of(disk, SFT)
     assert config_of(pipeline)["data"]["train"]["dataset_name"] == "openai_format"
@@ -495,7 +501,7 @@ def test_rows_that_have_both_forms(disk, capsys: pytest.CaptureFixture[str]) -> 
     assert "messages is used" in capsys.readouterr().err
 
 
-def test_a_mean_never_takes_the_place_of_another_model(disk) -> None:
+def test_a_mean_never_takes_the_place_of_another_model(disk: Path) -> None:
     (disk / "out/final_hf_model").mkdir(parents=True)
     with pytest.raises(ConfigError, match="already exists"):
         plan_of(disk, SFT, "--average_steps=1,2")

@@ -39,7 +39,7 @@ def test_verl_is_rewarded_by_our_grader_and_leaves_a_model(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def steps(tmp_path: Path):
+def steps(tmp_path: Path) -> Path:
     """Three checkpoints of different weights; those of the third are of another shape."""
     for step in (1, 2, 3):
         folder = tiny_folder(tmp_path / f"hf/step_{step}")
@@ -53,7 +53,7 @@ def steps(tmp_path: Path):
 AVERAGE = "ns average_checkpoints --checkpoints hf --output_model=mean --remove_checkpoints_after_average"
 
 
-def test_originals_go_when_their_mean_is_there(steps) -> None:
+def test_originals_go_when_their_mean_is_there(steps: Path) -> None:
     shown = ns(f"{AVERAGE} --steps=1,2 --dry_run", cwd=steps)
     assert "removes" in shown.stdout
     assert (steps / "hf/step_1").is_dir()
@@ -64,7 +64,7 @@ def test_originals_go_when_their_mean_is_there(steps) -> None:
     assert sorted(path.name for path in (steps / "hf").iterdir()) == ["step_3"]
 
 
-def test_a_mean_that_cannot_be_made_removes_nothing(steps) -> None:
+def test_a_mean_that_cannot_be_made_removes_nothing(steps: Path) -> None:
     done = ns(f"{AVERAGE} --steps=1,3", cwd=steps)
     assert done.returncode != 0
     assert "hf/step_3 is a checkpoint of another model" in done.stderr
@@ -72,7 +72,7 @@ def test_a_mean_that_cannot_be_made_removes_nothing(steps) -> None:
     assert not (steps / "mean").exists()
 
 
-def test_a_killed_average_removes_nothing(steps) -> None:
+def test_a_killed_average_removes_nothing(steps: Path) -> None:
     """Killed while the mean is being written, which a large tensor makes slow enough to be seen."""
     for step in (1, 2):
         save_file({"large": torch.zeros(12_000_000)}, steps / f"hf/step_{step}/model.safetensors")

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from tests.commands.clusters import Place
 from tests.commands.running import write
 from tests.launch.slurm_cluster import require_cluster
-from tests.launch.sshd import HOST, sshd
+from tests.launch.sshd import HOST, Sshd, sshd
 from tests.train.tiny import tiny_folder, with_tokenizer
 
 __all__ = ["sshd"]
@@ -37,7 +37,7 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.mark.timeout(900)
-def test_a_chain_goes_on_where_the_limit_or_a_crash_stopped_it_and_ends_with_a_model(place) -> None:
+def test_a_chain_goes_on_where_the_limit_or_a_crash_stopped_it_and_ends_with_a_model(place: Place) -> None:
     line = LINE.format(model=place.folder / "base", root=NEMO_RL)
     done = place.ns(
         line,
@@ -72,7 +72,7 @@ def test_a_chain_goes_on_where_the_limit_or_a_crash_stopped_it_and_ends_with_a_m
     assert list((out / "training-logs/sft").glob("sft_*_sbatch.log"))
 
 
-def test_from_a_laptop_the_first_line_of_the_data_is_looked_at(place, sshd) -> None:
+def test_from_a_laptop_the_first_line_of_the_data_is_looked_at(place: Place, sshd: Sshd) -> None:
     place.env["NEWSKILLS_SSH_CONFIG"] = str(sshd.config)
     before = f"export SLURM_CONF='{os.environ.get('SLURM_CONF', '')}'"
     place.config("far", f'executor: slurm\nssh_tunnel:\n  host: {HOST}\n  pre_command: "{before}"')
@@ -93,7 +93,7 @@ def test_from_a_laptop_the_first_line_of_the_data_is_looked_at(place, sshd) -> N
     assert "its keys are question" in wrong.stderr
 
 
-def test_processes_of_megatron_meet_on_two_nodes(place) -> None:
+def test_processes_of_megatron_meet_on_two_nodes(place: Place) -> None:
     write(place.folder / "blend.json", [{}])
     line = (
         f"ns megatron_lm train --cluster=real --expname=pre --megatron_model={place.folder}/base --tokenizer_model=t "

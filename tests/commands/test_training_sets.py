@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.benchmarks.web import serving
+from tests.benchmarks.web import Web, serving
 from tests.commands.running import ns
 from tests.train.data.test_published import ANSWERS, FIXTURES
 
@@ -19,7 +19,7 @@ from newskills.train.data.published import SCHEMAS
 ON_THE_HUB = [name for name, schema in SCHEMAS.items() if schema.hf]
 
 
-def hub_of(web, name: str, split: str, rows: list[dict[str, Any]]) -> None:
+def hub_of(web: Web, name: str, split: str, rows: list[dict[str, Any]]) -> None:
     """Two shards, listed under the set's configuration and split."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns, rows_of
 from tests.conftest import FakeServerFactory
-from tests.server import Answer, Fault, Script
+from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 
 from newskills.run.planning.until import random_order
 
@@ -40,7 +40,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def line(server, *options: str, out: str = "out", seeds: str = "") -> str:
+def line(server: FakeServer | FakeServerProcess, *options: str, out: str = "out", seeds: str = "") -> str:
     address = f"--server_type=vllm --model=fake --server_address={server.url} --output_dir={out}"
     return f"ns eval --benchmarks ./sums.py{seeds} {address} --data_dir data " + " ".join(options)
 

@@ -86,12 +86,12 @@ WRONG = {
 
 
 @pytest.fixture
-def here(tmp_path: Path):
+def here(tmp_path: Path) -> Path:
     (tmp_path / "own.py").write_text(HERE)
     return tmp_path
 
 
-def test_good_ones_pass_and_what_is_known_of_them_is_told(here) -> None:
+def test_good_ones_pass_and_what_is_known_of_them_is_told(here: Path) -> None:
     names = " ".join(f"./own.py::{name}" for name in GOOD)
     done = ns(f"ns validate {names} --json found.json", cwd=here)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -108,7 +108,7 @@ def test_good_ones_pass_and_what_is_known_of_them_is_told(here) -> None:
     assert found["judged"]["shares"] == {}
 
 
-def test_each_fault_is_found(here) -> None:
+def test_each_fault_is_found(here: Path) -> None:
     done = ns(f"ns validate {' '.join(f'./own.py::{name}' for name in WRONG)}", cwd=here)
     assert done.returncode == 1
     assert "0 of 6 benchmarks pass" in done.stdout
@@ -116,7 +116,7 @@ def test_each_fault_is_found(here) -> None:
         assert f"error: {name.lower().replace('_', '-')}: {problem}" in done.stderr
 
 
-def test_what_lacks_only_a_package_is_left_out(here) -> None:
+def test_what_lacks_only_a_package_is_left_out(here: Path) -> None:
     done = ns(
         "ns validate ./own.py::GOOD ./own.py::BARE ./own.py::OTHER ./own.py::FORGETFUL --json found.json", cwd=here
     )
@@ -132,7 +132,7 @@ def test_what_lacks_only_a_package_is_left_out(here) -> None:
     assert found["bare"]["problems"] == found["forgetful"]["problems"] == []
 
 
-def test_words_that_make_no_sense(here) -> None:
+def test_words_that_make_no_sense(here: Path) -> None:
     for line, said in {
         "ns validate": "No benchmark is named.",
         "ns validate gsm8kk": "gsm8k",
@@ -145,7 +145,7 @@ def test_words_that_make_no_sense(here) -> None:
         assert said in done.stderr, (line, done.stderr)
 
 
-def test_few_samples_and_dry_run(here) -> None:
+def test_few_samples_and_dry_run(here: Path) -> None:
     done = ns("ns validate ./own.py::GOOD --max_samples=5 --json found.json", cwd=here)
     assert done.returncode == 0, done.stderr
     (found,) = json.loads((here / "found.json").read_text())

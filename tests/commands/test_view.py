@@ -19,12 +19,12 @@ NS = [sys.executable, "-m", "newskills", "view"]
 
 
 @pytest.fixture
-def results(tmp_path) -> Path:
+def results(tmp_path: Path) -> Path:
     benchmark(tmp_path / "results", "sums", [mixed(20, 5)])
     return tmp_path / "results"
 
 
-def test_it_prints_an_address_that_answers_and_ends_with_ctrl_c(results):
+def test_it_prints_an_address_that_answers_and_ends_with_ctrl_c(results: Path) -> None:
     process = subprocess.Popen([*NS, str(results)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     address = process.stdout.readline().strip()
@@ -37,7 +37,7 @@ def test_it_prints_an_address_that_answers_and_ends_with_ctrl_c(results):
     assert "Traceback" not in told
 
 
-def test_an_export_is_a_folder_to_open(results, tmp_path, capsys):
+def test_an_export_is_a_folder_to_open(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", str(results), "--export", str(tmp_path / "page"), "--export_samples=5"]) == 0
     told = capsys.readouterr()
     assert told.out.startswith(f"{tmp_path / 'page/index.html'}: 5 samples")
@@ -53,18 +53,18 @@ def test_an_export_is_a_folder_to_open(results, tmp_path, capsys):
         (["{results}", "--port=70000"], "port"),
     ],
 )
-def test_mistakes_are_told(results, capsys, words, told):
+def test_mistakes_are_told(results: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str) -> None:
     assert main(["view", *(word.format(results=results) for word in words)]) == 2
     assert told in capsys.readouterr().err
 
 
-def test_a_dry_run_says_what_is_read_and_written(results, capsys):
+def test_a_dry_run_says_what_is_read_and_written(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", str(results), "--dry_run"]) == 0
     assert ".view" in capsys.readouterr().out
     assert not list(results.rglob(".view"))
 
 
-def test_without_the_extra_it_says_what_to_install(results, tmp_path):
+def test_without_the_extra_it_says_what_to_install(results: Path, tmp_path: Path) -> None:
     """In a process in which starlette cannot be found."""
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib.util as util\n"

@@ -133,7 +133,7 @@ def test_unknown_names_are_answered_with_known_ones(tmp_path: Path, monkeypatch:
         ("executor: slurrm\njob_dir: /x\n", "executor 'slurrm'; did you mean 'slurm'"),
     ],
 )
-def test_errors_name_the_file_and_the_key(tmp_path: Path, text: str, said) -> None:
+def test_errors_name_the_file_and_the_key(tmp_path: Path, text: str, said: str) -> None:
     path = file(tmp_path, "bad", text)
     with pytest.raises(ConfigError, match=said) as error:
         load_cluster(str(path), None, {})

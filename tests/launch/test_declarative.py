@@ -12,6 +12,7 @@ import pytest
 
 import newskills
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
+from newskills.base.plan import Pipeline as PlannedPipeline
 from newskills.base.plan import Ref
 from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline, Submission
 from newskills.launch.scripts.clients import GenerationClientScript
@@ -29,15 +30,17 @@ BOXES = {
 }
 
 
-def echo(text="echo hi", **settings):
+def echo(text: str = "echo hi", **settings: Any) -> Command:
     return Command(BaseJobScript(text), name=settings.pop("name", "main"), **settings)
 
 
-def group(*commands, **settings):
+def group(*commands: Command, **settings: Any) -> CommandGroup:
     return CommandGroup(list(commands) or [echo()], **settings)
 
 
-def submitted(*jobs, cluster=None, sequential=False, **settings) -> Submission:
+def submitted(
+    *jobs: Any, cluster: dict[str, Any] | None = None, sequential: bool = False, **settings: Any
+) -> Submission:
     pipeline = Pipeline("exp", cluster or {"executor": "none"}, list(jobs), **settings)
     got = []
     answer = pipeline.run(submit=lambda submission: got.append(submission) or "handle", sequential=sequential)
@@ -45,7 +48,7 @@ def submitted(*jobs, cluster=None, sequential=False, **settings) -> Submission:
     return got[0]
 
 
-def plan(*jobs, **settings):
+def plan(*jobs: Any, **settings: Any) -> PlannedPipeline:
     return submitted(*jobs, **settings).pipeline
 
 
@@ -141,7 +144,7 @@ def test_dependencies_come_first() -> None:
         ),
     ],
 )
-def test_jobs_that_make_no_sense(job, sentence: str) -> None:
+def test_jobs_that_make_no_sense(job: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         plan(job)
 
@@ -301,7 +304,7 @@ WRITE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A folder of one's own for jobs and records, and for the code."""
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
     code = tmp_path / "work"
@@ -310,7 +313,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return {"executor": "none", "job_dir": str(tmp_path / "jobs")}
 
 
-def test_a_pipeline_runs(here, tmp_path: Path) -> None:
+def test_a_pipeline_runs(here: dict[str, str], tmp_path: Path) -> None:
     """A server at a free port, a text and a list of words that ask it, and a job after them."""
     server = BaseJobScript(port=0, ready="/")
     server.inline = [sys.executable, "-c", SERVE, str(server.port)]
@@ -331,12 +334,12 @@ def test_a_pipeline_runs(here, tmp_path: Path) -> None:
     assert later.id.startswith("later/")
 
 
-def test_a_job_that_fails_is_told(here) -> None:
+def test_a_job_that_fails_is_told(here: dict[str, str]) -> None:
     with pytest.raises(NewskillsError, match=r"Some jobs of exp/.* failed: 'bad' failed\. See: ns logs exp/"):
         Pipeline("exp", here, [{"name": "bad", "group": group(echo("exit 3"))}]).run()
 
 
-def test_a_dry_run_of_a_whole_submission_writes_nothing(here, tmp_path: Path) -> None:
+def test_a_dry_run_of_a_whole_submission_writes_nothing(here: dict[str, str], tmp_path: Path) -> None:
     experiment = Pipeline("exp", here, [{"name": "j", "group": group()}]).run(dry_run=True)
     assert [job.handle for job in experiment.jobs] == [""]
     assert [path.name for path in tmp_path.iterdir()] == ["work"]

@@ -47,7 +47,7 @@ def records(tmp_path: Path) -> ExperimentRecords:
     return found
 
 
-def test_finds_the_latest_by_name_and_others_by_id(records) -> None:
+def test_finds_the_latest_by_name_and_others_by_id(records: ExperimentRecords) -> None:
     assert records.find("eval").stamp == "20260102-b"
     assert records.find("eval/20260101-a").stamp == "20260101-a"
     assert records.find("eval/20260101").stamp == "20260101-a"
@@ -70,7 +70,9 @@ def test_finds_the_latest_by_name_and_others_by_id(records) -> None:
         ("", ConfigError, "not the name of an experiment"),
     ],
 )
-def test_says_what_there_is_instead(records, what: str, error, sentence: str) -> None:
+def test_says_what_there_is_instead(
+    records: ExperimentRecords, what: str, error: type[Exception], sentence: str
+) -> None:
     with pytest.raises(error, match=sentence):
         records.find(what)
 
@@ -85,7 +87,7 @@ def test_nothing_was_submitted(tmp_path: Path) -> None:
     )
 
 
-def test_records_are_whole_private_and_readable(records) -> None:
+def test_records_are_whole_private_and_readable(records: ExperimentRecords) -> None:
     folder = records.folder / "eval" / "20260101-a"
     assert sorted(os.listdir(folder)) == ["experiment.json", "files.txt", "plan.json"]
     assert (folder / "files.txt").read_text() == "a b.py\nc.py\n"
@@ -95,13 +97,13 @@ def test_records_are_whole_private_and_readable(records) -> None:
     assert records.find("eval/20260101-a").handles == ("2",)
 
 
-def test_a_record_is_written_once(records) -> None:
+def test_a_record_is_written_once(records: ExperimentRecords) -> None:
     with pytest.raises(StorageError):
         records.create(experiment("eval", "20260101-a"), Pipeline(name="eval", jobs=()), [])
     assert sorted(os.listdir(records.folder / "eval")) == ["20260101-a", "20260102-b"]
 
 
-def test_a_broken_record_names_itself(records) -> None:
+def test_a_broken_record_names_itself(records: ExperimentRecords) -> None:
     (records.folder / "sft" / "20250101-d" / "experiment.json").write_text("{")
     with pytest.raises(DataError, match=r"sft/20250101-d/experiment.json .*rm -r"):
         records.find("sft")

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ else:
 
 
 @pytest.fixture
-def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of NeMo Gym, and in it what its programs were told."""
     folder, programs = tmp_path / "its gym", tmp_path / "bin"
     folder.mkdir()
@@ -56,7 +57,7 @@ def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return folder
 
 
-def rollouts(gym, extra="", **settings):
+def rollouts(gym: Path, extra: str = "", **settings: Any) -> Any:
     server = ServerScript("generic", "/models/m", num_gpus=0, server_entrypoint=str(SERVED), served_name="fake")
     script = NemoGymRolloutsScript(
         config_paths=["a.yaml", "b c.yaml"],
@@ -72,11 +73,11 @@ def rollouts(gym, extra="", **settings):
     return Pipeline("gym", here, [{"name": "rollouts", "group": CommandGroup(commands)}]).run()
 
 
-def told(gym, name):
+def told(gym: Path, name: str) -> Any:
     return json.loads((gym / name).read_text())
 
 
-def test_rollouts_are_collected_once_the_servers_are_healthy(gym) -> None:
+def test_rollouts_are_collected_once_the_servers_are_healthy(gym: Path) -> None:
     rollouts(gym, '+agent_name=simple +note="it\'s $HOME"')
     assert (gym.parent / "out/rollouts.jsonl").read_text() == "{}\\n"
     run, collect = told(gym, "ng_run"), told(gym, "ng_collect_rollouts")
@@ -102,7 +103,9 @@ def test_rollouts_are_collected_once_the_servers_are_healthy(gym) -> None:
         ("", {"patience": 0}, "not ready after 0 s"),
     ],
 )
-def test_what_fails_fails_the_job(gym, monkeypatch: pytest.MonkeyPatch, extra: str, settings, said: str) -> None:
+def test_what_fails_fails_the_job(
+    gym: Path, monkeypatch: pytest.MonkeyPatch, extra: str, settings: dict[str, int], said: str
+) -> None:
     if settings:
         monkeypatch.setenv("slow", "1")
     with pytest.raises(NewskillsError):
@@ -111,7 +114,7 @@ def test_what_fails_fails_the_job(gym, monkeypatch: pytest.MonkeyPatch, extra: s
     assert said in logs
 
 
-def test_a_server_that_runs_already_needs_no_job_of_its_own(gym) -> None:
+def test_a_server_that_runs_already_needs_no_job_of_its_own(gym: Path) -> None:
     script = NemoGymRolloutsScript(
         config_paths=["a.yaml"],
         input_file="/in.jsonl",

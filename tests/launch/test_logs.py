@@ -69,7 +69,7 @@ def test_labels_tell_apart_what_has_to_be() -> None:
         log_files(mine, None, "sever")
 
 
-def test_reads_what_is_there(shell, tmp_path: Path) -> None:
+def test_reads_what_is_there(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "a b'c.log").write_text("one\ntwo")
     (tmp_path / "x.log").write_bytes(b"\xff\x1b[31mred\x1b[0m\n10%\r20%\r30%\nwindows\r\n")
     files = [
@@ -81,7 +81,7 @@ def test_reads_what_is_there(shell, tmp_path: Path) -> None:
     assert lines == ["[job/a] one", "[job/a] two", "\ufffdred", "30%", "windows"]
 
 
-def test_logs_of_slurm_jobs_have_a_number(shell, tmp_path: Path) -> None:
+def test_logs_of_slurm_jobs_have_a_number(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "judge").mkdir()
     (tmp_path / "judge" / "judge_17_sbatch.log").write_text("first life\n")
     (tmp_path / "judge" / "judge_18_sbatch.log").write_text("second life\n")
@@ -90,7 +90,7 @@ def test_logs_of_slurm_jobs_have_a_number(shell, tmp_path: Path) -> None:
     assert list(follow_logs(shell, files, lambda: True)) == ["first life", "second life"]
 
 
-def test_follows_until_it_is_over(shell, tmp_path: Path) -> None:
+def test_follows_until_it_is_over(shell: Shell, tmp_path: Path) -> None:
     """Files that appear later, and lines written right before the end, are all shown."""
     over, seen, late = threading.Event(), [], tmp_path / "late.log"
     (tmp_path / "early.log").write_text("first\n")
@@ -107,7 +107,7 @@ def test_follows_until_it_is_over(shell, tmp_path: Path) -> None:
     assert seen[2:] == [f"[late] {i}" for i in range(1000)]
 
 
-def test_nothing_stays_when_the_listener_leaves(shell, tmp_path: Path) -> None:
+def test_nothing_stays_when_the_listener_leaves(shell: Shell, tmp_path: Path) -> None:
     log = tmp_path / "left-behind.log"
     log.write_text("one\n")
     lines = follow_logs(shell, [("", pattern(log))], lambda: False)
@@ -131,7 +131,7 @@ def tails(log: Path) -> list[str]:
     return found
 
 
-def test_what_goes_wrong_while_following_is_said(shell, tmp_path: Path) -> None:
+def test_what_goes_wrong_while_following_is_said(shell: Shell, tmp_path: Path) -> None:
     def over() -> bool:
         raise ConfigError("lost")
 

@@ -65,7 +65,7 @@ def test_a_mount_may_lie_in_another() -> None:
 
 
 @given(PATHS, MOUNTS)
-def test_there_and_back(path, mounts) -> None:
+def test_there_and_back(path: str, mounts: list[Mount]) -> None:
     host = to_host(path, mounts)
     assert reachable(path, mounts) == (host is not None)
     if host is not None:
@@ -77,12 +77,12 @@ def test_there_and_back(path, mounts) -> None:
 
 
 @given(PARTS, PARTS)
-def test_inside_is_about_components(outer, inner) -> None:
+def test_inside_is_about_components(outer: list[str], inner: list[str]) -> None:
     assert inside("/" + "/".join(inner), "/" + "/".join(outer)) == (inner[: len(outer)] == outer)
 
 
 @given(st.text(alphabet="/.ab", max_size=12).map(lambda text: "/" + text))
-def test_clean_paths_are_absolute_and_stay_clean(path) -> None:
+def test_clean_paths_are_absolute_and_stay_clean(path: str) -> None:
     done = clean(path)
     assert done.startswith("/")
     assert not {".", "..", ""} & set(done.split("/")[1:-1])

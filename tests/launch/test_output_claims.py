@@ -49,7 +49,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(tmp_path)
 
 
-def test_the_same_again_submits_nothing(desk) -> None:
+def test_the_same_again_submits_nothing(desk: Desk) -> None:
     plan = pipeline(
         "mine",
         job("a", desk.waiting(), makes=("/out/a",)),
@@ -71,7 +71,7 @@ def test_the_same_again_submits_nothing(desk) -> None:
     desk.end(third)
 
 
-def test_only_what_nobody_does_is_submitted(desk) -> None:
+def test_only_what_nobody_does_is_submitted(desk: Desk) -> None:
     """One of two has failed; the other still runs, and the summary of the first submission would come too early."""
     first = desk.submit(
         pipeline("mine", job("a", "exit 3", makes=("/out/a",)), job("b", desk.waiting(), makes=("/out/b",)))
@@ -94,7 +94,7 @@ def test_only_what_nobody_does_is_submitted(desk) -> None:
     assert desk.end(first)["b"] == "completed"
 
 
-def test_jobs_that_share_only_a_part_wait(desk) -> None:
+def test_jobs_that_share_only_a_part_wait(desk: Desk) -> None:
     first = desk.submit(pipeline("mine", job("a", desk.waiting(), makes=("/out/a",))))
     both = desk.submit(pipeline("other", job("ab", "true", makes=("/out/a", "/out/b"))))
     assert both.jobs[0].after == first.handles
@@ -131,7 +131,7 @@ print(len(done.jobs))
 """
 
 
-def test_two_at_once_submit_once(desk) -> None:
+def test_two_at_once_submit_once(desk: Desk) -> None:
     asking = [
         subprocess.Popen(
             [sys.executable, "-c", TOGETHER, str(desk.folder)],

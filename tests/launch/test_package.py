@@ -8,15 +8,18 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.launch.repositories import commit, git, repository, write
 from tests.launch.sshd import remote, sshd
 
 import newskills
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.machines.shell import LocalMachine
+from newskills.launch.machines.shell import LocalMachine, Shell
+from newskills.launch.machines.ssh import RemoteMachine
 from newskills.launch.package import Package, PackageOptions, package
 
 __all__ = ["remote", "sshd"]
@@ -26,7 +29,16 @@ FILES = {"train.py": "print('one')\n", "pack age/it's.txt": "x\n", "bin/run": "#
 OWN = {"newskills/__init__.py": "", "newskills/cli.py": ""}  # so that the installed one need not be copied
 
 
-def packed(root: Path, folder: Path, *, shell=None, environ=None, say=None, cluster=SLURM, **options) -> Package:
+def packed(
+    root: Path,
+    folder: Path,
+    *,
+    shell: Shell | None = None,
+    environ: dict[str, str] | None = None,
+    say: PrintLine | None = None,
+    cluster: ClusterConfig = SLURM,
+    **options: Any,
+) -> Package:
     made, _ = package(
         cluster,
         shell or LocalMachine(),
@@ -55,7 +67,7 @@ def repo(tmp_path: Path) -> Path:
     return place
 
 
-def test_committed_files_and_newskills(repo, tmp_path: Path) -> None:
+def test_committed_files_and_newskills(repo: Path, tmp_path: Path) -> None:
     git(repo, "rm", "-rq", "newskills")
     commit(repo, {})
     made = packed(tmp_path / "jobs", repo / "bin")
@@ -78,7 +90,7 @@ def test_committed_files_and_newskills(repo, tmp_path: Path) -> None:
     assert not list(code.rglob("__pycache__/x"))
 
 
-def test_same_content_is_not_copied_twice(repo, tmp_path: Path) -> None:
+def test_same_content_is_not_copied_twice(repo: Path, tmp_path: Path) -> None:
     first = packed(tmp_path / "jobs", repo)
     again = packed(tmp_path / "jobs", repo)
     assert (again.path, again.copied) == (first.path, 0)
@@ -92,7 +104,7 @@ def test_same_content_is_not_copied_twice(repo, tmp_path: Path) -> None:
     assert len(os.listdir(tmp_path / "jobs" / "packages")) == 2
 
 
-def test_over_ssh_the_second_submission_copies_nothing(repo, tmp_path: Path, remote) -> None:
+def test_over_ssh_the_second_submission_copies_nothing(repo: Path, tmp_path: Path, remote: RemoteMachine) -> None:
     (repo / "big").write_bytes(os.urandom(300_000))
     commit(repo, {})
     first = packed(tmp_path / "jobs", repo, shell=remote)
@@ -104,7 +116,7 @@ def test_over_ssh_the_second_submission_copies_nothing(repo, tmp_path: Path, rem
     assert os.listdir(tmp_path / "jobs" / "packages") == [first.hash]
 
 
-def test_many_submit_at_once(repo, tmp_path: Path) -> None:
+def test_many_submit_at_once(repo: Path, tmp_path: Path) -> None:
     made: list[Package] = []
     threads = [threading.Thread(target=lambda: made.append(packed(tmp_path / "jobs", repo))) for _ in range(4)]
     for thread in threads:
@@ -117,7 +129,7 @@ def test_many_submit_at_once(repo, tmp_path: Path) -> None:
     assert names(Path(made[0].path)) == {*FILES, "link"}
 
 
-def test_uncommitted_files_are_an_error_that_names_them(repo, tmp_path: Path) -> None:
+def test_uncommitted_files_are_an_error_that_names_them(repo: Path, tmp_path: Path) -> None:
     write(repo, {"train.py": "changed\n", "new one.py": "x\n"})
     (repo / "bin" / "run").unlink()
     with pytest.raises(ConfigError) as caught:
@@ -130,7 +142,7 @@ def test_uncommitted_files_are_an_error_that_names_them(repo, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("prefix", ["NEWSKILLS", "NEMO_SKILLS"])
-def test_uncommitted_files_can_be_allowed(repo, tmp_path: Path, prefix: str) -> None:
+def test_uncommitted_files_can_be_allowed(repo: Path, tmp_path: Path, prefix: str) -> None:
     write(repo, {"train.py": "changed\n", **{f"new{i:02}": "" for i in range(20)}, "\x1b[2Jevil": ""})
     said: list[str] = []
     environ = {f"{prefix}_DISABLE_UNCOMMITTED_CHANGES_CHECK": "1"}
@@ -144,7 +156,7 @@ def test_uncommitted_files_can_be_allowed(repo, tmp_path: Path, prefix: str) -> 
     assert packed(tmp_path / "jobs", repo, allow_uncommitted=True).path == made.path
 
 
-def test_ignored_files_are_neither_packaged_nor_an_error(repo, tmp_path: Path) -> None:
+def test_ignored_files_are_neither_packaged_nor_an_error(repo: Path, tmp_path: Path) -> None:
     commit(repo, {".gitignore": "out/\n"})
     write(repo, {"out/big.bin": "x"})
     made = packed(tmp_path / "jobs", repo)
@@ -152,7 +164,7 @@ def test_ignored_files_are_neither_packaged_nor_an_error(repo, tmp_path: Path) -
     assert not Path(made.path, "out").exists()
 
 
-def test_prepared_data_goes_along(repo, tmp_path: Path) -> None:
+def test_prepared_data_goes_along(repo: Path, tmp_path: Path) -> None:
     code = {".gitignore": "*.jsonl\n!open/**\n", "a/recipes/b c/prepare.py": ""}
     commit(repo, code)
     data = {
@@ -172,7 +184,7 @@ def test_prepared_data_goes_along(repo, tmp_path: Path) -> None:
     assert packed(tmp_path / "jobs", repo).path != made.path
 
 
-def test_changed_data_that_is_committed_counts_as_code(repo, tmp_path: Path) -> None:
+def test_changed_data_that_is_committed_counts_as_code(repo: Path, tmp_path: Path) -> None:
     commit(repo, {"dataset/mine/test.jsonl": "{}\n", "dataset/mine/old.jsonl": "{}\n"})
     write(repo, {"dataset/mine/test.jsonl": "changed\n"})
     (repo / "dataset" / "mine" / "old.jsonl").unlink()
@@ -210,7 +222,7 @@ def test_outside_of_git(tmp_path: Path) -> None:
     assert pattern.path == made.path
 
 
-def test_executor_none_uses_the_repository_itself(repo, tmp_path: Path) -> None:
+def test_executor_none_uses_the_repository_itself(repo: Path, tmp_path: Path) -> None:
     write(repo, {"new.py": ""})
     none = ClusterConfig(job_dir=str(tmp_path / "jobs"))
     made = packed(tmp_path / "jobs", repo / "bin", cluster=none)
@@ -219,14 +231,14 @@ def test_executor_none_uses_the_repository_itself(repo, tmp_path: Path) -> None:
     assert packed(tmp_path, tmp_path, cluster=none).path == str(tmp_path)
 
 
-def test_dry_run_copies_nothing(repo, tmp_path: Path) -> None:
+def test_dry_run_copies_nothing(repo: Path, tmp_path: Path) -> None:
     made = packed(tmp_path / "jobs", repo, dry_run=True)
     assert made.copied == 0
     assert not (tmp_path / "jobs").exists()
     assert packed(tmp_path / "jobs", repo).path == made.path
 
 
-def test_submodules_are_named(repo, tmp_path: Path) -> None:
+def test_submodules_are_named(repo: Path, tmp_path: Path) -> None:
     inner = repository(tmp_path / "inner", {"x": ""})
     git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "third party/inner")
     commit(repo, {})
@@ -237,7 +249,7 @@ def test_submodules_are_named(repo, tmp_path: Path) -> None:
     assert not Path(made.path, "third party", "inner", "x").exists()
 
 
-def test_further_repositories(repo, tmp_path: Path) -> None:
+def test_further_repositories(repo: Path, tmp_path: Path) -> None:
     other = repository(tmp_path / "other", {"lib.py": ""})
     made = packed(tmp_path / "jobs", repo, repositories={"lib": other})
     assert Path(made.path, "lib", "lib.py").is_file()
@@ -258,7 +270,7 @@ def test_broken_repositories(tmp_path: Path) -> None:
         packed(tmp_path / "jobs", tmp_path / "odd")
 
 
-def test_where_nothing_can_be_written(repo, tmp_path: Path) -> None:
+def test_where_nothing_can_be_written(repo: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError):
         packed(tmp_path / "file", repo)

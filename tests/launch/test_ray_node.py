@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -26,18 +28,18 @@ sys.exit(7)
 """
 
 
-def free_port():
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 @pytest.fixture
-def node():
+def node() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts one of the processes; all are gone afterwards."""
     started = []
 
-    def start(*args, **options):
+    def start(*args: Any, **options: Any) -> subprocess.Popen[str]:
         started.append(start_node(*args, **options))
         return started[-1]
 
@@ -47,7 +49,9 @@ def node():
         process.communicate()
 
 
-def start_node(rank, port, *command, nodes=2, patience=60.0):
+def start_node(
+    rank: int, port: int, *command: str, nodes: int = 2, patience: float = 60.0
+) -> subprocess.Popen[str]:
     options = [
         f"--nodes={nodes}",
         f"--rank={rank}",
@@ -66,7 +70,7 @@ def start_node(rank, port, *command, nodes=2, patience=60.0):
 
 @pytest.mark.slow
 @needs_ray
-def test_a_command_on_two_nodes(node) -> None:
+def test_a_command_on_two_nodes(node: Callable[..., subprocess.Popen[str]]) -> None:
     port = free_port()
     head = node(0, port, sys.executable, "-c", COMMAND, str(port))
     stranger = None
@@ -88,7 +92,7 @@ def test_a_command_on_two_nodes(node) -> None:
 
 @pytest.mark.slow
 @needs_ray
-def test_a_node_that_leaves_ends_it_all(node) -> None:
+def test_a_node_that_leaves_ends_it_all(node: Callable[..., subprocess.Popen[str]]) -> None:
     port = free_port()
     head, worker = node(0, port, "sleep", "600"), node(1, port)
     assert head.stderr is not None
@@ -104,7 +108,7 @@ def test_a_node_that_leaves_ends_it_all(node) -> None:
     assert "a node has left" in errors
 
 
-def test_nodes_that_do_not_come_are_not_awaited_for_ever(node) -> None:
+def test_nodes_that_do_not_come_are_not_awaited_for_ever(node: Callable[..., subprocess.Popen[str]]) -> None:
     port = free_port()
     head = node(0, port, patience=0.5)
     _, errors = head.communicate(timeout=60)

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError, UnknownNameError
-from newskills.base.plan import Ref
+from newskills.base.plan import Ref, Script
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.scripts.clients import EvalScript, GenerationClientScript, SummarizeScript
 from newskills.launch.scripts.script import BaseJobScript, Context, SandboxScript, ServerScript
@@ -25,21 +26,28 @@ NONE = ClusterConfig()
 SLURM = ClusterConfig(executor="slurm", job_dir="/jobs", containers={"vllm": "/vllm.sqsh"})
 
 
-def context(own="main", *, cluster=SLURM, image=None, environ=None, **components):
+def context(
+    own: str = "main",
+    *,
+    cluster: ClusterConfig = SLURM,
+    image: str | None = None,
+    environ: dict[str, str] | None = None,
+    **components: Any,
+) -> Context:
     """`components`: name of the command → its script."""
     known = {script.serial: (name, script.listens) for name, script in components.items()}
     return Context(cluster=cluster, own=own, image=image, components=known, environ=environ or {})
 
 
-def server(**settings):
+def server(**settings: Any) -> ServerScript:
     return ServerScript(server_type="vllm", model_path="/models/m", **{"num_gpus": 2, **settings})
 
 
-def shown(word):
+def shown(word: str | Ref) -> str:
     return word if isinstance(word, str) else f"{word.before}<{word.component}.{word.attribute}>{word.after}"
 
 
-def line(script):
+def line(script: Script) -> str:
     return " ".join(shown(word) for word in script.argv)
 
 
@@ -70,7 +78,7 @@ def test_a_port_of_ones_own() -> None:
         max_size=6,
     )
 )
-def test_numbers_of_the_users_are_never_taken_for_the_port(args) -> None:
+def test_numbers_of_the_users_are_never_taken_for_the_port(args: list[str]) -> None:
     made = ServerScript("sglang", "/m", num_gpus=1, num_nodes=2, server_args=args).build(context("s"))
     assert list(made.argv[len(made.argv) - len(args) :]) == args
     refs = [word for word in made.argv if isinstance(word, Ref)]
@@ -302,7 +310,9 @@ def test_summaries() -> None:
         ("sequential", [], 0),
     ],
 )
-def test_units_all_run_and_the_last_failure_is_the_exit_code(tmp_path: Path, mode: str, codes, code: int) -> None:
+def test_units_all_run_and_the_last_failure_is_the_exit_code(
+    tmp_path: Path, mode: str, codes: list[int], code: int
+) -> None:
     units = []
     for number, unit_code in enumerate(codes):
         text = f'echo "$0" > "{tmp_path}/unit {number}"; exit {unit_code}'

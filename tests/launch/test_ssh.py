@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.launch.slurm_cluster import login
-from tests.launch.sshd import HOST, remote, sshd
+from tests.launch.sshd import HOST, Sshd, remote, sshd
 
 from newskills.base.errors import ConfigError, DataError, RemoteError, StorageError
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
@@ -36,14 +36,14 @@ def shell(request: pytest.FixtureRequest) -> Shell:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(argv=st.lists(words, max_size=4), stdin=words, secret=words)
 @example(argv=[NASTY, "", "-n", "--"], stdin=NASTY, secret=NASTY)
-def test_every_character_arrives(remote, argv, stdin, secret) -> None:
+def test_every_character_arrives(remote: RemoteMachine, argv: list[str], stdin: str, secret: str) -> None:
     stdin = stdin.replace("\r", "")  # Python's own stdin would change it
     done = remote.run([sys.executable, "-X", "utf8", "-c", ECHO, *argv], stdin=stdin, secrets={"S": secret})
     assert (done.code, done.err) == (0, "")
     assert done.out == f"{argv!a}\n{stdin!a}\n{secret}\n"
 
 
-def test_codes_and_outputs_are_told_apart(shell) -> None:
+def test_codes_and_outputs_are_told_apart(shell: Shell) -> None:
     calls = [
         ShellCall(argv=("sh", "-c", "printf out; printf err >&2; exit 3")),
         ShellCall(argv=("true",)),
@@ -61,14 +61,14 @@ def test_codes_and_outputs_are_told_apart(shell) -> None:
     assert shell.run_all([]) == []
 
 
-def test_megabytes_in_both_directions(remote) -> None:
+def test_megabytes_in_both_directions(remote: RemoteMachine) -> None:
     text = "line of text\n" * 80_000
     done = remote.run(["sh", "-c", "cat; head -c 1000000 /dev/zero | tr '\\0' e >&2"], stdin=text)
     assert done.out == text
     assert done.err == "e" * 1_000_000
 
 
-def test_secrets_are_in_no_argv(remote) -> None:
+def test_secrets_are_in_no_argv(remote: RemoteMachine) -> None:
     """Of any process that there is, here and there, while the command runs."""
     look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; printf '|%s' \"$TOKEN\""
     done = remote.run(["sh", "-c", look], secrets={"TOKEN": "hush-" + "7391"}, stdin="also-" + "7391")
@@ -80,12 +80,12 @@ def test_secrets_are_in_no_argv(remote) -> None:
     assert "hush" not in repr(ShellCall(argv=("a",), secrets={"TOKEN": "hush"}))
 
 
-def test_secrets_do_not_stay(remote) -> None:
+def test_secrets_do_not_stay(remote: RemoteMachine) -> None:
     remote.run(["true"], secrets={"TOKEN": "x"})
     assert remote.run(["printenv", "TOKEN"]).code == 1
 
 
-def test_what_cannot_be_said(remote) -> None:
+def test_what_cannot_be_said(remote: RemoteMachine) -> None:
     with pytest.raises(ConfigError, match="NUL"):
         remote.run(["echo", "a\0b"])
     with pytest.raises(ConfigError, match="not the name of a variable"):
@@ -93,7 +93,7 @@ def test_what_cannot_be_said(remote) -> None:
     assert remote.run(["echo", "still there"]).out == "still there\n"
 
 
-def test_files_there(shell, tmp_path: Path) -> None:
+def test_files_there(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "a b'c\n").write_text("text\n")
     paths = [str(tmp_path / "a b'c\n"), str(tmp_path / "none"), str(tmp_path)]
     assert shell.exists(paths) == [True, False, True]
@@ -102,7 +102,7 @@ def test_files_there(shell, tmp_path: Path) -> None:
     assert shell.read([]) == []
 
 
-def test_copies_trees(shell, tmp_path: Path) -> None:
+def test_copies_trees(shell: Shell, tmp_path: Path) -> None:
     source = tmp_path / "source $x"
     (source / "deep er").mkdir(parents=True)
     (source / "deep er" / "run.sh").write_text("#!/bin/sh\n")
@@ -119,7 +119,7 @@ def test_copies_trees(shell, tmp_path: Path) -> None:
     assert (back / "link").read_text() == "#!/bin/sh\n"
 
 
-def test_copies_files(shell, tmp_path: Path) -> None:
+def test_copies_files(shell: Shell, tmp_path: Path) -> None:
     source = tmp_path / "one file"
     source.write_bytes(b"\0\xff")
     shell.put(source, str(tmp_path / "new folder" / "other name"))
@@ -134,14 +134,14 @@ def test_copies_files(shell, tmp_path: Path) -> None:
         shell.put(source, str(source / "below a file" / "x"))
 
 
-def test_unchanged_files_are_not_sent_again(remote, tmp_path: Path) -> None:
+def test_unchanged_files_are_not_sent_again(remote: RemoteMachine, tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "big").write_bytes(os.urandom(100_000))
     assert remote.put(tmp_path / "source", str(tmp_path / "t")).bytes == 100_000
     assert remote.put(tmp_path / "source", str(tmp_path / "t")).bytes == 0
 
 
-def test_conversation_ends_with_its_listener(shell, tmp_path: Path) -> None:
+def test_conversation_ends_with_its_listener(shell: Shell, tmp_path: Path) -> None:
     """What runs there learns from its stdin that nobody listens any more."""
     mark = tmp_path / "ended"
     script = f"echo hello; echo trouble >&2; cat >/dev/null; touch {mark}"
@@ -154,7 +154,7 @@ def test_conversation_ends_with_its_listener(shell, tmp_path: Path) -> None:
     assert mark.exists()
 
 
-def test_one_connection_serves_all(sshd, remote) -> None:
+def test_one_connection_serves_all(sshd: Sshd, remote: RemoteMachine) -> None:
     assert remote.run(["true"]).code == 0
     before = (sshd.folder / "log").read_text().count("Accepted publickey")
     other = sshd.remote()
@@ -163,7 +163,7 @@ def test_one_connection_serves_all(sshd, remote) -> None:
     assert (sshd.folder / "log").read_text().count("Accepted publickey") == before
 
 
-def test_many_at_once_open_one_connection(sshd) -> None:
+def test_many_at_once_open_one_connection(sshd: Sshd) -> None:
     environ = sshd.environ()
     tunnel = SshTunnel(host=HOST, port=sshd.port)  # options of its own: a connection of its own
     before = (sshd.folder / "log").read_text().count("Accepted publickey")
@@ -180,7 +180,7 @@ def test_many_at_once_open_one_connection(sshd) -> None:
         one.hang_up()
 
 
-def test_a_socket_that_a_killed_connection_left_is_replaced(sshd) -> None:
+def test_a_socket_that_a_killed_connection_left_is_replaced(sshd: Sshd) -> None:
     """ssh would leave it there, share nothing, and stay in the background for good, once for each call."""
     there = sshd.remote(port=sshd.port, user=sshd.user)
     there.run(["true"])
@@ -195,7 +195,7 @@ def test_a_socket_that_a_killed_connection_left_is_replaced(sshd) -> None:
     there.hang_up()
 
 
-def test_socket_is_private(sshd, remote) -> None:
+def test_socket_is_private(sshd: Sshd, remote: RemoteMachine) -> None:
     remote.run(["true"])
     socket = remote._socket
     assert socket is not None
@@ -204,7 +204,7 @@ def test_socket_is_private(sshd, remote) -> None:
     assert len(str(socket)) < 80
 
 
-def test_comes_back_after_the_connection_broke(sshd) -> None:
+def test_comes_back_after_the_connection_broke(sshd: Sshd) -> None:
     there = sshd.remote(port=sshd.port, user=sshd.user)
     there.run(["true"])
     there.hang_up()
@@ -215,7 +215,7 @@ def test_comes_back_after_the_connection_broke(sshd) -> None:
     there.hang_up()
 
 
-def test_their_own_shared_connection_is_used(sshd, tmp_path: Path) -> None:
+def test_their_own_shared_connection_is_used(sshd: Sshd, tmp_path: Path) -> None:
     config = tmp_path / "config"
     socket = tmp_path / "s"
     config.write_text(sshd.entry("mine", ControlMaster="auto", ControlPath=str(socket), ControlPersist="60"))
@@ -227,7 +227,7 @@ def test_their_own_shared_connection_is_used(sshd, tmp_path: Path) -> None:
     subprocess.run(["ssh", "-F", config, "-O", "exit", "mine"], capture_output=True, check=True)
 
 
-def test_jump_hosts_and_fixed_commands(sshd, tmp_path: Path) -> None:
+def test_jump_hosts_and_fixed_commands(sshd: Sshd, tmp_path: Path) -> None:
     """Of the user's configuration; a RemoteCommand is for sessions by hand."""
     config = tmp_path / "config"
     config.write_text(sshd.entry("gate") + sshd.entry("inner", ProxyJump="gate", RemoteCommand="echo no"))
@@ -238,7 +238,7 @@ def test_jump_hosts_and_fixed_commands(sshd, tmp_path: Path) -> None:
     there.hang_up()
 
 
-def test_pre_command(sshd) -> None:
+def test_pre_command(sshd: Sshd) -> None:
     there = sshd.remote(pre_command="module() { WORDS=$*; }; module load slurm; export WORDS; echo noise")
     assert there.run(["printenv", "WORDS"]).out == "load slurm\n"
     there.close()
@@ -248,7 +248,7 @@ def test_pre_command(sshd) -> None:
         sshd.remote(pre_command="exit 3").run(["true"])
 
 
-def test_another_shell(sshd) -> None:
+def test_another_shell(sshd: Sshd) -> None:
     there = sshd.remote(shell="env GREETING=hi bash --norc")
     assert there.run(["printenv", "GREETING"]).out == "hi\n"
     there.close()
@@ -267,7 +267,7 @@ def test_another_shell(sshd) -> None:
         ({"NoSuchOption": "1"}, r"ssh config is not valid: Bad configuration option: nosuchoption"),
     ],
 )
-def test_reasons_and_next_steps(sshd, tmp_path: Path, settings, sentence: str) -> None:
+def test_reasons_and_next_steps(sshd: Sshd, tmp_path: Path, settings: dict[str, str], sentence: str) -> None:
     known = (sshd.folder / "known_hosts").read_text().split()
     stranger = (sshd.folder / "stranger.pub").read_text().split()[1]
     (sshd.folder / "changed").write_text(f"{known[0]} {known[1]} {stranger}\n")
@@ -280,7 +280,7 @@ def test_reasons_and_next_steps(sshd, tmp_path: Path, settings, sentence: str) -
     assert "\n" not in str(caught.value)
 
 
-def test_a_host_that_does_not_answer(sshd, tmp_path: Path) -> None:
+def test_a_host_that_does_not_answer(sshd: Sshd, tmp_path: Path) -> None:
     """A port that takes connections and says nothing."""
     import socket
 
@@ -293,13 +293,13 @@ def test_a_host_that_does_not_answer(sshd, tmp_path: Path) -> None:
             RemoteMachine(SshTunnel(host="silent"), sshd.environ(config)).run(["true"])
 
 
-def test_missing_programs(sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_programs(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RemoteError, match="`ssh` is not installed on this machine"):
         sshd.remote().run(["true"])
 
 
-def test_small_files_go_in_one_trip(shell, tmp_path: Path) -> None:
+def test_small_files_go_in_one_trip(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "new 'folder' of $HOME"
     texts = {"a b/job.sh": "echo \udce9\n", "a b/deep/er/x": "", "top": NASTY}
     shell.write(texts, str(folder))
@@ -322,7 +322,7 @@ def test_hosts_that_are_none(host: str) -> None:
         RemoteMachine(SshTunnel(host=host), {})
 
 
-def test_shell_of(sshd) -> None:
+def test_shell_of(sshd: Sshd) -> None:
     assert isinstance(shell_of(ClusterConfig(), {}), LocalMachine)
     cluster = ClusterConfig(executor="slurm", ssh_tunnel=SshTunnel(host=HOST, user="me"))
     there = shell_of(cluster, sshd.environ())

@@ -35,7 +35,7 @@ def wait(experiment: Experiment, environ: dict[str, str]) -> dict[str, str]:
     return {one.job.name: one.state for one in states(experiment, executor, LocalMachine())}
 
 
-def test_runs_in_order_and_is_recorded(place) -> None:
+def test_runs_in_order_and_is_recorded(place: Path) -> None:
     environ = environment(place)
     plan = pipeline(
         "mine",
@@ -54,7 +54,7 @@ def test_runs_in_order_and_is_recorded(place) -> None:
     assert [one["name"] for one in recorded["jobs"]] == ["second", "first"]
 
 
-def test_the_same_name_again_does_not_disturb_what_runs(place) -> None:
+def test_the_same_name_again_does_not_disturb_what_runs(place: Path) -> None:
     environ = environment(place)
     plan = pipeline("mine", job("one", "sleep 0.5"))
     first, second = (submit(plan, cluster(place), environ) for _ in range(2))
@@ -62,7 +62,7 @@ def test_the_same_name_again_does_not_disturb_what_runs(place) -> None:
     assert wait(first, environ) == wait(second, environ) == {"one": "completed"}
 
 
-def test_states_tell_codes_and_times(place) -> None:
+def test_states_tell_codes_and_times(place: Path) -> None:
     environ = environment(place)
     done = submit(pipeline("mine", job("bad", "sleep 0.2; exit 7"), job("good", "true")), cluster(place), environ)
     wait(done, environ)
@@ -73,7 +73,7 @@ def test_states_tell_codes_and_times(place) -> None:
     assert 0.1 < bad.seconds < 60
 
 
-def test_dry_run_touches_nothing(place) -> None:
+def test_dry_run_touches_nothing(place: Path) -> None:
     environ = environment(place)
     plan = pipeline("mine", job("one", f"touch {place}/ran"))
     planned = submit(plan, cluster(place), environ, SubmitOptions(dry_run=True))
@@ -81,14 +81,14 @@ def test_dry_run_touches_nothing(place) -> None:
     assert sorted(os.listdir(place)) == ["repo"]
 
 
-def test_what_is_wrong_is_said_before_anything_happens(place) -> None:
+def test_what_is_wrong_is_said_before_anything_happens(place: Path) -> None:
     wrong = pipeline("mine", job("one", "true"), job("two", "true", depends_on=("nine",)))
     with pytest.raises(ConfigError, match="depends on 'nine'"):
         submit(wrong, cluster(place), environment(place))
     assert sorted(os.listdir(place)) == ["repo"]
 
 
-def test_runs_after_other_experiments(place) -> None:
+def test_runs_after_other_experiments(place: Path) -> None:
     environ = environment(place)
     slow = submit(pipeline("slow", job("one", f"sleep 1; echo 1 >{place}/slow")), cluster(place), environ)
     after = submit(
@@ -106,7 +106,7 @@ def test_runs_after_other_experiments(place) -> None:
     wait(fourth, environ)
 
 
-def test_an_experiment_that_nobody_knows(place) -> None:
+def test_an_experiment_that_nobody_knows(place: Path) -> None:
     environ, said = environment(place), []  # type: ignore[var-annotated]
     submit(pipeline("train", job("one", "true")), cluster(place), environ)
     plan = pipeline("mine", job("two", "true", run_after=("trian",)))
@@ -119,14 +119,14 @@ def test_an_experiment_that_nobody_knows(place) -> None:
     wait(done, environ)
 
 
-def test_afterok_on_what_has_failed(place) -> None:
+def test_afterok_on_what_has_failed(place: Path) -> None:
     environ, strict = environment(place), cluster(place, dependency_type="afterok")
     wait(submit(pipeline("bad", job("one", "false")), strict, environ), environ)
     with pytest.raises(ConfigError, match="Job 'one' of 'bad' has ended as failed"):
         submit(pipeline("mine", job("two", "true", run_after=("bad",))), strict, environ)
 
 
-def test_another_cluster_cannot_be_waited_for(place) -> None:
+def test_another_cluster_cannot_be_waited_for(place: Path) -> None:
     environ = environment(place)
     done = submit(pipeline("here", job("one", "true")), cluster(place), environ)
     elsewhere = Experiment(
@@ -167,7 +167,7 @@ def whole(site):
 """
 
 
-def test_all_or_none(place) -> None:
+def test_all_or_none(place: Path) -> None:
     """Where one cannot be submitted, those before it are stopped."""
     write(place, {"mine.py": EXECUTOR})
     environ = environment(place)
@@ -186,7 +186,7 @@ def test_all_or_none(place) -> None:
     ]
 
 
-def test_an_executor_may_take_all_at_once(place) -> None:
+def test_an_executor_may_take_all_at_once(place: Path) -> None:
     write(place, {"mine.py": EXECUTOR})
     environ = environment(place)
     plan = pipeline("mine", job("b", f"cat {place}/a", depends_on=("a",)), job("a", f"sleep 0.2; touch {place}/a"))
@@ -195,7 +195,7 @@ def test_an_executor_may_take_all_at_once(place) -> None:
     assert PendingJob(plan.jobs[0], needs=("a",)).after == ()
 
 
-def test_no_secret_is_recorded(place) -> None:
+def test_no_secret_is_recorded(place: Path) -> None:
     environ = environment(place, MY_TOKEN="hush" + "-1234567", OPENAI_API_KEY="hush" + "-7654321")
     mine = cluster(place, env_vars=["MY_TOKEN", "PLAIN=x"], required_env_vars=["MY_TOKEN"])
     plan = pipeline("mine", job("one", f'printf %s "$MY_TOKEN$OPENAI_API_KEY$PLAIN" >{place}/seen'))
@@ -210,7 +210,7 @@ def test_no_secret_is_recorded(place) -> None:
     assert executor_of(done, without).state(done.handles)  # looking needs no secrets
 
 
-def test_reuses_the_package_of_an_experiment(place) -> None:
+def test_reuses_the_package_of_an_experiment(place: Path) -> None:
     """Also where files have changed since."""
     environ = environment(place)
     packing = cluster(place, executor=f"{place}/mine.py::whole")
@@ -236,7 +236,7 @@ def test_reuses_the_package_of_an_experiment(place) -> None:
         )
 
 
-def test_a_beginning_of_a_name_is_not_waited_for(place) -> None:
+def test_a_beginning_of_a_name_is_not_waited_for(place: Path) -> None:
     environ = environment(place)
     done = submit(pipeline("train-big", job("one", "true")), cluster(place), environ)
     with pytest.raises(UnknownNameError, match=r"Unknown experiment to run after 'train'"):
@@ -246,7 +246,7 @@ def test_a_beginning_of_a_name_is_not_waited_for(place) -> None:
     wait(done, environ)
 
 
-def test_a_failed_attempt_hides_no_experiment(place) -> None:
+def test_a_failed_attempt_hides_no_experiment(place: Path) -> None:
     """Nor is it one that could be waited for."""
     write(place, {"mine.py": EXECUTOR})
     environ, failing = environment(place), cluster(place, executor=f"{place}/mine.py::failing")

@@ -17,7 +17,7 @@ from tests.launch.slurm_cluster import login
 from newskills.base.errors import UnknownNameError
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
-from newskills.launch.experiments import ExperimentRecords
+from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.logs import follow_logs, log_files, read_logs
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.states import JobWatch, states
@@ -41,7 +41,7 @@ class Laptop:
             ssh_tunnel=SshTunnel(host=host),
         )
 
-    def submit(self, plan: Pipeline, **options: object):
+    def submit(self, plan: Pipeline, **options: object) -> Experiment:
         return submit(plan, self.cluster, self.environ, SubmitOptions(**options))
 
 
@@ -56,7 +56,7 @@ def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laptop]:
     shutil.rmtree(shared)
 
 
-def test_there_and_back(laptop) -> None:
+def test_there_and_back(laptop: Laptop) -> None:
     work = 'cat "it\'s a.txt"; printf "%s %s\\n" "$PWD" "${#WANDB_API_KEY}"; exit 3'
     plan = pipeline("mine", job("after", "echo second", depends_on=("first",)), job("first", work))
     done = laptop.submit(plan)
@@ -73,7 +73,7 @@ def test_there_and_back(laptop) -> None:
     assert (again.package.path, again.package.copied, again.jobs[0].after) == (done.package.path, 0, ())
 
 
-def test_waits_for_what_runs_and_cancels_it(laptop) -> None:
+def test_waits_for_what_runs_and_cancels_it(laptop: Laptop) -> None:
     slow = laptop.submit(pipeline("slow", job("one", "sleep 100")))
     after = laptop.submit(pipeline("after", job("two", "true", run_after=("slow",))))
     assert after.jobs[0].after == slow.handles
@@ -90,7 +90,7 @@ def test_waits_for_what_runs_and_cancels_it(laptop) -> None:
     assert states(slow, executor_of(slow, laptop.environ), shell)[0].state == "cancelled"
 
 
-def test_dry_run_touches_nothing_there(laptop) -> None:
+def test_dry_run_touches_nothing_there(laptop: Laptop) -> None:
     planned = laptop.submit(pipeline("mine", job("one", "true")), dry_run=True)
     assert [one.handle for one in planned.jobs] == [""]
     assert planned.package.hash

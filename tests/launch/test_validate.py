@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -25,7 +27,16 @@ BOXES = ClusterConfig(
 )
 
 
-def command(name="main", *argv, role="client", container=None, mounts=None, workdir=None, paths=(), **script):
+def command(
+    name: str = "main",
+    *argv: str | Ref,
+    role: str = "client",
+    container: str | None = None,
+    mounts: tuple[str, ...] | None = None,
+    workdir: str | None = None,
+    paths: tuple[str, ...] = (),
+    **script: Any,
+) -> Command:
     return Command(
         name=name,
         script=Script(argv=argv or ("true",), **script),
@@ -37,16 +48,22 @@ def command(name="main", *argv, role="client", container=None, mounts=None, work
     )
 
 
-def job(name="j", *commands, hardware=None, **settings):
+def job(name: str = "j", *commands: Command, hardware: HardwareConfig | None = None, **settings: Any) -> Job:
     group = CommandGroup(name="g", commands=commands or (command(),), hardware=hardware or HardwareConfig())
     return Job(name=name, groups=(group,), **settings)
 
 
-def found(*jobs, cluster=BARE, environ=None, name="exp", **options):
+def found(
+    *jobs: Job,
+    cluster: ClusterConfig = BARE,
+    environ: dict[str, str] | None = None,
+    name: str = "exp",
+    **options: Any,
+) -> list[str]:
     return problems(Pipeline(name=name, jobs=jobs), cluster, environ or {}, **options)
 
 
-def only(sentence, *jobs, **settings):
+def only(sentence: str, *jobs: Job, **settings: Any) -> None:
     """There is one problem, and it says so."""
     answers = found(*jobs, **settings)
     assert len(answers) == 1, answers
@@ -83,14 +100,14 @@ def test_names_that_collide() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", ".x", "-x", "a/b", "a b", "a\n", "a'b", "$(x)", "é", "x" * 101])
-def test_names_that_are_no_file_names(name) -> None:
+def test_names_that_are_no_file_names(name: str) -> None:
     only("A job has the name", job(name))
     only("A command of job 'a' has the name", job("a", command(name)))
     only("The pipeline has the name", job(), name=name)
 
 
 @given(st.text(max_size=LONGEST + 5))
-def test_good_names_need_no_quotes_and_stay_in_their_folder(name) -> None:
+def test_good_names_need_no_quotes_and_stay_in_their_folder(name: str) -> None:
     if is_file_name(name):
         assert 0 < len(name) <= LONGEST
         assert name.isascii()
@@ -99,7 +116,7 @@ def test_good_names_need_no_quotes_and_stay_in_their_folder(name) -> None:
 
 
 @given(st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]{0,99}", fullmatch=True).filter(str.isascii))
-def test_ordinary_names_are_good(name) -> None:
+def test_ordinary_names_are_good(name: str) -> None:
     assert is_file_name(name)
 
 
@@ -174,7 +191,7 @@ def test_a_job_has_a_client() -> None:
         ({"sbatch_kwargs": {"gres": ["x"]}}, "sbatch_kwargs.gres must be text"),
     ],
 )
-def test_hardware(hardware, sentence: str) -> None:
+def test_hardware(hardware: dict[str, Any], sentence: str) -> None:
     only(sentence, job("a", hardware=HardwareConfig(**hardware)), cluster=BOXES)
 
 

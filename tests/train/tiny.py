@@ -105,7 +105,7 @@ def with_pairs(
     return found
 
 
-def with_tokenizer(folder, pre="smollm"):
+def with_tokenizer(folder: Path, pre: str = "smollm") -> Path:
     """A byte-pair tokenizer of 61 entries, of which the last is a control token."""
     characters = [chr(code) for code in range(ord("!"), ord("!") + VOCAB - 2)]
     vocab = {character: index for index, character in enumerate(characters)}

@@ -21,7 +21,7 @@ from newskills.train.verbs import AdamParams, SamplingParams
 FULL = CpuTrainerConfig(lora=LoraConfig(rank=4, alpha=8), dtype="float32", threads=1)
 
 
-def adapter_of(folder, target):
+def adapter_of(folder: Path, target: Path) -> CpuTrainer:
     trainer = CpuTrainer(folder, FULL)
     for _ in range(3):
         trainer.forward_backward([example([1, 2, 3], [4, 5, 6, 0])], "cross_entropy")

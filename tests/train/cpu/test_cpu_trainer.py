@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,16 +22,16 @@ TOKENS = st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=20)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory):
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_folder(tmp_path_factory.mktemp("model") / "tiny")
 
 
 @pytest.fixture(scope="module")
-def model(folder):
+def model(folder: Path) -> Llama:
     return Llama(read_shape(folder), read_tensors(folder), LoraConfig(rank=4), torch.float32)
 
 
-def stirred(trainer):
+def stirred(trainer: CpuTrainer) -> CpuTrainer:
     """A trainer whose pairs do something."""
     for step in range(3):
         data = [example([1, 2, 3, 4 + step], [5, 6, 7, 0])]
@@ -41,7 +42,9 @@ def stirred(trainer):
 
 @settings(max_examples=25)
 @given(start=TOKENS, ends=st.lists(TOKENS, min_size=1, max_size=4), others=st.lists(TOKENS, max_size=3))
-def test_sequences_together_are_what_each_is_alone(model, start, ends, others) -> None:
+def test_sequences_together_are_what_each_is_alone(
+    model: Llama, start: list[int], ends: list[list[int]], others: list[list[int]]
+) -> None:
     sequences = [start + end for end in ends] + others
     with torch.no_grad():
         layout = Layout(sequences)
@@ -60,7 +63,7 @@ def test_what_several_begin_with_is_read_once() -> None:
     assert share([[1, 2, 3], [1, 2, 3]]).prefixes == []
 
 
-def test_the_gradient_is_that_of_the_plain_mathematics(folder) -> None:
+def test_the_gradient_is_that_of_the_plain_mathematics(folder: Path) -> None:
     trainer = stirred(CpuTrainer(folder, FULL))
     prompt = list(range(1, 20))
     data = [example(prompt, [7, 8, 0]), example(prompt, [9, 0]), example([5, 4], [3, 2, 1])]
@@ -78,7 +81,7 @@ def test_the_gradient_is_that_of_the_plain_mathematics(folder) -> None:
         torch.testing.assert_close(value.grad, pairs[name].grad, atol=1e-4, rtol=1e-3)
 
 
-def test_adam_is_torchs_own(folder) -> None:
+def test_adam_is_torchs_own(folder: Path) -> None:
     trainer = CpuTrainer(folder, FULL)
     data = [example([1, 2, 3], [4, 0])]
     trainer.forward_backward(data, "cross_entropy")
@@ -94,7 +97,7 @@ def test_adam_is_torchs_own(folder) -> None:
 
 
 @pytest.mark.parametrize("loss", ["importance_sampling", "ppo", "cispo"])
-def test_policy_losses(folder, loss: str) -> None:
+def test_policy_losses(folder: Path, loss: str) -> None:
     trainer = stirred(CpuTrainer(folder, FULL))
     datum = Datum(tokens=[1, 2, 3], targets=[2, 3, 4], logprobs=[0.0, -9.0, -0.001], advantages=[0.0, 2.0, -1.0])
     output = trainer.forward_backward([datum], loss, LossConfig())
@@ -113,7 +116,7 @@ def test_policy_losses(folder, loss: str) -> None:
     assert output.logprobs[0][0] == 0.0
 
 
-def test_sampling_greedily_is_the_likeliest_token_of_the_plain_mathematics(folder) -> None:
+def test_sampling_greedily_is_the_likeliest_token_of_the_plain_mathematics(folder: Path) -> None:
     trainer = stirred(CpuTrainer(folder, FULL))
     weights = with_pairs(tensors(), {name: value.detach() for name, value in trainer.named.items()}, 2.0)
     prompts = [[1, 2, 3], [4, 5, 6, 7, 8, 9, 10, 11, 12, 13], [14], [4, 5, 6, 7, 8, 9, 10, 11, 12, 3]]
@@ -129,7 +132,7 @@ def test_sampling_greedily_is_the_likeliest_token_of_the_plain_mathematics(folde
             assert sampled.stop_reason == ("stop" if tokens[-1] in (0, 7) else "length")
 
 
-def test_logprobs_of_samples_are_those_of_training(folder) -> None:
+def test_logprobs_of_samples_are_those_of_training(folder: Path) -> None:
     trainer = stirred(CpuTrainer(folder, FULL))
     prompts = [[1, 2, 3], [9, 8, 7, 6]]
     params = SamplingParams(max_tokens=10, stop=[0], seed=3, temperature=0.7, top_p=0.9)
@@ -147,7 +150,7 @@ def test_logprobs_of_samples_are_those_of_training(folder) -> None:
             assert again == pytest.approx(sampled.logprobs, abs=1e-4)
 
 
-def test_samples_follow_the_distribution_and_their_seed(folder) -> None:
+def test_samples_follow_the_distribution_and_their_seed(folder: Path) -> None:
     trainer = CpuTrainer(folder, FULL)
     params = SamplingParams(max_tokens=1, seed=1)
     found = trainer.sample([[1, 2, 3]], 4000, params)[0]
@@ -162,7 +165,7 @@ def test_samples_follow_the_distribution_and_their_seed(folder) -> None:
     assert {sampled.tokens[0] for sampled in top} <= set(shares.topk(3).indices.tolist())
 
 
-def test_a_saved_state_goes_on_exactly(folder, tmp_path: Path) -> None:
+def test_a_saved_state_goes_on_exactly(folder: Path, tmp_path: Path) -> None:
     data = [example([1, 2, 3, 4], [5, 6, 7, 0])]
     adam = AdamParams(learning_rate=0.05)
     whole, halved = stirred(CpuTrainer(folder, FULL)), stirred(CpuTrainer(folder, FULL))
@@ -182,7 +185,7 @@ def test_a_saved_state_goes_on_exactly(folder, tmp_path: Path) -> None:
         again.load_state(str(tmp_path / "state"))
 
 
-def test_a_loss_that_is_no_number_stops_before_the_weights_change(folder) -> None:
+def test_a_loss_that_is_no_number_stops_before_the_weights_change(folder: Path) -> None:
     trainer = stirred(CpuTrainer(folder, FULL))
     before = [value.detach().clone() for value in trainer.named.values()]
     datum = Datum(tokens=[1, 2], targets=[2, 3], logprobs=[0.0, -1e9], advantages=[0.0, 1.0])
@@ -193,7 +196,7 @@ def test_a_loss_that_is_no_number_stops_before_the_weights_change(folder) -> Non
         assert torch.equal(old, value)
 
 
-def test_bad_data_is_refused_with_a_sentence(folder) -> None:
+def test_bad_data_is_refused_with_a_sentence(folder: Path) -> None:
     trainer = CpuTrainer(folder, FULL)
     with pytest.raises(DataError, match="66 tokens does not fit into the model's context of 64"):
         trainer.forward_backward([example([1] * 60, [2] * 6)], "cross_entropy")
@@ -214,12 +217,12 @@ def test_bad_data_is_refused_with_a_sentence(folder) -> None:
         ({"attention_bias": True}, "have biases"),
     ],
 )
-def test_models_it_would_compute_wrongly_are_refused(tmp_path: Path, changed, said: str) -> None:
+def test_models_it_would_compute_wrongly_are_refused(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         read_shape(tiny_folder(tmp_path / "other", **changed))
 
 
-def test_folders_that_hold_no_model(tmp_path: Path, folder) -> None:
+def test_folders_that_hold_no_model(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(DataError, match=r"no config\.json"):
         CpuTrainer(tmp_path, FULL)
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 3}))

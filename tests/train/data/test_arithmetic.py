@@ -18,7 +18,9 @@ NUMBERS = st.integers(0, 999).map(lambda n: (str(n), Fraction(n), 0)) | st.integ
 
 
 @st.composite
-def joined(draw, inner):
+def joined(
+    draw: st.DrawFn, inner: st.SearchStrategy[tuple[str, Fraction, int]]
+) -> tuple[str, Fraction | None, int]:
     """(text, value, operators) of two expressions, in brackets where they have operators."""
     left, right = draw(inner), draw(inner)
     operator = draw(st.sampled_from("+-*/"))
@@ -42,7 +44,7 @@ def worth(expression: str) -> Fraction | None:
 
 
 @given(EXPRESSIONS)
-def test_each_step_has_the_value_of_the_whole(expression) -> None:
+def test_each_step_has_the_value_of_the_whole(expression: tuple[str, Fraction, int]) -> None:
     text, known, count = expression
     try:
         taken = steps(text)
@@ -55,7 +57,7 @@ def test_each_step_has_the_value_of_the_whole(expression) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 99), st.sampled_from("+-*")), min_size=3, max_size=8))
-def test_signs_and_precedence_are_those_of_python(parts) -> None:
+def test_signs_and_precedence_are_those_of_python(parts: list[tuple[int, str]]) -> None:
     text = " ".join(f"{number} {sign}" for number, sign in parts)[:-2]
     assert value(text) == eval(text)
 

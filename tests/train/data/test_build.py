@@ -22,9 +22,11 @@ from tests.train.data.building import config_of, expected, made, write
 
 from newskills._version import __version__
 from newskills.base.errors import ConfigError, DataError, LockedError
+from newskills.base.records import Row
 from newskills.base.store import locked
 from newskills.train.data import build as building
 from newskills.train.data.build import ComparedProblems, work_folder
+from newskills.train.data.card import Card
 from newskills.train.data.settings import RECIPES, check_keys
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -70,13 +72,13 @@ def generations(count: int, each: int = 3) -> list[dict[str, Any]]:
     ]
 
 
-def told(card) -> Counter[Any]:
+def told(card: Card) -> Counter[str]:
     return Counter({step.name: step.removed for step in card.steps if step.removed})
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(rows=ROWS, deduplicate=st.booleans(), shuffled=st.booleans())
-def test_as_the_plain_way(small_pieces, rows, deduplicate: bool, shuffled: bool) -> None:
+def test_as_the_plain_way(small_pieces: None, rows: list[Row], deduplicate: bool, shuffled: bool) -> None:
     values = {**SWITCHES, "deduplicate": deduplicate, "do_shuffle": shuffled}
     groups, removed = expected(rows, config_of("math_sft", values))
     with tempfile.TemporaryDirectory() as name:
@@ -121,7 +123,7 @@ def test_another_seed_is_another_order(tmp_path: Path) -> None:
     assert sorted(orders[0]) == sorted(orders[1])
 
 
-def test_random_and_fair_sampling(tmp_path: Path, small_pieces) -> None:
+def test_random_and_fair_sampling(tmp_path: Path, small_pieces: None) -> None:
     rows = generations(10, each=1) * 1 + [
         {**row, "generation": f"{row['generation']} again {k}"} for k in range(5) for row in generations(3, each=1)
     ]
@@ -179,7 +181,7 @@ def test_verdicts(tmp_path: Path) -> None:
     ]
     file = write(tmp_path / "in.jsonl", rows)
 
-    def kept(**values) -> set[str]:
+    def kept(**values: Any) -> set[str]:
         return {row["output"] for row in made(tmp_path, [file], values=values)[0]}
 
     assert kept() == {"right"}
@@ -231,7 +233,7 @@ def test_benchmarks_and_checked_problems_are_removed(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])
-def test_lines_that_do_not_fit(tmp_path: Path, small_pieces, line: str, message: str, workers: int) -> None:
+def test_lines_that_do_not_fit(tmp_path: Path, small_pieces: None, line: str, message: str, workers: int) -> None:
     (row,) = generations(1, each=1)
     file = write(tmp_path / "in.jsonl", [row, line, row, row])
     (tmp_path / "out.jsonl").write_text("before\n")
@@ -265,7 +267,9 @@ def test_nothing_left_says_which_step_took_it(tmp_path: Path) -> None:
         ("math_sft", {"output_path": ""}, "output_path"),
     ],
 )
-def test_settings_that_do_not_fit_together(tmp_path: Path, recipe: str, values, message: str) -> None:
+def test_settings_that_do_not_fit_together(
+    tmp_path: Path, recipe: str, values: dict[str, Any], message: str
+) -> None:
     file = write(tmp_path / "in.jsonl", generations(1))
     with pytest.raises(ConfigError, match=message):
         made(tmp_path, [file], recipe, values=values)
@@ -298,7 +302,7 @@ def test_the_output_is_no_input(tmp_path: Path) -> None:
     assert len(file.read_text().splitlines()) == 6
 
 
-def test_a_tokenizer_without_template_is_told_by_workers(tmp_path: Path, small_pieces) -> None:
+def test_a_tokenizer_without_template_is_told_by_workers(tmp_path: Path, small_pieces: None) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tokenizers.Tokenizer(tokenizers.models.BPE()).save(str(tmp_path / "tokenizer.json"))
     file = write(tmp_path / "in.jsonl", generations(9))

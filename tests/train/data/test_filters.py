@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import DataError
+from newskills.base.records import Message
 from newskills.train.data.filters.answers import DropNoneAnswers, MajorityFilter
 from newskills.train.data.filters.arithmetic import DropIncorrectArithmetic, SplitArithmetic
 from newskills.train.data.filters.base import FilterVerdict
@@ -37,7 +40,7 @@ from newskills.train.data.overlap import OverlapIndex
 KEPT, CHANGED, DROPPED = FilterVerdict.KEPT, FilterVerdict.CHANGED, FilterVerdict.DROPPED
 
 
-def judged(step, text: str, **more):
+def judged(step: Any, text: str, **more: Any) -> tuple[FilterVerdict, str]:
     """(verdict, the solution afterwards)."""
     row = {"generation": text, **more}
     return step.apply(row), row["generation"]
@@ -72,7 +75,7 @@ def judged(step, text: str, **more):
         (SplitArithmetic(key="generation"), "First 1 + 2 + 3 = 7.", KEPT, None),
     ],
 )
-def test_forms_of_solutions(step, text: str, verdict: FilterVerdict, after: str | None) -> None:
+def test_forms_of_solutions(step: Any, text: str, verdict: FilterVerdict, after: str | None) -> None:
     assert judged(step, text) == (verdict, text if after is None else after)
 
 
@@ -103,7 +106,7 @@ def test_majority(votes: int | None, total: int | None, verdict: FilterVerdict) 
 
 
 @pytest.mark.parametrize(("row", "verdict"), [({"expected_answer": 0}, KEPT), ({"expected_answer": ""}, DROPPED)])
-def test_answers_that_are_none(row, verdict) -> None:
+def test_answers_that_are_none(row: dict[str, Any], verdict: FilterVerdict) -> None:
     assert DropNoneAnswers().apply(row) is verdict
     assert DropNoneAnswers().apply({"expected_answer": None}) is DROPPED
     assert DropNoneAnswers().apply({}) is DROPPED
@@ -129,10 +132,10 @@ class Letters:
     def encode(self, text: str) -> list[int]:
         return list(map(ord, text))
 
-    def decode(self, ids) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         return "".join(map(chr, ids))
 
-    def render(self, messages, **template_kwargs) -> str:
+    def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
         raise AssertionError
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.train.data.building import made, write
 
 from newskills.base.errors import DataError
+from newskills.base.records import Row
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n"
@@ -27,7 +30,7 @@ ROW = {"problem": "2 + 2?", "generation": "It is \\boxed{4}.", "symbolic_correct
 
 
 @pytest.fixture
-def tokenizer(tmp_path: Path):
+def tokenizer(tmp_path: Path) -> Callable[[str], str]:
     """`tokenizer(template)` makes the folder of one that has a token for each word."""
     tokenizers = pytest.importorskip("tokenizers")
     from tokenizers.models import WordLevel
@@ -45,7 +48,7 @@ def tokenizer(tmp_path: Path):
     return make
 
 
-def rendered(folder: Path, template: str, rows, recipe: str = "math_sft", **values):
+def rendered(folder: Path, template: str, rows: list[Row], recipe: str = "math_sft", **values: Any) -> list[Row]:
     prompt = folder / "prompt.yaml"
     prompt.write_text(PROMPT)
     file = write(folder / "in.jsonl", rows)
@@ -53,7 +56,7 @@ def rendered(folder: Path, template: str, rows, recipe: str = "math_sft", **valu
     return made(folder, [file], recipe, values=values)[0]
 
 
-def test_input_and_output_are_the_template(tmp_path: Path, tokenizer) -> None:
+def test_input_and_output_are_the_template(tmp_path: Path, tokenizer: Callable[[str], str]) -> None:
     cut = {**ROW, "generation": "It is", "finish_reason": "length"}
     thought = {**ROW, "reasoning_content": "Two and two.", "finish_reason": "stop"}
     rows = [
@@ -72,7 +75,9 @@ def test_input_and_output_are_the_template(tmp_path: Path, tokenizer) -> None:
     assert "1 + 3?" in found[3]["input"]
 
 
-def test_a_template_that_drops_thoughts_does_not_drop_them_here(tmp_path: Path, tokenizer) -> None:
+def test_a_template_that_drops_thoughts_does_not_drop_them_here(
+    tmp_path: Path, tokenizer: Callable[[str], str]
+) -> None:
     raw = {**ROW, "generation": "Two.\n</think>\n\nIt is \\boxed{4}."}
     apart = {**ROW, "reasoning_content": "Two.", "problem": "other"}
     found = rendered(tmp_path, tokenizer(FORGETFUL), [raw, apart])
@@ -80,7 +85,7 @@ def test_a_template_that_drops_thoughts_does_not_drop_them_here(tmp_path: Path, 
     assert {row["output"] for row in found} == {"Two.\n</think>\n\nIt is \\boxed{4}.</s>"}
 
 
-def test_an_end_of_ones_own(tmp_path: Path, tokenizer) -> None:
+def test_an_end_of_ones_own(tmp_path: Path, tokenizer: Callable[[str], str]) -> None:
     rows = [ROW, {**ROW, "problem": "cut", "finish_reason": "length"}]
     found = rendered(tmp_path, tokenizer(SILENT), rows, assistant_end="<END>", system_message="Own.")
     assert [row["output"] for row in found] == ["It is \\boxed{4}.<END>", "It is \\boxed{4}."]
@@ -89,14 +94,14 @@ def test_an_end_of_ones_own(tmp_path: Path, tokenizer) -> None:
         rendered(tmp_path, tokenizer(SILENT), rows)
 
 
-def test_variables_of_the_template(tmp_path: Path, tokenizer) -> None:
+def test_variables_of_the_template(tmp_path: Path, tokenizer: Callable[[str], str]) -> None:
     template = "{{ mood }}" + CHATML
     [row] = rendered(tmp_path, tokenizer(template), [ROW], chat_template_kwargs={"mood": "glad "})
     assert row["input"].startswith("glad <|im_start|>")
     assert row["output"] == "It is \\boxed{4}.<|im_end|>\n"
 
 
-def test_lengths_in_tokens(tmp_path: Path, tokenizer) -> None:
+def test_lengths_in_tokens(tmp_path: Path, tokenizer: Callable[[str], str]) -> None:
     rows = [{**ROW, "problem": "a " * n + "b"} for n in (0, 3, 700)]
     values = {"tokenizer": tokenizer(CHATML), "filters.remove_len_outlier_problems": True, "min_problem_length": 2}
     file = write(tmp_path / "in.jsonl", rows)
@@ -107,7 +112,7 @@ def test_lengths_in_tokens(tmp_path: Path, tokenizer) -> None:
     ]
 
 
-def test_conversations_begin_with_the_prompt(tmp_path: Path, tokenizer) -> None:
+def test_conversations_begin_with_the_prompt(tmp_path: Path, tokenizer: Callable[[str], str]) -> None:
     turns = [{"role": "assistant", "content": "x"}, {"role": "tool", "content": "y", "tool_call_id": "1"}]
     rows = [{**ROW, "serialized_output": turns, "tools": [{"name": "f"}]}, {**ROW, "problem": "other"}]
     found = rendered(tmp_path, tokenizer(CHATML), rows, "stem_sft")
@@ -116,7 +121,7 @@ def test_conversations_begin_with_the_prompt(tmp_path: Path, tokenizer) -> None:
     assert found[1]["messages"][2:] == [{"role": "assistant", "content": "It is \\boxed{4}."}]
 
 
-def test_problems_for_reinforcement_learning(tmp_path: Path, tokenizer) -> None:
+def test_problems_for_reinforcement_learning(tmp_path: Path, tokenizer: Callable[[str], str]) -> None:
     rows = [
         ROW,
         {**ROW, "problem": "None?", "expected_answer": None},
@@ -131,7 +136,7 @@ def test_problems_for_reinforcement_learning(tmp_path: Path, tokenizer) -> None:
     }
 
 
-def test_a_field_that_the_prompt_asks_for_is_kept_for_it(tmp_path: Path, tokenizer) -> None:
+def test_a_field_that_the_prompt_asks_for_is_kept_for_it(tmp_path: Path, tokenizer: Callable[[str], str]) -> None:
     prompt = tmp_path / "own.yaml"
     prompt.write_text("user: '{context}: {problem}'\n")
     [row] = rendered(tmp_path, tokenizer(CHATML), [{**ROW, "context": "Sums"}], prompt_config=str(prompt))

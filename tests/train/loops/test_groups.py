@@ -6,7 +6,7 @@ from newskills.train.loops.samples import Judged, Problem
 from newskills.train.verbs import Sampled
 
 
-def group(*judged):
+def group(*judged: Judged) -> Group:
     samples = [Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop")] * len(judged)
     return Group(Problem([1], {"problem": "?"}), ["x"] * len(judged), samples, list(judged), [0.0] * len(judged))
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +13,12 @@ from newskills.train.loops.folder import TrainingFolder
 
 
 class Saver:
-    def save_state(self, folder):
+    def save_state(self, folder: Path) -> None:
         folder.mkdir()
         (folder / "state").write_text(folder.name)
 
 
-def saved(path, steps, keep, scores=()):
+def saved(path: Path, steps: Iterable[int], keep: int, scores: Mapping[int, float] | tuple[()] = ()) -> list[int]:
     folder = TrainingFolder(path, {}, keep=keep)
     for step in steps:
         folder.metrics({"step": step, **({"eval_reward": scores[step]} if step in scores else {})})
@@ -26,7 +28,7 @@ def saved(path, steps, keep, scores=()):
 
 
 @pytest.mark.parametrize(("keep", "left"), [(0, [1, 2, 3, 4, 5]), (1, [5]), (3, [3, 4, 5]), (9, [1, 2, 3, 4, 5])])
-def test_the_latest_stay(tmp_path: Path, keep: int, left) -> None:
+def test_the_latest_stay(tmp_path: Path, keep: int, left: list[int]) -> None:
     assert saved(tmp_path, range(1, 6), keep) == left
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
@@ -42,7 +44,7 @@ def test_a_run_goes_on_from_what_stays(tmp_path: Path) -> None:
     folder = TrainingFolder(tmp_path, {}, keep=1)
 
     class Client(Saver):
-        def load_state(self, state):
+        def load_state(self, state: Any) -> None:
             loaded.append(state)
 
     assert folder.resume(Client()) == 3

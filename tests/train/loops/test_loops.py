@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from safetensors.torch import load_file
 from tests.train.tiny import tiny_folder
 
 from newskills.base.errors import ConfigError, DataError, TrainingError, UnknownNameError
+from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
@@ -26,7 +28,7 @@ from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart, 
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import Group, advantages_of, measured
 from newskills.train.loops.grpo import GrpoConfig, grpo
-from newskills.train.loops.samples import Judged, Problem, Scorer
+from newskills.train.loops.samples import Judged, Problem, Reward, Scorer
 from newskills.train.loops.schedule import batch_at, rate_at, steps_of
 from newskills.train.loops.sft import SftConfig, example, sft
 from newskills.train.loops.stepping import Hooks, TimeLimit
@@ -42,24 +44,24 @@ UNTIMED = ("seconds",)
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory):
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_folder(tmp_path_factory.mktemp("model") / "tiny")
 
 
-def sevens(samples):
+def sevens(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
     """Right if the first token is 7."""
     return [Judged(float(text.startswith("7")), text.startswith("7"), text) for _, text, _ in samples]
 
 
-def one_in_two(samples):
+def one_in_two(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
     return [Judged(float(number % 2), correct=bool(number % 2)) for number in range(len(samples))]
 
 
-def decode(tokens):
+def decode(tokens: Sequence[int]) -> str:
     return " ".join(map(str, tokens))
 
 
-def fine_tune(model, path, config=SFT, **more):
+def fine_tune(model: Path, path: Path, config: SftConfig = SFT, **more: Any) -> bool:
     folder = TrainingFolder(path, {"steps": config.steps})
     try:
         return sft(CpuTrainer(model, SMALL), EXAMPLES, config, folder, Hooks(**more))
@@ -67,7 +69,7 @@ def fine_tune(model, path, config=SFT, **more):
         folder.close()
 
 
-def reinforce(model, path, config=GRPO, reward=sevens, **more):
+def reinforce(model: Path, path: Path, config: GrpoConfig = GRPO, reward: Reward = sevens, **more: Any) -> bool:
     folder = TrainingFolder(path, {"steps": config.steps})
     try:
         return grpo(CpuTrainer(model, SMALL), PROBLEMS, config, folder, Scorer(reward, decode, [0]), Hooks(**more))
@@ -75,11 +77,11 @@ def reinforce(model, path, config=GRPO, reward=sevens, **more):
         folder.close()
 
 
-def metrics(path):
+def metrics(path: Path) -> list[Row]:
     return [{k: v for k, v in row.items() if k not in UNTIMED} for row in read_rows(path / "metrics.jsonl")]
 
 
-def test_sft_learns_and_keeps_its_record(model, tmp_path: Path) -> None:
+def test_sft_learns_and_keeps_its_record(model: Path, tmp_path: Path) -> None:
     told: list[Any] = []
     assert fine_tune(model, tmp_path, on_step=told.append)
     rows = metrics(tmp_path)
@@ -95,7 +97,7 @@ def test_sft_learns_and_keeps_its_record(model, tmp_path: Path) -> None:
     assert (tmp_path / "metrics.jsonl").read_text() == before
 
 
-def test_grpo_learns_what_is_rewarded(model, tmp_path: Path) -> None:
+def test_grpo_learns_what_is_rewarded(model: Path, tmp_path: Path) -> None:
     assert reinforce(model, tmp_path)
     rows = metrics(tmp_path)
     assert rows[-1]["reward"] > rows[0]["reward"] + 0.3
@@ -108,7 +110,9 @@ def test_grpo_learns_what_is_rewarded(model, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("train", [fine_tune, reinforce])
-def test_a_run_that_was_stopped_ends_as_one_that_was_not(model, tmp_path: Path, train) -> None:
+def test_a_run_that_was_stopped_ends_as_one_that_was_not(
+    model: Path, tmp_path: Path, train: Callable[..., bool]
+) -> None:
     assert train(model, tmp_path / "whole")
     asked = []
     assert not train(model, tmp_path / "halved", stop=lambda: asked.append(1) or len(asked) == 7)
@@ -130,7 +134,9 @@ train(Path(sys.argv[2]), Path(sys.argv[3]), on_step=lambda p: print(p.done, flus
 
 
 @pytest.mark.parametrize(("name", "train"), [("sft", fine_tune), ("grpo", reinforce)])
-def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path: Path, name: str, train) -> None:
+def test_kill_nine_in_the_middle_changes_nothing(
+    model: Path, tmp_path: Path, name: str, train: Callable[..., bool]
+) -> None:
     assert train(model, tmp_path / "whole")
     argv = [sys.executable, "-c", KILLED, name, str(model), str(tmp_path / "killed")]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
@@ -145,8 +151,8 @@ def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path: Path, name: st
         assert one == pytest.approx(other, rel=1e-6, abs=1e-8)
 
 
-def test_what_cannot_be_graded_takes_no_part(model, tmp_path: Path) -> None:
-    def half_blind(samples):
+def test_what_cannot_be_graded_takes_no_part(model: Path, tmp_path: Path) -> None:
+    def half_blind(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         return [Judged(None, correct=False) if index % 2 else one for index, one in enumerate(sevens(samples))]
 
     assert reinforce(model, tmp_path, GrpoConfig(**dict_of(GRPO, steps=1)), half_blind)
@@ -158,7 +164,7 @@ def test_what_cannot_be_graded_takes_no_part(model, tmp_path: Path) -> None:
         reinforce(model, tmp_path / "blind", reward=lambda samples: [Judged(None, correct=False)] * len(samples))
 
 
-def test_groups_that_teach_nothing_change_nothing(model, tmp_path: Path) -> None:
+def test_groups_that_teach_nothing_change_nothing(model: Path, tmp_path: Path) -> None:
     assert reinforce(
         model,
         tmp_path,
@@ -169,7 +175,7 @@ def test_groups_that_teach_nothing_change_nothing(model, tmp_path: Path) -> None
     assert metrics(tmp_path)[0]["groups_used"] == 0
 
 
-def test_a_folder_belongs_to_one_run(model, tmp_path: Path) -> None:
+def test_a_folder_belongs_to_one_run(model: Path, tmp_path: Path) -> None:
     TrainingFolder(tmp_path, {"steps": 3, "model": "a"}).close()
     with pytest.raises(ConfigError, match="other settings: model, rank, steps"):
         TrainingFolder(tmp_path, {"steps": 4, "model": "b", "rank": 1})
@@ -178,7 +184,7 @@ def test_a_folder_belongs_to_one_run(model, tmp_path: Path) -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(-2, 2)), max_size=9), st.booleans())
-def test_advantages(rewards, by_std) -> None:
+def test_advantages(rewards: list[float | None], by_std: bool) -> None:
     found = advantages_of(rewards, by_std=by_std)
     known = [reward for reward in rewards if reward is not None]
     assert sum(found) == pytest.approx(0, abs=1e-6)
@@ -192,7 +198,7 @@ def test_advantages(rewards, by_std) -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 5))
-def test_an_epoch_takes_each_item_at_most_once(count, size, seed) -> None:
+def test_an_epoch_takes_each_item_at_most_once(count: int, size: int, seed: int) -> None:
     items = list(range(count))
     steps = steps_of(1, count, size)
     taken = Counter(item for step in range(steps) for item in batch_at(items, step, size, seed))
@@ -207,20 +213,20 @@ def test_rates() -> None:
     assert rate_at(2, 4, 2.0, "cosine") == pytest.approx(1.0)
 
 
-def dict_of(config, **changed):
+def dict_of(config: SftConfig | GrpoConfig, **changed: Any) -> dict[str, Any]:
     return {name: getattr(config, name) for name in config.__struct_fields__} | changed
 
 
-def held_out(reward, **settings):
+def held_out(reward: Reward, **settings: Any) -> HeldOut:
     return HeldOut(
         problems=PROBLEMS, scorer=Scorer(reward, decode, [0]), settings=EvalSettings(max_tokens=3, **settings)
     )
 
 
-def test_held_out_problems_are_asked_on_the_way(model, tmp_path: Path) -> None:
+def test_held_out_problems_are_asked_on_the_way(model: Path, tmp_path: Path) -> None:
     asked = []
 
-    def reward(samples):
+    def reward(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         asked.append(len(samples))
         return sevens(samples)
 
@@ -231,13 +237,13 @@ def test_held_out_problems_are_asked_on_the_way(model, tmp_path: Path) -> None:
     assert [row["step"] for row in metrics(tmp_path)] == list(range(13))
 
 
-def worth(values):
+def worth(values: Iterable[float | None]) -> Reward:
     """Every measurement finds the next value."""
     left = iter(values)
     return lambda samples: [Judged(value, correct=False) for value in [next(left)] for _ in samples]
 
 
-def test_a_run_that_no_longer_gets_better_ends_with_its_best(model, tmp_path: Path) -> None:
+def test_a_run_that_no_longer_gets_better_ends_with_its_best(model: Path, tmp_path: Path) -> None:
     held = held_out(worth([0.1, 0.2, 0.5, 0.5, 0.1]), every=2, patience=2)
     assert fine_tune(model, tmp_path, held_out=held)
     assert metrics(tmp_path)[-1]["step"] == 8
@@ -256,7 +262,9 @@ def test_a_run_that_no_longer_gets_better_ends_with_its_best(model, tmp_path: Pa
         ([0.4, 0.2, 0.3, 0.1], {"final": "last"}, "checkpoint-000012"),
     ],
 )
-def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path: Path, values, more, state: str) -> None:
+def test_a_run_that_gets_worse_keeps_the_best_weights(
+    model: Path, tmp_path: Path, values: list[float], more: dict[str, str], state: str
+) -> None:
     """Those that it began with, where no step made them better."""
     assert reinforce(model, tmp_path / "run", held_out=held_out(worth(values), every=4, **more))
     folder = TrainingFolder(tmp_path / "run", {"steps": 12})
@@ -274,10 +282,10 @@ def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path: Path, val
     assert ("that of step 8 (0.600)" in said) is (state == "checkpoint-000008")
 
 
-def test_what_is_measured_before_the_first_step_is_measured_once(model, tmp_path: Path) -> None:
+def test_what_is_measured_before_the_first_step_is_measured_once(model: Path, tmp_path: Path) -> None:
     asked = []
 
-    def reward(samples):
+    def reward(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         asked.append(len(samples))
         return sevens(samples)
 
@@ -301,7 +309,7 @@ def test_problems_to_measure_on_are_kept_apart() -> None:
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.integers(0, 4))
-def test_stalled(values, patience) -> None:
+def test_stalled(values: list[int], patience: int) -> None:
     scores = list(enumerate(values, 1))
     tail, before = values[len(values) - patience :], values[: len(values) - patience]
     expected = bool(patience and before and tail and max(tail) <= max(before))
@@ -315,7 +323,7 @@ def test_a_time_limit_leaves_time_for_one_more_step(monkeypatch: pytest.MonkeyPa
     assert [limit() for _ in range(4)] == [False, False, False, True]
 
 
-def test_the_cpu_trainer_says_what_it_lacks(model) -> None:
+def test_the_cpu_trainer_says_what_it_lacks(model: Path) -> None:
     for changed in (
         {"weights": "full"},
         {"lora": LoraSettings(dropout=0.1)},
@@ -327,7 +335,7 @@ def test_the_cpu_trainer_says_what_it_lacks(model) -> None:
         make_trainer("cpus", model, TrainerSettings())
 
 
-def test_a_divergence_holds_the_weights_back(model, tmp_path: Path) -> None:
+def test_a_divergence_holds_the_weights_back(model: Path, tmp_path: Path) -> None:
     last = {}
     for kl in (1e-9, 2.0):
         config = GrpoConfig(**dict_of(GRPO, kl=kl, learning_rate=0.02))
@@ -338,11 +346,11 @@ def test_a_divergence_holds_the_weights_back(model, tmp_path: Path) -> None:
     assert 0 < last[2.0] < 0.5 * last[1e-9]
 
 
-def test_groups_that_teach_nothing_give_way_to_others(model, tmp_path: Path) -> None:
+def test_groups_that_teach_nothing_give_way_to_others(model: Path, tmp_path: Path) -> None:
     """Of the nine problems three tell samples apart."""
     asked = []
 
-    def reward(samples):
+    def reward(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         asked.append(len(samples) // 8)
         return [
             Judged(float(at % 2 and int(row["question"]) % 3 == 0), correct=False)
@@ -358,7 +366,7 @@ def test_groups_that_teach_nothing_give_way_to_others(model, tmp_path: Path) -> 
     assert asked[1:3] == [3, 2]
 
 
-def test_samples_that_were_cut_off_teach_nothing(model, tmp_path: Path) -> None:
+def test_samples_that_were_cut_off_teach_nothing(model: Path, tmp_path: Path) -> None:
     config = GrpoConfig(**dict_of(GRPO, steps=1, max_tokens=1, drop_cut_off=True))
     assert reinforce(model, tmp_path, config)
     row = metrics(tmp_path)[0]
@@ -366,14 +374,14 @@ def test_samples_that_were_cut_off_teach_nothing(model, tmp_path: Path) -> None:
     assert row["tokens"] < 8 * 3 * 3 * (1 - row["cut_off"]) + 3
 
 
-def test_more_updates_with_the_same_samples_need_a_clipped_loss(model, tmp_path: Path) -> None:
+def test_more_updates_with_the_same_samples_need_a_clipped_loss(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="clipped loss"):
         reinforce(model, tmp_path / "a", GrpoConfig(**dict_of(GRPO, iterations=2)))
     assert reinforce(model, tmp_path / "b", GrpoConfig(**dict_of(GRPO, steps=2, iterations=2, loss="ppo")))
 
 
 def test_right_answers_are_told_apart_by_difficulty() -> None:
-    def group(level, *right):
+    def group(level: Any, *right: Any) -> Group:
         problem = Problem([1], {"level": level, "difficulty": None})
         judged = [Judged(None if one is None else float(one), correct=bool(one)) for one in right]
         samples = [Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop")] * len(right)
@@ -385,13 +393,15 @@ def test_right_answers_are_told_apart_by_difficulty() -> None:
     assert not any("difficulty" in name for name in found)
 
 
-def test_memory_that_runs_out_is_told(model, tmp_path: Path) -> None:
+def test_memory_that_runs_out_is_told(model: Path, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"out of memory; the last checkpoint is usable. Lower \+\+batch_size"):
         fine_tune(model, tmp_path, on_step=lambda _: torch.empty(1 << 55))
 
 
 @pytest.mark.parametrize(("train", "usual"), [(fine_tune, SFT), (partial(reinforce, reward=one_in_two), GRPO)])
-def test_weights_that_the_last_step_spoils_are_no_model(model, tmp_path: Path, train, usual) -> None:
+def test_weights_that_the_last_step_spoils_are_no_model(
+    model: Path, tmp_path: Path, train: Callable[..., bool], usual: SftConfig | GrpoConfig
+) -> None:
     config = msgspec.structs.replace(usual, steps=1, learning_rate=math.inf)
     with pytest.raises(
         TrainingError, match=r"Step 1 has made the weights unusable.*: \d+ of 28 tensors .* not finite"

@@ -35,7 +35,7 @@ shutil.copyfile(source / "config.json", target / "config.json")
 
 
 @pytest.fixture
-def place(tmp_path: Path):
+def place(tmp_path: Path) -> Path:
     (tmp_path / "converter.py").write_text(CONVERTER)
     with_tokenizer(tiny_folder(tmp_path / "base"))
     for step in (2, 10):
@@ -55,7 +55,7 @@ def harvest(place: Path, *words: str, how: str = "whole", step: str = "last") ->
 
 
 def test_the_last_checkpoint_becomes_a_folder_with_tokenizer_and_safetensors(
-    place, capsys: pytest.CaptureFixture[str]
+    place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert harvest(place, "--max-position-embeddings=77") == 0
     model = place / "model"
@@ -70,7 +70,7 @@ def test_the_last_checkpoint_becomes_a_folder_with_tokenizer_and_safetensors(
     assert "already exists, made from" in capsys.readouterr().err
 
 
-def test_weights_that_are_no_numbers_are_no_model(place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_weights_that_are_no_numbers_are_no_model(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = place / "checkpoints/step_10"
     save_file({"model.norm.weight": torch.tensor([1.0, float("nan")])}, folder / "weights.safetensors")
     assert harvest(place) == 1
@@ -78,7 +78,7 @@ def test_weights_that_are_no_numbers_are_no_model(place, capsys: pytest.CaptureF
     assert not (place / "model").exists()
 
 
-def test_several_steps_have_folders_of_their_own(place) -> None:
+def test_several_steps_have_folders_of_their_own(place: Path) -> None:
     assert harvest(place, "--step=2", f"--target={place}/hf/step_{{step}}", step="10") == 0
     assert sorted(path.name for path in (place / "hf").iterdir()) == ["step_10", "step_2"]
 
@@ -94,7 +94,7 @@ def test_several_steps_have_folders_of_their_own(place) -> None:
     ],
 )
 def test_what_cannot_be_converted_leaves_nothing_behind(
-    place, capsys: pytest.CaptureFixture[str], words, how: str, step: str, said: str
+    place: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], how: str, step: str, said: str
 ) -> None:
     if how == "empty":
         (place / "base/config.json").unlink()
@@ -103,7 +103,7 @@ def test_what_cannot_be_converted_leaves_nothing_behind(
     assert not (place / "model").exists()
 
 
-def test_another_folder_is_never_overwritten(place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_folder_is_never_overwritten(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "model").mkdir()
     (place / "model/precious").write_text("x")
     assert harvest(place) == 1
@@ -111,7 +111,7 @@ def test_another_folder_is_never_overwritten(place, capsys: pytest.CaptureFixtur
     assert (place / "model/precious").read_text() == "x"
 
 
-def test_a_folder_of_an_older_checkpoint_is_made_again(place) -> None:
+def test_a_folder_of_an_older_checkpoint_is_made_again(place: Path) -> None:
     assert harvest(place, step="2") == 0
     assert harvest(place) == 0
     found = load_file(place / "model/model.safetensors")["model.norm.weight"]
@@ -138,7 +138,7 @@ dist.destroy_process_group()
 
 
 @pytest.mark.slow
-def test_slices_that_several_processes_have_saved_are_put_together(place, tmp_path: Path) -> None:
+def test_slices_that_several_processes_have_saved_are_put_together(place: Path, tmp_path: Path) -> None:
     """Written by PyTorch's own distributed checkpoints, as NeMo-RL does with more than one GPU."""
     (tmp_path / "save.py").write_text(SLICED)
     model = place / "checkpoints/step_12/policy/weights/model"
@@ -156,7 +156,7 @@ def test_slices_that_several_processes_have_saved_are_put_together(place, tmp_pa
     assert weights["b"].equal(torch.arange(10.0).reshape(2, 5))
 
 
-def test_whole_shards_are_taken_as_they_are(place) -> None:
+def test_whole_shards_are_taken_as_they_are(place: Path) -> None:
     model = place / "checkpoints/step_12/policy/weights/model"
     (model / ".hf_metadata").mkdir(parents=True)
     (model / ".hf_metadata/config.json").write_text(json.dumps(CONFIG | {"trained": True}))
@@ -171,7 +171,7 @@ def test_whole_shards_are_taken_as_they_are(place) -> None:
     assert json.loads((place / "model/config.json").read_text())["trained"] is True
 
 
-def test_a_full_disk_is_told_in_a_sentence(place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_is_told_in_a_sentence(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There is room for what the converter makes, and not for its weights once more."""
     assert harvest(place) == 0
     capsys.readouterr()

@@ -8,18 +8,20 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from newskills.base.records import Row
 from newskills.train.pipelines.formats import GRPO, PPO, SFT, FormatError, examine, rows_of
 from newskills.train.pipelines.inside import AGAIN, interpreter, main
 
 SOURCE = str(Path(__file__).parents[3] / "src")
 
 
-def lines(path, *rows) -> str:
+def lines(path: Path, *rows: Row | str) -> str:
     path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
     return str(path)
 
@@ -39,7 +41,9 @@ PAIR, TALK = {"input": "a", "output": "b"}, {"messages": [{"role": "user", "cont
         ([{"data_source": "x", "prompt": [], "reward_model": {}}], PPO, "verl", False, False),
     ],
 )
-def test_the_first_row_tells_the_form(tmp_path: Path, rows, forms, form: str, both: bool, tools: bool) -> None:
+def test_the_first_row_tells_the_form(
+    tmp_path: Path, rows: list[Row], forms: tuple[str, ...], form: str, both: bool, tools: bool
+) -> None:
     found = examine(lines(tmp_path / "a.jsonl", "", *rows), forms)
     assert found == (form, len(rows), both, tools)
 
@@ -63,7 +67,7 @@ def test_the_first_row_tells_the_form(tmp_path: Path, rows, forms, form: str, bo
         ([{}], "its keys are none"),
     ],
 )
-def test_what_cannot_be_learned_from_is_told_with_its_line(tmp_path: Path, rows, said: str) -> None:
+def test_what_cannot_be_learned_from_is_told_with_its_line(tmp_path: Path, rows: list[Any], said: str) -> None:
     with pytest.raises(FormatError) as error:
         examine(lines(tmp_path / "a.jsonl", *rows), SFT)
     assert said in str(error.value)
@@ -82,7 +86,7 @@ def test_parquet_is_left_to_verl(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=4), st.integers(), max_size=3), max_size=4))
-def test_rows_come_back_with_their_line_numbers(rows) -> None:
+def test_rows_come_back_with_their_line_numbers(rows: list[dict[str, int]]) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -110,7 +114,7 @@ def test_a_trainer_never_starts_on_bad_data(tmp_path: Path, capfd: pytest.Captur
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137),
     ],
 )
-def test_how_a_trainer_ended(program: str, code, capfd: pytest.CaptureFixture[str]) -> None:
+def test_how_a_trainer_ended(program: str, code: int, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--stopped=out of time", "--", "python", "-c", program]) == code
 
 

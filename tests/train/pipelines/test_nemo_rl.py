@@ -73,7 +73,9 @@ EVERY = list(
 
 
 @pytest.mark.parametrize(("kind", "backend", "validation", "tools"), EVERY)
-def test_every_key_is_one_that_nemo_rl_knows(kind, backend, validation, tools) -> None:
+def test_every_key_is_one_that_nemo_rl_knows(
+    kind: tuple[str, str], backend: str, validation: Any, tools: bool
+) -> None:
     config = made(kind[0], kind[1], backend, validation_data=validation, tools=tools and kind[1] == "messages")
     assert unknown(config, known_keys()) == []
     assert config["policy"]["dtensor_cfg"]["enabled"] == (backend == "fsdp")
@@ -277,7 +279,7 @@ def test_another_parent() -> None:
 @pytest.mark.parametrize(
     ("limit", "by"), [(4 * 3600, 4 * 3600 - 900), (3600, 2700), (600, 450), (86400 * 2, 86400 * 2 - 900)]
 )
-def test_the_last_checkpoint_is_saved_before_the_limit(limit, by) -> None:
+def test_the_last_checkpoint_is_saved_before_the_limit(limit: int, by: int) -> None:
     run = TrainerRun(name="n", model="m", output_dir="/o", limit=limit)
     assert run.save_by == by
 

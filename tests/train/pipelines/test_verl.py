@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.train.tiny import with_tokenizer
 
 from newskills.base.errors import GraderError
-from newskills.base.records import Failure
+from newskills.base.records import Failure, Row
 from newskills.train.pipelines import verl_reward
 from newskills.train.pipelines.common import TrainerRun, Wandb
 from newskills.train.pipelines.formats import PPO, examine
@@ -77,7 +77,7 @@ def test_a_misspelt_key_is_refused_by_verl_itself() -> None:
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=12))
-def test_any_path_is_one_quoted_value(text) -> None:
+def test_any_path_is_one_quoted_value(text: str) -> None:
     value = quoted(text)
     assert value[0] == value[-1] == "'"
     plain, index = "", 1
@@ -177,10 +177,10 @@ def test_a_grader_that_is_broken_stops_the_training_and_one_bad_answer_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Broken:
-        def submit(self, row):
+        def submit(self, row: Row) -> Broken:
             return self
 
-        def result(self):
+        def result(self) -> Failure:
             return Failure(kind="crash", cause="grader", message="it crashed")
 
     verdicts = GradingPool()

@@ -10,7 +10,10 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from newskills.base.http.server import serve
 from newskills.train.tinker.client import Service, TinkerClient
@@ -24,7 +27,7 @@ KEY = "tml-test"
 
 
 @contextmanager
-def quiet():
+def quiet() -> Iterator[None]:
     """The client leaves connections open; what is left of them is collected here, not in the midst of other tests."""
     try:
         yield
@@ -37,18 +40,18 @@ def quiet():
 
 
 @contextmanager
-def connected(address, model="tiny", rank=4, seed=5):
+def connected(address: str, model: str = "tiny", rank: int = 4, seed: int = 5) -> Iterator[TinkerClient]:
     """A client, closed in the end."""
     with TinkerClient(Service(base_model=model, rank=rank, seed=seed, base_url=address)) as client:
         yield client
 
 
 @contextmanager
-def service(models, root, *, token=""):
+def service(models: Iterable[Path], root: Path, *, token: str = "") -> Iterator[str]:
     """The address of a service of the folders `models`."""
     ready, address, ends = threading.Event(), [], []
 
-    async def main():
+    async def main() -> None:
         stop = asyncio.Event()
         ends.append((asyncio.get_running_loop(), stop))
         queue = Queue()
@@ -73,7 +76,7 @@ def service(models, root, *, token=""):
 
 
 @contextmanager
-def process(model, root, *words, **environ):
+def process(model: Path, root: Path, *words: str, **environ: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """(process, address) of `ns serve_tinker`."""
     argv = [sys.executable, "-m", "newskills", "serve_tinker", f"--model={model}", f"--output_dir={root}"]
     running = subprocess.Popen(

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +18,7 @@ from safetensors.torch import load_file
 from tests.train.tinker.services import KEY, process, quiet
 from tests.train.tiny import tiny_folder, with_tokenizer
 
+from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.cli import main
 from newskills.recipes.skill import Skill, asking_by
@@ -36,24 +39,24 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def collected():
+def collected() -> Iterator[None]:
     with quiet():
         yield
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory):
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return with_tokenizer(tiny_folder(tmp_path_factory.mktemp("model") / "tiny"))
 
 
 @pytest.fixture(scope="module")
-def environ(model, tmp_path_factory: pytest.TempPathFactory):
+def environ(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     with process(model, tmp_path_factory.mktemp("states")) as (_, address):
         yield os.environ | {"TINKER_BASE_URL": address, "TINKER_API_KEY": KEY, "TINKER_TELEMETRY": "0"}
 
 
 @pytest.fixture(scope="module")
-def problems(model):
+def problems(model: Path) -> list[dict[str, Any]]:
     """Whose right answer is what the untrained model says at times: one of its tokens."""
     skill = Skill(model, asking_by(PROMPT, model))
     asked = [{"problem": f"{at}?", "expected_answer": ""} for at in range(12)]
@@ -65,7 +68,7 @@ def problems(model):
 
 
 @pytest.fixture
-def files(tmp_path: Path, problems):
+def files(tmp_path: Path, problems: list[dict[str, Any]]) -> Path:
     preferences = [
         {"prompt": row["input"], "chosen": row["output"], "rejected": row["output"][::-1] + "A"} for row in PAIRS
     ]
@@ -75,19 +78,21 @@ def files(tmp_path: Path, problems):
 
 
 @pytest.fixture
-def here(environ, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+def here(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
     """A command in this process: what it says."""
     for name in ("TINKER_BASE_URL", "TINKER_API_KEY", "TINKER_TELEMETRY"):
         monkeypatch.setenv(name, environ[name])
 
-    def run(*words, code=0):
+    def run(*words: Any, code: int = 0) -> str:
         assert main(list(map(str, words))) == code
         return "".join(capfd.readouterr())
 
     return run
 
 
-def ns(environ, *words):
+def ns(environ: dict[str, str], *words: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "newskills", *map(str, words)],
         env=environ,
@@ -97,11 +102,11 @@ def ns(environ, *words):
     )
 
 
-def rows_of(path, name="metrics.jsonl"):
+def rows_of(path: Path, name: str = "metrics.jsonl") -> list[Row]:
     return [{key: value for key, value in row.items() if key not in UNTIMED} for row in read_rows(path / name)]
 
 
-def killed_after(running, path, lines):
+def killed_after(running: subprocess.Popen[str], path: Path, lines: int) -> None:
     """Kills the run once its metrics have so many lines."""
     end = time.monotonic() + 60
     while not (path / "metrics.jsonl").is_file() or len((path / "metrics.jsonl").read_text().splitlines()) < lines:
@@ -112,14 +117,16 @@ def killed_after(running, path, lines):
     running.communicate()
 
 
-def close_to(found, expected):
+def close_to(found: list[Row], expected: list[Row]) -> None:
     assert len(found) == len(expected)
     for one, right in zip(found, expected, strict=True):
         assert one == {key: pytest.approx(v, abs=1e-6) if isinstance(v, float) else v for key, v in right.items()}
 
 
-def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(here, environ, model, files) -> None:
-    def line(name):
+def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(
+    here: Callable[..., str], environ: dict[str, str], model: Path, files: Path
+) -> None:
+    def line(name: str) -> list[str]:
         words = [f"model_name={model}", f"log_dir={files / name}", f"dataset_name={files / 'pairs.jsonl'}"]
         return ["tinker", "sft", *words, "batch_size=4", "num_epochs=6", "lora_rank=4", "save_every=4"]
 
@@ -149,8 +156,10 @@ def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(here, e
     assert "expected a tinker:// path, or a folder" in here(*line("no"), "resume_from=nowhere", code=2)
 
 
-def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(here, environ, model, files) -> None:
-    def line(name):
+def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(
+    here: Callable[..., str], environ: dict[str, str], model: Path, files: Path
+) -> None:
+    def line(name: str) -> list[str]:
         words = [f"model_name={model}", f"log_dir={files / name}", f"dataset_name={files / 'problems.jsonl'}"]
         words += ["batch_size=4", "group_size=8", "num_epochs=4", "lora_rank=4", "max_tokens=1", "temperature=1"]
         words += [
@@ -194,7 +203,7 @@ def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(here, environ, m
 
 
 @pytest.mark.parametrize("command", ["sft", "dpo", "grpo"])
-def test_our_loops_train_at_a_service(here, model, files, command: str) -> None:
+def test_our_loops_train_at_a_service(here: Callable[..., str], model: Path, files: Path, command: str) -> None:
     words = [f"--model={model}", f"--output_dir={files / 'out'}", "--backend=tinker", "++trainer.lora.rank=4"]
     more = ["++batch_size=4", "++learning_rate=0.02", "++save_every=2"]
     if command == "sft":
@@ -228,7 +237,9 @@ def test_our_loops_train_at_a_service(here, model, files, command: str) -> None:
         assert metrics[-1]["reward"] > metrics[0]["reward"]
 
 
-def test_without_a_key_or_a_file(here, monkeypatch: pytest.MonkeyPatch, model, files) -> None:
+def test_without_a_key_or_a_file(
+    here: Callable[..., str], monkeypatch: pytest.MonkeyPatch, model: Path, files: Path
+) -> None:
     words = [
         "tinker",
         "sft",

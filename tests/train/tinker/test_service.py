@@ -6,6 +6,7 @@ import os
 import signal
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +33,18 @@ RL = Datum(tokens=[1, 2, 3], targets=[2, 3, 4], logprobs=[0.0, -9.0, -0.001], ad
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory):
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return with_tokenizer(tiny_folder(tmp_path_factory.mktemp("model") / "tiny"))
 
 
 @pytest.fixture(scope="module", autouse=True)
-def collected():
+def collected() -> Iterator[None]:
     with quiet():
         yield
 
 
 @pytest.fixture(scope="module")
-def address(model, tmp_path_factory: pytest.TempPathFactory, collected):
+def address(model: Path, tmp_path_factory: pytest.TempPathFactory, collected: None) -> Iterator[str]:
     with service([model], tmp_path_factory.mktemp("states")) as found:
         yield found
 
@@ -55,24 +56,24 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def client(address):
+def client(address: str) -> Iterator[TinkerClient]:
     with connected(address) as found:
         yield found
 
 
 @pytest.fixture
-def theirs(address):
+def theirs(address: str) -> Iterator[Any]:
     """The client itself."""
     with tinker.ServiceClient(base_url=address, api_key=KEY) as found:
         yield found
 
 
-def here(model, rank=4, seed=5):
+def here(model: Path, rank: int = 4, seed: int = 5) -> CpuTrainer:
     lora = LoraConfig(rank=rank, seed=seed)
     return CpuTrainer(model, CpuTrainerConfig(lora=lora, dtype="float32", threads=1))
 
 
-def learn(one, steps):
+def learn(one: Any, steps: int) -> list[Any]:
     losses = []
     for _ in range(steps):
         losses.append(one.forward_backward(EXAMPLES, "cross_entropy").loss)
@@ -80,14 +81,16 @@ def learn(one, steps):
     return losses
 
 
-def test_supervised_steps_are_those_of_the_trainer_in_this_process(model, client) -> None:
+def test_supervised_steps_are_those_of_the_trainer_in_this_process(model: Path, client: TinkerClient) -> None:
     found, expected = learn(client, 6), learn(here(model), 6)
     assert found == pytest.approx(expected, abs=1e-5)
     assert found[-1] < 0.7 * found[0]
 
 
 @pytest.mark.parametrize("loss", ["importance_sampling", "ppo", "cispo"])
-def test_policy_losses_and_log_probabilities_are_those_of_the_trainer(model, client, loss: str) -> None:
+def test_policy_losses_and_log_probabilities_are_those_of_the_trainer(
+    model: Path, client: TinkerClient, loss: str
+) -> None:
     own = here(model)
     own.all_logprobs = True
     config = LossConfig(clip_low_threshold=0.5) if loss == "ppo" else None
@@ -100,7 +103,7 @@ def test_policy_losses_and_log_probabilities_are_those_of_the_trainer(model, cli
         assert norms[0] == pytest.approx(norms[1], rel=1e-5)
 
 
-def test_samples_follow_their_seed_and_are_those_of_the_weights(client) -> None:
+def test_samples_follow_their_seed_and_are_those_of_the_weights(client: TinkerClient) -> None:
     learn(client, 2)
     params = SamplingParams(max_tokens=6, seed=3, stop=[0])
     first, again = (client.sample([[1, 2, 3], [4, 5]], 3, params) for _ in range(2))
@@ -120,7 +123,7 @@ def test_samples_follow_their_seed_and_are_those_of_the_weights(client) -> None:
             assert said == pytest.approx(one.logprobs, abs=1e-4)
 
 
-def test_a_saved_state_goes_on_to_the_same_numbers(client, address, tmp_path: Path) -> None:
+def test_a_saved_state_goes_on_to_the_same_numbers(client: TinkerClient, address: str, tmp_path: Path) -> None:
     learn(client, 3)
     saved = client.save_state(tmp_path / "checkpoint-000003")
     expected = learn(client, 3)
@@ -136,7 +139,7 @@ def test_a_saved_state_goes_on_to_the_same_numbers(client, address, tmp_path: Pa
         client.load_state(saved.state_path[:-1] + "4")
 
 
-def test_weights_without_optimizer_begin_with_a_fresh_one(theirs) -> None:
+def test_weights_without_optimizer_begin_with_a_fresh_one(theirs: Any) -> None:
     first = theirs.create_lora_training_client("tiny", rank=4, seed=1).result()
     data = [datum_of(one) for one in EXAMPLES]
     for _ in range(3):
@@ -156,14 +159,14 @@ def test_weights_without_optimizer_begin_with_a_fresh_one(theirs) -> None:
     assert losses[0][1] != losses[1][1]
 
 
-def datum_of(one):
+def datum_of(one: Datum) -> Any:
     return tinker.Datum(
         model_input=tinker.ModelInput.from_ints(list(one.tokens)),
         loss_fn_inputs={"target_tokens": list(one.targets), "weights": list(one.weights)},
     )
 
 
-def test_forward_alone_changes_nothing_and_a_custom_loss_is_that_loss(theirs) -> None:
+def test_forward_alone_changes_nothing_and_a_custom_loss_is_that_loss(theirs: Any) -> None:
     import torch
 
     client = theirs.create_lora_training_client("tiny", rank=4, seed=1).result()
@@ -172,7 +175,7 @@ def test_forward_alone_changes_nothing_and_a_custom_loss_is_that_loss(theirs) ->
     before = client.forward(unweighted, "cross_entropy").result()
     assert all(len(one["logprobs"].data) == 5 and min(one["logprobs"].data) < -1 for one in before.loss_fn_outputs)
 
-    def negative(data, logprobs):
+    def negative(data: Any, logprobs: Any) -> tuple[Any, dict[str, float]]:
         return -sum(one[-3:].sum() for one in logprobs), {}
 
     found = client.forward_backward_custom(data, negative).result()
@@ -182,11 +185,11 @@ def test_forward_alone_changes_nothing_and_a_custom_loss_is_that_loss(theirs) ->
     assert again.metrics == before.metrics
 
 
-def test_what_ends_samples_and_log_probabilities_of_prompts(theirs, model) -> None:
+def test_what_ends_samples_and_log_probabilities_of_prompts(theirs: Any, model: Path) -> None:
     sampler = theirs.create_sampling_client(base_model=str(model)).result()
     prompt = tinker.ModelInput.from_ints([1, 2, 3, 4])
 
-    def ask(**settings):
+    def ask(**settings: Any) -> Any:
         params = tinker.SamplingParams(max_tokens=20, temperature=0.0, **settings)
         return sampler.sample(prompt, 1, params).result().sequences[0]
 
@@ -207,7 +210,7 @@ def test_what_ends_samples_and_log_probabilities_of_prompts(theirs, model) -> No
     assert len({one.sequence_id for one in plain.sequences}) == 4
 
 
-def test_many_ask_at_once_and_a_bad_one_takes_no_other_with_it(theirs) -> None:
+def test_many_ask_at_once_and_a_bad_one_takes_no_other_with_it(theirs: Any) -> None:
     sampler = theirs.create_sampling_client(base_model="tiny").result()
     params = tinker.SamplingParams(max_tokens=4)
     prompts = [[1, 2, token] for token in range(3, 20)]
@@ -218,7 +221,7 @@ def test_many_ask_at_once_and_a_bad_one_takes_no_other_with_it(theirs) -> None:
         bad.result()
 
 
-def test_several_models_learn_side_by_side(theirs) -> None:
+def test_several_models_learn_side_by_side(theirs: Any) -> None:
     clients = [theirs.create_lora_training_client("tiny", rank=rank, seed=1).result() for rank in (2, 4)]
     data = [datum_of(one) for one in EXAMPLES]
     promises = []
@@ -231,7 +234,7 @@ def test_several_models_learn_side_by_side(theirs) -> None:
     assert losses[clients[0]][2] != losses[clients[1]][2]
 
 
-def test_what_is_saved_is_listed_and_can_be_taken_away(theirs, address) -> None:
+def test_what_is_saved_is_listed_and_can_be_taken_away(theirs: Any, address: str) -> None:
     client = theirs.create_lora_training_client("tiny", rank=4, user_metadata={"why": "test"}).result()
     path = client.save_state("kept", ttl_seconds=3600).result().path
     client.save_weights_for_sampler("asked").result()
@@ -256,7 +259,7 @@ def test_what_is_saved_is_listed_and_can_be_taken_away(theirs, address) -> None:
         rest.get_weights_info_by_tinker_path(path).result()
 
 
-def test_weights_are_given_away_by_addresses_that_were_signed(theirs, address, tmp_path: Path) -> None:
+def test_weights_are_given_away_by_addresses_that_were_signed(theirs: Any, address: str, tmp_path: Path) -> None:
     client = theirs.create_lora_training_client("tiny", rank=4).result()
     path = client.save_weights_external("mine").result().path
     rest = tinker.RestClient(base_url=address, api_key=KEY)
@@ -272,15 +275,15 @@ def test_weights_are_given_away_by_addresses_that_were_signed(theirs, address, t
         refused.value.close()
 
 
-def bad_lengths(client):
+def bad_lengths(client: TinkerClient) -> None:
     client.forward_backward([Datum(tokens=[1, 2], targets=[2, 3, 4], weights=[1.0] * 3)], "cross_entropy")
 
 
-def no_advantages(client):
+def no_advantages(client: TinkerClient) -> None:
     client.forward_backward([Datum(tokens=[1], targets=[2], logprobs=[0.0], advantages=[])], "ppo")
 
 
-def too_long(client):
+def too_long(client: TinkerClient) -> None:
     client.forward_backward([example([1] * 60, [2] * 9)], "cross_entropy")
 
 
@@ -295,13 +298,13 @@ def too_long(client):
         (lambda c: c.sample_from("tinker://x/y"), "is not a checkpoint; expected tinker://RUN/weights/NAME"),
     ],
 )
-def test_errors_are_sentences(client, ask, sentence: str) -> None:
+def test_errors_are_sentences(client: TinkerClient, ask: Callable[[TinkerClient], object], sentence: str) -> None:
     with pytest.raises(TrainingError, match=sentence):
         ask(client)
     assert learn(client, 1)
 
 
-def test_an_unknown_loss_and_model_are_named(theirs, address) -> None:
+def test_an_unknown_loss_and_model_are_named(theirs: Any, address: str) -> None:
     client = theirs.create_lora_training_client("tiny", rank=4).result()
     with pytest.raises(tinker.RequestFailedError, match="Unknown loss 'dro'; the choices are cispo"):
         client.forward_backward([datum_of(EXAMPLES[0])], "dro").result()
@@ -312,7 +315,7 @@ def test_an_unknown_loss_and_model_are_named(theirs, address) -> None:
         other.save_weights("x")
 
 
-def post(address, path, body, **headers):
+def post(address: str, path: str, body: bytes, **headers: Any) -> tuple[int, Any]:
     request = urllib.request.Request(f"{address}/api/v1/{path}", data=body, headers=headers, method="POST")
     try:
         with urllib.request.urlopen(request) as answer:
@@ -338,14 +341,14 @@ def post(address, path, body, **headers):
     ],
 )
 def test_bad_requests_are_refused_with_a_sentence(
-    address, path: str, body: bytes, headers, status: int, sentence: str
+    address: str, path: str, body: bytes, headers: dict[str, str], status: int, sentence: str
 ) -> None:
     code, answer = post(address, path, body, **headers)
     assert (code, sentence in answer["error"]) == (status, True), answer
 
 
 def test_a_session_that_is_silent_ends_and_its_models_with_it(
-    model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
         service([model], tmp_path) as address,
@@ -359,7 +362,7 @@ def test_a_session_that_is_silent_ends_and_its_models_with_it(
             learn(client, 1)
 
 
-def test_a_session_ends_where_the_work_in_it_fails(address):
+def test_a_session_ends_where_the_work_in_it_fails(address: str) -> None:
     client = TinkerClient(Service(base_model="tiny", rank=4, base_url=address))
     with pytest.raises(DataError, match="no state"), client:
         client.load_state("no state")
@@ -367,7 +370,7 @@ def test_a_session_ends_where_the_work_in_it_fails(address):
         client.save_weights("y")
 
 
-def bare_model(address):
+def bare_model(address: str) -> str:
     """Without the client: the id of a model."""
     session = post(address, "create_session", b"{}")[1]["session_id"]
     row = {"session_id": session, "model_seq_id": 0, "base_model": "tiny", "lora_config": {"rank": 2}}
@@ -376,15 +379,15 @@ def bare_model(address):
     return made["model_id"]
 
 
-def later(address, verb, **row):
+def later(address: str, verb: str, **row: Any) -> str:
     return post(address, verb, json.dumps(row).encode())[1]["request_id"]
 
 
-def kept(address, request_id):
+def kept(address: str, request_id: str) -> Any:
     return post(address, "retrieve_future", json.dumps({"request_id": request_id}).encode())[1]
 
 
-def test_requests_of_a_model_are_done_in_their_order_and_once(address) -> None:
+def test_requests_of_a_model_are_done_in_their_order_and_once(address: str) -> None:
     model_id = bare_model(address)
     third = later(address, "save_weights", model_id=model_id, seq_id=3, path="third")
     second = later(address, "optim_step", model_id=model_id, seq_id=2, adam_params={"learning_rate": 0.1})
@@ -399,7 +402,7 @@ def test_requests_of_a_model_are_done_in_their_order_and_once(address) -> None:
     assert [one["checkpoint_id"] for one in found] == ["weights/first", "weights/third"]
 
 
-def test_a_request_whose_forerunner_never_comes_is_given_up(address, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_whose_forerunner_never_comes_is_given_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("newskills.train.tinker.server.queue.GAP", 0.2)
     model_id = bare_model(address)
     lonely = later(address, "save_weights", model_id=model_id, seq_id=2, path="lonely")
@@ -408,13 +411,13 @@ def test_a_request_whose_forerunner_never_comes_is_given_up(address, monkeypatch
     assert kept(address, later(address, "save_weights", model_id=model_id, seq_id=3, path="next"))["path"]
 
 
-def test_a_packed_body_is_unpacked(address) -> None:
+def test_a_packed_body_is_unpacked(address: str) -> None:
     zstandard = pytest.importorskip("zstandard")
     packed = zstandard.ZstdCompressor().compress(b"\x0a\x01x\x10\x01")
     assert post(address, "forward_backward", packed, **{"Content-Encoding": "zstd"})[0] == 404
 
 
-def test_the_key_is_wanted_where_one_is_set(model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_wanted_where_one_is_set(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with service([model], tmp_path, token="tml-secret") as address:
         with connected(address) as client, pytest.raises(AuthError, match="TINKER_API_KEY was refused"):
             client.save_weights("x")
@@ -423,7 +426,9 @@ def test_the_key_is_wanted_where_one_is_set(model, tmp_path: Path, monkeypatch: 
             assert client.save_weights("x").endswith("/weights/x")
 
 
-def test_states_survive_a_service_that_is_killed(model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_survive_a_service_that_is_killed(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with (
         process(model, tmp_path / "states", "--model_name=my/tiny") as (running, address),
         monkeypatch.context() as patched,
@@ -460,11 +465,11 @@ def test_states_survive_a_service_that_is_killed(model, tmp_path: Path, monkeypa
     ],
 )
 def test_options_of_the_command(
-    model,
+    model: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    words,
+    words: list[str],
     sentence: str,
 ) -> None:
     monkeypatch.setenv("OTHER", "a-secret")

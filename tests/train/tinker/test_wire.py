@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,25 +16,25 @@ INTEGERS = st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
-def packed_field(number, values):
+def packed_field(number: int, values: Iterable[int]) -> bytes:
     """Varints without a tag of their own: what follows the tag of a field of one."""
     return bytes_field(number, b"".join(number_field(1, value)[1:] for value in values))
 
 
-def tensor(values, dtype, kind, shape=None):
+def tensor(values: Sequence[float], dtype: str, kind: int, shape: list[int] | None = None) -> bytes:
     array = np.array(values, dtype)
     shaped = packed_field(4, shape or [len(values)])
     return bytes_field(1, array.tobytes()) + number_field(3, kind) + shaped
 
 
-def datum(tokens, inputs):
+def datum(tokens: Sequence[int], inputs: dict[str, bytes]) -> bytes:
     chunk = bytes_field(1, bytes_field(1, np.array(tokens, "<i4").tobytes()))
     return bytes_field(1, chunk) + b"".join(
         entry_field(2, name, bytes_field(2, one)) for name, one in inputs.items()
     )
 
 
-def request(*data, loss="cross_entropy"):
+def request(*data: bytes, loss: str = "cross_entropy") -> bytes:
     return (
         bytes_field(1, b"m")
         + number_field(2, 7)
@@ -40,7 +43,7 @@ def request(*data, loss="cross_entropy"):
     )
 
 
-def refusal(body):
+def refusal(body: bytes) -> str:
     """The sentence; a full stop where there is none."""
     try:
         wire.read_pass(body)
@@ -50,26 +53,26 @@ def refusal(body):
 
 
 @given(number=st.integers(1, 2**20), value=INTEGERS)
-def test_numbers_come_back(number, value) -> None:
+def test_numbers_come_back(number: int, value: int) -> None:
     (found,) = protobuf.fields(number_field(number, value))
     assert (found.number, found.integer()) == (number, value)
 
 
 @given(values=st.lists(INTEGERS), single=st.booleans())
-def test_repeated_numbers_come_back_packed_or_not(values, single) -> None:
+def test_repeated_numbers_come_back_packed_or_not(values: list[int], single: bool) -> None:
     message = b"".join(number_field(4, value) for value in values) if single else packed_field(4, values)
     assert [value for one in protobuf.fields(message) for value in one.integers()] == values
 
 
 @given(text=st.text(), number=st.floats(allow_nan=False))
-def test_entries_of_maps_come_back(text, number) -> None:
+def test_entries_of_maps_come_back(text: str, number: float) -> None:
     (found,) = protobuf.fields(entry_field(5, text, double_field(2, number)))
     key, value = protobuf.entry(found.message())
     assert (key, value.double()) == (text, number)
 
 
 @given(rows=st.lists(st.tuples(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), FLOATS), min_size=1))))
-def test_data_come_back(rows) -> None:
+def test_data_come_back(rows: list[tuple[list[tuple[int, int, float]]]]) -> None:
     data = []
     for (row,) in rows:
         tokens, targets, weights = zip(*row, strict=True)
@@ -95,7 +98,7 @@ def test_sparse_tensors_are_spread_out() -> None:
 
 @settings(max_examples=300)
 @given(body=st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused_with_a_sentence(body) -> None:
+def test_any_bytes_are_read_or_refused_with_a_sentence(body: bytes) -> None:
     assert refusal(body).endswith(".")
 
 
@@ -106,7 +109,7 @@ WHOLE = request(
 
 @settings(max_examples=500)
 @given(at=st.integers(0, len(WHOLE) - 1), byte=st.integers(0, 255), length=st.integers(1, len(WHOLE)))
-def test_damaged_requests_are_read_or_refused_with_a_sentence(at, byte, length) -> None:
+def test_damaged_requests_are_read_or_refused_with_a_sentence(at: int, byte: int, length: int) -> None:
     body = bytearray(WHOLE)
     body[at] = byte
     assert refusal(bytes(body[:length])).endswith(".")
@@ -123,7 +126,7 @@ def test_damaged_requests_are_read_or_refused_with_a_sentence(at, byte, length) 
         ([[5], [0, 1], [0]], [1, 1, 1]),
     ],
 )
-def test_sparse_tensors_that_cannot_be(sparse, shape) -> None:
+def test_sparse_tensors_that_cannot_be(sparse: list[list[Any]], shape: list[int]) -> None:
     parts = b"".join(bytes_field(at, np.array(part, "<i8").tobytes()) for at, part in enumerate(sparse, 1))
     one = datum([1], {"target_tokens": bytes_field(2, parts) + number_field(3, 2) + packed_field(4, shape)})
     with pytest.raises(DataError, match="not a sparse tensor"):
@@ -144,7 +147,7 @@ def test_sparse_tensors_that_cannot_be(sparse, shape) -> None:
         (bytes_field(1, bytes_field(2, b"png")), "a part that is not text"),
     ],
 )
-def test_data_that_do_not_fit(one, sentence: str) -> None:
+def test_data_that_do_not_fit(one: bytes, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
         wire.read_pass(request(one))
 

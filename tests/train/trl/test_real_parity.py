@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real weights: TRL and the cpu trainer compute the same losses and end with the same pairs, in float32."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.train.trl.test_trl_trainer import Replay, alike, close, recorded
 
+from newskills.base.records import Row
 from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainerConfig
@@ -27,7 +29,7 @@ class RealReplay(Replay):
     end = END
 
 
-def rewarded(samples):
+def rewarded(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
     return [Judged(float(sum(map(int, text.split())) % 5), correct=False) for _, text, _ in samples]
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from safetensors.torch import load_file
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.errors import ConfigError, DataError, TrainingError
+from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
@@ -23,12 +25,12 @@ from newskills.train.cpu.weights import read_shape
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, grpo
-from newskills.train.loops.samples import Judged, Problem, Scorer
+from newskills.train.loops.samples import Judged, Problem, Reward, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks
 from newskills.train.trainers import LoraSettings, TrainerSettings, make_trainer
 from newskills.train.trl.settings import TrlSettings
-from newskills.train.verbs import Sampled
+from newskills.train.verbs import Datum, Sampled, SamplingParams
 
 pytest.importorskip("trl")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
@@ -42,23 +44,31 @@ GRPO = GrpoConfig(steps=9, batch_size=3, group_size=4, learning_rate=0.02, max_t
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory):
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return with_tokenizer(tiny_folder(tmp_path_factory.mktemp("model") / "tiny", eos_token_id=END))
 
 
-def by_first(samples):
+def by_first(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
     return [Judged(float(len(text) % 7), correct=False, answer=text) for _, text, _ in samples]
 
 
-def decode(tokens):
+def decode(tokens: Sequence[int]) -> str:
     return " ".join(map(str, tokens))
 
 
-def scorer(reward=by_first):
+def scorer(reward: Reward = by_first) -> Scorer:
     return Scorer(reward, decode, [END])
 
 
-def fine_tune(model, path, config=SFT, settings=SETTINGS, backend="trl", examples=EXAMPLES, **hooks):
+def fine_tune(
+    model: Path,
+    path: Path,
+    config: SftConfig = SFT,
+    settings: TrainerSettings = SETTINGS,
+    backend: str = "trl",
+    examples: list[Datum] = EXAMPLES,
+    **hooks: Any,
+) -> bool:
     folder = TrainingFolder(path, {"steps": config.steps})
     trainer = make_trainer(backend, model, settings)
     try:
@@ -67,7 +77,15 @@ def fine_tune(model, path, config=SFT, settings=SETTINGS, backend="trl", example
         folder.close()
 
 
-def reinforce(model, path, config=GRPO, settings=SETTINGS, backend="trl", reward=by_first, **hooks):
+def reinforce(
+    model: Path,
+    path: Path,
+    config: GrpoConfig = GRPO,
+    settings: TrainerSettings = SETTINGS,
+    backend: str = "trl",
+    reward: Reward = by_first,
+    **hooks: Any,
+) -> bool:
     folder = TrainingFolder(path, {"steps": config.steps})
     trainer = make_trainer(backend, model, settings)
     try:
@@ -76,28 +94,28 @@ def reinforce(model, path, config=GRPO, settings=SETTINGS, backend="trl", reward
         folder.close()
 
 
-def metrics(path):
+def metrics(path: Path) -> list[Row]:
     return [{k: v for k, v in row.items() if k != "seconds"} for row in read_rows(path / "metrics.jsonl")]
 
 
-def close(one, other, names):
+def close(one: Path, other: Path, names: Iterable[str]) -> None:
     for mine, its in zip(metrics(one), metrics(other), strict=True):
         for name in names:
             assert mine[name] == pytest.approx(its[name], rel=1e-3, abs=1e-5), (mine["step"], name)
 
 
-def pairs_of(path, step):
+def pairs_of(path: Path, step: int) -> Any:
     return load_file(path / f"checkpoint-{step:06d}" / "adapter_model.safetensors")
 
 
-def alike(one, other, step, atol=1e-4):
+def alike(one: Path, other: Path, step: int, atol: float = 1e-4) -> None:
     mine, its = pairs_of(one, step), pairs_of(other, step)
     assert mine.keys() == its.keys()
     for name, value in mine.items():
         torch.testing.assert_close(value, its[name], rtol=1e-3, atol=atol)
 
 
-def test_sft_gives_the_numbers_of_the_cpu_trainer(model, tmp_path: Path) -> None:
+def test_sft_gives_the_numbers_of_the_cpu_trainer(model: Path, tmp_path: Path) -> None:
     assert fine_tune(model, tmp_path / "trl")
     assert fine_tune(model, tmp_path / "cpu", backend="cpu")
     close(tmp_path / "trl", tmp_path / "cpu", ["loss", "grad_norm", "learning_rate", "tokens"])
@@ -115,7 +133,9 @@ class Replay(CpuTrainer):
     recorded: dict[str, Any]
     end = END
 
-    def sample(self, prompts, num_samples, params):
+    def sample(
+        self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
+    ) -> list[list[Sampled]]:
         groups = self.recorded[self.steps + 1]
         data = [example(prompt, tokens) for prompt, group in zip(prompts, groups, strict=True) for tokens in group]
         found = iter(self.forward_backward(data, "cross_entropy").logprobs)
@@ -133,7 +153,7 @@ class Replay(CpuTrainer):
         ]
 
 
-def recorded(path, end=END):
+def recorded(path: Path, end: int | None = END) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for row in read_rows(path / "samples.jsonl"):
         group = [
@@ -145,7 +165,7 @@ def recorded(path, end=END):
 
 
 @pytest.mark.parametrize("changed", [{}, {"kl": 0.3, "scale_by_std": False, "drop_cut_off": True}])
-def test_grpo_gives_the_numbers_of_the_cpu_trainer(model, tmp_path: Path, changed) -> None:
+def test_grpo_gives_the_numbers_of_the_cpu_trainer(model: Path, tmp_path: Path, changed: dict[str, Any]) -> None:
     config = msgspec.structs.replace(GRPO, steps=3, max_tokens=12, learning_rate=0.005, **changed)
     assert reinforce(model, tmp_path / "trl", config)
     lora = LoraConfig(rank=4, alpha=8, seed=3)
@@ -172,7 +192,9 @@ train(Path(sys.argv[2]), Path(sys.argv[3]), on_step=lambda p: print(p.done, flus
 
 
 @pytest.mark.parametrize(("name", "train"), [("sft", fine_tune), ("grpo", reinforce)])
-def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path: Path, name: str, train) -> None:
+def test_kill_nine_in_the_middle_changes_nothing(
+    model: Path, tmp_path: Path, name: str, train: Callable[..., bool]
+) -> None:
     assert train(model, tmp_path / "whole")
     argv = [sys.executable, "-W", "ignore", "-c", KILLED, name, str(model), str(tmp_path / "killed")]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
@@ -193,11 +215,11 @@ def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path: Path, name: st
     assert (tmp_path / "killed/metrics.jsonl").read_text() == before
 
 
-def test_what_cannot_be_graded_takes_no_part(model, tmp_path: Path) -> None:
-    def half_blind(samples):
+def test_what_cannot_be_graded_takes_no_part(model: Path, tmp_path: Path) -> None:
+    def half_blind(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         return [Judged(None, correct=False) if at % 2 else one for at, one in enumerate(by_first(samples))]
 
-    def blind(samples):
+    def blind(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         return [Judged(None, correct=False)] * len(samples)
 
     config = msgspec.structs.replace(GRPO, steps=1)
@@ -209,7 +231,7 @@ def test_what_cannot_be_graded_takes_no_part(model, tmp_path: Path) -> None:
         reinforce(model, tmp_path / "blind", reward=blind)
 
 
-def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model: Path, tmp_path: Path) -> None:
     asked, values = [], iter([0.1, 0.9, 0.5, 0.5])
     held_out = HeldOut(
         problems=PROBLEMS,
@@ -225,7 +247,7 @@ def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path: Path
 
 @pytest.mark.parametrize("weights", ["lora", "full"])
 def test_a_run_that_gets_worse_ends_with_the_weights_that_it_began_with(
-    model, tmp_path: Path, weights: str
+    model: Path, tmp_path: Path, weights: str
 ) -> None:
     values = iter([0.75, 0.5])
     held_out = HeldOut(
@@ -245,7 +267,7 @@ def test_a_run_that_gets_worse_ends_with_the_weights_that_it_began_with(
 
 
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.pt"])
-def test_a_checkpoint_that_was_cut_off_is_named(model, tmp_path: Path, name: str) -> None:
+def test_a_checkpoint_that_was_cut_off_is_named(model: Path, tmp_path: Path, name: str) -> None:
     asked = []
     assert not fine_tune(model, tmp_path, stop=lambda: asked.append(1) or len(asked) == 2)
     damaged = tmp_path / "checkpoint-000002" / name
@@ -254,13 +276,13 @@ def test_a_checkpoint_that_was_cut_off_is_named(model, tmp_path: Path, name: str
         fine_tune(model, tmp_path)
 
 
-def test_the_environment_is_left_as_it_was(model, tmp_path: Path) -> None:
+def test_the_environment_is_left_as_it_was(model: Path, tmp_path: Path) -> None:
     before = dict(os.environ)
     fine_tune(model, tmp_path, config=msgspec.structs.replace(SFT, steps=1))
     assert dict(os.environ) == before
 
 
-def test_measuring_changes_nothing_of_the_training(model, tmp_path: Path) -> None:
+def test_measuring_changes_nothing_of_the_training(model: Path, tmp_path: Path) -> None:
     settings = EvalSettings(every=1, max_tokens=2, temperature=1.0)
     held_out = HeldOut(problems=PROBLEMS, scorer=scorer(), settings=settings)
     config = msgspec.structs.replace(GRPO, steps=2)
@@ -271,7 +293,7 @@ def test_measuring_changes_nothing_of_the_training(model, tmp_path: Path) -> Non
     assert all("eval_reward" in row for row in metrics(tmp_path / "measured"))
 
 
-def test_all_weights_packed_and_in_small_parts(model, tmp_path: Path) -> None:
+def test_all_weights_packed_and_in_small_parts(model: Path, tmp_path: Path) -> None:
     trl = TrlSettings(micro_batch_size=1, packing=True, packed_length=24, gradient_checkpointing=True)
     settings = TrainerSettings(weights="full", trl=trl, dtype="float32", threads=1)
     config = SftConfig(steps=6, batch_size=2, learning_rate=0.01, save_every=0)
@@ -287,7 +309,7 @@ def test_all_weights_packed_and_in_small_parts(model, tmp_path: Path) -> None:
     assert read_shape(tmp_path / "final").hidden_size == 32
 
 
-def test_paged_sampling_goes_on_to_the_same_samples(model, tmp_path: Path) -> None:
+def test_paged_sampling_goes_on_to_the_same_samples(model: Path, tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(sampler="paged"))
     config = msgspec.structs.replace(GRPO, steps=2)
     assert reinforce(model, tmp_path / "whole", config, settings)
@@ -301,7 +323,7 @@ def test_paged_sampling_goes_on_to_the_same_samples(model, tmp_path: Path) -> No
     assert [one["text"] for one in first] != [one["text"] for one in second]
 
 
-def test_several_updates_with_the_samples_of_a_step(model, tmp_path: Path) -> None:
+def test_several_updates_with_the_samples_of_a_step(model: Path, tmp_path: Path) -> None:
     config = msgspec.structs.replace(GRPO, steps=3, iterations=2, loss="ppo", save_every=1)
     assert reinforce(model, tmp_path, config)
     assert [row["step"] for row in metrics(tmp_path)] == [1, 2, 3]
@@ -317,12 +339,14 @@ def test_several_updates_with_the_samples_of_a_step(model, tmp_path: Path) -> No
         (TrlSettings(micro_batch_size=5), "cannot be split evenly"),
     ],
 )
-def test_what_this_machine_cannot_do_is_said(model, tmp_path: Path, settings, said: str) -> None:
+def test_what_this_machine_cannot_do_is_said(
+    model: Path, tmp_path: Path, settings: TrlSettings, said: str
+) -> None:
     with pytest.raises(ConfigError, match=said):
         reinforce(model, tmp_path, settings=msgspec.structs.replace(SETTINGS, trl=settings))
 
 
-def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model, tmp_path: Path) -> None:
+def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model: Path, tmp_path: Path) -> None:
     config = msgspec.structs.replace(SFT, learning_rate=1e30, max_grad_norm=0.0, save_every=1)
     with pytest.raises(TrainingError, match=r"The (loss|gradient) of step \d is (nan|inf)"):
         fine_tune(model, tmp_path, config)
@@ -332,7 +356,7 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model, tmp_path
 
 
 @pytest.mark.parametrize("weights", ["lora", "full"])
-def test_weights_that_the_last_step_spoils_are_no_checkpoint(model, tmp_path: Path, weights: str) -> None:
+def test_weights_that_the_last_step_spoils_are_no_checkpoint(model: Path, tmp_path: Path, weights: str) -> None:
     config = msgspec.structs.replace(
         SFT, steps=1, learning_rate=float("inf"), max_grad_norm=0.0, schedule="constant"
     )
@@ -343,12 +367,12 @@ def test_weights_that_the_last_step_spoils_are_no_checkpoint(model, tmp_path: Pa
     assert not list(read_rows(tmp_path / "checkpoints.jsonl"))
 
 
-def test_memory_that_runs_out_says_what_to_lower(model, tmp_path: Path) -> None:
+def test_memory_that_runs_out_says_what_to_lower(model: Path, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"out of memory; .* Lower \+\+trainer.trl.micro_batch_size"):
         fine_tune(model, tmp_path, on_step=lambda _: torch.empty(1 << 55))
 
 
-def test_examples_that_do_not_fit(model, tmp_path: Path) -> None:
+def test_examples_that_do_not_fit(model: Path, tmp_path: Path) -> None:
     long = example([1] * 40, [2] * 40)
     with pytest.raises(DataError, match="1 of 21 examples are longer than 64 tokens; the longest has 80"):
         fine_tune(model, tmp_path / "a", examples=[*EXAMPLES, long])
