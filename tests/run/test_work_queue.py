@@ -24,7 +24,7 @@ from newskills.run.planning.spec import RunSpec, Unit, load_spec
 ROWS, CHUNKS, SEEDS = 1200, 12, 2
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
 SLOW = Script(answer=RANDOM.answer, latency=Latency(fixed=0.05, jitter=0.05))
-JOBS, KILLS = (int(number) for number in os.environ.get("NEWSKILLS_TEST_KILLS", "4:12").split(":"))
+JOBS, KILLS = (int(number) for number in os.environ.get("NEWSKILLS_TEST_QUEUE_KILLS", "4:12").split(":"))
 """Jobs, and kills of them. With 8:50 it takes minutes."""
 
 
