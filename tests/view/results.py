@@ -41,7 +41,7 @@ def record(number: int, *, outcome: str = "correct", **fields: Any) -> dict[str,
         "symbolic_correct": outcome == "correct",
         "outcome": outcome,
         **cause.get(outcome, {"outcome_cause": "model"}),
-        "grader": "math@5",
+        "grader": "math@6",
         "why": "exact (box)" if answer else "no answer (none)",
     } | fields
 

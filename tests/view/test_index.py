@@ -129,7 +129,7 @@ def test_a_run_at_work_is_read_from_its_logs(tmp_path: Path) -> None:
         for name in ("outcome", "symbolic_correct", "predicted_answer", "why"):
             row.pop(name)
     write_lines(folder / "output.jsonl-async", raw)
-    verdict = {"outcome": "wrong", "fields": {"predicted_answer": "9"}, "grader": "math@5", "why": "exact (box)"}
+    verdict = {"outcome": "wrong", "fields": {"predicted_answer": "9"}, "grader": "math@6", "why": "exact (box)"}
     write_lines(
         folder / "output.jsonl-grades", [{"position": 0, "sum": 1, "score": {**verdict, "cause": "model"}}]
     )
