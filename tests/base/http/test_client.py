@@ -360,9 +360,12 @@ def test_many_failed_look_ups_leave_nothing_behind(caplog: pytest.LogCaptureFixt
 
 
 def test_a_cancelled_request_gives_its_place_back() -> None:
+    heard_slow = asyncio.Event()
+
     async def play(place: Loopback, reader: Reader, writer: Writer) -> None:
         while (heard := await place.hear(reader)) is not None:
             if heard.body == b"slow":
+                heard_slow.set()
                 await asyncio.sleep(30)
             writer.write(response(b"ok"))
 
@@ -372,7 +375,7 @@ def test_a_cancelled_request_gives_its_place_back() -> None:
             slow = asyncio.create_task(client.post("/", b"slow", 30))
             waiting = asyncio.create_task(client.post("/", b"", 30))
             given_up = asyncio.create_task(client.post("/", b"", 30))
-            await asyncio.sleep(0.05)
+            await heard_slow.wait()
             given_up.cancel()
             slow.cancel()
             assert (await waiting).body == b"ok"
