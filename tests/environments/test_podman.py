@@ -7,6 +7,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -52,6 +53,25 @@ def test_files_and_exit_codes_stay_from_command_to_command(agent_image: str, tmp
             assert (tmp_path / "out" / "sub" / "a.txt").read_text() == "héllo\nmore\n"
 
     asyncio.run(work())
+
+
+def test_copies_leave_no_temporary_files(
+    agent_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch, task = tmp_path / "scratch", tmp_path / "task"
+    for folder in (scratch, task):
+        folder.mkdir()
+    (task / "a.txt").write_text("a")
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+
+    async def work() -> None:
+        async with one(agent_image) as environment:
+            await environment.copy_in(task, "/task")
+            await environment.copy_out("/task", tmp_path / "out", max_bytes=100_000)
+
+    asyncio.run(work())
+    assert list(scratch.iterdir()) == []
 
 
 def test_there_is_no_network_unless_asked_for(agent_image: str) -> None:

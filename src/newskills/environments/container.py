@@ -93,7 +93,9 @@ class Container:
             done = await self._call(self._engine.execute(self.name, at_root, command), HOUSEKEEPING)
             for _ in range(TRIES if done.exit_code == 0 else 0):
                 archive.seek(0)
-                done = await self._call(self._engine.unpack(self.name, at_root, target), COPYING, archive)
+                with tempfile.TemporaryDirectory() as scratch:  # podman 4 leaves a copy of each archive there
+                    unpack = self._engine.unpack(self.name, at_root, target)
+                    done = await self._call(unpack, COPYING, archive, TMPDIR=scratch)
                 if done.exit_code == 0:
                     return
         raise EnvironmentFailedError(
@@ -183,9 +185,12 @@ class Container:
             if done.exit_code is None:
                 raise EnvironmentFailedError(f"Container {self.name} does not end its processes.")
 
-    async def _call(self, argv: Argv, timeout: float, stdin: bytes | IO[bytes] = b"") -> EndedProgram:
+    async def _call(
+        self, argv: Argv, timeout: float, stdin: bytes | IO[bytes] = b"", **variables: str
+    ) -> EndedProgram:
+        environ = {**self._environ, **variables}
         try:
-            return await run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin)
+            return await run_program(argv, timeout=timeout, environ=environ, stdin=stdin)
         except OSError as error:
             raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
 
