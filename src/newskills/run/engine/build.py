@@ -15,7 +15,6 @@ from newskills.base.errors import BadRequestError, ConfigError, ContextLimitErro
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import Kit, Model, NeedsCheck, Sandbox, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
-from newskills.benchmarks.few_shot import few_shot_rows
 from newskills.environments import SESSIONS, make_environments
 from newskills.environments.config import EnvironmentConfig
 from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
@@ -39,7 +38,6 @@ from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.code.execution import CodeOptions
 from newskills.solve.parts import SolverParts
 from newskills.solve.selection.config import LARGEST
-from newskills.solve.selection.parallel_thinking import parallel_thinking
 from newskills.solve.structured import RESPONSE_FORMATS
 from newskills.solve.tasks.speech import check_speech
 
@@ -68,6 +66,8 @@ class RunBuilder:
         """Raises ConfigError, UnknownNameError, DataError."""
 
         def examples(name: str) -> Sequence[Row] | None:
+            from newskills.benchmarks.few_shot import few_shot_rows
+
             return few_shot_rows(name, None, config.input_file)
 
         return load_prompt(config.prompt_config, prompt_overrides(config), examples)
@@ -118,6 +118,8 @@ class RunBuilder:
                 f"More than {LARGEST} solutions in one prompt: the model's choice becomes unreliable "
                 f"(++parallel_thinking.window_size={thinking.window_size})."
             ] = None
+        from newskills.solve.selection.parallel_thinking import parallel_thinking
+
         return parallel_thinking(structs.replace(parts, base=solver), thinking)
 
     def model(self, server: ServerConfig, concurrency: int) -> Model:
