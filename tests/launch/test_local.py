@@ -211,6 +211,19 @@ raise SystemExit(5)
     assert (log(Path(handle), "m"), Path(handle, "m.exit").read_text()) == ("here\ntold 1\ntold 2\n", "5\n")
 
 
+def test_a_job_has_ended_when_its_containers_are_removed(tmp_path: Path) -> None:
+    executor = local(tmp_path)
+    handle = executor.submit(job("a", client("m", STAY)))
+    until(lambda: here(handle), "m")
+    clean_up = Path(handle, "job.clean_up")
+    clean_up.write_text(f"sleep 2\n{clean_up.read_text()}")
+    executor.cancel([handle])
+    until(lambda: Path(handle, "job.exit").exists(), "its end is noted")
+    assert executor.state([handle]) == {handle: "running"}
+    until(lambda: executor.state([handle]) == {handle: "cancelled"}, "cancelled")
+    assert left(tmp_path) == []
+
+
 def test_a_stubborn_container_is_killed(tmp_path: Path) -> None:
     up = tmp_path / "a/up"
     wait = "import sys, time, pathlib\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)"

@@ -149,6 +149,7 @@ class SessionEnvironment:
         await self._certain(f"rm -f {_OUT}")
 
     async def stop(self) -> None:
+        """Raises EnvironmentFailedError where the sandbox cannot end it."""
         try:
             await self._sandbox.delete_session(self._name)
         except SandboxError as error:

@@ -183,14 +183,12 @@ def _busy(folder: Path) -> LockedError:
 
 
 def _state(folder: Path) -> str:
+    """It has ended when nobody supervises it any more: what it leaves behind is removed after its end is noted."""
     if not (folder / "supervisor").is_file():
         return "unknown"
+    if held(folder):
+        return "running" if (folder / "job.started").exists() else "pending"
     words = supervisor.exit_mark(str(folder)).split(maxsplit=2)
-    if not words:
-        alive = held(folder)
-        words = supervisor.exit_mark(str(folder)).split(maxsplit=2)  # it may have ended between the two looks
-        if not words and alive:
-            return "running" if (folder / "job.started").exists() else "pending"
     return STATES.get(words[1], "failed") if len(words) > 1 else "failed"
 
 
