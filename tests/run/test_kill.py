@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -19,6 +20,7 @@ from tests.server import Answer, Latency, Script
 
 from newskills.run.planning.spec import RunSpec, Unit
 
+KILLS = int(os.environ.get("NEWSKILLS_TEST_KILLS", "20"))
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
 
 
@@ -59,7 +61,7 @@ def outputs(units: tuple[Unit, ...]) -> list[bytes]:
 
 
 @pytest.mark.slow
-def test_kill_at_fifty_random_moments(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+def test_kill_at_random_moments(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(RANDOM, process=True)
     calm, wild = tmp_path / "calm", tmp_path / "wild"
     for folder in (calm, wild):
@@ -70,7 +72,7 @@ def test_kill_at_fifty_random_moments(tmp_path: Path, fake_server: FakeServerFac
     disturbed = spec(wild, server.base_url)
     moments = random.Random(7)
     kills = 0
-    while kills < 50:
+    while kills < KILLS:
         process = start(wild)
         time.sleep(moments.uniform(0.1, 1.4))
         process.kill()
