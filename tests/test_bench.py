@@ -18,6 +18,7 @@ from bench.endpoint import Endpoint, fallback
 from bench.measure import BenchError, Line, run
 from bench.reinforce_plot import drawn, tabled
 from bench.reinforce_tasks import TASKS, split
+from bench.simulation import Campaign
 
 PATHS = ("/v1/chat/completions", "/completions", "/v1/responses")
 
@@ -153,3 +154,13 @@ def test_curves_become_a_table_and_a_picture(tmp_path: Path) -> None:
     assert shown[2].startswith("| numerals | ns grpo | 2 | 40.0 % | 65.0 % | +20.0, +30.0 |")
     assert shown[3].startswith("| numerals | TRL | 2 | 40.0 % | 55.0 % | +10.0, +20.0 |")
     assert drawn(tmp_path).count("<polyline") == 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_played_day_of_jobs_writes_each_row_once(seed: int) -> None:
+    campaign = Campaign(40, seed)
+    outcome = campaign.run()
+    assert outcome.written == outcome.rows
+    assert not any(campaign.left)
+    assert outcome.failures > 0
+    assert outcome.efficiency >= 90

@@ -89,7 +89,7 @@ def test_a_slow_job_holds_up_only_its_chunk(tmp_path: Path, fake_server: FakeSer
     assert len(server.records) - asked == ROWS * SEEDS
 
 
-def test_a_suspended_job_keeps_its_chunk_and_the_others_wait_for_it(
+def test_where_all_is_taken_one_job_stays_to_take_over_and_the_others_end(
     tmp_path: Path, fake_server: FakeServerFactory
 ) -> None:
     server = fake_server(RANDOM, process=True)
@@ -100,12 +100,16 @@ def test_a_suspended_job_keeps_its_chunk_and_the_others_wait_for_it(
     while not list((tmp_path / "out").glob("*-async")):
         time.sleep(0.02)
     first.send_signal(signal.SIGSTOP)
-    second = start(job(tmp_path, 4, shared))
-    with pytest.raises(subprocess.TimeoutExpired):
-        second.wait(timeout=6)
-    first.send_signal(signal.SIGCONT)
-    ended(first)
-    ended(second)
+    others = [start(job(tmp_path, number, shared)) for number in (2, 4, 6)]
+    while sum(process.poll() == 0 for process in others) < 2:
+        assert not [process.returncode for process in others if process.poll()]
+        time.sleep(0.05)
+    (waiting,) = [process for process in others if process.poll() is None]
+    first.kill()
+    first.communicate()
+    ended(waiting)
+    for process in others:
+        process.communicate()
     check(tmp_path, shared, right)
 
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -43,6 +44,8 @@ from newskills.pipelines.units.cut_files import cut_files
 from newskills.run.engine.build import grades_by_running
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit
 from newskills.run.records.paths import done_path
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -155,7 +158,7 @@ def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
     return [units[begin:end] for begin, end in itertools.pairwise(bounds)]
 
 
-def shared_by_all(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
+def shared_by_all(units: Sequence[T], parts: int) -> list[Sequence[T]]:
     """All units for each job, which begin at different ones; `parts`: jobs, 1 or more."""
     count = min(parts, len(units))
     starts = [len(units) * number // count for number in range(count)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -34,8 +34,26 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 SIGNALLED = 128
 """Exit codes above are those of signals."""
+
+
+def claim(keys: Iterable[K], tried: set[K], take: Callable[[K], T]) -> Iterator[tuple[K, T]]:
+    """One pass over work that several processes share: each key that this one has not `tried` and that `take` gets.
+
+    `take` raises LockedError for what another process has; a later pass may get it.
+    """
+    for key in keys:
+        if key in tried:
+            continue
+        try:
+            taken = take(key)
+        except LockedError:
+            continue
+        tried.add(key)
+        yield key, taken
 
 
 class Units(NamedTuple):
@@ -50,14 +68,8 @@ class Units(NamedTuple):
         """The next ones of the same name that nobody has and that have work to do. All that are finished or taken go
         `into` the run. Raises as `prepare`."""
         first = spec.units[0]
-        for unit in self.all:
-            if unit.name != first.name or unit == first or unit.paths.output in self.tried:
-                continue
-            try:
-                prepared = prepare(unit, spec, builder, stack)
-            except LockedError:
-                continue
-            self.tried.add(unit.paths.output)
+        paths = {unit.paths.output: unit for unit in self.all if unit.name == first.name and unit != first}
+        for _, prepared in claim(paths, self.tried, lambda path: prepare(paths[path], spec, builder, stack)):
             into.append(prepared)
             if isinstance(prepared, PreparedUnit):
                 yield prepared
