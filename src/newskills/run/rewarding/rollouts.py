@@ -110,8 +110,9 @@ class SolverRollouts:
         with ExitStack() as stack:
             stack.enter_context(self._loop)
             stack.callback(self._builder.close)
-            for close in (self._sandboxes.close, self._environments.close, self._tools.close):
-                stack.callback(lambda end=close: self._loop.run(end()))
+            stack.callback(lambda: self._loop.run(self._sandboxes.close()))
+            stack.callback(lambda: self._loop.run(self._environments.close()))
+            stack.callback(lambda: self._loop.run(self._tools.close()))
             sandbox = self._sandboxes.get(config.sandbox)
             if config.code_execution or config.tool_modules:
                 self._loop.run(sandbox.start())
