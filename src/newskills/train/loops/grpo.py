@@ -116,7 +116,7 @@ def grpo(
         if remark := _without_spread(folder, step):
             hooks.remark(remark)
         groups = _groups(client, problems, config, step, scorer)
-        cap = config.importance_cap if scorer.roll_out is not None else 0.0
+        cap = config.importance_cap if scorer.roll_out is not None else None
         metrics = _learn(client, groups, config, step, cap) | measured(groups)
         folder.groups(groups, step + 1)
         return metrics
@@ -179,9 +179,9 @@ def _roll_out(
 
 
 def _learn(
-    client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int, cap: float
+    client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int, cap: float | None
 ) -> dict[str, float]:
-    """`cap`: largest importance weight; 0 = as the loss has it."""
+    """`cap`: largest importance weight of rollouts, 0 = as the loss has it; None: problems take one reply."""
     adam = config.adam(step)
     rows = [
         (rollout, advantages)
@@ -213,7 +213,7 @@ def _learn(
     data = [trace.datum for trace in learnt]
     for iteration in range(config.iterations):
         output = client.forward_backward(data, loss, bounds)
-        if iteration == 0:
+        if iteration == 0 and cap is not None:
             metrics |= sampler_gap(learnt, output, cap)
         changed = client.optim_step(adam)
     return {"loss": output.loss, **metrics, **changed}
