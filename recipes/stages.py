@@ -177,6 +177,10 @@ class StepRecipe(Recipe):
         """Path of one of the recipe's own prompts."""
         return str(self._folder / "prompts" / f"{name}.yaml")
 
+    def own(self, name: str) -> str:
+        """Path of another file of the recipe's own."""
+        return str(self._folder / name)
+
     def file(self, name: str) -> Path:
         """Rows that a step writes."""
         return self.out / "rows" / f"{name}.jsonl"

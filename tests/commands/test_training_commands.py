@@ -72,6 +72,27 @@ def test_grpo_is_rewarded_by_the_grader(place: Path) -> None:
     assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
+def test_grpo_runs_the_code_of_samples_in_the_sandbox(place: Path, small_model: Path) -> None:
+    write_rows(
+        place / "sums.jsonl", [{"id": str(n), "question": f"{n} + 1?", "expected_answer": "A"} for n in range(4)]
+    )
+    words = ["--training_data=sums.jsonl", "--output_dir=out", "++code_tags=qwen", "++eval_type=exact"]
+    small = ["++steps=1", "++batch_size=2", "++group_size=2", "++max_tokens=6", "++trainer.threads=1"]
+    done = ns(place, "grpo", f"--model={small_model}", *words, *small)
+    assert done.returncode == 0, done.stderr
+    (row,) = read_rows(place / "out/metrics.jsonl")
+    assert row["completion_tokens"] <= 6
+    assert len(list(read_rows(place / "out/samples.jsonl"))) == 2
+    trl = ns(place, "grpo", "--backend=trl", "--model=model", *words, *small)
+    assert trl.returncode == 2
+    assert "--backend=trl samples one reply per problem" in trl.stderr
+    several = ns(
+        place, "grpo", "--model=model", *words, *small, "++prompt_config=generic/math", "++code_executions=0"
+    )
+    assert several.returncode == 2
+    assert "code_executions" in several.stderr
+
+
 def test_grpo_measures_on_problems_that_it_keeps_apart(place: Path) -> None:
     write_rows(place / "many.jsonl", [{"question": f"AB{n}", "expected_answer": "A"} for n in range(200)])
     words = ["--model=model", "--training_data=many.jsonl", "--output_dir=out", "++eval_type=exact", *FAST]

@@ -87,6 +87,7 @@ INPUTS = {
     "opensciencereasoning": ["questions"],
     "opencode": ["tasks"],
     "improve": [],
+    "tool_use": [],
 }
 
 

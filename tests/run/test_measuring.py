@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
@@ -17,8 +18,9 @@ from newskills.base.records import Message
 from newskills.config.layers import Layer
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.rewarding.policy import PolicyEvaluator, with_programs
+from newskills.run.rewarding.policy import PolicyFormat
 from newskills.run.rewarding.questions import asking_of
+from newskills.run.rewarding.rollouts import SolverRollouts, with_code
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, measure
 from newskills.train.verbs import Sampled, SamplingParams
 
@@ -58,26 +60,26 @@ class Programmer:
         text = (
             f"So \\boxed{{{shown[1]}}}." if shown else f"```python\nprint({asked} * 3)\n```\n```output\n999\n```\n"
         )
-        return Sampled(tokens=[*map(ord, text), 0], logprobs=[], stop_reason="stop")
+        tokens = [*map(ord, text), 0]
+        return Sampled(tokens=tokens, logprobs=[0.0] * len(tokens), stop_reason="stop")
 
 
 def measured(tmp_path: Path, client: Programmer, **changes: object) -> dict[str, float]:
     settings = EvalSettings(max_tokens=400, code_tags="qwen", batch_size=2)
     model = with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=4096))
     benchmark = Benchmark(name="mine", category="", title="mine", prompt="qwen/math-tir", defaults=dict(changes))
-    overrides = with_programs("qwen", settings.code_executions, settings.max_tokens)
+    overrides = with_code("qwen", settings.code_executions, settings.max_tokens)
     asking = asking_of(benchmark, tmp_path / "rows.jsonl", str(model), [Layer("test", overrides)])
     characters = Characters()
     with (
         BatchGrader("math", {}) as verdicts,
-        PolicyEvaluator(asking, characters, characters.decode, [0]) as measuring,
+        SolverRollouts(asking, PolicyFormat(tokenizer=characters, stops=[0])) as rollouts,
     ):
         skill = Skill(model, asking)
         held_out = HeldOut(
             problems=[skill.problem(row) for row in ROWS],
-            scorer=skill.scorer(verdicts, RewardConfig()),
+            scorer=msgspec.structs.replace(skill.scorer(verdicts, RewardConfig()), roll_out=rollouts, stops=[0]),
             settings=settings,
-            answers=measuring.answers,
         )
         return measure(client, held_out, seed=1)
 
@@ -92,4 +94,4 @@ def test_a_sandbox_that_is_not_there_is_told_before_training(tmp_path: Path) -> 
     with pytest.raises(SandboxError):
         measured(tmp_path, Programmer(), **{"sandbox.host": "127.0.0.1", "sandbox.port": 1})
     with pytest.raises(ConfigError, match="expected 1 or more"):
-        with_programs("qwen", 0, 10)
+        with_code("qwen", 0, 10)

@@ -14,6 +14,7 @@ from newskills.base.chat_template import prompt_ids, prompt_text
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Request, Row, Score
 from newskills.models.tokenizer import HFTokenizer
+from newskills.prompts.code_tags import CodeTags
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import RewardConfig as RewardConfig
@@ -119,9 +120,19 @@ class Skill:
             text = before + answer
         return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
-    def continuation(self, before: str, text: str) -> Datum:
-        """`text` after `before`, both as they are: without template, and without a token that ends it."""
-        return example(self.tokenizer.encode(before), self.tokenizer.encode(text))
+    def continuation(self, before: str, text: str, tags: CodeTags | None = None) -> Datum:
+        """`text` after `before`, both as they are: without template, and without a token that ends it.
+
+        With `tags`, what code printed in `text` has no loss: the model reads it, and does not learn to make it up.
+        """
+        parts = [(before, 0.0), *(outputs_apart(text, tags) if tags is not None else [(text, 1.0)])]
+        tokens: list[int] = []
+        weights: list[float] = []
+        for part, weight in parts:
+            ids = self.tokenizer.encode(part)
+            tokens += ids
+            weights += [weight] * len(ids)
+        return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
     def problem(self, row: Row) -> Problem:
         return Problem(self.prompt(row), row)
@@ -137,6 +148,21 @@ class Skill:
         """
         record = self._asking.record if self._asking is not None else answered
         return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
+
+
+def outputs_apart(text: str, tags: CodeTags) -> list[tuple[str, float]]:
+    """The pieces of a text with their weights: 0 for each output that stands right behind a block of code, else 1."""
+    pieces: list[tuple[str, float]] = []
+    rest = text
+    while (at := rest.find(tags.end + tags.output_begin)) >= 0:
+        begin = at + len(tags.end)
+        end = rest.find(tags.output_end, begin + len(tags.output_begin))
+        if end < 0:
+            break
+        end += len(tags.output_end)
+        pieces += [(rest[:begin], 1.0), (rest[begin:end], 0.0)]
+        rest = rest[end:]
+    return [*pieces, (rest, 1.0)] if rest else pieces
 
 
 def asking_by(prompt: str, folder: Path) -> QuestionFormat:

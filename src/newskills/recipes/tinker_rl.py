@@ -136,7 +136,7 @@ class _Folder(RunFolder):
         }
         measurements = {name: value for name, value in metrics.items() if name.startswith("eval_")}
         if row["train/datums"]:
-            tokens = sum(len(sampled.tokens) for group in self._groups for sampled in group.samples)
+            tokens = sum(rollout.tokens for group in self._groups for rollout in group.rollouts)
             row |= {"loss/sum": metrics["loss"], "loss/per_token": metrics["loss"] / max(1, tokens)}
             row |= optimizer_metrics(metrics, {*measured(self._groups), *measurements})
         means = [before["reward/batch_mean"] for before in self.history if "reward/batch_mean" in before]
@@ -162,7 +162,7 @@ def _measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str,
 
 def _datums(groups: Sequence[Group]) -> int:
     """Samples to learn from: those of groups with an advantage that could be graded."""
-    taught = (group for group in groups if any(group.advantages))
+    taught = (group for group in groups if group.teaches)
     return sum(judged.reward is not None for group in taught for judged in group.judged)
 
 

@@ -15,6 +15,7 @@ from newskills.base.records import Message, Row
 from newskills.base.type_errors import type_fault
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
 from newskills.models.serving.weights import resolve_weights
+from newskills.prompts.code_tags import CodeTags
 from newskills.recipes.skill import Skill
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.samples import Problem
@@ -138,16 +139,16 @@ def _cut(datum: Datum, length: int) -> Datum:
     )
 
 
-def examples_of(rows: Sequence[Row], skill: Skill, where: Path) -> list[Datum]:
+def examples_of(rows: Sequence[Row], skill: Skill, where: Path, tags: CodeTags | None = None) -> list[Datum]:
     """Training examples of `{input, output}` texts, taken as they are, or of `{messages}` that end with a reply.
 
-    The last reply counts; where messages have a `weight`, all replies with 1 do. Raises DataError for rows of neither
-    form.
+    `tags`: how code and its outputs are marked in texts; outputs have no loss. The last reply counts; where messages
+    have a `weight`, all replies with 1 do. Raises DataError for rows of neither form.
     """
     return [
         example
         for number, row in enumerate(rows, 1)
-        for example in _examples(row, skill, f"{where}, row {number}")
+        for example in _examples(row, skill, f"{where}, row {number}", tags)
     ]
 
 
@@ -159,10 +160,10 @@ def check_rows(rows: Sequence[Row], where: Path) -> None:
         _check_row(row, f"{where}, row {number}")
 
 
-def _examples(row: Row, skill: Skill, where: str) -> list[Datum]:
+def _examples(row: Row, skill: Skill, where: str, tags: CodeTags | None) -> list[Datum]:
     _check_row(row, where)
     if "messages" not in row:
-        return [skill.continuation(row["input"], row["output"])]
+        return [skill.continuation(row["input"], row["output"], tags)]
     if any("weight" in message for message in row["messages"]):
         return skill.replies(row["messages"], row.get("tools"))
     *before, last = row["messages"]

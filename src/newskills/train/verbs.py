@@ -70,10 +70,14 @@ class AdamParams(Struct, frozen=True, kw_only=True):
 
 
 class SamplingParams(Struct, frozen=True, kw_only=True):
-    """`stop`: token ids that end a sequence (and stay in it). temperature 0 = the likeliest token; top_k -1 = all."""
+    """`stop`: token ids that end a sequence (and stay in it). temperature 0 = the likeliest token; top_k -1 = all.
+
+    `stop_texts`: the token that completes one of them may end a sequence; a client that knows no texts samples on.
+    """
 
     max_tokens: int
     stop: Sequence[int] = ()
+    stop_texts: Sequence[str] = ()
     temperature: float = 1.0
     top_k: int = -1
     top_p: float = 1.0

@@ -2,13 +2,15 @@
 import pytest
 
 from newskills.train.loops.groups import Group, measured, sample_rows
-from newskills.train.loops.samples import Judged, Problem
+from newskills.train.loops.samples import Judged, Problem, Rollout, Turn
 from newskills.train.verbs import Sampled
 
 
 def group(*judged: Judged) -> Group:
-    samples = [Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop")] * len(judged)
-    return Group(Problem([1], {"problem": "?"}), ["x"] * len(judged), samples, list(judged), [0.0] * len(judged))
+    problem = Problem([1], {"problem": "?"})
+    turn = Turn([1], Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop"))
+    rollout = Rollout(turns=[turn], row=problem.row, text="x", finish_reason="stop")
+    return Group(problem, [rollout] * len(judged), list(judged), [[0.0]] * len(judged))
 
 
 def test_components_of_rewards_are_measured_and_kept() -> None:

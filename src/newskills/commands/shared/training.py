@@ -35,8 +35,9 @@ from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.steps_shown import StepReporter, steps_shown
 from newskills.recipes.training import TooLong, context_of, fitting_problems, train_to_end
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.rewarding.policy import PolicyEvaluator, with_programs
+from newskills.run.rewarding.policy import PolicyFormat
 from newskills.run.rewarding.questions import asking_of
+from newskills.run.rewarding.rollouts import SolverRollouts, with_code
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, TimeLimit
@@ -225,6 +226,7 @@ def run_training(
         hooks = Hooks(
             on_start=watch.on_start,
             on_step=tell,
+            remark=remark,
             stop=lambda: ended() or warned() or bool(limit and limit()),
             held_out=run.held_out,
         )
@@ -260,7 +262,7 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
     if keys.chat_template_kwargs:
         changes["chat_template_kwargs"] = keys.chat_template_kwargs
     if settings.code_tags is not None:
-        changes |= with_programs(settings.code_tags, settings.code_executions, settings.max_tokens)
+        changes |= with_code(settings.code_tags, settings.code_executions, settings.max_tokens)
     asking = asking_of(benchmark, data, str(base), [Layer("command line", changes)])
     if settings.code_tags is None:
         asking.check_one_reply(f"--eval_benchmark={options.eval_benchmark}")
@@ -272,11 +274,11 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
     with ExitStack() as stack:
         verdicts = stack.enter_context(BatchGrader(benchmark.grader, benchmark.grader_config))
         scorer = skill.scorer(verdicts, RewardConfig())
-        answers = None
         if settings.code_tags is not None:
-            measuring = PolicyEvaluator(asking, skill.tokenizer, skill.tokenizer.decode, skill.stops)
-            answers = stack.enter_context(measuring).answers
-        yield HeldOut(problems=room, scorer=scorer, settings=settings, answers=answers)
+            form = PolicyFormat(tokenizer=skill.tokenizer, stops=skill.stops, context=context_of(base))
+            rollouts = stack.enter_context(SolverRollouts(asking, form))
+            scorer = msgspec.structs.replace(scorer, roll_out=rollouts)
+        yield HeldOut(problems=room, scorer=scorer, settings=settings)
 
 
 def remark(text: str) -> None:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,15 +37,18 @@ from newskills.commands.shared.training import (
     split_questions,
 )
 from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.options import doc
 from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import RewardConfig, Skill
-from newskills.recipes.training import fitting_problems, model_folder
+from newskills.recipes.training import context_of, fitting_problems, model_folder
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.rewarding.questions import asking_of
+from newskills.run.rewarding.policy import PolicyFormat
+from newskills.run.rewarding.questions import QuestionFormat, asking_of
+from newskills.run.rewarding.rollouts import SolverRollouts, with_code
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Problem
@@ -74,7 +78,28 @@ class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
     batch_size: Annotated[int, Meta(ge=1, description="problems per step")] = 8
     group_size: Annotated[int, Meta(ge=2, description="samples per problem (group size)")] = 8
     schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
-    max_tokens: Annotated[int, Meta(ge=1, description="longest sample in tokens")] = 256
+    max_tokens: Annotated[
+        int, Meta(ge=1, description="longest sample in tokens; with code or tools, of all turns together")
+    ] = 256
+    code_tags: Annotated[
+        str | None,
+        Meta(
+            description="how code is marked in samples (qwen: ```python); the sandbox runs it, and the model goes on"
+        ),
+    ] = None
+    code_executions: Annotated[int, Meta(ge=1, description="largest number of code blocks per sample")] = 5
+    tool_modules: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="tools that the model may call, as in ns eval: python, mcp, module::Class, …"),
+    ] = None
+    max_tool_calls: Annotated[int, Meta(ge=1, description="largest number of tool calls per sample")] = 8
+    importance_cap: Annotated[
+        float,
+        Meta(ge=0, description="largest importance weight of a token, with code or tools; 0 = no correction"),
+    ] = 2.0
+    turn_weight: Annotated[
+        float, Meta(ge=0, description="weight of the rewards that an environment gives per turn")
+    ] = 0.0
     temperature: Annotated[float, Meta(gt=0, description="temperature of the samples")] = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass of the samples")] = 1.0
     scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
@@ -112,6 +137,30 @@ class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
     eval: EvalSettings = EvalSettings(every=20)
     reward: RewardConfig = RewardConfig()
 
+    def layers(self) -> list[Layer]:
+        """What the user changes of an evaluation of the skill. Raises ConfigError."""
+        changes: dict[str, Any] = {"inference.tokens_to_generate": self.max_tokens}
+        if self.code_tags is not None:
+            changes |= with_code(self.code_tags, self.code_executions, self.max_tokens)
+        if self.tool_modules is not None:
+            changes |= {"tool_modules": list(self.tool_modules), "max_tool_calls": self.max_tool_calls}
+        return [self.prompt_layer(), Layer("command line", changes)]
+
+
+@contextmanager
+def _roll_out(
+    skill: Skill, asking: QuestionFormat, base: Path, rows: list[Row]
+) -> Iterator[SolverRollouts | None]:
+    """How problems are solved that take several replies. Raises ConfigError, SandboxError where that cannot be here."""
+    if asking.one_reply:
+        yield None
+        return
+    form = PolicyFormat(tokenizer=skill.tokenizer, stops=skill.stops, context=context_of(base))
+    with SolverRollouts(asking, form) as rollouts:
+        if rows:
+            rollouts.check(rows[0])
+        yield rollouts
+
 
 def run(parsed: Parsed[Options]) -> int:
     """Returns the exit code. Raises ConfigError (keys, packages), DataError (rows, overlap), TrainingError."""
@@ -123,8 +172,14 @@ def run(parsed: Parsed[Options]) -> int:
     benchmark, data = _skill(options, keys)
     out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
-    asking = asking_of(benchmark, data, options.model, [keys.prompt_layer()])
-    asking.check_one_reply(options.benchmark or str(data))
+    asking = asking_of(benchmark, data, options.model, keys.layers())
+    asking.check_one_answer(options.benchmark or str(data))
+    if not asking.one_reply and options.backend != "cpu":
+        raise ConfigError(
+            f"--backend={options.backend} samples one reply per problem; {options.benchmark or data} takes several "
+            f"(solver {asking.config.solved_by}).",
+            hint="Use --backend=cpu.",
+        )
     check_overlap(
         lambda: (text for row in rows for text in texts_of(row)),
         {**_held_out_questions(options), **measured_by(options)},
@@ -149,16 +204,18 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
-    skill = Skill(base, asking_of(benchmark, data, str(base), [keys.prompt_layer()]))
+    asking = asking_of(benchmark, data, str(base), keys.layers())
+    skill = Skill(base, asking)
     room = keys.limit(base), keys.max_tokens, keys.too_long
     config = config_of(GrpoConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}
     with (
         BatchGrader(benchmark.grader, benchmark.grader_config) as verdict,
         held_out_of(options, keys, base) as other,
+        _roll_out(skill, asking, base, rows) as roll_out,
     ):
         problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
-        scorer = skill.scorer(verdict, keys.reward)
+        scorer = msgspec.structs.replace(skill.scorer(verdict, keys.reward), roll_out=roll_out)
         held_out, held_out_problems = other, list[Problem]()
         if options.eval_data is not None:
             rows = list(read_rows(Path(options.eval_data)))

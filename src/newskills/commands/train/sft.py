@@ -29,6 +29,7 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.options import doc
+from newskills.prompts.code_tags import code_tags
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import check_rows, examples_of, fitting, model_folder
@@ -45,6 +46,10 @@ class SftKeys(StepKeys, frozen=True, kw_only=True):
 
     batch_size: Annotated[int, Meta(ge=1, description="sequences per step")] = 16
     schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
+    code_tags: Annotated[
+        str | None,
+        Meta(description="how code is marked in `output` texts (qwen: ```python); what it printed is not learnt"),
+    ] = None
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
 
@@ -76,7 +81,8 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
-    examples = examples_of(rows, Skill(base, template=keys.chat_template_kwargs), data)
+    tags = code_tags(keys.code_tags) if keys.code_tags is not None else None
+    examples = examples_of(rows, Skill(base, template=keys.chat_template_kwargs), data, tags)
     examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
     config = config_of(SftConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}

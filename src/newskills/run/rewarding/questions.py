@@ -48,15 +48,27 @@ class QuestionFormat:
         reply = Reply(text=text, finish_reason=finish_reason)
         return {**row, **self._chat.fields(reply, self._chat.text(reply))}
 
+    @property
+    def one_reply(self) -> bool:
+        """Whether one reply is an answer."""
+        return (self.config.selected_by or self.config.solved_by) == CHAT
+
     def check_one_reply(self, what: str) -> None:
         """Raises ConfigError where an answer takes more than one reply, which sampling alone cannot give."""
-        solver = self.config.selected_by or self.config.solved_by
-        if solver != CHAT:
+        if not self.one_reply:
             raise ConfigError(
-                f"{what} uses the solver {solver}, which sends several requests or runs the model's code; "
-                "training samples one reply.",
+                f"{what} uses the solver {self.config.selected_by or self.config.solved_by}, which sends several "
+                "requests or runs the model's code; here the model is sampled once.",
                 hint="Use a benchmark with the solver chat, or your own problems: --training_data=FILE "
                 "++prompt_config=NAME.",
+            )
+
+    def check_one_answer(self, what: str) -> None:
+        """Raises ConfigError where the solver chooses among several answers of the model."""
+        if self.config.selected_by or self.config.parallel_thinking.mode is not None:
+            raise ConfigError(
+                f"{what} uses a solver that chooses among several answers; training learns from each one.",
+                hint="Leave it out: ++group_size sets how many answers a problem gets.",
             )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -18,11 +18,18 @@ SHRINK = 0.75
 """Sequences that have ended are dropped when at most this share is left: dropping copies the cache."""
 
 
+Decode = Callable[[Sequence[int]], str]
+
+
 @torch.inference_mode()
 def sample(
-    model: Llama, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
+    model: Llama,
+    prompts: Sequence[Sequence[int]],
+    num_samples: int,
+    params: SamplingParams,
+    decode: Decode | None = None,
 ) -> list[list[Sampled]]:
-    """`num_samples` continuations of each prompt.
+    """`num_samples` continuations of each prompt. `decode` makes text of tokens, where texts may end a sequence.
 
     Every sequence has random numbers of its own, drawn from the seed and its place, so that neither when others end
     nor how they are batched changes it (but for rounding in matrix products).
@@ -33,7 +40,7 @@ def sample(
     with model.steady():
         for start, end in _batches(model, prompts, num_samples, params.max_tokens):
             part = dice[start * num_samples : end * num_samples]
-            flat = _Batch(model, prompts[start:end], num_samples, params, part).run()
+            flat = _Batch(model, prompts[start:end], num_samples, params, part, decode).run()
             sampled += [flat[at : at + num_samples] for at in range(0, len(flat), num_samples)]
     return sampled
 
@@ -54,9 +61,15 @@ class _Batch:
     """Sequences that are sampled together. `alive` [B] are those still in the batch, by their place."""
 
     def __init__(
-        self, model: Llama, prompts: Sequence[Sequence[int]], copies: int, params: SamplingParams, dice: Tensor
+        self,
+        model: Llama,
+        prompts: Sequence[Sequence[int]],
+        copies: int,
+        params: SamplingParams,
+        dice: Tensor,
+        decode: Decode | None,
     ) -> None:
-        self.model, self.params, self.dice = model, params, dice
+        self.model, self.params, self.dice, self.decode = model, params, dice, decode
         self.copies, self.prompts = copies, prompts
         count = len(prompts) * copies
         self.tokens = torch.zeros(count, params.max_tokens, dtype=torch.long)
@@ -64,6 +77,8 @@ class _Batch:
         self.lengths = torch.full((count,), params.max_tokens)
         self.stopped = torch.zeros(count, dtype=torch.bool)
         self.stops = torch.tensor(list(params.stop), dtype=torch.long)
+        # A token holds at least a byte of its text, so the end of a stop text is seen in so many of them.
+        self.window = max((len(text.encode()) for text in params.stop_texts), default=0)
 
     def run(self) -> list[Sampled]:
         logits, cache = self.model.prefill(self.prompts, self.copies, self.params.max_tokens)
@@ -71,7 +86,7 @@ class _Batch:
         for step in range(self.params.max_tokens):
             chosen, logprobs = choose(logits, self.params, self.dice[alive, step])
             self.tokens[alive, step], self.logprobs[alive, step] = chosen, logprobs
-            ended = torch.isin(chosen, self.stops) & ~self.stopped[alive]
+            ended = (torch.isin(chosen, self.stops) | self._ended_by_text(alive, step)) & ~self.stopped[alive]
             self.lengths[alive[ended]] = step + 1
             self.stopped[alive[ended]] = True
             going = ~self.stopped[alive]
@@ -84,6 +99,18 @@ class _Batch:
                 cache.keep(rows)
             logits = self.model.step(chosen, cache)
         return [self._sampled(row) for row in range(len(self.tokens))]
+
+    def _ended_by_text(self, alive: Tensor, step: int) -> Tensor:
+        """[B]: whether the last tokens of a sequence hold a stop text."""
+        ended = torch.zeros(len(alive), dtype=torch.bool)
+        if self.decode is None or not self.window:
+            return ended
+        tails = self.tokens[alive, max(0, step + 1 - self.window) : step + 1].tolist()
+        for place, tail in enumerate(tails):
+            if not self.stopped[alive[place]]:
+                text = self.decode(tail)
+                ended[place] = any(stop in text for stop in self.params.stop_texts)
+        return ended
 
     def _sampled(self, row: int) -> Sampled:
         length = int(self.lengths[row])

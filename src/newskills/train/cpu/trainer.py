@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from torch import Tensor
 
 from newskills.base.errors import ConfigError, DataError, TrainingError
 from newskills.base.store import atomic_folder, write_json
+from newskills.models.tokenizer import HFTokenizer
 from newskills.train.cpu.layout import Layout, common_length
 from newskills.train.cpu.llama import PROJECTIONS, Llama, LoraConfig
 from newskills.train.cpu.losses import loss_of, target_logprobs
-from newskills.train.cpu.sampler import sample
+from newskills.train.cpu.sampler import Decode, sample
 from newskills.train.cpu.weights import check_tensors, read_shape, read_tensors
 from newskills.train.tensors import check_finite, save_tensors
 from newskills.train.verbs import (
@@ -135,7 +137,12 @@ class CpuTrainer:
                 f"{context}.",
                 hint="Lower max_tokens, or leave out long prompts.",
             )
-        return sample(self.model, prompts, num_samples, params)
+        return sample(self.model, prompts, num_samples, params, self._decode if params.stop_texts else None)
+
+    @cached_property
+    def _decode(self) -> Decode:
+        """Raises ConfigError for a model without a tokenizer."""
+        return HFTokenizer(str(self.base)).decode
 
     def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
         """Of the targets that count; the others are given as 0.0."""

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from newskills.base.records import Row
-from newskills.train.loops.samples import Problem, Scorer
+from newskills.train.loops.samples import Problem, Rollout, Scorer
 from newskills.train.verbs import SamplingClient, SamplingParams
 
 SCORE = "eval_reward"
@@ -50,17 +49,10 @@ class EvalSettings(Struct, frozen=True, kw_only=True):
     ] = "best"
 
 
-Answers = Callable[[SamplingClient, Sequence[Row], EvalSettings, int], list[tuple[Row, str, str]]]
-"""(model, rows, settings, seed) → (row, text, finish_reason) of each sample."""
-
-
 class HeldOut(Struct, frozen=True, kw_only=True):
-    """`answers`: how problems are solved where one sample is not an answer."""
-
     problems: Sequence[Problem]
     scorer: Scorer
     settings: EvalSettings
-    answers: Answers | None = None
 
     def due(self, done: int, steps: int) -> bool:
         """Whether to measure after `done` steps; 0 is before the first."""
@@ -87,11 +79,7 @@ def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, f
     Raises TrainingError where nothing can be graded.
     """
     problems = held_out.problems[: held_out.settings.max_problems]
-    if held_out.answers is None:
-        samples = _sampled(client, held_out, problems, seed)
-    else:
-        samples = held_out.answers(client, [problem.row for problem in problems], held_out.settings, seed)
-    judged = held_out.scorer.judge(samples)
+    judged = held_out.scorer.judge(_rollouts(client, held_out, problems, seed))
     graded = [sample for sample in judged if sample.reward is not None]
     return {
         SCORE: fmean(sample.reward or 0.0 for sample in graded),
@@ -100,11 +88,9 @@ def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, f
     }
 
 
-def _sampled(
-    client: SamplingClient, held_out: HeldOut, problems: Sequence[Problem], seed: int
-) -> list[tuple[Row, str, str]]:
+def _rollouts(client: SamplingClient, held_out: HeldOut, problems: Sequence[Problem], seed: int) -> list[Rollout]:
     settings, scorer = held_out.settings, held_out.scorer
-    samples: list[tuple[Row, str, str]] = []
+    rollouts: list[Rollout] = []
     for start in range(0, len(problems), settings.batch_size):
         part = problems[start : start + settings.batch_size]
         params = SamplingParams(
@@ -113,13 +99,9 @@ def _sampled(
             temperature=settings.temperature,
             seed=seed + start,
         )
-        groups = client.sample([problem.prompt for problem in part], settings.samples, params)
-        samples += [
-            (problem.row, scorer.text(answer.tokens), answer.stop_reason)
-            for problem, group in zip(part, groups, strict=True)
-            for answer in group
-        ]
-    return samples
+        groups = scorer.rollouts(client, part, settings.samples, params)
+        rollouts += [rollout for group in groups for rollout in group]
+    return rollouts
 
 
 def best_of(scores: Sequence[tuple[int, float]]) -> int:

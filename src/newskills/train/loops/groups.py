@@ -10,19 +10,44 @@ from statistics import fmean, stdev
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.train.loops.samples import Judged, Problem
-from newskills.train.verbs import Sampled
+from newskills.train.loops.samples import Judged, Problem, Rollout
 
 DIFFICULTY = ("level", "difficulty")
 """Fields of a problem by which the share of right answers is told apart."""
 
 
 class Group(Struct, frozen=True):
+    """`advantages` of each turn of each rollout."""
+
     problem: Problem
-    texts: list[str]
-    samples: list[Sampled]
+    rollouts: list[Rollout]
     judged: list[Judged]
-    advantages: list[float]
+    advantages: list[list[float]]
+
+    @property
+    def teaches(self) -> bool:
+        """Whether any reward differs from the others."""
+        return any(map(any, self.advantages))
+
+
+def grouped(
+    problem: Problem, rollouts: list[Rollout], judged: list[Judged], *, by_std: bool, turn_weight: float = 0.0
+) -> Group:
+    """Rollouts of one problem with their advantages: that of the reward, and `turn_weight` times that of the turn's
+    own reward among the rollouts that have such a turn (https://arxiv.org/abs/2505.11821).
+    """
+    outcomes = advantages_of([judgement.reward for judgement in judged], by_std=by_std)
+    advantages = [[value] * len(rollout.turns) for value, rollout in zip(outcomes, rollouts, strict=True)]
+    scored = [judgement.reward is not None for judgement in judged]
+    for turn in range(max(map(len, advantages), default=0) if turn_weight else 0):
+        rewards = [
+            rollout.rewards[turn] if graded and turn < len(rollout.rewards) else None
+            for rollout, graded in zip(rollouts, scored, strict=True)
+        ]
+        for values, value in zip(advantages, advantages_of(rewards, by_std=by_std), strict=True):
+            if turn < len(values):
+                values[turn] += turn_weight * value
+    return Group(problem, rollouts, judged, advantages)
 
 
 def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[float]:
@@ -40,14 +65,20 @@ def measured(groups: Sequence[Group]) -> dict[str, float]:
     """Rewards over what was graded; how much was not; how many groups taught something."""
     judged = [sample for group in groups for sample in group.judged]
     graded = [sample for sample in judged if sample.reward is not None]
-    samples = [sample for group in groups for sample in group.samples]
+    rollouts = [rollout for group in groups for rollout in group.rollouts]
+    turns = [len(rollout.turns) for rollout in rollouts]
     return {
         "reward": fmean(sample.reward or 0.0 for sample in graded),
         "correct": fmean(sample.correct for sample in graded),
         "unscored": float(len(judged) - len(graded)),
-        "completion_tokens": fmean(len(sample.tokens) for sample in samples),
-        "cut_off": fmean(sample.stop_reason == "length" for sample in samples),
-        "groups_used": float(sum(any(group.advantages) for group in groups)),
+        "completion_tokens": fmean(rollout.tokens for rollout in rollouts),
+        "cut_off": fmean(rollout.finish_reason == "length" for rollout in rollouts),
+        "groups_used": float(sum(group.teaches for group in groups)),
+        **(
+            {"turns": fmean(turns), "lost": float(sum(bool(rollout.lost) for rollout in rollouts))}
+            if set(turns) != {1}
+            else {}
+        ),
         **_by_component(graded),
         **_by_difficulty(groups),
     }
@@ -83,16 +114,17 @@ def sample_rows(groups: Sequence[Group], step: int) -> list[Row]:
             "mean_reward": _mean([judgement.reward for judgement in group.judged]),
             "responses": [
                 {
-                    "text": text,
+                    "text": rollout.text,
                     "reward": judgement.reward,
-                    "advantage": advantage,
+                    "advantage": advantages[-1] if advantages else 0.0,
                     "extracted_answer": judgement.answer,
-                    "stop_reason": sampled.stop_reason,
+                    "stop_reason": rollout.finish_reason,
+                    **({"turns": len(rollout.turns)} if len(rollout.turns) != 1 else {}),
                     **({"components": judgement.components} if judgement.components else {}),
                     **({"why": judgement.why} if judgement.why else {}),
                 }
-                for text, judgement, advantage, sampled in zip(
-                    group.texts, group.judged, group.advantages, group.samples, strict=True
+                for rollout, judgement, advantages in zip(
+                    group.rollouts, group.judged, group.advantages, strict=True
                 )
             ],
         }

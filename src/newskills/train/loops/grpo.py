@@ -3,8 +3,11 @@
 
 For each problem a group of samples; advantage = reward − mean of the group (divided by its standard deviation where
 asked for); a group whose rewards are all equal teaches nothing and is left out; the loss is a mean over all
-completion tokens of the batch (as DAPO, https://arxiv.org/abs/2503.14476). A sample that could not be graded takes
-no part: it is neither right nor wrong.
+completion tokens of the batch (as DAPO, https://arxiv.org/abs/2503.14476). A sample that could not be graded, or that
+its environment lost, takes no part: it is neither right nor wrong.
+
+Where a problem takes several turns, importance weights correct the log-probabilities of the sampler, truncated at
+`importance_cap` (https://fengyao.notion.site/off-policy-rl).
 """
 
 from __future__ import annotations
@@ -18,23 +21,24 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.folder import TrainingLog
-from newskills.train.loops.groups import Group, advantages_of, measured
+from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import Schedule, batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.loops.traces import Trace, sampler_gap, traces
 from newskills.train.verbs import (
     AdamParams,
-    Datum,
     LossConfig,
     LossName,
     ReferenceClient,
-    Sampled,
     SamplingParams,
     TrainingClient,
 )
 
 FARTHEST, MOST = 20.0, 10.0
 """Bounds of a difference of log-probabilities, and of the divergence of one token."""
+FLAT = 20
+"""So many steps in a row whose groups all have equal rewards are told: nothing is learnt."""
 
 
 class GrpoConfig(Struct, frozen=True, kw_only=True):
@@ -45,6 +49,8 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     kl               weight of the divergence from the weights that training began from
     drop_cut_off     samples that reached max_tokens teach nothing, but count in the mean of their group
     resample         rounds of further problems in place of groups whose rewards are all equal
+    importance_cap   largest importance weight of a token of rollouts with several turns; 0 = none
+    turn_weight      weight of the rewards that an environment gives for single turns
     """
 
     steps: int
@@ -66,6 +72,8 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     kl: float = 0.0
     drop_cut_off: bool = False
     resample: int = 0
+    importance_cap: float = 2.0
+    turn_weight: float = 0.0
     save_every: int = 10
     seed: int = 0
 
@@ -105,12 +113,31 @@ def grpo(
         )
 
     def step_of(step: int) -> dict[str, float]:
+        if remark := _without_spread(folder, step):
+            hooks.remark(remark)
         groups = _groups(client, problems, config, step, scorer)
-        metrics = _learn(client, groups, config, step) | measured(groups)
+        cap = config.importance_cap if scorer.roll_out is not None else None
+        metrics = _learn(client, groups, config, step, cap) | measured(groups)
         folder.groups(groups, step + 1)
         return metrics
 
     return run_steps(client, config, folder, step_of, hooks)
+
+
+def _without_spread(folder: TrainingLog, step: int) -> str:
+    """What to change where the last `FLAT` steps have taught nothing; told once in so many steps."""
+    if step == 0 or step % FLAT:
+        return ""
+    used, correct = (dict(folder.scores(name)) for name in ("groups_used", "correct"))
+    last = range(step - FLAT + 1, step + 1)
+    if any(used.get(number, 1.0) for number in last):
+        return ""
+    share = fmean(correct.get(number, 0.0) for number in last)
+    change = "harder problems" if share > 0.5 else "easier problems, or solved ones first (ns sft)"
+    return (
+        f"In the last {FLAT} steps all rewards of each group were equal ({share:.0%} correct), so nothing was learnt. "
+        f"Train on {change}; a larger ++group_size, a higher ++temperature and ++resample=2 also help."
+    )
 
 
 def _groups(
@@ -119,15 +146,13 @@ def _groups(
     """The groups of a step: those that teach nothing give way to some of further problems (as DAPO samples)."""
     groups = _roll_out(client, batch_at(problems, step, config.batch_size, config.seed), config, step, scorer)
     for extra in range(1, config.resample + 1):
-        places = [place for place, group in enumerate(groups) if not any(group.advantages)]
+        places = [place for place, group in enumerate(groups) if not group.teaches]
         if not places:
             break
         # Steps after the last one of the run, so that no step trains on what another was given.
         later = config.steps * extra + step
         batch = batch_at(problems, later, config.batch_size, config.seed)[: len(places)]
-        fresh = [
-            candidate for candidate in _roll_out(client, batch, config, later, scorer) if any(candidate.advantages)
-        ]
+        fresh = [candidate for candidate in _roll_out(client, batch, config, later, scorer) if candidate.teaches]
         for place, group in zip(places, fresh, strict=False):
             groups[place] = group
     return groups
@@ -143,83 +168,73 @@ def _roll_out(
         top_p=config.top_p,
         seed=config.seed * 1_000_003 + step,
     )
-    sampled = client.sample([problem.prompt for problem in batch], config.group_size, params)
-    texts = [[scorer.text(sample.tokens) for sample in group] for group in sampled]
-    judged = scorer.judge(
-        [
-            (problem.row, text, sample.stop_reason)
-            for problem, group, answers in zip(batch, sampled, texts, strict=True)
-            for sample, text in zip(group, answers, strict=True)
-        ]
-    )
+    rolled = scorer.rollouts(client, batch, config.group_size, params)
+    judged = scorer.judge([rollout for group in rolled for rollout in group])
     size = config.group_size
     parts = [judged[at : at + size] for at in range(0, len(judged), size)]
     return [
-        Group(
-            problem,
-            answers,
-            group,
-            part,
-            advantages_of([sample.reward for sample in part], by_std=config.scale_by_std),
-        )
-        for problem, group, answers, part in zip(batch, sampled, texts, parts, strict=True)
+        grouped(problem, group, part, by_std=config.scale_by_std, turn_weight=config.turn_weight)
+        for problem, group, part in zip(batch, rolled, parts, strict=True)
     ]
 
 
-def _learn(client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int) -> dict[str, float]:
+def _learn(
+    client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int, cap: float | None
+) -> dict[str, float]:
+    """`cap`: largest importance weight of rollouts, 0 = as the loss has it; None: problems take one reply."""
     adam = config.adam(step)
     rows = [
-        (group.problem, sample, advantage)
+        (rollout, advantages)
         for group in groups
-        for sample, advantage in zip(group.samples, group.advantages, strict=True)
-        if not (config.drop_cut_off and sample.stop_reason == "length")
+        for rollout, advantages in zip(group.rollouts, group.advantages, strict=True)
+        if not rollout.lost and not (config.drop_cut_off and rollout.finish_reason == "length")
     ]
-    divisor = config.divisor(sum(len(sample.tokens) for _, sample, _ in rows))
-    data = [
-        _datum(problem, sample, advantage / divisor)
-        for problem, sample, advantage in rows
-        if advantage or config.kl
+    divisor = config.divisor(sum(rollout.tokens for rollout, _ in rows))
+    learnt = [
+        trace
+        for rollout, advantages in rows
+        if any(advantages) or config.kl
+        for trace in traces(rollout, [advantage / divisor for advantage in advantages])
     ]
-    metrics = {"learning_rate": adam.learning_rate, "tokens": float(sum(len(datum.tokens) for datum in data))}
-    if not data:
+    metrics = {
+        "learning_rate": adam.learning_rate,
+        "tokens": float(sum(len(trace.datum.tokens) for trace in learnt)),
+    }
+    if not learnt:
         return {"loss": 0.0, "grad_norm": 0.0, **metrics}
     if config.kl and isinstance(client, ReferenceClient):
-        starts = [len(problem.prompt) - 1 for problem, _, _ in rows]
-        data, metrics["kl"] = _held_back(client, data, starts, config.kl / divisor)
-    bounds = LossConfig(clip_low_threshold=1 - config.clip_low, clip_high_threshold=1 + config.clip_high)
-    for _ in range(config.iterations):
-        output = client.forward_backward(data, config.loss, bounds if config.loss == "ppo" else None)
+        learnt, metrics["kl"] = _held_back(client, learnt, config.kl / divisor)
+    loss, bounds = config.loss, None
+    if loss == "ppo":
+        bounds = LossConfig(clip_low_threshold=1 - config.clip_low, clip_high_threshold=1 + config.clip_high)
+    elif cap:
+        # min(p / q, cap), held fixed, · log p · advantage: this is the loss cispo without a lower bound.
+        loss, bounds = "cispo", LossConfig(clip_low_threshold=0.0, clip_high_threshold=cap)
+    data = [trace.datum for trace in learnt]
+    for iteration in range(config.iterations):
+        output = client.forward_backward(data, loss, bounds)
+        if iteration == 0 and cap is not None:
+            metrics |= sampler_gap(learnt, output, cap)
         changed = client.optim_step(adam)
     return {"loss": output.loss, **metrics, **changed}
 
 
-def _held_back(
-    client: ReferenceClient, data: Sequence[Datum], starts: Sequence[int], weight: float
-) -> tuple[list[Datum], float]:
+def _held_back(client: ReferenceClient, learnt: Sequence[Trace], weight: float) -> tuple[list[Trace], float]:
     """The data with the divergence from the reference weights folded into their advantages, and its mean.
 
-    `starts`: where each completion begins. With d = log p_ref − log p, an advantage of d has the gradient of the
+    With d = log p_ref − log p, an advantage of d has the gradient of the
     reverse divergence, without bias (as https://arxiv.org/abs/2512.02556 corrects k3); its mean is estimated by
     k3 = exp(d) − d − 1 (http://joschu.net/blog/kl-approx.html), cut at |d| = 20 and k3 = 10.
     """
     values: list[float] = []
     penalised = []
-    for datum, start, reference in zip(data, starts, client.reference_logprobs(data), strict=True):
+    references = client.reference_logprobs([trace.datum for trace in learnt])
+    for trace, reference in zip(learnt, references, strict=True):
+        datum = trace.datum
         advantages, own = list(datum.advantages or ()), datum.logprobs or ()
-        for place in range(start, len(advantages)):
+        for place in trace.written:
             gap = min(max(reference[place] - own[place], -FARTHEST), FARTHEST)
             values.append(min(math.exp(gap) - gap - 1, MOST))
             advantages[place] += weight * gap
-        penalised.append(msgspec.structs.replace(datum, advantages=advantages))
+        penalised.append(Trace(msgspec.structs.replace(datum, advantages=advantages), trace.written))
     return penalised, fmean(values)
-
-
-def _datum(problem: Problem, sampled: Sampled, advantage: float) -> Datum:
-    tokens = [*problem.prompt, *sampled.tokens]
-    before = [0.0] * (len(problem.prompt) - 1)
-    return Datum(
-        tokens=tokens[:-1],
-        targets=tokens[1:],
-        logprobs=[*before, *sampled.logprobs],
-        advantages=[*before, *[advantage] * len(sampled.tokens)],
-    )

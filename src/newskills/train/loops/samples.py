@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from newskills.base.errors import TrainingError
 from newskills.base.records import Row
+from newskills.train.verbs import Sampled, SamplingClient, SamplingParams
 
 
 class Problem(Struct, frozen=True):
@@ -17,6 +18,38 @@ class Problem(Struct, frozen=True):
 
     prompt: Sequence[int]
     row: Row
+
+
+class Turn(Struct, frozen=True):
+    """`prompt`: all that the model read, as token ids, before it wrote `sampled`."""
+
+    prompt: Sequence[int]
+    sampled: Sampled
+
+
+class Rollout(Struct, frozen=True, kw_only=True):
+    """One attempt at a problem.
+
+    row      the problem's row with what its solver recorded
+    rewards  of each turn, where the environment gives them; empty where it does not
+    lost     why an instrument (sandbox, tool, environment) failed; nothing is learnt of such a rollout
+    """
+
+    turns: Sequence[Turn]
+    row: Row
+    text: str
+    finish_reason: str
+    rewards: Sequence[float] = ()
+    lost: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the model wrote."""
+        return sum(len(turn.sampled.tokens) for turn in self.turns)
+
+
+RollOut = Callable[[SamplingClient, Sequence[Problem], int, SamplingParams], list[list[Rollout]]]
+"""(model, problems, rollouts of each, sampling) → the rollouts of each problem. The same seed gives the same ones."""
 
 
 class Judged(Struct, frozen=True):
@@ -42,20 +75,51 @@ Decode = Callable[[Sequence[int]], str]
 
 
 class Scorer(Struct, frozen=True):
-    """How sampled tokens become rewards: `decode` makes text of them, `reward` judges it, `stops` end a sample."""
+    """How sampled tokens become rewards: `decode` makes text of them, `reward` judges it, `stops` end a sample.
+
+    `roll_out`: how problems are solved where one reply is not an answer (code, tools, several turns).
+    """
 
     reward: Reward
     decode: Decode
     stops: Sequence[int]
+    roll_out: RollOut | None = None
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of a sample, without the token that ended it."""
         ended = tokens and tokens[-1] in set(self.stops)
         return self.decode(tokens[:-1] if ended else tokens)
 
-    def judge(self, samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
-        """Raises TrainingError where none of them could be graded: nothing can be learnt from a broken grader."""
-        judged = self.reward(samples)
+    def rollouts(
+        self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        """`count` of each problem. Raises what the client and `roll_out` raise."""
+        if self.roll_out is not None:
+            return self.roll_out(client, problems, count, params)
+        groups = client.sample([problem.prompt for problem in problems], count, params)
+        return [
+            [
+                Rollout(
+                    turns=(Turn(problem.prompt, sampled),),
+                    row=problem.row,
+                    text=self.text(sampled.tokens),
+                    finish_reason=sampled.stop_reason,
+                )
+                for sampled in group
+            ]
+            for problem, group in zip(problems, groups, strict=True)
+        ]
+
+    def judge(self, rollouts: Sequence[Rollout]) -> list[Judged]:
+        """What was lost has no reward. Raises TrainingError where nothing could be graded: a broken grader teaches
+        nothing.
+        """
+        kept = [rollout for rollout in rollouts if not rollout.lost]
+        rewards = iter(self.reward([(rollout.row, rollout.text, rollout.finish_reason) for rollout in kept]))
+        judged = [
+            Judged(None, correct=False, outcome="unscored", why=rollout.lost) if rollout.lost else next(rewards)
+            for rollout in rollouts
+        ]
         check_graded(judged)
         return judged
 

@@ -57,6 +57,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
     on_start     called with the steps that are done and all there are, once the weights are there
     before_step  called with the number of each step (from 0), by the loops over the verbs
     on_step      called after every step
+    remark       told what the user should know on the way
     stop         asked after every step; where it says so, a checkpoint is written and the rest is left for later
     held_out     problems to measure the model on
     measure      asks them; several processes let one do it
@@ -65,6 +66,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
     on_start: OnStart = lambda done, steps: None
     before_step: Callable[[int], None] = lambda step: None
     on_step: OnStep = lambda _: None
+    remark: Callable[[str], None] = lambda _: None
     stop: Callable[[], bool] = lambda: False
     held_out: HeldOut | None = None
     measure: Callable[[SamplingClient, HeldOut, int], dict[str, float]] = measure

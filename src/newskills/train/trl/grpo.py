@@ -13,9 +13,9 @@ from trl import GRPOConfig as TrlConfig
 from trl import GRPOTrainer
 
 from newskills.base.errors import DataError
-from newskills.train.loops.groups import Group, advantages_of, measured
+from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.samples import Judged, Problem, Scorer, check_graded
+from newskills.train.loops.samples import Judged, Problem, Rollout, Scorer, Turn, check_graded
 from newskills.train.loops.schedule import batch_at
 from newskills.train.trainers import TrainerSettings
 from newskills.train.trl.model import (
@@ -90,11 +90,17 @@ class _Rewards:
         self.groups = []
         for start, end in pairwise(range(0, len(batch) + 1, size)):
             indices, texts, samples, judged = zip(*batch[start:end], strict=True)
-            advantages = advantages_of(
-                [judgement.reward for judgement in judged], by_std=self._config.scale_by_std
-            )
-            group = Group(self._problems[indices[0]], list(texts), list(samples), list(judged), advantages)
-            self.groups.append(group)
+            problem = self._problems[indices[0]]
+            rollouts = [
+                Rollout(
+                    turns=(Turn(problem.prompt, sample),),
+                    row=problem.row,
+                    text=text,
+                    finish_reason=sample.stop_reason,
+                )
+                for text, sample in zip(texts, samples, strict=True)
+            ]
+            self.groups.append(grouped(problem, rollouts, list(judged), by_std=self._config.scale_by_std))
 
 
 def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
@@ -127,7 +133,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
 
     def more() -> dict[str, float]:
         folder.groups(rewards.groups, trainer.state.global_step // config.iterations)
-        tokens = sum(len(sample.tokens) for group in rewards.groups for sample in group.samples)
+        tokens = sum(rollout.tokens for group in rewards.groups for rollout in group.rollouts)
         return measured(rewards.groups) | {"tokens": float(tokens)}
 
     return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)

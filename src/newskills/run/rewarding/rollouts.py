@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rollouts of a model in training by the solver of an evaluation: in the sandbox, with tools, in environments."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+from newskills.base.errors import ConfigError, HttpError, SandboxError, ToolError
+from newskills.base.protocols import Kit
+from newskills.base.records import Row
+from newskills.run.engine.build import RunBuilder
+from newskills.run.engine.environments import EnvironmentPools
+from newskills.run.engine.sandboxes import Sandboxes
+from newskills.run.engine.tools import Toolboxes
+from newskills.run.grade import LoopThread
+from newskills.run.rewarding.policy import PolicyBatch, PolicyFormat, PolicyModel, shows_tools
+from newskills.run.rewarding.questions import QuestionFormat
+from newskills.solve.chat import MAIN
+from newskills.train.loops.samples import Problem, Rollout
+from newskills.train.verbs import SamplingClient, SamplingParams
+
+INSTRUMENTS = (SandboxError, ToolError, HttpError)
+"""What these say is no fault of the model: the rollout is lost, not wrong."""
+PATIENCE = 600.0
+"""Seconds that code, tools or an environment may take between two replies."""
+
+
+class SolverRollouts:
+    """`roll_out` of a Scorer. A context manager: its sandbox, tools and environments end with it."""
+
+    def __init__(self, asking: QuestionFormat, form: PolicyFormat, patience: float = PATIENCE) -> None:
+        self._asking, self._form, self._patience = asking, form, patience
+        self._builder = RunBuilder(os.environ)
+        self._sandboxes = Sandboxes(self._builder)
+        self._tools = Toolboxes(os.environ, lambda _: None)
+        self._environments = EnvironmentPools(self._builder)
+        self._loop = LoopThread()
+        self._stack = ExitStack()
+
+    def __call__(
+        self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        """`count` of each problem, all at once. Raises what the client raises, and ConfigError, DataError."""
+        rows = [problem.row for problem in problems for _ in range(count)]
+        rollouts = self._loop.run(self._solve_all(client, rows, params))
+        return [rollouts[at : at + count] for at in range(0, len(rollouts), count)]
+
+    async def _solve_all(
+        self, client: SamplingClient, rows: Sequence[Row], params: SamplingParams
+    ) -> list[Rollout]:
+        batch = PolicyBatch(client, self._form, params)
+        models = [batch.model() for _ in rows]
+        tasks = [
+            asyncio.ensure_future(self._solve(batch, model, row)) for model, row in zip(models, rows, strict=True)
+        ]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _solve(self, batch: PolicyBatch, model: PolicyModel, row: Row) -> Rollout:
+        config = self._asking.config
+        sandbox = self._sandboxes.get(config.sandbox)
+        kit = Kit(
+            models={MAIN: model},
+            sandbox=sandbox,
+            tools=self._tools.get(config, sandbox),
+            environments=self._environments.get(config.environment),
+        )
+        try:
+            fields = await self._in_time(self._asking.solve(row, kit), model)
+        except INSTRUMENTS as error:
+            lost = f"{type(error).__name__.removesuffix('Error').lower()}: {error}"
+            return Rollout(turns=model.turns, row=row, text="", finish_reason="error", lost=lost)
+        finally:
+            batch.leave()
+        return Rollout(
+            turns=model.turns,
+            row={**row, **fields},
+            text=str(fields[config.generation_key]),
+            finish_reason=str(fields.get("finish_reason") or "stop"),
+            rewards=_rewards(fields, len(model.turns)),
+        )
+
+    async def _in_time(self, solving: Coroutine[Any, Any, Row], model: PolicyModel) -> Row:
+        """Raises SandboxError where the model has waited longer for what it asked for than `PATIENCE`."""
+        task = asyncio.ensure_future(solving)
+        turns, since = -1, time.monotonic()
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=min(1.0, self._patience))
+                if model.busy or len(model.turns) != turns:
+                    turns, since = len(model.turns), time.monotonic()
+                elif time.monotonic() - since > self._patience and not task.done():
+                    raise SandboxError(f"the environment gave no answer within {self._patience:g} seconds")
+            return task.result()
+        finally:
+            task.cancel()
+
+    def __enter__(self) -> SolverRollouts:
+        """Raises SandboxError, ConfigError, FatalToolError where code or tools cannot be run here."""
+        config = self._asking.config
+        with ExitStack() as stack:
+            stack.enter_context(self._loop)
+            stack.callback(self._builder.close)
+            stack.callback(lambda: self._loop.run(self._sandboxes.close()))
+            stack.callback(lambda: self._loop.run(self._environments.close()))
+            stack.callback(lambda: self._loop.run(self._tools.close()))
+            sandbox = self._sandboxes.get(config.sandbox)
+            if config.code_execution or config.tool_modules:
+                self._loop.run(sandbox.start())
+            if (tools := self._tools.get(config, sandbox)) is not None:
+                self._loop.run(tools.open())
+            self._stack = stack.pop_all()
+        return self
+
+    def check(self, row: Row) -> None:
+        """Raises ConfigError where the model's chat template cannot show the tools of a first request."""
+        request = self._asking.request(row)
+        if request.tools and (why := shows_tools(self._form, request)):
+            raise ConfigError(
+                f"The model's chat template {why}.",
+                hint="Use a model whose template has tools (Qwen, Llama 3, SmolLM3), or let it write code: "
+                "++code_tags=qwen.",
+            )
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def _rewards(fields: Row, turns: int) -> list[float]:
+    """Rewards of single turns, as environments record them: `steps`, each with its `reward`."""
+    steps = fields.get("steps")
+    if not isinstance(steps, list) or len(steps) != turns:
+        return []
+    rewards = [step.get("reward") if isinstance(step, dict) else None for step in steps]
+    return [float(reward or 0.0) for reward in rewards if reward is None or isinstance(reward, int | float)]
+
+
+def with_code(tags: str, executions: int, tokens: int) -> Row:
+    """Settings of an evaluation whose answers hold code, which is run.
+
+    Raises ConfigError where none may run.
+    """
+    if executions < 1:
+        raise ConfigError("++code_executions: expected 1 or more.")
+    return {
+        "code_execution": True,
+        "code_tags": tags,
+        "server.code_execution.max_code_executions": executions,
+        "inference.endpoint_type": "text",
+        "inference.tokens_to_generate": tokens,
+    }

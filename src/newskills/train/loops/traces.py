@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rollouts as sequences to learn from, in the token ids that were sampled.
+
+What the model did not write (prompts, outputs of code and tools, a chat template's turns) stands in the sequences
+that are learnt from, but has neither advantage nor log-probability, so that no loss counts it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from msgspec import Struct
+
+from newskills.train.loops.samples import Rollout
+from newskills.train.verbs import Datum, LossOutput
+
+
+class Trace(Struct, frozen=True):
+    """A sequence to learn from, and the places of the targets that the model wrote."""
+
+    datum: Datum
+    written: Sequence[int]
+
+
+def traces(rollout: Rollout, advantages: Sequence[float]) -> list[Trace]:
+    """Sequences for a policy loss; `advantages` of each turn.
+
+    Turns of which each goes on from the one before are one sequence; where a template shows earlier turns
+    differently later on, another begins, in which those earlier turns are only read.
+    """
+    made: list[Trace] = []
+    tokens: list[int] = []
+    values: list[tuple[int, float, float]] = []
+
+    def end() -> None:
+        if values:
+            made.append(_trace(tokens, values))
+
+    for turn, advantage in zip(rollout.turns, advantages, strict=True):
+        if list(turn.prompt[: len(tokens)]) != tokens:
+            end()
+            tokens, values = [], []
+        tokens = list(turn.prompt)
+        for token, logprob in zip(turn.sampled.tokens, turn.sampled.logprobs, strict=True):
+            values.append((len(tokens) - 1, logprob, advantage))
+            tokens.append(token)
+    end()
+    return made
+
+
+def _trace(tokens: Sequence[int], values: Sequence[tuple[int, float, float]]) -> Trace:
+    logprobs, advantages = [0.0] * (len(tokens) - 1), [0.0] * (len(tokens) - 1)
+    for place, logprob, advantage in values:
+        logprobs[place], advantages[place] = logprob, advantage
+    datum = Datum(tokens=tokens[:-1], targets=tokens[1:], logprobs=logprobs, advantages=advantages)
+    return Trace(datum, [place for place, *_ in values])
+
+
+def sampler_gap(learnt: Sequence[Trace], output: LossOutput, cap: float) -> dict[str, float]:
+    """How far the trainer's log-probabilities p are from the sampler's q, over the tokens that the model wrote.
+
+    sampler_kl      mean of r − 1 − log r with r = p / q, an estimate of KL(q ‖ p)
+                    (http://joschu.net/blog/kl-approx.html)
+    importance_cut  share of the importance weights r above `cap`, where there is one
+    """
+    gaps = [
+        min(max(output.logprobs[index][place] - (trace.datum.logprobs or ())[place], -20.0), 20.0)
+        for index, trace in enumerate(learnt)
+        for place in trace.written
+    ]
+    if not gaps:
+        return {}
+    metrics = {"sampler_kl": fmean(math.expm1(gap) - gap for gap in gaps)}
+    if cap:
+        metrics["importance_cut"] = fmean(math.exp(gap) > cap for gap in gaps)
+    return metrics

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GRPO on rollouts of several turns: what is learnt, what is corrected, what is left out, what survives a kill."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.train.loops.test_loops import GRPO, PROBLEMS, SMALL, decode, dict_of, metrics, one_in_two, sevens
+from tests.train.tiny import tiny_folder
+
+from newskills.base.errors import TrainingError
+from newskills.base.store import read_rows
+from newskills.train.cpu.trainer import CpuTrainer
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.groups import grouped
+from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.samples import Judged, Problem, Rollout, Scorer, Turn
+from newskills.train.loops.stepping import Hooks
+from newskills.train.loops.traces import sampler_gap, traces
+from newskills.train.verbs import LossOutput, Sampled, SamplingClient, SamplingParams
+
+SHOWN = [30, 31, 32]
+"""What the environment says between two turns."""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_folder(tmp_path_factory.mktemp("model") / "tiny")
+
+
+def two_turns(
+    client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+) -> list[list[Rollout]]:
+    """The model writes, is shown something, and writes again; every fourth attempt is lost."""
+    prompts = [problem.prompt for problem in problems for _ in range(count)]
+    first = [sample for (sample,) in client.sample(prompts, 1, params)]
+    longer = [[*prompt, *sample.tokens, *SHOWN] for prompt, sample in zip(prompts, first, strict=True)]
+    second = [sample for (sample,) in client.sample(longer, 1, params)]
+    rows = [problem.row for problem in problems for _ in range(count)]
+    rollouts = [
+        Rollout(
+            turns=[Turn(prompt, before), Turn(following, after)],
+            row=row,
+            text=decode(after.tokens),
+            finish_reason=after.stop_reason,
+            lost="sandbox: it died" if number % 4 == 3 else "",
+        )
+        for number, (prompt, before, following, after, row) in enumerate(
+            zip(prompts, first, longer, second, rows, strict=True)
+        )
+    ]
+    return [rollouts[at : at + count] for at in range(0, len(rollouts), count)]
+
+
+def learn(model: Path, path: Path, config: GrpoConfig = GRPO, scorer: Scorer | None = None, **more: Any) -> bool:
+    folder = TrainingFolder(path, {"steps": config.steps})
+    try:
+        made = scorer or Scorer(sevens, decode, [0], two_turns)
+        return grpo(CpuTrainer(model, SMALL), PROBLEMS, config, folder, made, Hooks(**more))
+    finally:
+        folder.close()
+
+
+def test_several_turns_are_learnt_from_and_the_samplers_probabilities_are_the_trainers(
+    model: Path, tmp_path: Path
+) -> None:
+    assert learn(model, tmp_path)
+    rows = metrics(tmp_path)
+    assert rows[-1]["reward"] > rows[0]["reward"] + 0.3
+    assert {row["turns"] for row in rows} == {2.0}
+    assert {row["lost"] for row in rows} == {row["unscored"] for row in rows} == {6.0}
+    assert all(0 <= row["sampler_kl"] < 1e-6 and row["importance_cut"] == 0 for row in rows if row["tokens"])
+    responses = [one for row in read_rows(tmp_path / "samples.jsonl") for one in row["responses"]]
+    lost = [one for one in responses if one.get("why")]
+    assert len(lost) == 12 * 6
+    assert {(one["reward"], one["advantage"]) for one in lost} == {(None, 0.0)}
+
+
+class Stale(CpuTrainer):
+    """A sampler whose log-probabilities are by `shift` lower than the trainer's."""
+
+    shift = 0.0
+
+    def sample(
+        self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
+    ) -> list[list[Sampled]]:
+        return [
+            [
+                Sampled(
+                    tokens=one.tokens,
+                    logprobs=[value - self.shift for value in one.logprobs],
+                    stop_reason=one.stop_reason,
+                )
+                for one in group
+            ]
+            for group in super().sample(prompts, num_samples, params)
+        ]
+
+
+def test_importance_weights_are_truncated_and_the_divergence_is_recorded(model: Path, tmp_path: Path) -> None:
+    config = GrpoConfig(**dict_of(GRPO, steps=1, max_grad_norm=0.0, importance_cap=2.0))
+    norms = {}
+    for shift in (0.0, math.log(1.5), math.log(8)):
+        client = Stale(model, SMALL)
+        client.shift = shift
+        folder = TrainingFolder(tmp_path / str(shift), {})
+        grpo(client, PROBLEMS, config, folder, Scorer(one_in_two, decode, [0], two_turns))
+        folder.close()
+        (row,) = metrics(tmp_path / str(shift))
+        norms[shift] = row["grad_norm"]
+        assert row["sampler_kl"] == pytest.approx(math.exp(shift) - 1 - shift, abs=1e-4)
+        assert row["importance_cut"] == (1.0 if shift > math.log(2) else 0.0)
+    first, corrected, cut = norms.values()
+    assert corrected == pytest.approx(1.5 * first, rel=1e-3)
+    assert cut == pytest.approx(2.0 * first, rel=1e-3)
+
+
+def test_a_group_whose_rollouts_are_all_lost_stops_nothing_unless_all_are(model: Path, tmp_path: Path) -> None:
+    def lost(
+        client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        return [
+            [Rollout(turns=[], row=problem.row, text="", finish_reason="error", lost="sandbox: gone")] * count
+            for problem in problems
+        ]
+
+    def some(
+        client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        return [*two_turns(client, problems[1:], count, params), *lost(client, problems[:1], count, params)]
+
+    config = GrpoConfig(**dict_of(GRPO, steps=2))
+    assert learn(model, tmp_path / "some", config, Scorer(sevens, decode, [0], some))
+    with pytest.raises(TrainingError, match=r"None of the samples could be graded.*sandbox: gone"):
+        learn(model, tmp_path / "all", config, Scorer(sevens, decode, [0], lost))
+
+
+def test_twenty_steps_without_spread_say_what_to_change(model: Path, tmp_path: Path) -> None:
+    remarks: list[str] = []
+    config = GrpoConfig(**dict_of(GRPO, steps=42, batch_size=1, group_size=2, max_tokens=1))
+    scorer = Scorer(lambda samples: [Judged(0.0, correct=False)] * len(samples), decode, [0])
+    assert learn(model, tmp_path, config, scorer, remark=remarks.append)
+    assert len(remarks) == 2
+    assert "all rewards of each group were equal (0% correct)" in remarks[0]
+    assert "easier problems" in remarks[0]
+
+
+def test_rewards_of_turns_have_advantages_of_their_own() -> None:
+    problem = Problem([1], {})
+    turn = Turn([1], Sampled(tokens=[2], logprobs=[-1.0], stop_reason="stop"))
+
+    def rollout(*rewards: float) -> Rollout:
+        return Rollout(turns=[turn] * len(rewards), row={}, text="", finish_reason="stop", rewards=rewards)
+
+    rollouts = [rollout(1.0, 0.0), rollout(0.0, 2.0), rollout(0.5)]
+    judged = [Judged(1.0, correct=True), Judged(0.0, correct=False), Judged(None, correct=False)]
+    plain = grouped(problem, rollouts, judged, by_std=False)
+    assert plain.advantages == [[0.5, 0.5], [-0.5, -0.5], [0.0]]
+    weighted = grouped(problem, rollouts, judged, by_std=False, turn_weight=2.0)
+    assert weighted.advantages == [[1.5, -1.5], [-1.5, 1.5], [0.0]]
+    equal = grouped(problem, rollouts[:2], [judged[0]] * 2, by_std=False, turn_weight=1.0)
+    assert equal.teaches
+    assert not grouped(problem, rollouts[:2], [judged[0]] * 2, by_std=False).teaches
+
+
+def test_the_divergence_is_measured_over_what_the_model_wrote() -> None:
+    turn = Turn([1, 2], Sampled(tokens=[3], logprobs=[-1.0], stop_reason="stop"))
+    after = Turn([1, 2, 3, 9, 9], Sampled(tokens=[4], logprobs=[-2.0], stop_reason="stop"))
+    learnt = traces(Rollout(turns=[turn, after], row={}, text="", finish_reason="stop"), [1.0, 1.0])
+    output = LossOutput(loss=0.0, logprobs=[[-50.0, -1.0, -50.0, -50.0, -2.0]])
+    assert sampler_gap(learnt, output, 2.0) == {"sampler_kl": 0.0, "importance_cut": 0.0}
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.train.loops import test_rollouts as here
+from newskills.train.loops.samples import Scorer
+calls = []
+
+def announced(client, problems, count, params):
+    calls.append(1)
+    if len(calls) == 8:
+        class Between:
+            def sample(self, prompts, number, params):
+                samples = client.sample(prompts, number, params)
+                print("between two turns", flush=True)
+                sys.stdin.read()
+                return samples
+        return here.two_turns(Between(), problems, count, params)
+    return here.two_turns(client, problems, count, params)
+
+here.learn(Path(sys.argv[1]), Path(sys.argv[2]), scorer=Scorer(here.sevens, here.decode, [0], announced))
+"""
+
+
+def test_kill_nine_in_the_middle_of_rollouts_changes_nothing(model: Path, tmp_path: Path) -> None:
+    assert learn(model, tmp_path / "whole")
+    argv = [sys.executable, "-c", KILLED, str(model), str(tmp_path / "killed")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "between two turns\n"
+        os.kill(process.pid, signal.SIGKILL)
+    assert [row["step"] for row in read_rows(tmp_path / "killed/metrics.jsonl")] == list(range(1, 8))
+    assert learn(model, tmp_path / "killed")
+    assert metrics(tmp_path / "killed") == metrics(tmp_path / "whole")
+    texts = [(tmp_path / name / "samples.jsonl").read_text() for name in ("whole", "killed")]
+    assert texts[0] == texts[1]
