@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -118,14 +119,17 @@ class Counting(CpuTrainer):
         return super().reference_logprobs(data)
 
 
+def at_step(steps: Iterator[int], last: int) -> bool:
+    return next(steps) == last
+
+
 def test_the_reference_is_asked_once_per_pair(model: Path, tmp_path: Path) -> None:
     lora = LoraConfig(rank=4, alpha=8, seed=3)
     config = msgspec.structs.replace(DPO, steps=11, batch_size=len(PAIRS) // 5)  # two epochs and one batch
     for stops in (7, 11):
         client = Counting(model, CpuTrainerConfig(lora=lora, dtype="float32", threads=1))
         folder = TrainingFolder(tmp_path, {})
-        count = iter(range(1, 100))
-        dpo(client, PAIRS, config, folder, Hooks(stop=lambda count=count, stops=stops: next(count) == stops))
+        dpo(client, PAIRS, config, folder, Hooks(stop=partial(at_step, iter(range(1, 100)), stops)))
         folder.close()
         assert client.asked == (2 * len(PAIRS) if stops == 7 else 0)
     pairs = [row["pair"] for row in read_rows(tmp_path / "reference.jsonl")]

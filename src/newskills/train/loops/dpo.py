@@ -7,7 +7,6 @@ a reply, the loss of a pair is −log σ(m), and that of a batch is the mean.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -21,6 +20,7 @@ from newskills.base.store import AppendLog, read_rows
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.schedule import Schedule, batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.numbers import sigmoid, softplus
 from newskills.train.verbs import AdamParams, Datum, ReferenceClient, TrainingClient
 
 REFERENCES = "reference.jsonl"
@@ -72,7 +72,7 @@ def pair_loss(own: PairLogprobs, reference: PairLogprobs, beta: float) -> PairLo
     """The loss at the log-probabilities of the model and of the reference."""
     chosen, rejected = beta * (own.chosen - reference.chosen), beta * (own.rejected - reference.rejected)
     margin = chosen - rejected
-    return PairLoss(_softplus(-margin), chosen, rejected, -_sigmoid(-margin))
+    return PairLoss(softplus(-margin), chosen, rejected, -sigmoid(-margin))
 
 
 def dpo(
@@ -104,8 +104,8 @@ def dpo(
         data = _replies([pairs[place] for place in places])
         own = _by_pair(data, client.logprobs(data))
         if unknown := [place for place in places if place not in cache]:
-            asked = _replies([pairs[place] for place in unknown])
-            cache.add(unknown, _by_pair(asked, client.reference_logprobs(asked)))
+            replies = _replies([pairs[place] for place in unknown])
+            cache.add(unknown, _by_pair(asked, client.reference_logprobs(replies)))
         reference = [cache[place] for place in places]
         losses = [pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference, strict=True)]
         adam = config.adam(step)
@@ -195,14 +195,3 @@ def _measured(losses: Sequence[PairLoss]) -> dict[str, float]:
 
 def _count(datum: Datum) -> float:
     return sum(datum.weights or ())
-
-
-def _sigmoid(value: float) -> float:
-    if value < 0:
-        return math.exp(value) / (1 + math.exp(value))
-    return 1 / (1 + math.exp(-value))
-
-
-def _softplus(value: float) -> float:
-    """log(1 + exp(value)), also where exp would overflow."""
-    return max(value, 0.0) + math.log1p(math.exp(-abs(value)))
