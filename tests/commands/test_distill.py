@@ -127,6 +127,9 @@ def test_correct_answers_of_a_teacher_are_trained_on(place: Path, fake_server: F
     assert done.returncode == 0, done.stderr
     rows = list(read_rows(place / "out/train.jsonl"))
     assert {row["output"] for row in rows} == {"A<|end|>"}
+    assert {row["input"] for row in rows} <= {f"<user>AB{n}" for n in range(8)}
+    asked = {record.body["messages"][-1]["content"] for record in server.records}
+    assert asked == {f"AB{n}" for n in range(8)}  # by the student's prompt
     assert len({row["id"] for row in rows}) == len(rows)
     assert f"out/train.jsonl: {len(rows)} correct answers to 8 problems (left out: " in done.stdout
     losses = [row["loss"] for row in metrics(place / "out")]

@@ -47,11 +47,14 @@ class TeacherSource(Struct, frozen=True, kw_only=True):
 
 
 class TeacherAnswers(Struct, frozen=True, kw_only=True):
-    """How the teacher answers: `samples` a problem at `temperature`, at most `max_tokens` long."""
+    """How the teacher answers: `samples` a problem at `temperature`, at most `max_tokens` long; `prompt`: settings of an
+    evaluation that change the benchmark's prompt.
+    """
 
     samples: int
     temperature: float
     max_tokens: int
+    prompt: Row
 
 
 @contextmanager
@@ -85,17 +88,19 @@ def write_answers(
     """
     settings = {"inference.tokens_to_generate": how.max_tokens, "inference.temperature": how.temperature}
     prompted = msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **settings})
-    run = BenchmarkRun(name=benchmark.name, benchmark=prompted, samples=how.samples, split="train", input_file=data)
+    run = BenchmarkRun(
+        name=benchmark.name, benchmark=prompted, samples=how.samples, split="train", input_file=data
+    )
     if source.server is None:
         weights = served_file(source.folder(say), out / "teacher.F16.gguf")
-        files = evaluate_quietly("the teacher", weights, [run], out, RecipeServer(resume_with=COMMAND))
+        files = evaluate_quietly("the teacher", weights, [run], out, RecipeServer(resume_with=COMMAND), how.prompt)
     else:
         server = {
             f"server.{name}": value
             for name, value in msgspec.to_builtins(source.server).items()
             if value != getattr(ServerConfig(), name)
         }
-        files = evaluate_endpoint_quietly("the teacher", [run], out, server, COMMAND)
+        files = evaluate_endpoint_quietly("the teacher", [run], out, {**server, **how.prompt}, COMMAND)
     return files[benchmark.name]
 
 

@@ -187,7 +187,12 @@ def _by_logprobs(options: Options, keys: DistillKeys, student: _Student) -> int:
 
 def _by_texts(options: Options, keys: DistillKeys, student: _Student) -> int:
     out = Path(options.output_dir)
-    how = TeacherAnswers(samples=keys.samples, temperature=keys.temperature, max_tokens=keys.max_tokens)
+    how = TeacherAnswers(
+        samples=keys.samples,
+        temperature=keys.temperature,
+        max_tokens=keys.max_tokens,
+        prompt=dict(keys.prompt_layer().values),
+    )
     try:
         files = write_answers(_source(options, keys), student.benchmark, student.data, how, out / ANSWERS, print)
     except StoppedError as stopped:
