@@ -108,11 +108,18 @@ BAD = [
     (["--teacher=nowhere/else/there", *PROBLEMS], "There is no folder"),
     (["--teacher=teacher", "--backend=trl", *PROBLEMS], "does not support on-policy distillation"),
     (["--teacher=teacher", "++samples=0", *PROBLEMS], "samples"),
+    (["--teacher=teacher", "--training_data=empty.jsonl", "++prompt_config=generic/default"], "has no problems"),
+    (
+        ["--teacher=teacher", "--by=texts", "--training_data=nameless.jsonl", "++prompt_config=generic/default"],
+        "1 of 1 problems in nameless.jsonl have no `id`",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("words", "sentence"), BAD)
 def test_bad_input_is_told_in_a_sentence(place: Path, words: list[str], sentence: str) -> None:
+    write_rows(place / "empty.jsonl", [])
+    write_rows(place / "nameless.jsonl", [{"question": "AB", "expected_answer": "A"}])
     done = distill(place, *words, *(FAST if "--backend=trl" not in words else []))
     assert done.returncode in (1, 2), done.stdout
     assert sentence in " ".join(done.stderr.split())

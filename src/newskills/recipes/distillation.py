@@ -47,8 +47,9 @@ class TeacherSource(Struct, frozen=True, kw_only=True):
 
 
 class TeacherAnswers(Struct, frozen=True, kw_only=True):
-    """How the teacher answers: `samples` a problem at `temperature`, at most `max_tokens` long; `prompt`: settings of an
-    evaluation that change the benchmark's prompt.
+    """How the teacher answers: `samples` a problem at `temperature`, at most `max_tokens` long.
+
+    `prompt`: settings of an evaluation that change the benchmark's prompt.
     """
 
     samples: int

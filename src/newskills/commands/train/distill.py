@@ -114,6 +114,11 @@ def run(parsed: Parsed[Options]) -> int:
     rows = list(read_rows(data))
     if not rows:
         raise DataError(f"{data} has no problems to train on.")
+    if options.by == "texts" and (missing := sum("id" not in row for row in rows)):
+        raise DataError(
+            f"{missing} of {len(rows)} problems in {data} have no `id`, by which --by=texts finds their answers.",
+            hint="Add an `id` of its own to each.",
+        )
     asking = asking_of(benchmark, data, options.model, [keys.prompt_layer()])
     asking.check_one_reply(options.benchmark or str(data))
     check_overlap(
@@ -239,8 +244,10 @@ def _problems(options: Options, keys: DistillKeys) -> tuple[Benchmark, Path]:
         benchmark = get_benchmark(options.benchmark)
     else:
         benchmark = Benchmark(name="problems", category="reasoning", title="problems of the user's own")
-    if keys.eval_type is not None:
-        benchmark = msgspec.structs.replace(benchmark, grader=keys.eval_type, grader_config=keys.eval_config)
+    if keys.eval_type is not None or keys.eval_config:
+        kept = benchmark.grader_config if keys.eval_type is None else {}
+        grader, settings = keys.eval_type or benchmark.grader, {**kept, **keys.eval_config}
+        benchmark = msgspec.structs.replace(benchmark, grader=grader, grader_config=settings)
     if options.by == "texts" and not benchmark.grader:
         raise ConfigError(
             "Which grader decides what answers are correct?", hint="Set ++eval_type, for example math or exact."

@@ -105,7 +105,7 @@ def dpo(
         own = _by_pair(data, client.logprobs(data))
         if unknown := [place for place in places if place not in cache]:
             replies = _replies([pairs[place] for place in unknown])
-            cache.add(unknown, _by_pair(asked, client.reference_logprobs(replies)))
+            cache.add(unknown, _by_pair(replies, client.reference_logprobs(replies)))
         reference = [cache[place] for place in places]
         losses = [pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference, strict=True)]
         adam = config.adam(step)
