@@ -99,9 +99,24 @@ _CPU = ForkServer(
     "newskills.train.cpu.local", "newskills.train.loops.trainer", "torch._dynamo", environ=_ONE_THREAD
 )
 _TRL = ForkServer(
-    "newskills.train.trl.sft", "newskills.train.trl.dpo", "newskills.train.trl.grpo", environ=_ONE_THREAD
+    "newskills.train.trl.sft",
+    "newskills.train.trl.dpo",
+    "newskills.train.trl.kto",
+    "newskills.train.trl.grpo",
+    environ=_ONE_THREAD,
 )
-_TRAINING = ("sft", "dpo", "grpo", "aimo", "aimo_train", "convert", "merge_lora", "average_checkpoints")
+_TRAINING = (
+    "sft",
+    "dpo",
+    "grpo",
+    "distill",
+    "reward_model",
+    "aimo",
+    "aimo_train",
+    "convert",
+    "merge_lora",
+    "average_checkpoints",
+)
 
 
 def ns(
@@ -113,7 +128,8 @@ def ns(
     timeout: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """`ns WORDS`, from the server that has imported what it needs."""
-    server = _TRL if "--backend=trl" in words else _CPU if words and words[0] in _TRAINING else _COMMANDS
+    trl = "--backend=trl" in words or list(words[:1]) == ["kto"]
+    server = _TRL if trl else _CPU if words and words[0] in _TRAINING else _COMMANDS
     return server.run(["newskills", *words], cwd=cwd, env=env, stdin=stdin, timeout=timeout)
 
 

@@ -66,7 +66,7 @@ class Rewards:
         return set(found[1:])
 
     def _address(self) -> str:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while True:
             if "Reward server at " in self.said:
                 return self.said.partition("Reward server at ")[2].partition(",")[0]

@@ -62,6 +62,15 @@ LINES = {
     ),
     "sft": ("ns sft --model=a --training_data=pairs.jsonl --output_dir=out", "final_hf_model"),
     "dpo": ("ns dpo --model=nowhere --training_data=in.jsonl --output_dir=out", "out/final_hf_model"),
+    "distill": (
+        "ns distill --model=a --teacher=b --training_data=in.jsonl --output_dir=out ++prompt_config=generic/math",
+        "the teacher",
+    ),
+    "reward_model": (
+        "ns reward_model --model=nowhere --training_data=in.jsonl --output_dir=out",
+        "out/final_hf_model",
+    ),
+    "kto": ("ns kto --model=nowhere --training_data=in.jsonl --output_dir=out", "out/final_hf_model"),
     "grpo": (
         "ns grpo --model=a --training_data=in.jsonl --output_dir=out ++prompt_config=generic/math",
         "final_hf_model",

@@ -111,6 +111,30 @@ def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place: Path) 
     assert steps == sorted(2 * list(range(1, 61)))
 
 
+def test_a_killed_dpo_reaches_the_numbers_of_one_that_was_not(place: Path) -> None:
+    """kill -9 between checkpoints, with half a line in each file: the pairs' reference is not asked again."""
+    rows = [{"prompt": f"AB{n}", "chosen": f"{n}BA<|end|>", "rejected": f"B{n}<|end|>"} for n in range(8)]
+    write_rows(place / "pairs.jsonl", rows)
+    words = ["dpo", "--training_data=pairs.jsonl", "--model=model", *FAST, "++batch_size=2", "++save_every=4"]
+    out = place / "out"
+    with begun(
+        place, *words, "--output_dir=out", "++steps=40", until=lambda: lines(out / "metrics.jsonl") >= 7
+    ) as process:
+        process.kill()
+    for name in ("metrics.jsonl", "reference.jsonl", "checkpoints.jsonl"):
+        with (out / name).open("ab") as file:
+            file.write(b'{"pair": 99, "cho')
+    for folder in ("out", "whole"):
+        done = forkserver.ns([*words, f"--output_dir={folder}", "++steps=40"], cwd=place)
+        assert done.returncode == 0, done.stderr
+    for name in ("metrics.jsonl", "reference.jsonl"):
+        ours, whole = (
+            [{**row, "seconds": 0} for row in read_rows(place / folder / name)] for folder in ("out", "whole")
+        )
+        assert ours == whole
+    assert len(list(read_rows(out / "reference.jsonl"))) == len(rows)
+
+
 def test_there_is_life_before_the_first_step(place: Path) -> None:
     words = [*KINDS["sft"], "--model=model", "--output_dir=out", *FAST, "++steps=2"]
     done = forkserver.ns(words, cwd=place)

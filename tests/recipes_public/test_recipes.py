@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.recipes_public.loading import NAMES, RECIPES, load
 from tests.run.support import records
-from tests.server import FakeServer
+from tests.server import Answer, FakeServer, Script
 
 OPTIONS = "\n".join(f"{letter}) number {n}" for n, letter in enumerate("ABCDEFGHIJ"))
 SUM = re.compile(r"What is (\d+) \+ (\d+)\?")
@@ -88,6 +88,7 @@ INPUTS = {
     "opencode": ["tasks"],
     "improve": [],
     "tool_use": [],
+    "rejection_sampling": ["problems"],
 }
 
 
@@ -106,6 +107,26 @@ def test_a_stage_that_fails_ends_the_recipe(tmp_path: Path) -> None:
                 "--server_address=http://127.0.0.1:9",
             ]
         )
+
+
+def test_of_several_answers_the_correct_ones_are_kept_once(tmp_path: Path) -> None:
+    """Each problem is answered four times: twice the same correct answer, once another one, once a wrong one."""
+    problems = sums(tmp_path / "problems.jsonl", (2, 3), (1, 4))
+    texts = ("It is \\boxed{5}.", "So \\boxed{5}.", "It is \\boxed{6}.", "It is \\boxed{5}.")
+    with FakeServer(Script(answer=Answer(kind="sequence", texts=texts))) as server:
+        load("rejection_sampling/run.py").main(
+            [
+                f"--output_dir={tmp_path}/out",
+                f"--problems={problems}",
+                f"--server_address={server.base_url}",
+                "--samples=4",
+                "--decontaminate=",
+            ]
+        )
+    rows = records(tmp_path / "out/data/train.jsonl")
+    assert sorted((row["input"], row["output"]) for row in rows) == sorted(
+        (f"What is {a} + {b}?", text) for a, b in ((2, 3), (1, 4)) for text in texts[:2]
+    )
 
 
 BENCHMARK = """

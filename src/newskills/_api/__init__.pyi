@@ -310,6 +310,76 @@ def convert(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def distill(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    output_dir: str,
+    teacher: str,
+    backend: str = 'cpu',
+    dry_run: bool = False,
+    data_dir: str | None = None,
+    eval_benchmark: str | None = None,
+    eval_split: str = 'test',
+    allow_overlap: bool = False,
+    teacher_address: str | None = None,
+    teacher_type: str = 'vllm',
+    by: Literal['logprobs', 'texts'] = 'logprobs',
+    benchmark: str | None = None,
+    split: str = 'train',
+    training_data: str | None = None,
+    wandb_name: str | None = None,
+    wandb_group: str | None = None,
+    wandb_project: str = 'nemo-skills',
+) -> None:
+    """Train a small model (the student) on a larger one (the teacher) on this machine. On-policy: the
+    student samples, and the teacher's log-probabilities of its tokens say what to change (reverse KL
+    divergence per token). By texts: the teacher answers, and its correct answers are trained on. A
+    killed or stopped run resumes with the same command. Needs newskills[train,local].
+
+    `ns distill` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns distill --help` lists them
+        model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
+        output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
+            stopped (required)
+        teacher: Hugging Face folder, .gguf file or smollm2; with `teacher_address`, the model's name
+            there (required)
+        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
+            Tinker service (default 'cpu')
+        dry_run: check everything and show what would be done; run nothing
+        data_dir: folder of prepared data
+        eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
+        eval_split: split of that benchmark (default 'test')
+        allow_overlap: allow training on problems that are also evaluated on
+        teacher_address: address of a server that has the teacher, as http://gpu:8000/v1
+        teacher_type: kind of that server: vllm, sglang, openai, … (default 'vllm')
+        by: logprobs: the student samples, the teacher scores its tokens (on-policy); texts: the teacher
+            answers, correct answers are trained on (SFT) (default 'logprobs')
+        benchmark: benchmark whose problems are asked: its prompt, grader and split
+        split: split of the benchmark (default 'train')
+        training_data: JSONL file of problems instead of the benchmark's, with the fields that the
+            prompt needs
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
+        wandb_group: group of the run
+        wandb_project: project of the run (default 'nemo-skills')
+
+    Older names of arguments work, too: `hf_model` for `model`.
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def dpo(
     ctx: Arguments | None = None,
     *,
@@ -1230,6 +1300,65 @@ def improve(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def kto(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    output_dir: str,
+    backend: str = 'trl',
+    dry_run: bool = False,
+    data_dir: str | None = None,
+    eval_benchmark: str | None = None,
+    eval_split: str = 'test',
+    allow_overlap: bool = False,
+    training_data: str | None = None,
+    input_files: str | Sequence[str] = (),
+    benchmark: str | None = None,
+    wandb_name: str | None = None,
+    wandb_group: str | None = None,
+    wandb_project: str = 'nemo-skills',
+) -> None:
+    """Train on replies that are good or bad, each on its own (KTO, with TRL): no two replies to one prompt
+    are needed. Replies come from a file, or from graded outputs, where correct ones are good. A killed
+    or stopped run resumes with the same command. Needs newskills[trl].
+
+    `ns kto` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns kto --help` lists them
+        model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
+        output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
+            stopped (required)
+        backend: trl: any model, GPUs or a CPU (newskills[trl]); no other trainer has KTO (default
+            'trl')
+        dry_run: check everything and show what would be done; run nothing
+        data_dir: folder of prepared data
+        eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
+        eval_split: split of that benchmark (default 'test')
+        allow_overlap: allow training on problems that are also evaluated on
+        training_data: JSONL file of {prompt, completion, label}: label true for a good reply
+        input_files: instead: graded output files of several seeds; correct replies are good, wrong ones
+            bad
+        benchmark: benchmark of `input_files`: its prompt (or ++prompt_config)
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
+        wandb_group: group of the run
+        wandb_project: project of the run (default 'nemo-skills')
+
+    Older names of arguments work, too: `hf_model` for `model`.
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def plan_eval(
     ctx: Arguments | None = None,
     *,
@@ -1763,6 +1892,66 @@ def retrieve_similar(
             shared words (TF-IDF)
         batch_size: texts per batch of the model (default 32)
         dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def reward_model(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    output_dir: str,
+    backend: str = 'cpu',
+    dry_run: bool = False,
+    data_dir: str | None = None,
+    eval_benchmark: str | None = None,
+    eval_split: str = 'test',
+    allow_overlap: bool = False,
+    training_data: str | None = None,
+    input_files: str | Sequence[str] = (),
+    benchmark: str | None = None,
+    wandb_name: str | None = None,
+    wandb_group: str | None = None,
+    wandb_project: str = 'nemo-skills',
+) -> None:
+    """Train a reward model on this machine: of two replies to one prompt, it gives the preferred one the
+    higher number (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-
+    out pairs is printed with its interval; ns serve_rewards --reward_model serves the model. Needs
+    newskills[train,local].
+
+    `ns reward_model` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns reward_model --help` lists them
+        model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
+        output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
+            stopped (required)
+        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
+            Tinker service (default 'cpu')
+        dry_run: check everything and show what would be done; run nothing
+        data_dir: folder of prepared data
+        eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
+        eval_split: split of that benchmark (default 'test')
+        allow_overlap: allow training on problems that are also evaluated on
+        training_data: JSONL file of {prompt, chosen, rejected}: texts used unchanged, or conversations
+        input_files: instead: graded output files of several seeds; correct replies are paired with
+            wrong ones
+        benchmark: benchmark of `input_files`: its prompt (or ++prompt_config)
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
+        wandb_group: group of the run
+        wandb_project: project of the run (default 'nemo-skills')
+
+    Older names of arguments work, too: `hf_model` for `model`.
 
     Returns:
         None.

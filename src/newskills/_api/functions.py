@@ -55,6 +55,7 @@ FUNCTIONS = {
         command="compute_metrics", returns="list[Report]", meaning="One report for each table."
     ),
     "convert": Function(command="convert", submits=True),
+    "distill": Function(command="distill"),
     "dpo": Function(command="dpo"),
     "evaluate": Function(
         command="eval",
@@ -82,6 +83,7 @@ FUNCTIONS = {
     "grpo": Function(command="grpo"),
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
     "improve": Function(command="improve"),
+    "kto": Function(command="kto"),
     "plan_eval": Function(
         command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
     ),
@@ -100,6 +102,7 @@ FUNCTIONS = {
         command="report", returns="list[Path]", meaning="The files that were written, HTML first.", always=True
     ),
     "retrieve_similar": Function(command="retrieve_similar"),
+    "reward_model": Function(command="reward_model"),
     "robust_eval": Function(command="robust_eval", returns="RobustnessSummary", meaning=ROBUSTNESS, submits=True),
     "run_cmd": Function(command="run_cmd", submits=True),
     "samples": Function(

@@ -34,7 +34,10 @@ GROUPS: dict[str, dict[str, str]] = {
     "train": {
         "sft": "fine-tune a small model on this machine (SFT)",
         "dpo": "train on preferred and rejected replies here (DPO)",
+        "kto": "train on good and bad replies, with TRL (KTO)",
         "grpo": "reinforcement learning on this machine (GRPO)",
+        "distill": "train a small model on a larger one's knowledge",
+        "reward_model": "train a model that scores replies (Bradley-Terry)",
         "improve": "train in rounds, each kept only if it is better",
         "sft_nemo_rl": "fine-tune with NeMo-RL on a cluster (SFT)",
         "grpo_nemo_rl": "reinforcement learning with NeMo-RL (GRPO)",

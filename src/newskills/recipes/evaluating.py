@@ -46,20 +46,35 @@ def evaluate_quietly(
         "server.model": str(weights),
         "max_concurrent_requests": DEFAULT_SLOTS,
     }
-    plan = plan_evaluation(
-        EvaluationSpec(
-            runs=runs,
-            output_dir=out,
-            layers=[Layer(server.resume_with, {**fixed, **(settings or {})})],
-            hosting=HostedServers(
-                spec=ServeSpec(model=str(weights), server_type=server.server_type, num_gpus=server.num_gpus),
-                log=out / "eval-logs/server.log",
-                timeout=server.timeout,
-            ),
-            log_dir=str(out / "eval-logs"),
-            resume_with=server.resume_with,
-        )
+    spec = EvaluationSpec(
+        runs=runs,
+        output_dir=out,
+        layers=[Layer(server.resume_with, {**fixed, **(settings or {})})],
+        hosting=HostedServers(
+            spec=ServeSpec(model=str(weights), server_type=server.server_type, num_gpus=server.num_gpus),
+            log=out / "eval-logs/server.log",
+            timeout=server.timeout,
+        ),
+        log_dir=str(out / "eval-logs"),
+        resume_with=server.resume_with,
     )
+    return _evaluated(name, spec)
+
+
+def evaluate_endpoint_quietly(
+    name: str, runs: Sequence[BenchmarkRun], out: Path, settings: dict[str, Any], resume_with: str
+) -> dict[str, list[Path]]:
+    """The same for a model that is served already; `settings` say where (`server.*`)."""
+    layers = [Layer(resume_with, settings)]
+    log_dir = str(out / "eval-logs")
+    return _evaluated(
+        name,
+        EvaluationSpec(runs=runs, output_dir=out, layers=layers, log_dir=log_dir, resume_with=resume_with),
+    )
+
+
+def _evaluated(name: str, spec: EvaluationSpec) -> dict[str, list[Path]]:
+    plan = plan_evaluation(spec)
     evaluation = evaluate(plan, say=lambda _: None)
     if evaluation.exit_code > SIGNALLED:
         raise StoppedError(evaluation.message)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -14,11 +16,13 @@ from msgspec import Struct
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.base.records import Row
+from newskills.base.stats import mean_interval
 from newskills.base.store import read_rows
 from newskills.base.terminal import counted
 from newskills.recipes.skill import Skill
 from newskills.train.data.reading import recorded_verdict
 from newskills.train.loops.dpo import Pair
+from newskills.train.loops.reward_model import HeldOutPairs, PairScores, right
 from newskills.train.verbs import Datum
 
 DECIDED = ("correct", "wrong", "no_answer")
@@ -33,6 +37,20 @@ class Preference(Struct, frozen=True, kw_only=True):
     chosen: str
     rejected: str
     tools: list[Row] | None = None
+
+
+class Labelled(Struct, frozen=True, kw_only=True):
+    """A reply that is good or bad. `prompt` is a conversation, or a text that is used as it is, and so is the reply."""
+
+    prompt: list[Row] | str
+    completion: str
+    label: bool
+
+    def example(self, skill: Skill) -> Datum:
+        """Token ids of the reply after the prompt. Raises DataError where one is empty."""
+        if isinstance(self.prompt, str):
+            return skill.continuation(self.prompt, self.completion)
+        return skill.reply(self.prompt, self.completion)
 
 
 class PairCount(Struct, frozen=True, kw_only=True):
@@ -64,6 +82,41 @@ def read_preferences(path: Path) -> list[Preference]:
     if not rows:
         raise DataError(f"{path} has no rows to train on.")
     return rows
+
+
+def read_labelled(path: Path) -> list[Labelled]:
+    """Rows `{prompt, completion, label}` of texts or of conversations, as TRL reads them. Raises DataError."""
+    rows = [_labelled(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
+    if not rows:
+        raise DataError(f"{path} has no rows to train on.")
+    return rows
+
+
+def label_outputs(files: Sequence[Path], skill: Skill, *, keep_cut_off: bool) -> tuple[list[Labelled], int]:
+    """The different replies of graded outputs, correct ones as good; and how many nobody has decided.
+
+    Raises DataError for a row without a reply, or where no reply is left.
+    """
+    labelled: dict[tuple[str, str], Labelled] = {}
+    unscored = 0
+    for path in files:
+        for number, row in enumerate(read_rows(path), 1):
+            where, correct = f"{path}, row {number}", _verdict(row)
+            if correct is None:
+                unscored += 1
+                continue
+            ended = row.get("finish_reason") != CUT
+            if not ended and not keep_cut_off:
+                continue
+            text = _generation(row, where)
+            reply = skill.pair(row, text)["output"] if ended else text
+            made = Labelled(prompt=skill.prompt_text(row), completion=reply, label=correct)
+            labelled.setdefault((_identity(row, where), text), made)
+    if not labelled:
+        raise DataError(
+            f"No reply of {files[0]} has a verdict.", hint="ns grade grades any JSONL file of answers."
+        )
+    return list(labelled.values()), unscored
 
 
 def pair_outputs(
@@ -127,6 +180,43 @@ def fitting_pairs(pairs: Sequence[Pair], limit: int | None, *, drop: bool, say: 
     return kept
 
 
+def held_out_pairs(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], HeldOutPairs]:
+    """(pairs to train on, pairs of other problems to evaluate on). A problem is what stands before the replies.
+
+    Raises DataError where `share` of the problems leaves none on one of the two sides.
+    """
+    problems: dict[tuple[int, ...], list[Pair]] = {}
+    for pair in pairs:
+        problems.setdefault(_prompt_of(pair), []).append(pair)
+    prompts = list(problems)
+    random.Random(seed).shuffle(prompts)  # noqa: S311 - no secret
+    count = round(share * len(prompts))
+    if share and not 0 < count < len(prompts):
+        raise DataError(
+            f"{counted(len(prompts), 'problem')} cannot be split: a share of {share:g} holds out {count} of them.",
+            hint="Give pairs of more problems, or set ++held_out=0.",
+        )
+    names = {prompt: f"problem-{number}" for number, prompt in enumerate(prompts[:count], 1)}
+    held = [pair for pair in pairs if _prompt_of(pair) in names]
+    training = [pair for pair in pairs if _prompt_of(pair) not in names]
+    return training, HeldOutPairs(pairs=held, problems=[names[_prompt_of(pair)] for pair in held])
+
+
+def told_accuracy(path: Path) -> str:
+    """The share of held-out pairs that are ranked right, with a 95 % interval over their problems."""
+    by_problem: dict[str, list[float]] = {}
+    for row in read_rows(path):
+        by_problem.setdefault(row["problem"], []).append(right(PairScores(row["chosen"], row["rejected"])))
+    shares = [fmean(values) for values in by_problem.values()]
+    interval = mean_interval(Counter(shares))
+    pairs = sum(map(len, by_problem.values()))
+    return (
+        f"accuracy on held-out pairs: {100 * fmean(shares):.1f} % (95 % interval {100 * interval.low:.1f} to "
+        f"{100 * interval.high:.1f}; {counted(pairs, 'pair')} of {counted(len(shares), 'problem')}, each problem "
+        "counts once)"
+    )
+
+
 def as_pair(preference: Preference, skill: Skill) -> Pair:
     """Token ids of both replies after the prompt. Raises DataError where one is empty."""
 
@@ -136,6 +226,12 @@ def as_pair(preference: Preference, skill: Skill) -> Pair:
         return skill.reply(preference.prompt, text, preference.tools)
 
     return Pair(chosen=reply(preference.chosen), rejected=reply(preference.rejected))
+
+
+def _prompt_of(pair: Pair) -> tuple[int, ...]:
+    """The token ids before the replies."""
+    weights = list(pair.chosen.weights or ())
+    return tuple(pair.chosen.tokens[: weights.index(1.0) + 1])
 
 
 def _drawn(problem: _Problem, most: int, seed: str) -> list[tuple[_Reply, _Reply]]:
@@ -179,6 +275,21 @@ def _generation(row: Row, where: str) -> str:
             hint="Evaluate without a reasoning parser, so that `generation` holds all of the reply.",
         )
     return text
+
+
+def _labelled(row: Row, where: str) -> Labelled:
+    prompt, completion, label = row.get("prompt"), row.get("completion"), row.get("label")
+    if not isinstance(label, bool) or not prompt or completion is None:
+        raise DataError(
+            f"{where}: expected {{prompt, completion, label}}, with true or false as the label; its keys are "
+            f"{', '.join(sorted(row)) or 'none'}.",
+            hint="Graded outputs go to --input_files.",
+        )
+    if isinstance(prompt, list):
+        return Labelled(prompt=prompt, completion=_said(completion, where), label=label)
+    if not isinstance(completion, str) or not completion:
+        raise DataError(f"{where}: `completion` must be a text that is not empty.")
+    return Labelled(prompt=prompt, completion=completion, label=label)
 
 
 def _preference(row: Row, where: str) -> Preference:

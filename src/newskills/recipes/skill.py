@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -19,6 +18,7 @@ from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import RewardConfig as RewardConfig
 from newskills.run.rewarding.reward import answered
+from newskills.train.cpu.weights import end_tokens
 from newskills.train.loops.samples import Problem, Reward, Scorer
 from newskills.train.loops.sft import example
 from newskills.train.verbs import Datum
@@ -36,7 +36,7 @@ class Skill:
     def __init__(self, folder: Path, asking: QuestionFormat | None = None, template: Row | None = None) -> None:
         """Raises ConfigError for a model without tokenizer or end token."""
         self.tokenizer = HFTokenizer(str(folder))
-        self.stops = _stops(folder, self.tokenizer)
+        self.stops = end_tokens(folder)
         self._asking, self._template = asking, template or {}
 
     def prompt_text(self, row: Row) -> str:
@@ -184,18 +184,3 @@ def accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> l
 def _has_media(request: Request) -> bool:
     parts = [part for turn in request.messages or () if isinstance(turn.content, list) for part in turn.content]
     return any(part.get("type") != "text" for part in parts)
-
-
-def _stops(folder: Path, tokenizer: HFTokenizer) -> list[int]:
-    """Ids of the tokens that end a reply."""
-    path = folder / "generation_config.json"
-    if not path.is_file():
-        path = folder / "config.json"
-    try:
-        end_token = msgspec.json.decode(path.read_bytes(), type=Row).get("eos_token_id")
-    except (OSError, msgspec.DecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from error
-    stops: list[Any] = end_token if isinstance(end_token, list) else [end_token]
-    if not all(isinstance(stop, int) for stop in stops):
-        raise ConfigError(f"{path} has no eos_token_id, so {tokenizer.name} could never end a reply.")
-    return stops

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from msgspec import Meta, Struct
 
+from newskills.base.errors import ConfigError
 from newskills.base.registry import Registry
+from newskills.train.loops.distill import Distillation, DistillConfig
 from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.kto import KtoConfig, LabelledReply
+from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stepping import Hooks
@@ -80,6 +84,44 @@ class Trainer(Protocol):
         ...
 
 
+@runtime_checkable
+class DistillingTrainer(Protocol):
+    """A trainer that also learns from a teacher's log-probabilities of its own samples."""
+
+    def distill(
+        self, task: Distillation, config: DistillConfig, folder: TrainingFolder, hooks: Hooks = ...
+    ) -> bool:
+        """As `Trainer.sft`."""
+        ...
+
+
+@runtime_checkable
+class KtoTrainer(Protocol):
+    """A trainer that also learns from replies that are good or bad, each on its own."""
+
+    def kto(
+        self, replies: Sequence[LabelledReply], config: KtoConfig, folder: TrainingFolder, hooks: Hooks = ...
+    ) -> bool:
+        """As `Trainer.sft`."""
+        ...
+
+
+@runtime_checkable
+class RewardModelTrainer(Protocol):
+    """A trainer that also makes reward models; `Trainer.finish` then writes one."""
+
+    def reward_model(
+        self,
+        pairs: Sequence[Pair],
+        held_out: HeldOutPairs,
+        config: RewardModelConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = ...,
+    ) -> bool:
+        """As `Trainer.sft`."""
+        ...
+
+
 TrainerMaker = Callable[[Path, TrainerSettings], Trainer]
 """(Hugging Face folder of the model, settings) → a trainer. Cheap: weights are read when training begins."""
 
@@ -92,6 +134,11 @@ TRAINERS = Registry(
     },
     group="newskills.trainers",
 )
+
+
+def unsupported(backend: str, what: str, able: str) -> ConfigError:
+    """For a trainer that lacks `what`; `able`: backends that have it."""
+    return ConfigError(f"The trainer {backend} does not support {what}.", hint=f"Use --backend={able}.")
 
 
 def make_trainer(name: str, base: Path, settings: TrainerSettings) -> Trainer:

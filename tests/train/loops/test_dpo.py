@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,10 +17,12 @@ from tests.train.preferences import DPO, END, PAIRS, metrics, prefer
 from tests.train.tiny import tiny_folder
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.dpo import PairLogprobs, dpo, pair_loss
 from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.stepping import Hooks
 from newskills.train.verbs import AdamParams, Datum, LossConfig, LossName, LossOutput
 
 LOGPROBS = st.floats(-400, 0)
@@ -103,6 +107,33 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(model: Path, tmp_pat
     last = "checkpoint-000009/adapter_model.safetensors"
     one, other = load_file(tmp_path / "whole" / last), load_file(tmp_path / "cut" / last)
     assert all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+class Counting(CpuTrainer):
+    """Counts the replies that the reference is asked about."""
+
+    asked = 0
+
+    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+        self.asked += len(data)
+        return super().reference_logprobs(data)
+
+
+def at_step(steps: Iterator[int], last: int) -> bool:
+    return next(steps) == last
+
+
+def test_the_reference_is_asked_once_per_pair(model: Path, tmp_path: Path) -> None:
+    lora = LoraConfig(rank=4, alpha=8, seed=3)
+    config = msgspec.structs.replace(DPO, steps=11, batch_size=len(PAIRS) // 5)  # two epochs and one batch
+    for stops in (7, 11):
+        client = Counting(model, CpuTrainerConfig(lora=lora, dtype="float32", threads=1))
+        folder = TrainingFolder(tmp_path, {})
+        dpo(client, PAIRS, config, folder, Hooks(stop=partial(at_step, iter(range(1, 100)), stops)))
+        folder.close()
+        assert client.asked == (2 * len(PAIRS) if stops == 7 else 0)
+    pairs = [row["pair"] for row in read_rows(tmp_path / "reference.jsonl")]
+    assert sorted(pairs) == list(range(len(PAIRS)))
 
 
 class Unreferenced:

@@ -323,6 +323,21 @@ def test_paged_sampling_goes_on_to_the_same_samples(model: Path, tmp_path: Path)
     assert [one["text"] for one in first] != [one["text"] for one in second]
 
 
+def test_rloo_compares_a_sample_with_the_others_of_its_group(model: Path, tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(algorithm="rloo"))
+    config = msgspec.structs.replace(GRPO, steps=3, kl=0.05)
+    assert reinforce(model, tmp_path, config, settings)
+    rows = metrics(tmp_path)
+    assert len(rows) == 3
+    assert any(row["grad_norm"] > 0 for row in rows)
+    assert all("kl" in row for row in rows)
+    for row in read_rows(tmp_path / "samples.jsonl"):
+        rewards = [response["reward"] for response in row["responses"]]
+        for place, response in enumerate(row["responses"]):
+            others = [reward for index, reward in enumerate(rewards) if index != place]
+            assert response["advantage"] == pytest.approx(rewards[place] - sum(others) / len(others))
+
+
 def test_several_updates_with_the_samples_of_a_step(model: Path, tmp_path: Path) -> None:
     config = msgspec.structs.replace(GRPO, steps=3, iterations=2, loss="ppo", save_every=1)
     assert reinforce(model, tmp_path, config)

@@ -18,6 +18,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -36,7 +37,7 @@ from newskills.base.http.messages import (
 from newskills.base.http.server import Server, ServerLimits, serve
 from newskills.base.records import Row
 from newskills.run.engine.threads import ready_for_threads
-from newskills.run.rewarding.graders import Count, Rewarder, RewardGrader
+from newskills.run.rewarding.graders import Count
 from newskills.run.rewarding.reward import RewardConfig, RewardItem
 from newskills.run.rewarding.wire import items_answer, openrlhf_answer, read_items, read_openrlhf, read_slime
 from newskills.train.loops.samples import Judged
@@ -47,7 +48,30 @@ TOLD_EVERY = 30.0
 """Seconds between two sentences about unscored samples."""
 LONGEST_WAIT = 30
 BODY = 256 << 20
+MODEL = "reward model"
+"""How the label of a source begins that is no grader."""
 Read = Callable[[bytes], list[RewardItem]]
+
+
+class Rewards(Protocol):
+    """Makes rewards of samples: `graders.Rewarder`, `reward_model.RewardModelSource`."""
+
+    async def judge(self, samples: Sequence[RewardItem]) -> list[Judged]:
+        """In order. Raises DataError for a sample that cannot be judged as it was sent."""
+        ...
+
+
+class RewardSource(Protocol):
+    """What gives the rewards, from the start of a server to its end."""
+
+    @property
+    def label(self) -> str: ...
+
+    async def start(self) -> None: ...
+
+    async def rewarder(self, config: RewardConfig, count: Count | None = None) -> Rewards: ...
+
+    async def close(self) -> None: ...
 
 
 class RewardServerSettings(Struct, frozen=True, kw_only=True):
@@ -74,7 +98,7 @@ class RewardTally(Struct, kw_only=True):
 class RewardServer:
     """Answers requests with the rewards it is given, whose life belongs to the caller."""
 
-    def __init__(self, rewarder: Rewarder, grader: str, listening: RewardServerSettings) -> None:
+    def __init__(self, rewarder: Rewards, grader: str, listening: RewardServerSettings) -> None:
         self.tally = RewardTally(outcomes=Counter(), unscored=Counter())
         self.last_reason = ""
         self._rewarder, self._grader, self._listening = rewarder, grader, listening
@@ -166,7 +190,7 @@ def _lost(judged: Sequence[Judged]) -> Response | None:
 
 
 async def serve_rewards(
-    grader: RewardGrader,
+    grader: RewardSource,
     config: RewardConfig,
     listening: RewardServerSettings,
     *,
@@ -192,7 +216,8 @@ async def serve_rewards(
         server = await serve(
             own_names_only(app.answer, listening.host), listening.host, listening.port, limits=limits
         )
-        say(f"Reward server at {server.url}, grader {grader.label}; Ctrl-C stops it.")
+        what = grader.label if grader.label.startswith(MODEL) else f"grader {grader.label}"
+        say(f"Reward server at {server.url}, {what}; Ctrl-C stops it.")
         await _watch(app, stop, say)
         say("Stopping: requests in progress may finish (again: stop now).")
         await _close(server, hurry)

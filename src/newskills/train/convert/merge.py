@@ -6,20 +6,27 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.store import atomic_folder
+from newskills.base.store import atomic_folder, write_json
+from newskills.train.cpu.weights import padding_token
 from newskills.train.tensors import save_tensors
 
 if TYPE_CHECKING:
     import torch
 
 PREFIX = "base_model.model."
+HEAD = "score.weight"
+"""The head of a reward model, [1, width]; PEFT keeps it beside the pairs."""
 BASE = "base_model_name_or_path in adapter_config.json names its base model."
+
+
+SAVED_HEADS = {"score", "classifier"}
+"""What PEFT saves for a sequence classifier (a reward model): only `score` is a Llama's."""
 
 
 class _Adapter(Struct, frozen=True):
@@ -42,7 +49,7 @@ class _Adapter(Struct, frozen=True):
             "fan_in_fan_out": self.fan_in_fan_out,
             "rank_pattern": self.rank_pattern,
             "alpha_pattern": self.alpha_pattern,
-            "modules_to_save": self.modules_to_save,
+            "modules_to_save": set(self.modules_to_save or ()) - SAVED_HEADS,
             "peft_type": self.peft_type != "LORA",
         }
         if unmerged := [name for name, value in odd.items() if value]:
@@ -55,6 +62,8 @@ class _Adapter(Struct, frozen=True):
 def merge_lora(base: Path, adapter: Path, target: Path) -> int:
     """W + alpha / r · B A for every pair (in float32, stored as `base` stores it); returns how many pairs.
 
+    An adapter with the head of a reward model makes `target` one (LlamaForSequenceClassification with one label).
+
     Raises DataError for a folder that lacks something or a pair that fits no tensor of `base`.
     """
     from safetensors.torch import load_file
@@ -65,6 +74,7 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(f"{adapter} is not a LoRA adapter: {error}.") from error
     scale = config.scale(adapter)
+    head = pairs.pop(f"{PREFIX}{HEAD}", None)
     modules = sorted({name.removeprefix(PREFIX).rpartition(".lora_")[0] for name in pairs})
     left = set(modules)
 
@@ -89,7 +99,29 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
             raise DataError(
                 f"{base} has no tensor for {', '.join(sorted(left)[:3])} of the adapter {adapter}.", hint=BASE
             )
+        if head is not None:
+            _make_reward_model(folder, head)
     return len(modules)
+
+
+def _make_reward_model(folder: Path, head: torch.Tensor) -> None:
+    """Puts the head beside the weights in `folder`, and says so in config.json."""
+    from safetensors.torch import load_file
+
+    path = sorted(folder.glob("*.safetensors"))[-1]
+    save_tensors({**load_file(path), HEAD: head}, path)
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        listing = msgspec.json.decode(index.read_bytes(), type=dict[str, Any])
+        listing["weight_map"][HEAD] = path.name
+        write_json(index, listing)
+    config = msgspec.json.decode((folder / "config.json").read_bytes(), type=dict[str, Any])
+    architecture = str(config["architectures"][0]).replace("ForCausalLM", "ForSequenceClassification")
+    labels = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "num_labels": 1}
+    write_json(
+        folder / "config.json",
+        {**config, "architectures": [architecture], "pad_token_id": padding_token(folder), **labels},
+    )
 
 
 def copy_model(base: Path, target: Path) -> None:

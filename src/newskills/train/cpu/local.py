@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from newskills.base.errors import ConfigError, TrainingError
+from newskills.train.loops.dpo import Pair
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.stepping import enough_memory
+from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig, train_reward_model
+from newskills.train.loops.stepping import Hooks, enough_memory
 from newskills.train.loops.trainer import LoopTrainer
 from newskills.train.trainers import PROJECTIONS, TrainerSettings
 
 if TYPE_CHECKING:
-    from newskills.train.cpu.trainer import CpuTrainer
+    from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+
+LESS = "Use a smaller model, or ++trainer.dtype=bfloat16."
 
 
 class CpuLocal(LoopTrainer):
@@ -47,16 +52,37 @@ class CpuLocal(LoopTrainer):
             return
         merge_lora(self._base, Path(folder.state_of(folder.last)), target)
 
+    def reward_model(
+        self,
+        pairs: Sequence[Pair],
+        held_out: HeldOutPairs,
+        config: RewardModelConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        """As `newskills.train.trainers.RewardModelTrainer`."""
+        if folder.finished:
+            return True
+        from newskills.train.cpu.reward import CpuRewardModel
+
+        with enough_memory(LESS):
+            client = CpuRewardModel(self._base, self._config())
+        return train_reward_model(client, pairs, held_out, config, folder, hooks)
+
     def _made(self) -> CpuTrainer:
+        from newskills.train.cpu.trainer import CpuTrainer
+
+        with enough_memory(LESS):
+            return CpuTrainer(self._base, self._config())
+
+    def _config(self) -> CpuTrainerConfig:
         from newskills.train.cpu.llama import LoraConfig
-        from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+        from newskills.train.cpu.trainer import CpuTrainerConfig
 
         lora = LoraConfig(
             rank=self._settings.lora.rank, alpha=self._settings.lora.alpha, seed=self._settings.lora.seed
         )
-        config = CpuTrainerConfig(lora=lora, dtype=self._settings.dtype, threads=self._settings.threads)
-        with enough_memory("Use a smaller model, or ++trainer.dtype=bfloat16."):
-            return CpuTrainer(self._base, config)
+        return CpuTrainerConfig(lora=lora, dtype=self._settings.dtype, threads=self._settings.threads)
 
 
 def make(base: Path, settings: TrainerSettings) -> CpuLocal:

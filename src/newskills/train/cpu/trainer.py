@@ -20,7 +20,7 @@ from newskills.train.cpu.layout import Layout, common_length
 from newskills.train.cpu.llama import PROJECTIONS, Llama, LoraConfig
 from newskills.train.cpu.losses import loss_of, target_logprobs
 from newskills.train.cpu.sampler import Decode, sample
-from newskills.train.cpu.weights import check_tensors, read_shape, read_tensors
+from newskills.train.cpu.weights import Shape, check_tensors, read_shape, read_tensors
 from newskills.train.tensors import check_finite, save_tensors
 from newskills.train.verbs import (
     NOT_FINITE,
@@ -76,12 +76,19 @@ class CpuTrainer:
         torch.set_num_threads(config.threads or torch.get_num_threads())
         self.base, self.config = model, config
         self.dtype = dtype_of(config.dtype)
-        shape, tensors = read_shape(model), weights or read_tensors(model)
+        shape, tensors = self._read(model, weights)
         check_tensors(shape, tensors, model)
         self.model = Llama(shape, tensors, config.lora, self.dtype)
-        self.named = self.model.parameters()
+        self.named = self._trained(tensors)
         self.optimizer = torch.optim.AdamW(list(self.named.values()), foreach=True)
         self.steps = 0
+
+    def _read(self, model: Path, weights: Mapping[str, Tensor] | None) -> tuple[Shape, Mapping[str, Tensor]]:
+        return read_shape(model), weights or read_tensors(model)
+
+    def _trained(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What learns, by the names that PEFT gives it; `tensors` are those of the model."""
+        return self.model.parameters()
 
     def forward_backward(
         self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None

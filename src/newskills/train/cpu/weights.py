@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 ARCHITECTURES = ("LlamaForCausalLM",)
+REWARD_ARCHITECTURE = "LlamaForSequenceClassification"
 
 
 class Shape(Struct, frozen=True, kw_only=True):
@@ -53,11 +54,14 @@ class Shape(Struct, frozen=True, kw_only=True):
         """Base of the rotary frequencies; transformers 5 keeps it in `rope_parameters`."""
         return float((self.rope_parameters or {}).get("rope_theta") or self.rope_theta or 10000.0)
 
-    def fits(self, where: Path) -> None:
+    def fits(self, where: Path, architectures: Sequence[str] = ARCHITECTURES) -> None:
         """Raises ConfigError for a model that this trainer would compute wrongly."""
         kind = (self.rope_parameters or self.rope_scaling or {}).get("rope_type", "default")
         wrong = [
-            (self.architectures[0] not in ARCHITECTURES, f"its architecture is {self.architectures[0]}"),
+            (
+                self.architectures[0] not in (*ARCHITECTURES, REWARD_ARCHITECTURE),
+                f"its architecture is {self.architectures[0]}",
+            ),
             (kind != "default", f"its rotary positions are of the type {kind}"),
             (self.hidden_act != "silu", f"its activation is {self.hidden_act}"),
             (self.attention_bias or self.mlp_bias, "its projections have biases"),
@@ -69,7 +73,36 @@ class Shape(Struct, frozen=True, kw_only=True):
             )
 
 
-def read_shape(folder: Path) -> Shape:
+def end_tokens(folder: Path) -> list[int]:
+    """Ids of the tokens that end a reply of the model in `folder`. Raises DataError, ConfigError where it has none."""
+    path = folder / "generation_config.json"
+    if not path.is_file():
+        path = folder / "config.json"
+    try:
+        end_token = msgspec.json.decode(path.read_bytes(), type=dict[str, Any]).get("eos_token_id")
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    ids: list[Any] = end_token if isinstance(end_token, list) else [end_token]
+    if not all(isinstance(token, int) for token in ids):
+        raise ConfigError(f"{path} has no eos_token_id, so {folder} could never end a reply.")
+    return ids
+
+
+def padding_token(folder: Path) -> int:
+    """A token to fill rows of a batch with that ends no text: a classifier reads the last token that is another.
+
+    Raises DataError, ConfigError.
+    """
+    path, ends = folder / "config.json", set(end_tokens(folder))
+    try:
+        own = msgspec.json.decode(path.read_bytes(), type=dict[str, Any]).get("pad_token_id")
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    candidates = ([own] if isinstance(own, int) and own >= 0 else []) + list(range(len(ends) + 1))
+    return next(token for token in candidates if token not in ends)
+
+
+def read_shape(folder: Path, architectures: Sequence[str] = ARCHITECTURES) -> Shape:
     """Raises DataError for a folder without a readable config.json, ConfigError for a model of another family."""
     path = folder / "config.json"
     try:
@@ -81,7 +114,7 @@ def read_shape(folder: Path) -> Shape:
         ) from error
     except msgspec.DecodeError as error:
         raise DataError(f"{path} does not describe a Llama model: {error}.") from error
-    shape.fits(folder)
+    shape.fits(folder, architectures)
     return shape
 
 

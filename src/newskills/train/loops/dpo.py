@@ -7,18 +7,24 @@ a reply, the loss of a pair is −log σ(m), and that of a batch is the mean.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import fmean
+from types import TracebackType
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.train.loops.folder import TrainingLog
+from newskills.base.store import AppendLog, read_rows
+from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.schedule import Schedule, batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.numbers import sigmoid, softplus
 from newskills.train.verbs import AdamParams, Datum, ReferenceClient, TrainingClient
+
+REFERENCES = "reference.jsonl"
+"""Log-probabilities under the initial model, one line per pair: {pair, chosen, rejected}."""
 
 
 class Pair(Struct, frozen=True, kw_only=True):
@@ -66,21 +72,22 @@ def pair_loss(own: PairLogprobs, reference: PairLogprobs, beta: float) -> PairLo
     """The loss at the log-probabilities of the model and of the reference."""
     chosen, rejected = beta * (own.chosen - reference.chosen), beta * (own.rejected - reference.rejected)
     margin = chosen - rejected
-    return PairLoss(_softplus(-margin), chosen, rejected, -_sigmoid(-margin))
+    return PairLoss(softplus(-margin), chosen, rejected, -sigmoid(-margin))
 
 
 def dpo(
     client: TrainingClient,
     pairs: Sequence[Pair],
     config: DpoConfig,
-    folder: TrainingLog,
+    folder: TrainingFolder,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
     """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
 
     The gradient is that of the loss, in two passes: one finds the log-probabilities, the other learns each reply with
-    the slope that its pair has there as its weight. The reference sees the same batch, so that it equals the model
-    before the first step to the last digit, and a run that goes on repeats it.
+    the slope that its pair has there as its weight. The reference is asked once per pair, with the first batch that
+    holds it, so that it equals the model before the first step to the last digit; later epochs and a run that goes on
+    read what it said.
 
     Raises DataError without pairs, ConfigError where the trainer has no reference weights, TrainingError where the
     loss is no number (the last checkpoint stays).
@@ -93,8 +100,13 @@ def dpo(
         )
 
     def step_of(step: int) -> dict[str, float]:
-        data = _replies(batch_at(pairs, step, config.batch_size, config.seed))
-        own, reference = (_by_pair(data, of(data)) for of in (client.logprobs, client.reference_logprobs))
+        places = batch_at(range(len(pairs)), step, config.batch_size, config.seed)
+        data = _replies([pairs[place] for place in places])
+        own = _by_pair(data, client.logprobs(data))
+        if unknown := [place for place in places if place not in cache]:
+            replies = _replies([pairs[place] for place in unknown])
+            cache.add(unknown, _by_pair(replies, client.reference_logprobs(replies)))
+        reference = [cache[place] for place in places]
         losses = [pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference, strict=True)]
         adam = config.adam(step)
         metrics = {**_measured(losses), "learning_rate": adam.learning_rate, "tokens": sum(map(_count, data))}
@@ -104,7 +116,43 @@ def dpo(
         client.forward_backward(weighted, "cross_entropy")
         return metrics | client.optim_step(adam)
 
-    return run_steps(client, config, folder, step_of, hooks)
+    with ReferenceCache(folder.path / REFERENCES, writes=folder.writes) as cache:
+        return run_steps(client, config, folder, step_of, hooks)
+
+
+class ReferenceCache:
+    """What the initial model gives to pairs, by their place; on disk before it is used, so that no run asks twice.
+
+    A context manager: the file is closed with it. Raises StorageError.
+    """
+
+    def __init__(self, path: Path, *, writes: bool) -> None:
+        self._log = AppendLog(path) if writes else None
+        rows = read_rows(path) if path.is_file() else ()
+        self._known = {row["pair"]: PairLogprobs(row["chosen"], row["rejected"]) for row in rows}
+
+    def __contains__(self, place: int) -> bool:
+        return place in self._known
+
+    def __getitem__(self, place: int) -> PairLogprobs:
+        return self._known[place]
+
+    def add(self, places: Sequence[int], logprobs: Sequence[PairLogprobs]) -> None:
+        for place, both in zip(places, logprobs, strict=True):
+            self._known[place] = both
+            if self._log is not None:
+                self._log.append({"pair": place, "chosen": both.chosen, "rejected": both.rejected})
+        if self._log is not None:
+            self._log.sync()
+
+    def __enter__(self) -> ReferenceCache:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._log is not None:
+            self._log.close()
 
 
 def _replies(pairs: Sequence[Pair]) -> list[Datum]:
@@ -147,14 +195,3 @@ def _measured(losses: Sequence[PairLoss]) -> dict[str, float]:
 
 def _count(datum: Datum) -> float:
     return sum(datum.weights or ())
-
-
-def _sigmoid(value: float) -> float:
-    if value < 0:
-        return math.exp(value) / (1 + math.exp(value))
-    return 1 / (1 + math.exp(-value))
-
-
-def _softplus(value: float) -> float:
-    """log(1 + exp(value)), also where exp would overflow."""
-    return max(value, 0.0) + math.log1p(math.exp(-abs(value)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
+from newskills.train.loops.distill import Distillation, DistillConfig, distill
 from newskills.train.loops.dpo import DpoConfig, Pair, dpo
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, grpo
@@ -16,8 +17,8 @@ from newskills.train.verbs import Datum, TrainingClient
 
 
 class LoopTrainer:
-    """`sft`, `dpo` and `grpo` of a `newskills.train.trainers.Trainer`; `client` is called once a run that is not
-    finished, and closed at its end.
+    """`sft`, `dpo`, `grpo` and `distill` of a `newskills.train.trainers.Trainer`; `client` is called once a run that
+    is not finished, and closed at its end.
     """
 
     def __init__(self, client: Callable[[], AbstractContextManager[TrainingClient]]) -> None:
@@ -59,3 +60,15 @@ class LoopTrainer:
             return True
         with self._client() as client:
             return grpo(client, problems, config, folder, scorer, hooks)
+
+    def distill(
+        self,
+        task: Distillation,
+        config: DistillConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        if folder.finished:
+            return True
+        with self._client() as client:
+            return distill(client, task, config, folder, hooks)

@@ -16,14 +16,14 @@ from newskills.train.loops.schedule import batch_at
 from newskills.train.trl.model import (
     TrainingTask,
     arguments,
-    context_of,
+    check_lengths,
     load_model,
     load_tokenizer,
     peft_of,
+    prompt_and_reply,
     seed_pairs,
 )
 from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
-from newskills.train.verbs import Datum
 
 
 class _DpoTrainer(TrlTrainerMixin, DPOTrainer):  # type: ignore[misc]
@@ -43,7 +43,8 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     settings, folder = task.settings, task.folder
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     rows = Dataset.from_list([_row(pair) for pair in pairs])
-    _check_lengths(rows, context_of(model))
+    lengths = [len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"])) for row in rows]
+    check_lengths(lengths, model, "pairs")
     size = min(config.batch_size, len(rows))
     order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
     trainer = _DpoTrainer(
@@ -73,28 +74,8 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
 
 
 def _row(pair: Pair) -> dict[str, list[int]]:
-    prompt, chosen = _parts(pair.chosen)
-    same, rejected = _parts(pair.rejected)
+    prompt, chosen = prompt_and_reply(pair.chosen)
+    same, rejected = prompt_and_reply(pair.rejected)
     if prompt != same:
         raise DataError("The trl trainer needs the same prompt before both replies of a pair.")
     return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
-
-
-def _parts(datum: Datum) -> tuple[list[int], list[int]]:
-    """Prompt and reply. Raises DataError for weights other than 0 on the one and 1 on the other."""
-    weights = list(datum.weights or ())
-    start = weights.index(1) if 1 in weights else len(weights)
-    if weights[start:] != [1] * (len(datum.targets) - start) or any(weights[:start]) or start == len(weights):
-        raise DataError("The trl trainer accepts only weights of 0 on the prompt and 1 on the reply.")
-    return [*datum.tokens[: start + 1]], [*datum.targets[start:]]
-
-
-def _check_lengths(rows: Dataset, context: int | None) -> None:
-    lengths = [len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"])) for row in rows]
-    if context and max(lengths) > context:
-        longer = sum(length > context for length in lengths)
-        raise DataError(
-            f"{longer} of {len(rows)} pairs are longer than the model's context of {context} tokens; the longest has "
-            f"{max(lengths)}.",
-            hint="Set ++too_long=drop.",
-        )

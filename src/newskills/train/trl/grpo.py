@@ -8,9 +8,11 @@ from itertools import pairwise
 from math import ceil
 from typing import Any
 
+import msgspec
 from datasets import Dataset
 from trl import GRPOConfig as TrlConfig
-from trl import GRPOTrainer
+from trl import GRPOTrainer, RLOOTrainer
+from trl import RLOOConfig as RlooConfig
 
 from newskills.base.errors import DataError
 from newskills.train.loops.groups import Group, grouped, measured
@@ -35,7 +37,7 @@ PAGE, BATCH_TOKENS = 32, 2048
 """Tokens of a page of keys and values, and of what is computed at once, on a CPU."""
 
 
-class _GrpoTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
+class _OwnPrompts:
     """The text of a prompt is the index of its problem: TRL gets the problem's own token ids."""
 
     problems: Sequence[Problem]
@@ -47,14 +49,24 @@ class _GrpoTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         """Continuous batching draws from a seed of its own, and TRL would turn the weights that are trained to bfloat16
         for it.
         """
-        if not self.use_transformers_continuous_batching:
-            return super()._generate_single_turn(*args, **kwargs)
-        self.continuous_batching_config.seed = self.args.seed * 1_000_003 + self.state.global_step
-        half, self.args.bf16 = self.args.bf16, False
+        this: Any = self
+        generate: Any = super()
+        if not this.use_transformers_continuous_batching:
+            return generate._generate_single_turn(*args, **kwargs)
+        this.continuous_batching_config.seed = this.args.seed * 1_000_003 + this.state.global_step
+        half, this.args.bf16 = this.args.bf16, False
         try:
-            return super()._generate_single_turn(*args, **kwargs)
+            return generate._generate_single_turn(*args, **kwargs)
         finally:
-            self.args.bf16 = half
+            this.args.bf16 = half
+
+
+class _GrpoTrainer(_OwnPrompts, TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
+    pass
+
+
+class _RlooTrainer(_OwnPrompts, TrlTrainerMixin, RLOOTrainer):  # type: ignore[misc]
+    """Baseline of a sample: the mean reward of the others of its group (https://arxiv.org/abs/2402.14740)."""
 
 
 class _Rewards:
@@ -62,8 +74,11 @@ class _Rewards:
 
     __name__ = "reward"
 
-    def __init__(self, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> None:
+    def __init__(
+        self, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer, *, leave_one_out: bool
+    ) -> None:
         self._problems, self._config, self._scorer = problems, config, scorer
+        self._leave_one_out = leave_one_out
         self.groups: list[Group] = []
 
     def __call__(self, prompts: list[str], completion_ids: list[list[int]], **_: Any) -> list[float | None]:
@@ -101,6 +116,20 @@ class _Rewards:
                 for text, sample in zip(texts, samples, strict=True)
             ]
             self.groups.append(grouped(problem, rollouts, list(judged), by_std=self._config.scale_by_std))
+        if self._leave_one_out:
+            self.groups = [
+                msgspec.structs.replace(group, advantages=_left_out([sample.reward for sample in group.judged]))
+                for group in self.groups
+            ]
+
+
+def _left_out(rewards: Sequence[float | None]) -> list[float]:
+    """reward − mean of the others; 0 for what was not graded, or alone in its group."""
+    graded = [reward for reward in rewards if reward is not None]
+    others = len(graded) - 1
+    return [
+        0.0 if reward is None or not others else reward - (sum(graded) - reward) / others for reward in rewards
+    ]
 
 
 def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
@@ -117,11 +146,15 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
     updates = config.steps * config.iterations
     trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
-    rewards = _Rewards(problems, config, scorer)
-    trainer = _GrpoTrainer(
+    rewards = _Rewards(problems, config, scorer, leave_one_out=settings.trl.algorithm == "rloo")
+    rloo = settings.trl.algorithm == "rloo"
+    how = _how(config, settings, _pages(problems, config))
+    trainer = (_RlooTrainer if rloo else _GrpoTrainer)(
         model=model,
         reward_funcs=rewards,
-        args=TrlConfig(**trl_arguments, **_how(config, settings, _pages(problems, config))),
+        args=RlooConfig(**trl_arguments, **how)
+        if rloo
+        else TrlConfig(**trl_arguments, **how, **_only_grpo(config)),
         train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
@@ -151,7 +184,7 @@ def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | 
 
 
 def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | None) -> dict[str, Any]:
-    """Arguments of GRPOConfig. dapo: the mean over all completion tokens of a batch."""
+    """Arguments of GRPOConfig and RLOOConfig."""
     trl = settings.trl
     return {
         "num_generations": config.group_size,
@@ -162,8 +195,6 @@ def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | 
         "beta": config.kl,
         "epsilon": config.clip_low,
         "epsilon_high": config.clip_high,
-        "scale_rewards": "group" if config.scale_by_std else "none",
-        "loss_type": "dapo",
         "mask_truncated_completions": config.drop_cut_off,
         "shuffle_dataset": False,
         "remove_unused_columns": False,
@@ -175,6 +206,11 @@ def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | 
         "vllm_gpu_memory_utilization": trl.vllm_memory,
         "vllm_tensor_parallel_size": trl.vllm_tensor_parallel,
     }
+
+
+def _only_grpo(config: GrpoConfig) -> dict[str, Any]:
+    """dapo: the mean over all completion tokens of a batch."""
+    return {"scale_rewards": "group" if config.scale_by_std else "none", "loss_type": "dapo"}
 
 
 def _end_with(trainer: Any, stops: list[int]) -> None:

@@ -16,6 +16,8 @@ from newskills.base.store import atomic_folder
 from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.kto import KtoConfig, LabelledReply
+from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stepping import Hooks, enough_memory
@@ -71,13 +73,57 @@ class TrlTrainer:
         """Whether all steps are done. Raises ConfigError for settings of SFT alone, DataError, TrainingError."""
         if folder.finished:
             return True
-        if self._settings.trl.packing:
-            raise ConfigError("DPO cannot pack pairs.", hint="Leave out ++trainer.trl.packing.")
+        self._check_packing("DPO cannot pack pairs.")
         with self._ready():
             from newskills.train.trl.dpo import dpo
             from newskills.train.trl.model import TrainingTask
 
             return dpo(TrainingTask(self._base, self._settings, folder, hooks), pairs, config)
+
+    def kto(
+        self,
+        replies: Sequence[LabelledReply],
+        config: KtoConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        """As `newskills.train.trainers.KtoTrainer`."""
+        if folder.finished:
+            return True
+        self._check_packing("KTO cannot pack replies.")
+        with self._ready():
+            from newskills.train.trl.kto import kto
+            from newskills.train.trl.model import TrainingTask
+
+            return kto(TrainingTask(self._base, self._settings, folder, hooks), replies, config)
+
+    def reward_model(
+        self,
+        pairs: Sequence[Pair],
+        held_out: HeldOutPairs,
+        config: RewardModelConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        """As `newskills.train.trainers.RewardModelTrainer`. Raises ConfigError for ++trainer.weights=full."""
+        if folder.finished:
+            return True
+        self._check_packing("Reward models cannot pack pairs.")
+        if self._settings.weights == "full":
+            raise ConfigError(
+                "Reward models are trained with LoRA pairs.", hint="Leave out ++trainer.weights=full."
+            )
+        with self._ready():
+            from newskills.train.trl.model import TrainingTask
+            from newskills.train.trl.reward_model import reward_model
+
+            task = TrainingTask(self._base, self._settings, folder, hooks)
+            return reward_model(task, pairs, held_out, config)
+
+    def _check_packing(self, sentence: str) -> None:
+        """Raises ConfigError."""
+        if self._settings.trl.packing:
+            raise ConfigError(sentence, hint="Leave out ++trainer.trl.packing.")
 
     def grpo(
         self,

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.train.convert.merge import HEAD
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, Steps
 from newskills.train.trainers import LoraSettings, TrainerSettings
 from newskills.train.trl.processes import on_cpu, processes
 from newskills.train.trl.settings import NEEDS_GPU, cannot_quantise
+from newskills.train.verbs import Datum
 
 
 class TrainingTask(Struct, frozen=True):
@@ -84,9 +87,10 @@ def precision_of(settings: TrainerSettings) -> Any:
     return dtype_of(settings.dtype)
 
 
-def load_model(base: Path, settings: TrainerSettings) -> Any:
+def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
     """The causal model of `base`: frozen weights on a GPU in the type that multiplies, all others in float32.
 
+    `kind`: another class of transformers, whose model has one label and a new head.
     A CPU samples many times slower with weights in bfloat16; autocast multiplies in it all the same.
 
     Raises DataError for weights of another model than config.json says, ConfigError for an attention that is not here.
@@ -96,7 +100,7 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
 
     frozen = settings.weights == "lora" and torch.cuda.is_available()
     try:
-        load: Any = AutoModelForCausalLM.from_pretrained
+        load: Any = (kind or AutoModelForCausalLM).from_pretrained
         model, report = load(
             base,
             dtype=precision_of(settings) if frozen else torch.float32,
@@ -104,6 +108,7 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
             local_files_only=True,
             ignore_mismatched_sizes=True,
             output_loading_info=True,
+            **({"num_labels": 1} if kind else {}),
             **quantised(settings),
         )
     except ImportError as error:
@@ -114,7 +119,8 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{base} cannot be loaded as a causal language model: {error}.") from error
     # transformers would fill both with random numbers and go on.
-    if wrong := sorted({*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}):
+    missing = {name for name in report["missing_keys"] if kind is None or name != HEAD}
+    if wrong := sorted({*missing, *(name for name, *_ in report["mismatched_keys"])}):
         raise DataError(
             f"The weights in {base} belong to another model than its config.json: {wrong[0]} (of {len(wrong)} "
             "tensors) is missing or has another size.",
@@ -167,7 +173,29 @@ def context_of(model: Any) -> int | None:
     return window
 
 
-def peft_of(lora: LoraSettings) -> Any:
+def prompt_and_reply(datum: Datum) -> tuple[list[int], list[int]]:
+    """Raises DataError for weights other than 0 on the one and 1 on the other."""
+    weights = list(datum.weights or ())
+    start = weights.index(1) if 1 in weights else len(weights)
+    if weights[start:] != [1] * (len(datum.targets) - start) or any(weights[:start]) or start == len(weights):
+        raise DataError("The trl trainer accepts only weights of 0 on the prompt and 1 on the reply.")
+    return [*datum.tokens[: start + 1]], [*datum.targets[start:]]
+
+
+def check_lengths(lengths: Sequence[int], model: Any, what: str) -> None:
+    """Raises DataError for sequences of more tokens than the model's context; `what` they are, in the plural."""
+    context = context_of(model)
+    if context and max(lengths) > context:
+        longer = sum(length > context for length in lengths)
+        raise DataError(
+            f"{longer} of {len(lengths)} {what} are longer than the model's context of {context} tokens; the longest "
+            f"has {max(lengths)}.",
+            hint="Set ++too_long=drop.",
+        )
+
+
+def peft_of(lora: LoraSettings, head: str | None = None) -> Any:
+    """`head`: module that is trained whole, beside the pairs."""
     from peft import LoraConfig
 
     return LoraConfig(
@@ -175,7 +203,8 @@ def peft_of(lora: LoraSettings) -> Any:
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
         target_modules=list(lora.targets),
-        task_type="CAUSAL_LM",
+        task_type="SEQ_CLS" if head else "CAUSAL_LM",
+        modules_to_save=[head] if head else None,
     )
 
 

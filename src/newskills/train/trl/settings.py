@@ -31,6 +31,13 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
             "beside the trainer on the same GPUs, or a vLLM server (trl vllm-serve)"
         ),
     ] = "transformers"
+    algorithm: Annotated[
+        Literal["grpo", "rloo"],
+        Meta(
+            description="(grpo) baseline of a sample: the mean of its group (grpo), or of the others of its group, "
+            "with one probability ratio per sample (rloo)"
+        ),
+    ] = "grpo"
     vllm_memory: Annotated[float, Meta(gt=0, le=1, description="share of GPU memory for vllm")] = 0.3
     vllm_tensor_parallel: Annotated[int, Meta(ge=1, description="GPUs per vllm (tensor parallel)")] = 1
     vllm_url: Annotated[str, Meta(description="address of vllm_server")] = "http://127.0.0.1:8000"

@@ -115,6 +115,7 @@ class StepRecords(TrainerCallback):
 
 KEPT = (
     *("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accuracy", "clip_ratio/region_mean"),
+    *("accuracy", "margin"),
     *("rewards/chosen", "rewards/rejected", "rewards/margins", "rewards/accuracies"),
 )
 """Metrics of TRL that are taken over; the others are ours."""

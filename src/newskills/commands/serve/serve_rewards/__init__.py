@@ -21,6 +21,10 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None, doc("benchmark whose grader gives the reward, with the benchmark's settings", NAME)
     ] = None
     grader: Annotated[str | None, doc("grader, by name; settings: ++eval_config.KEY", NAME)] = None
+    reward_model: Annotated[
+        str | None,
+        doc("folder of a reward model of ns reward_model, instead of a grader; --benchmark then gives the prompt"),
+    ] = None
     data_dir: Annotated[str | None, doc("folder of prepared data, for graders that read files in it")] = None
     host: Annotated[str, doc("address to listen on; 0.0.0.0 = all of this machine")] = "127.0.0.1"
     port: Annotated[Port, doc("port to listen on; 0 = a free one")] = 9060
@@ -53,15 +57,16 @@ class RewardKeys(Struct, frozen=True, kw_only=True):
 
 COMMAND = Command(
     name="serve_rewards",
-    summary="Compute rewards for the samples of any trainer over HTTP, with the same graders as evaluation. "
-    "It answers newskills batches (/v1/rewards), OpenRLHF (/get_reward) and slime (/slime). A sample "
-    "that could not be graded never gets reward 0.",
+    summary="Compute rewards for the samples of any trainer over HTTP, with the same graders as evaluation or with a "
+    "reward model of ns reward_model. It answers newskills batches (/v1/rewards), OpenRLHF (/get_reward) and slime "
+    "(/slime). A sample that could not be graded never gets reward 0.",
     options=Options,
     config=RewardKeys,
     run="newskills.commands.serve.serve_rewards.work:run",
     examples=(
         "ns serve_rewards --grader=math ++reward.wrong=-0.5 ++reward.no_answer=-0.5 ++reward.format.box=0.1",
         "ns serve_rewards --benchmark=human-eval --host=0.0.0.0 --port=9060 --token_file=/run/secrets/rewards",
+        "ns serve_rewards --reward_model=training/rm/final_hf_model --benchmark=sorting-lesson",
         "ns serve_rewards --grader=math ++reward.judge.server.model=my-judge "
         "++reward.judge.server.base_url=http://judge:8000",
     ),

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from newskills.base import aio
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.terminal import printable
 from newskills.benchmarks import get_benchmark
@@ -20,12 +20,15 @@ from newskills.commands.shared.token import check_reach, token_of, who
 from newskills.commands.shared.training import keys_of
 from newskills.config.command_line import Parsed
 from newskills.models.tokenizer import HFTokenizer
-from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.extras import require_train
 from newskills.prompts.renderer import load_prompt
 from newskills.run.planning.plan import in_folder
 from newskills.run.rewarding.graders import Capacity, Count, RewardGrader
+from newskills.run.rewarding.questions import asking_of
 from newskills.run.rewarding.reward import RewardConfig
-from newskills.run.rewarding.server import RewardServerSettings, serve_rewards
+from newskills.run.rewarding.reward_model import RewardModelSource
+from newskills.run.rewarding.server import RewardServerSettings, RewardSource, serve_rewards
 
 DEFAULT_TOKEN_ENV = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -35,9 +38,7 @@ def run(parsed: Parsed[Options]) -> int:
     keys = keys_of(RewardKeys, parsed)
     if keys is None:
         return 0
-    name, settings = _grader(options, keys)
-    capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
-    grader = RewardGrader(name, settings, keys.sandbox, capacity)
+    source = _source(options, keys)
     count = _count(options.tokenizer)
     if keys.reward.judges:
         load_prompt(keys.reward.judge.prompt)
@@ -50,14 +51,41 @@ def run(parsed: Parsed[Options]) -> int:
     check_reach(options.host, listening.token, open_to_all=options.open)
     if options.dry_run:
         where = f"{options.host}:{options.port or 'a free port'}"
-        steps = [("listens", where, who(listening.token)), ("grades", grader.label, _worth(keys.reward))]
+        steps = [("listens", where, who(listening.token)), _judging(source, keys)]
         show_dry_run(
             [*steps, *([("asks", keys.reward.judge.server.model, "the judge")] if keys.reward.judges else [])]
         )
         return 0
     _say(who(listening.token))
-    aio.run(lambda: serve_rewards(grader, keys.reward, listening, say=_say, count=count))
+    aio.run(lambda: serve_rewards(source, keys.reward, listening, say=_say, count=count))
     return 0
+
+
+def _source(options: Options, keys: RewardKeys) -> RewardSource:
+    """A reward model, or a grader. Raises ConfigError, UnknownNameError, DataError."""
+    if options.reward_model is None:
+        name, settings = _grader(options, keys)
+        capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
+        return RewardGrader(name, settings, keys.sandbox, capacity)
+    require_train("torch", "safetensors", "tokenizers")
+    if options.grader is not None:
+        raise ConfigError("--grader and --reward_model both give the reward.", hint="Leave one of them out.")
+    folder = Path(options.reward_model)
+    if not (folder / "config.json").is_file():
+        raise DataError(
+            f"{folder} is not a model folder: it has no config.json.", hint="ns reward_model makes one."
+        )
+    asking = None
+    if options.benchmark is not None:
+        benchmark = get_benchmark(options.benchmark)
+        asking = asking_of(benchmark, split_folder(benchmark, options.data_dir) / "any.jsonl", str(folder))
+    return RewardModelSource(folder, asking, options.workers)
+
+
+def _judging(source: RewardSource, keys: RewardKeys) -> Step:
+    if isinstance(source, RewardModelSource):
+        return ("scores", source.label, "the number of a reply is its reward")
+    return ("grades", source.label, _worth(keys.reward))
 
 
 def _grader(options: Options, keys: RewardKeys) -> tuple[str, Row]:
@@ -65,7 +93,7 @@ def _grader(options: Options, keys: RewardKeys) -> tuple[str, Row]:
     if (options.benchmark is None) == (options.grader is None):
         raise ConfigError(
             "Which grader gives the reward? Give either --benchmark or --grader.",
-            hint="See: ns list graders and ns list benchmarks",
+            hint="Or a model: --reward_model=FOLDER. See: ns list graders and ns list benchmarks",
         )
     if options.grader is not None:
         return options.grader, keys.eval_config

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns kto`: learning from replies that are good or bad, each on its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from newskills.commands.command import Command
+from newskills.commands.shared.preferences import (
+    ReplyKeys,
+    ReplyOptions,
+    asked_by,
+    check_prompts,
+    content_of,
+    input_files,
+)
+from newskills.commands.shared.training import (
+    FINAL,
+    TRAINING,
+    TrainingRun,
+    check_trainer,
+    config_of,
+    held_out_of,
+    identity,
+    keys_of,
+    run_training,
+)
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import doc
+from newskills.recipes.preferences import Labelled, label_outputs, read_labelled
+from newskills.recipes.skill import Skill
+from newskills.recipes.training import fitting, model_folder
+from newskills.train.loops.kto import KtoConfig, LabelledReply
+from newskills.train.loops.schedule import Schedule, steps_of
+from newskills.train.trainers import KtoTrainer, Trainer, make_trainer, unsupported
+
+WHAT, ABLE = "KTO", "trl"
+
+
+class Options(ReplyOptions, frozen=True, kw_only=True):
+    training_data: Annotated[
+        str | None, doc("JSONL file of {prompt, completion, label}: label true for a good reply")
+    ] = None
+    backend: Annotated[str, doc("trl: any model, GPUs or a CPU (newskills[trl]); no other trainer has KTO")] = (
+        "trl"
+    )
+
+
+class KtoKeys(ReplyKeys, frozen=True, kw_only=True):
+    """`++` keys of `ns kto`."""
+
+    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 5e-5
+    batch_size: Annotated[int, Meta(ge=2, description="replies per step")] = 16
+    beta: Annotated[float, Meta(gt=0, description="beta: how much a difference from the initial model counts")] = (
+        0.1
+    )
+    good_weight: Annotated[float, Meta(ge=0, description="weight of the loss of good replies")] = 1.0
+    bad_weight: Annotated[float, Meta(ge=0, description="weight of the loss of bad replies")] = 1.0
+    schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
+    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
+
+
+def run(parsed: Parsed[Options]) -> int:
+    """Returns the exit code. Raises ConfigError (options, packages), DataError (replies, overlap), TrainingError."""
+    options = parsed.options
+    keys = keys_of(KtoKeys, parsed)
+    if keys is None:
+        return 0
+    check_trainer(options, keys)
+    made = make_trainer(options.backend, Path(options.model), keys.trainer)
+    _able(made, options)
+    files, out = input_files("kto", options), Path(options.output_dir)
+    if options.dry_run:
+        show_dry_run(
+            [
+                ("reads", options.model, "the model"),
+                *(
+                    ("reads", file, "labelled replies" if options.training_data else "graded outputs")
+                    for file in files
+                ),
+                ("writes", out, f"steps of {keys.batch_size} replies: metrics.jsonl, checkpoints"),
+                ("writes", out / FINAL, "the trained model"),
+            ]
+        )
+        return 0
+    require_train("torch", "safetensors", "tokenizers")
+    base = model_folder(options.model, out / "base_hf_model", say=print)
+    skill, labelled = _labelled(options, keys, base, files)
+    check_prompts(options, [row.prompt for row in labelled])
+    replies = _fitting(labelled, skill, keys, base)
+    steps = keys.steps or steps_of(keys.epochs, max(1, len(replies)), keys.batch_size)
+    config = config_of(KtoConfig, keys, steps)
+    content = content_of(labelled)
+    settings = {**identity(keys), "steps": steps, "data": [str(file) for file in files], "replies": content}
+    with held_out_of(options, keys, base) as held_out:
+        return run_training(
+            options,
+            keys,
+            TrainingRun(title="KTO", base=base, settings=settings, held_out=held_out),
+            lambda trainer, folder, hooks: _able(trainer, options).kto(replies, config, folder, hooks),
+        )
+
+
+def _labelled(options: Options, keys: KtoKeys, base: Path, files: Sequence[Path]) -> tuple[Skill, list[Labelled]]:
+    if options.training_data is not None:
+        return Skill(base, template=keys.chat_template_kwargs), read_labelled(files[0])
+    skill = asked_by(options, keys, base, files[0])
+    labelled, unscored = label_outputs(files, skill, keep_cut_off=not keys.drop_cut_off)
+    good = sum(row.label for row in labelled)
+    left_out = f"; replies ignored: {unscored} without a verdict" if unscored else ""
+    sys.stdout.write(f"replies: {good} good, {len(labelled) - good} bad{left_out}\n")
+    return skill, labelled
+
+
+def _fitting(labelled: Sequence[Labelled], skill: Skill, keys: KtoKeys, base: Path) -> list[LabelledReply]:
+    """Token ids of the replies that fit into the model's context. Raises DataError."""
+    limit = keys.limit(base)
+    examples = [row.example(skill) for row in labelled]
+    too_long = "drop" if keys.too_long == "truncate" else keys.too_long
+    kept = {id(datum) for datum in fitting(examples, limit, too_long, say=print)}
+    return [
+        LabelledReply(reply=datum, good=row.label)
+        for datum, row in zip(examples, labelled, strict=True)
+        if id(datum) in kept
+    ]
+
+
+def _able(trainer: Trainer, options: Options) -> KtoTrainer:
+    """Raises ConfigError for a trainer that lacks it."""
+    if not isinstance(trainer, KtoTrainer):
+        raise unsupported(options.backend, WHAT, ABLE)
+    return trainer
+
+
+COMMAND = Command(
+    name="kto",
+    summary="Train on replies that are good or bad, each on its own (KTO, with TRL): no two replies to one prompt are "
+    "needed. Replies come from a file, or from graded outputs, where correct ones are good. A killed or stopped run "
+    "resumes with the same command. Needs newskills[trl].",
+    options=Options,
+    config=KtoKeys,
+    run=run,
+    aliases={"hf_model": "model"},
+    examples=(
+        "ns kto --model=models/base --training_data=labelled.jsonl --output_dir=training/kto",
+        "ns kto --model=models/base --benchmark=gsm8k "
+        "--input_files 'results/eval-results/gsm8k/output-rs*.jsonl' --output_dir=training/kto",
+    ),
+    essentials=(*TRAINING, "input_files", "benchmark", "++beta", "++good_weight", "++bad_weight", "++too_long"),
+)

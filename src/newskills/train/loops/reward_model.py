@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reward model by Bradley and Terry: a number for each reply, so that of two replies the better one has the higher.
+
+The loss of a pair is −log σ(r(chosen) − r(rejected)) (https://arxiv.org/abs/2203.02155, equation 1), that of a batch
+the mean. Only differences mean something: a number alone says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.store import write_rows
+from newskills.train.loops.dpo import Pair
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.numbers import softplus
+from newskills.train.verbs import AdamParams, TrainingClient
+
+HELD_OUT = "held_out.jsonl"
+"""Scores of held-out pairs after the last evaluation: {problem, chosen, rejected}."""
+
+
+class PairScores(NamedTuple):
+    """What a reward model gives to the two replies of a pair."""
+
+    chosen: float
+    rejected: float
+
+    @property
+    def margin(self) -> float:
+        return self.chosen - self.rejected
+
+
+class RewardModelConfig(Struct, frozen=True, kw_only=True):
+    """steps of batch_size pairs; every eval_every steps, and at the end, the held-out pairs are scored."""
+
+    steps: int
+    batch_size: int = 8
+    learning_rate: float = 1e-4
+    schedule: Schedule = "linear"
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    eval_every: int = 20
+    save_every: int = 20
+    seed: int = 0
+
+    def adam(self, step: int) -> AdamParams:
+        return adam_at(self, step)
+
+
+class HeldOutPairs(Struct, frozen=True, kw_only=True):
+    """Pairs that are not trained on. `problems`: which problem each belongs to; one has several."""
+
+    pairs: Sequence[Pair]
+    problems: Sequence[str]
+
+
+class PairScoringClient(TrainingClient, Protocol):
+    """Weights that give replies a number."""
+
+    def prefer(self, pairs: Sequence[Pair]) -> list[PairScores]:
+        """Adds the gradient of the mean loss of the pairs; returns their scores before."""
+        ...
+
+    def scores(self, pairs: Sequence[Pair]) -> list[PairScores]:
+        """Without gradient."""
+        ...
+
+
+def train_reward_model(
+    client: PairScoringClient,
+    pairs: Sequence[Pair],
+    held_out: HeldOutPairs,
+    config: RewardModelConfig,
+    folder: TrainingFolder,
+    hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+) -> bool:
+    """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
+
+    Raises DataError without pairs, TrainingError where the loss is no number (the last checkpoint stays).
+    """
+    if not pairs:
+        raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
+
+    def step_of(step: int) -> dict[str, float]:
+        batch = batch_at(pairs, step, config.batch_size, config.seed)
+        scores = client.prefer(batch)
+        adam = config.adam(step)
+        metrics = {
+            **measured(scores),
+            "learning_rate": adam.learning_rate,
+            "tokens": float(
+                sum(len(reply.tokens) + 1 for pair in batch for reply in (pair.chosen, pair.rejected))
+            ),
+            **client.optim_step(adam),
+        }
+        if held_out.pairs and due(config, step + 1):
+            metrics |= evaluated(held_out, client.scores(held_out.pairs), folder)
+        return metrics
+
+    return run_steps(client, config, folder, step_of, hooks)
+
+
+def due(config: RewardModelConfig, done: int) -> bool:
+    """Whether the held-out pairs are scored after so many steps."""
+    return done % config.eval_every == 0 or done == config.steps
+
+
+def evaluated(held_out: HeldOutPairs, scores: Sequence[PairScores], folder: TrainingFolder) -> dict[str, float]:
+    """Metrics of the held-out pairs; their scores are written into `folder`. Raises StorageError."""
+    if folder.writes:
+        _write(folder.path / HELD_OUT, held_out, scores)
+    return {f"eval_{name}": value for name, value in measured(scores).items()}
+
+
+def measured(scores: Sequence[PairScores]) -> dict[str, float]:
+    """Means over the pairs; a tie is half right."""
+    return {
+        "loss": fmean(softplus(-pair.margin) for pair in scores),
+        "accuracy": fmean(right(pair) for pair in scores),
+        "margin": fmean(pair.margin for pair in scores),
+    }
+
+
+def right(pair: PairScores) -> float:
+    """1 where the chosen reply has the higher score, one half where both have the same."""
+    return 0.5 if pair.margin == 0 else float(pair.margin > 0)
+
+
+def _write(path: Path, held_out: HeldOutPairs, scores: Sequence[PairScores]) -> None:
+    write_rows(
+        path,
+        (
+            {"problem": problem, "chosen": pair.chosen, "rejected": pair.rejected}
+            for problem, pair in zip(held_out.problems, scores, strict=True)
+        ),
+    )
