@@ -16,7 +16,10 @@ from tests.shared import RUN, shared_folder
 from newskills.environments.owners import LABEL, new_name
 
 IMAGE = f"localhost/newskills-agent-{RUN}:1"
-PROGRAMS = ("git", "grep", "find", "dd", "yes", "sort", "wc", "diff", "tar", "setsid", "sync", "cp", "ln")
+PROGRAMS = (
+    *("git", "grep", "find", "dd", "yes", "sort", "wc", "diff", "tar", "setsid", "sync", "cp", "ln"),
+    *("which", "dirname", "basename", "readlink", "uname", "tee"),
+)
 SETTINGS = "containers.conf"
 FLOOD_MB = int(os.environ.get("NEWSKILLS_TEST_FLOOD_MB", "64"))
 """Megabytes that commands print to drown their reader: far more than is kept of an output."""

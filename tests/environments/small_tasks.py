@@ -47,7 +47,7 @@ def prepared_small_tasks(folder: Path, count: int, image: str) -> dict[str, str]
     """The same, prepared; the environment that finds it."""
     small_tasks(folder, count, image)
     env = {"NEWSKILLS_DATA_DIR": str(folder / "data")}
-    made = ns("ns prepare_data ./small.py", cwd=folder, env=env)
+    made = ns("ns prepare_data ./small.py", cwd=folder, env=env, timeout=500)
     assert made.returncode == 0, made.stderr
     return env
 
