@@ -6,15 +6,23 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.launch.containers import make_image, modest_settings, trial, unusable
 from tests.launch.needs import lacking
+from tests.shared import RUN, shared_folder
 
 from newskills.environments.owners import LABEL, new_name
 
-IMAGE = f"localhost/newskills-agent-{os.getpid()}:1"
-PROGRAMS = ("git", "grep", "find", "dd", "yes", "sort", "wc", "diff", "tar", "setsid", "sync", "cp", "ln")
+IMAGE = f"localhost/newskills-agent-{RUN}:1"
+PROGRAMS = (
+    *("git", "grep", "find", "dd", "yes", "sort", "wc", "diff", "tar", "setsid", "sync", "cp", "ln"),
+    *("which", "dirname", "basename", "readlink", "uname", "tee"),
+)
+SETTINGS = "containers.conf"
+FLOOD_MB = int(os.environ.get("NEWSKILLS_TEST_FLOOD_MB", "64"))
+"""Megabytes that commands print to drown their reader: far more than is kept of an output."""
 
 
 @pytest.fixture(scope="session")
@@ -22,14 +30,26 @@ def agent_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Its tag; the tests are skipped where podman cannot run it (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
     if why := unusable():
         lacking("CONTAINERS", why)
-    folder = tmp_path_factory.mktemp("agent-image")
-    with pytest.MonkeyPatch.context() as patch:
-        if make_image(folder, IMAGE, PROGRAMS):
-            patch.setenv("CONTAINERS_CONF", str(modest_settings(folder)))
-            if why := trial(IMAGE):
-                lacking("CONTAINERS", f"podman cannot run containers here: {why}")
+    with (
+        shared_folder(tmp_path_factory, "agent-image", _make, _remove) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        if (settings := folder / SETTINGS).exists():
+            patch.setenv("CONTAINERS_CONF", str(settings))
         yield IMAGE
-        subprocess.run(["podman", "rmi", "--force", IMAGE], check=False, capture_output=True)
+
+
+def _make(folder: Path) -> None:
+    if not make_image(folder, IMAGE, PROGRAMS):
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONTAINERS_CONF", str(modest_settings(folder)))
+        if why := trial(IMAGE):
+            lacking("CONTAINERS", f"podman cannot run containers here: {why}")
+
+
+def _remove() -> None:
+    subprocess.run(["podman", "rmi", "--force", IMAGE], check=False, capture_output=True)
 
 
 def own_containers() -> list[str]:

@@ -8,22 +8,31 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec import Struct
 from tests.launch.needs import lacking
+from tests.shared import RUN, shared_folder
 
-PYTEST = "PYTHONPATH=src:installed python3 -m pytest -q -rA --tb=short -p no:cacheprovider -W ignore"
+PYTEST = "PYTHONPATH=src:/installed python3 -m pytest -q -rA --tb=short -p no:cacheprovider -W ignore"
+MAKEFILE = "FROM {image}\nCOPY installed /installed\n"
+
+
+TASKS = "tasks"
+IMAGE = f"localhost/newskills-agent-tasks-{RUN}:1"
+"""The agents' image, with what the tests of the tasks need."""
 
 
 class Bug(Struct, frozen=True, kw_only=True):
-    """`before` has it, `after` does not; `fail` are tests of `after` that show it."""
+    """`before` has it, `after` does not. Those tests of `after` are run that `words` select, `fail` among them."""
 
     before: str
     after: str
     issue: str
     files: tuple[str, ...]
+    words: str
     fail: tuple[str, ...]
 
     @property
@@ -38,13 +47,15 @@ BUGS = (
         issue="fields.DateTime inside fields.List or fields.Tuple fails when the schema is created: the inner field "
         "looks for `opts` on its parent, which is a field and not the schema.",
         files=("tests/test_fields.py",),
+        words="TestParentAndName",
         fail=("tests/test_fields.py::TestParentAndName::test_datetime_list_inner_format",),
     ),
     Bug(
         before="3.2.1",
         after="3.2.2",
         issue="A field with load_only=True and dump_only=True is loaded; it should be neither loaded nor dumped.",
-        files=("tests/test_deserialization.py", "tests/test_fields.py"),
+        files=("tests/test_deserialization.py",),
+        words="load_only or dump_only",
         fail=(),
     ),
     Bug(
@@ -53,6 +64,7 @@ BUGS = (
         issue="fields.Dict without a field for keys and values accepts what is no mapping on load, and Mapping does "
         "not return its own mapping type.",
         files=("tests/test_deserialization.py", "tests/test_serialization.py"),
+        words="dict_field",
         fail=(
             "tests/test_deserialization.py::TestFieldDeserialization::test_dict_field_deserialization",
             "tests/test_serialization.py::TestFieldSerialization::test_dict_field_serialize",
@@ -61,24 +73,25 @@ BUGS = (
 )
 
 
-def make_tasks(folder: Path, image: str) -> Path:
-    """A task folder for each bug; the tests are skipped where PyPI cannot be reached."""
+def make_tasks(folder: Path, image: str) -> None:
+    """A task folder for each bug below `folder`/TASKS; the tests are skipped where PyPI cannot be reached."""
     sources = _sources(folder / "sources")
-    packages = folder / "installed"
-    _pip("install", "--target", str(packages), "pytest", "pytz", "simplejson")
+    _pip("install", "--target", str(folder / "image" / "installed"), "pytest", "pytz", "simplejson")
+    (folder / "image" / "Dockerfile").write_text(MAKEFILE.format(image=image))
+    subprocess.run(
+        ["podman", "build", "--quiet", f"--tag={IMAGE}", str(folder / "image")], check=True, capture_output=True
+    )
     for bug in BUGS:
-        task = folder / "tasks" / bug.name
+        task = folder / TASKS / bug.name
         before, after = (sources / f"marshmallow-{version}" for version in (bug.before, bug.after))
         shutil.copytree(before, task / "repository")
-        shutil.copytree(packages, task / "repository" / "installed")
         shutil.copytree(after / "tests", task / "tests" / "tests")
         (task / "issue.md").write_text(f"{bug.issue}\n")
         (task / "solution.patch").write_bytes(patch(before / "src", after / "src"))
         (task / "task.yaml").write_text(
-            f"image: {image}\ntest_timeout: 300\ntest_command: {PYTEST} {' '.join(bug.files)}\n"
+            f"image: {IMAGE}\ntest_timeout: 300\ntest_command: {PYTEST} -k '{bug.words}' {' '.join(bug.files)}\n"
             f"FAIL_TO_PASS: [{', '.join(repr(name) for name in bug.fail)}]\n"
         )
-    return folder / "tasks"
 
 
 def patch(before: Path, after: Path) -> bytes:
@@ -124,7 +137,14 @@ def turns_of(body: dict[str, object]) -> int:
     return sum(message["role"] == "assistant" for message in messages)
 
 
+def _remove() -> None:
+    subprocess.run(["podman", "rmi", "--force", IMAGE], check=False, capture_output=True)
+
+
 @pytest.fixture(scope="session")
-def agent_tasks(agent_image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def agent_tasks(agent_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Three real bugs of marshmallow (MIT) as task folders."""
-    return make_tasks(tmp_path_factory.mktemp("tasks"), agent_image)
+    with shared_folder(
+        tmp_path_factory, "agent-tasks", lambda folder: make_tasks(folder, agent_image), _remove
+    ) as folder:
+        yield folder / TASKS

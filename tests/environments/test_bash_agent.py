@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.commands.running import ns, rows_of
+from tests.environments import small_tasks as small
 from tests.environments.images import own_containers
+from tests.environments.small_tasks import prepared_small_tasks, records_of, task_number
 from tests.environments.tasks import BUGS, texts_of, turns_of
 from tests.server.script import Script
 
@@ -85,63 +87,56 @@ def test_an_endpoint_that_knows_the_fixes_resolves_all(
     assert len(server.records) == before
 
 
-def test_tool_calls(agent_tasks: Path, tmp_path: Path, fake_server: Any) -> None:
+def test_tool_calls(agent_image: str, tmp_path: Path, fake_server: Any) -> None:
     def call(name: str, **arguments: str) -> tuple[dict[str, Any], ...]:
         return ({"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}},)
 
     turns = (
         call("python", code="1"),
-        call("bash", command="echo x > new.txt"),
+        call("bash", command="echo x > other.txt"),
         call("bash", command="echo SUBMIT_CHANGES"),
     )
-    server = fake_server(Script(tool_turns=turns))
-    env = prepared(tmp_path, agent_tasks)
-    evaluated(tmp_path, env, server.base_url, "++max_samples=1")
-    (record,) = rows_of(tmp_path / "results/eval-results/bugs/output.jsonl")
+    env = prepared_small_tasks(tmp_path, 1, agent_image)
+    small.evaluated(tmp_path, env, fake_server(Script(tool_turns=turns)).base_url)
+    (record,) = records_of(tmp_path)
     assert (record["outcome"], record["why"], record["exit_status"]) == ("wrong", "tests fail", "submitted")
-    assert "new.txt" in record["model_patch"]
+    assert "other.txt" in record["model_patch"]
     told = [message["content"] for message in record["conversation"] if message["role"] == "tool"]
     assert told[0] == "Error: there is no tool 'python'; the only tool is bash"
     assert record["tools"][0]["function"]["name"] == "bash"
 
 
 def test_a_model_that_never_acts_and_one_that_never_submits(
-    agent_tasks: Path, tmp_path: Path, fake_server: Any
+    agent_image: str, tmp_path: Path, fake_server: Any
 ) -> None:
-    env = prepared(tmp_path, agent_tasks)
-    silent = fake_server(answer=lambda body: "Let me think about it.")
-    evaluated(tmp_path, env, silent.base_url, "++max_samples=1", "--output_dir=silent")
-    (record,) = rows_of(tmp_path / "silent/eval-results/bugs/output.jsonl")
-    assert (record["outcome"], record["why"]) == ("no_answer", "the patch is empty")
-    assert (record["exit_status"], record["num_steps"]) == ("no_command", 0)
-    endless = fake_server(answer=lambda body: "```bash\nsleep 30\n```")
-    more = ("++max_samples=1", "++agent_max_turns=2", "++agent_config.command_timeout=1", "--output_dir=endless")
-    evaluated(tmp_path, env, endless.base_url, *more)
-    (record,) = rows_of(tmp_path / "endless/eval-results/bugs/output.jsonl")
-    assert (record["exit_status"], record["outcome"]) == ("steps", "no_answer")
-    assert [step["status"] for step in record["steps"]] == ["timeout", "timeout"]
+    def answer(body: dict[str, Any]) -> str:
+        return "Let me think about it." if task_number(body) == 0 else "```bash\nsleep 600\n```"
+
+    env = prepared_small_tasks(tmp_path, 2, agent_image)
+    more = ("++agent_max_turns=3", "++agent_config.command_timeout=1")
+    small.evaluated(tmp_path, env, fake_server(answer=answer).base_url, *more)
+    silent, endless = records_of(tmp_path)
+    assert (silent["outcome"], silent["why"]) == ("no_answer", "the patch is empty")
+    assert (silent["exit_status"], silent["num_steps"]) == ("no_command", 0)
+    assert (endless["exit_status"], endless["outcome"]) == ("steps", "no_answer")
+    assert [step["status"] for step in endless["steps"]] == ["timeout"] * 3
 
 
-def test_without_an_image_a_sample_is_unscored(agent_tasks: Path, tmp_path: Path, fake_server: Any) -> None:
-    env = prepared(tmp_path, agent_tasks)
+def test_without_an_image_a_sample_is_unscored(agent_image: str, tmp_path: Path, fake_server: Any) -> None:
+    env = prepared_small_tasks(tmp_path, 1, agent_image)
     server = fake_server(answer=lambda body: "```bash\necho SUBMIT_CHANGES\n```")
-    more = (
-        "++environment.image=localhost/no-such-image:1",
-        "++max_samples=1",
-        "++server.enable_soft_fail=true",
-        "--accept_lost=100",
-    )
-    evaluated(tmp_path, env, server.base_url, *more)
-    (record,) = rows_of(tmp_path / "results/eval-results/bugs/output.jsonl")
+    more = ("++environment.image=localhost/no-such-image:1", "++server.enable_soft_fail=true", "--accept_lost=100")
+    small.evaluated(tmp_path, env, server.base_url, *more)
+    (record,) = records_of(tmp_path)
     assert (record["outcome"], record["outcome_cause"]) == ("unscored", "environment")
     assert "no-such-image" in record["detailed_error"]
     assert server.records == []
 
 
-def test_what_is_refused_before_the_first_request(agent_tasks: Path, tmp_path: Path, fake_server: Any) -> None:
-    env = prepared(tmp_path, agent_tasks)
+def test_what_is_refused_before_the_first_request(agent_image: str, tmp_path: Path, fake_server: Any) -> None:
+    env = prepared_small_tasks(tmp_path, 1, agent_image)
     server = fake_server()
-    line = f"ns eval --benchmarks=./bugs.py --server_type=vllm --server_address={server.base_url} --model=fake"
+    line = f"ns eval --benchmarks=./small.py --server_type=vllm --server_address={server.base_url} --model=fake"
     for more, sentence in (
         ("", "Name one: ++agent=bash"),
         ("++agent=bush", "Unknown agent 'bush'; did you mean 'bash'?"),

@@ -52,6 +52,8 @@ def test_docker() -> None:
         *("docker", "exec", "--interactive", "--workdir=/testbed", "--env=A=b c", "n"),
         *("sh", "-c", SHELL, "sh", "ls; :"),
     ]
+    mounted = docker.start("n", EnvironmentSpec(image="a", mounts={"/opt/agent": "/opt/agent"}))[0]
+    assert "--volume=/opt/agent:/opt/agent:ro" in mounted
     assert docker.end_processes("n") == [["docker", "restart", "--time=0", "n"]]
     assert docker.remove("n") == [["docker", "rm", "--force", "--volumes", "n"]]
     assert "--network=bridge" in engine("docker", network=True).start("n", SPEC)[0]
@@ -82,6 +84,8 @@ def test_apptainer() -> None:
         *("apptainer", "exec", "--cleanenv", "--pwd=/testbed", "--env=A=b c", "instance://n"),
         *("sh", "-c", SHELL, "sh", "ls"),
     ]
+    mounted = apptainer.start("n", EnvironmentSpec(image="/a.sif", mounts={"/opt/agent": "/agent"}))[0]
+    assert mounted[-3:] == ["--bind=/opt/agent:/agent:ro", "/a.sif", "n"]
     assert apptainer.end_processes("n") == [["apptainer", "exec", "instance://n", "sh", "-c", "kill -9 -1"]]
     assert apptainer.remove("n") == [["apptainer", "instance", "stop", "--force", "n"]]
 
@@ -93,6 +97,8 @@ def test_enroot() -> None:
         *("enroot", "start", "--root", "--rw", "--env", "A=b c", "n"),
         *("sh", "-c", f'cd "$2" && {SHELL}', "sh", "ls", "/testbed"),
     ]
+    mounted = enroot.execute("n", EnvironmentSpec(image="/a.sqsh", mounts={"/opt/agent": "/agent"}), "ls")
+    assert mounted[4:7] == ["--mount", "/opt/agent:/agent:none:x-create=dir,bind,ro", "n"]
     assert enroot.remove("n") == [["enroot", "remove", "--force", "n"]]
     with pytest.raises(ConfigError, match=r"enroot import --output NAME\.sqsh docker://org/image:1"):
         enroot.start("n", SPEC)

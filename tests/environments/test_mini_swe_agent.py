@@ -10,6 +10,7 @@ from typing import Any
 import minisweagent.agents.default as real
 from tests.commands.running import ns, rows_of
 from tests.environments.images import own_containers
+from tests.environments.small_tasks import prepared_small_tasks
 from tests.environments.tasks import BUGS
 from tests.environments.test_bash_agent import prepared
 from tests.server.script import Script
@@ -25,15 +26,15 @@ def calls(*commands: str) -> Script:
     return Script(tool_turns=tuple(call(number, command) for number, command in enumerate(commands)))
 
 
-def solved(folder: Path, tasks: Path, url: str, *more: str) -> dict[str, Any]:
+def solved(folder: Path, env: dict[str, str], benchmark: str, url: str, *more: str) -> dict[str, Any]:
     line = (
-        f"ns eval --benchmarks=./bugs.py ++agent=mini-swe-agent --server_type=vllm --server_address={url} --model=fake "
-        "--output_dir=results ++environment.engine=podman ++max_samples=1"
+        f"ns eval --benchmarks=./{benchmark}.py ++agent=mini-swe-agent --server_type=vllm --model=fake "
+        f"--server_address={url} --output_dir=results ++environment.engine=podman ++max_samples=1"
     )
-    done = ns(line, *more, cwd=folder, env=prepared(folder, tasks), timeout=500)
+    done = ns(line, *more, cwd=folder, env=env, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert own_containers() == []
-    (record,) = rows_of(folder / "results/eval-results/bugs/output.jsonl")
+    (record,) = rows_of(folder / f"results/eval-results/{benchmark}/output.jsonl")
     return record
 
 
@@ -41,7 +42,7 @@ def test_it_resolves_a_task(agent_tasks: Path, tmp_path: Path, fake_server: Any)
     assert real.DefaultAgent.__module__ == "minisweagent.agents.default"
     fix = (agent_tasks / BUGS[0].name / "solution.patch").read_text()
     server = fake_server(calls("ls", f"git apply - <<'EOF'\n{fix}EOF", SUBMIT))
-    record = solved(tmp_path, agent_tasks, server.base_url)
+    record = solved(tmp_path, prepared(tmp_path, agent_tasks), "bugs", server.base_url)
     assert (record["outcome"], record["exit_status"]) == ("correct", "submitted")
     assert record["agent"].startswith("mini-swe-agent@2.")
     assert [step["exit_code"] for step in record["steps"]] == [0, 0, 0]
@@ -50,8 +51,9 @@ def test_it_resolves_a_task(agent_tasks: Path, tmp_path: Path, fake_server: Any)
     assert roles == ["system", "user", "assistant", "tool", "assistant", "tool", "assistant", "exit"]
 
 
-def test_without_a_submission_there_is_no_patch(agent_tasks: Path, tmp_path: Path, fake_server: Any) -> None:
-    server = fake_server(calls(*["echo x >> README.rst"] * 9))
-    record = solved(tmp_path, agent_tasks, server.base_url, "++agent_max_turns=2")
+def test_without_a_submission_there_is_no_patch(agent_image: str, tmp_path: Path, fake_server: Any) -> None:
+    server = fake_server(calls(*["echo x >> new.txt"] * 9))
+    env = prepared_small_tasks(tmp_path, 1, agent_image)
+    record = solved(tmp_path, env, "small", server.base_url, "++agent_max_turns=2")
     assert (record["outcome"], record["why"]) == ("no_answer", "the patch is empty")
     assert (record["exit_status"], record["num_steps"]) == ("steps", 2)

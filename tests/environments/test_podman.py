@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.environments.images import own_containers
+from tests.environments.images import FLOOD_MB, own_containers
 
 from newskills.base.environment import AgentEnvironment, EnvironmentSpec
 from newskills.base.errors import DataError, EnvironmentFailedError
@@ -99,7 +99,7 @@ def test_deadlines_hold_and_the_environment_goes_on(agent_image: str, case: str)
 
     async def work() -> None:
         timeout = 300.0 if status == "disk_full" else 3.0
-        async with one(agent_image, disk_mb=256) as environment:
+        async with one(agent_image, disk_mb=128) as environment:
             await environment.execute("echo kept > /kept", timeout=SOON)
             result = await environment.execute(command, timeout=timeout)
             assert (result.status, result.exit_code) == (status, None)
@@ -112,12 +112,14 @@ def test_deadlines_hold_and_the_environment_goes_on(agent_image: str, case: str)
 def test_a_flood_of_output_is_cut_in_the_middle(agent_image: str) -> None:
     async def work() -> None:
         async with one(agent_image) as environment:
-            command = "echo first; yes 0123456789 | dd bs=1M count=1000 iflag=fullblock 2>/dev/null; echo last"
+            command = (
+                f"echo first; yes 0123456789 | dd bs=1M count={FLOOD_MB} iflag=fullblock 2>/dev/null; echo last"
+            )
             result = await environment.execute(command, timeout=300.0, max_output=1000)
             assert len(result.output) == 1000
             assert result.output.startswith(b"first\n")
             assert result.output.endswith(b"last\n")
-            assert result.omitted > 1_000_000_000
+            assert result.omitted > (FLOOD_MB << 20) - 1000
 
     asyncio.run(work())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.commands.rewarding import rewards
 from tests.environments.images import own_containers
-from tests.environments.tasks import BUGS
+from tests.environments.small_tasks import small_tasks
 
 from newskills.benchmarks.agent_tasks import task_rows
 
@@ -27,8 +27,9 @@ def judged(folder: Path, grader: str, items: list[dict[str, Any]]) -> list[dict[
     return verdicts
 
 
-def test_patches_are_rewarded_by_their_tests(agent_tasks: Path, tmp_path: Path) -> None:
-    row = next(row for row in task_rows(agent_tasks) if row["id"] == BUGS[0].name)
+def test_patches_are_rewarded_by_their_tests(agent_image: str, tmp_path: Path) -> None:
+    small_tasks(tmp_path, 1, agent_image)
+    row = next(task_rows(tmp_path / "tasks"))
     gold = row.pop("patch")
     items = [
         {**row, "generation": "Done.", "model_patch": gold},

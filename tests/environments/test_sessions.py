@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of
+from tests.environments.images import FLOOD_MB
 from tests.environments.tasks import turns_of
 from tests.launch.needs import lacking
 
@@ -80,7 +81,7 @@ def test_files_stay_and_go_both_ways(tmp_path: Path) -> None:
         ("kill -9 -1; sleep 600", None),
         ("dd if=/dev/zero of=big bs=1M count=1000; rm -f big", "completed"),
         ("rm -rf /bin /usr; true", "completed"),
-        ("yes 0123456789 | head -c 1000000000", "completed"),
+        (f"yes 0123456789 | head -c {FLOOD_MB}000000", "completed"),
     ],
 )
 def test_hostile_commands_cost_only_themselves(command: str, status: str | None) -> None:

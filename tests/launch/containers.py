@@ -74,21 +74,18 @@ def trial(image: str = IMAGE) -> str:
 
 
 def _archive(path: Path, programs: Sequence[str]) -> None:
-    libraries: set[str] = set()
     python = os.path.realpath(sys.executable)
     modules = Path(sysconfig.get_path("stdlib"), "lib-dynload")
+    places = {name: os.path.realpath(shutil.which(name) or "") for name in programs}
+    libraries = _libraries([*places.values(), python, *map(str, modules.glob("*.so"))])
     with tarfile.open(path, "w") as archive:
         for name in FOLDERS:
             folder = tarfile.TarInfo(name)
             folder.type, folder.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
             archive.addfile(folder)
-        for name in programs:
-            found = os.path.realpath(shutil.which(name) or "")
-            libraries |= _libraries(found)
-            archive.add(found, arcname=f"bin/{name}")
+        for name, place in places.items():
+            archive.add(place, arcname=f"bin/{name}")
         archive.add(python, arcname="bin/python3")
-        for file in (python, *map(str, modules.glob("*.so"))):
-            libraries |= _libraries(file)
         for libc in [file for file in libraries if Path(file).name.startswith("libc.so")]:
             beside = (Path(libc).parent / name for name in BESIDE_LIBC)
             libraries |= {str(file) for file in beside if file.exists()}
@@ -98,9 +95,10 @@ def _archive(path: Path, programs: Sequence[str]) -> None:
         archive.add(library, arcname=library.lstrip("/"), filter=_wanted)
 
 
-def _libraries(program: str) -> set[str]:
-    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    return {word for word in done.stdout.split() if word.startswith("/")}
+def _libraries(files: Sequence[str]) -> set[str]:
+    """What they are linked with; a word with a colon is the name of one of `files`."""
+    done = subprocess.run(["ldd", *files], capture_output=True, text=True, check=False)
+    return {word for word in done.stdout.split() if word.startswith("/") and not word.endswith(":")}
 
 
 def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:

@@ -23,6 +23,7 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     build     folder on this machine with the Dockerfile that makes the image where it is not there; '' = none
     fields    what a user's own formatter of images may name
     trees     folders of this machine → where their copies lie inside
+    mounts    folders of this machine → where they are seen inside, read-only
     workdir   folder in which commands start; '' = the image's own
     variables of every command
     memory_mb that this one needs at least
@@ -33,6 +34,7 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     build: str = ""
     fields: dict[str, str] = {}
     trees: dict[str, str] = {}
+    mounts: dict[str, str] = {}
     workdir: str = "/"
     variables: dict[str, str] = {}
     memory_mb: int = 0

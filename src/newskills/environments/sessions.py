@@ -87,6 +87,11 @@ class SessionEnvironment:
 
     async def start(self) -> None:
         """Raises ConfigError, EnvironmentFailedError."""
+        if self._spec.mounts:
+            raise ConfigError(
+                "This agent is a program that needs a container, and sessions of the sandbox are none.",
+                hint="Use containers: ++environment.engine=podman",
+            )
         made = await self._run(f"mkdir -p {shlex.quote(self._workdir)}", HOUSEKEEPING)
         if made.rung != ISOLATED:
             raise ConfigError(

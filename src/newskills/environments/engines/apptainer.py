@@ -40,6 +40,7 @@ class Apptainer(EngineProgram):
                 *([] if config.network and not spec.offline else ["--net", "--network=none"]),
                 *(f"--memory={max(config.memory_mb, spec.memory_mb)}M", f"--pids-limit={config.processes}"),
                 *([f"--cpus={config.cpus:g}"] if config.cpus else []),
+                *(f"--bind={source}:{target}:ro" for source, target in sorted(spec.mounts.items())),
                 *(image, name),
             ]
         ]

@@ -64,6 +64,7 @@ class Docker(EngineProgram):
             *(f"--cap-drop={capability}" for capability in _DROPPED),
             "--security-opt=no-new-privileges",
             "--log-driver=none",
+            *(f"--volume={source}:{target}:ro" for source, target in sorted(spec.mounts.items())),
         ]
 
     def _network(self) -> str:

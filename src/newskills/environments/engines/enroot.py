@@ -49,6 +49,8 @@ class Enroot(EngineProgram):
 
     def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
         options = [word for pair in variables("", spec) for word in ("--env", pair)]
+        for source, target in sorted(spec.mounts.items()):
+            options += ["--mount", f"{source}:{target}:none:x-create=dir,bind,ro"]
         inside = ["sh", "-c", f'cd "$2" && {SHELL}', "sh", command, spec.workdir or "/"]
         return [self.program, "start", "--root", "--rw", *options, name, *inside]
 

@@ -40,6 +40,10 @@ ALIASES: dict[str, str] = {
 DEPRECATED: dict[str, str] = {
     "use_completions_api": "write ++inference.endpoint_type=text instead.",
     "prompt_template": "the tokenizer's own chat template is used; leave the key out, or set ++tokenizer=NAME.",
+    "agent_framework_repo": "put a checkout into FOLDER/source and write ++agent_config.folder=FOLDER.",
+    "agent_framework_commit": "write ++agent_config.commit=COMMIT instead.",
+    "eval_harness_repo": "the package swebench judges, as newskills[agents] pins it; leave the key out.",
+    "eval_harness_commit": "the package swebench judges, as newskills[agents] pins it; leave the key out.",
     "offset": "chunks replace it: ++num_chunks=N ++chunk_id=K.",
 }
 """Keys that are gone, or not there yet → what to do instead."""
@@ -175,7 +179,9 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = -1
     agent: Annotated[
         str | None,
-        Meta(description="agent that works on the task in a container of its own: bash or mini-swe-agent"),
+        Meta(
+            description="agent that works on the task in a container of its own: bash, mini-swe-agent or swe-agent"
+        ),
     ] = None
     agent_config: Annotated[Row, Meta(description="settings of the agent")] = {}
     agent_max_turns: Annotated[int, Meta(ge=1, description="largest number of requests of an agent per task")] = (

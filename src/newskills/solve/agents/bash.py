@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -88,6 +88,10 @@ class BashAgent:
     @property
     def prompt(self) -> str:
         return self.config.prompt
+
+    @property
+    def mounts(self) -> Mapping[str, str]:
+        return {}
 
     def prepared(self, request: Request) -> Request:
         """The first request of a sample."""

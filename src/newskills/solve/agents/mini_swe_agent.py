@@ -11,7 +11,7 @@ import asyncio
 import importlib.util
 import os
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Annotated, Any, TypeVar
 
@@ -76,6 +76,10 @@ class MiniSweAgent:
     @property
     def prompt(self) -> str:
         return self.config.prompt
+
+    @property
+    def mounts(self) -> Mapping[str, str]:
+        return {}
 
     def prepared(self, request: Request) -> Request:
         from minisweagent.models.utils.actions_toolcall import BASH_TOOL

@@ -41,6 +41,7 @@ class Trajectory(Struct, kw_only=True):
     conversation  messages in OpenAI's shape, the prompt first
     steps         command, status, exit code, seconds and bytes of output of each
     ended         why: submitted, steps, tokens, cost, time, context, no_command
+    tools         those that the model was offered, where the agent chooses them itself
     submission    the patch that the agent itself gives; None: the changes in the environment are the patch
     """
 
@@ -50,6 +51,7 @@ class Trajectory(Struct, kw_only=True):
     ended: str | None = None
     submission: str | None = None
     native_tools: bool = True
+    tools: list[Row] | None = None
 
     @property
     def input_tokens(self) -> int | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Mapping
 from typing import NoReturn, Protocol
 
 import msgspec
@@ -15,6 +16,7 @@ from newskills.base.environment import AgentEnvironment, AgentEnvironments, Envi
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.base.registry import fold
 from newskills.config.settings import read_config
 from newskills.environments import SESSIONS, check_engine
 from newskills.environments.sessions import place_in_session
@@ -24,11 +26,12 @@ from newskills.solve.agents.bash import BashAgent, BashAgentConfig
 from newskills.solve.agents.mini_swe_agent import MiniSweAgent, MiniSweAgentConfig
 from newskills.solve.agents.options import AgentOptions, Trajectory
 from newskills.solve.agents.resumed import ResumedSolver
+from newskills.solve.agents.swe_agent.agent import SweAgent, SweAgentConfig
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
-AGENTS = ("bash", "mini-swe-agent")
+AGENTS = ("bash", "mini-swe-agent", "swe-agent")
 REPOSITORY, TERMINAL = "agents/bash", "agents/terminal"
 """Prompts that describe the work on a repository, and that on a whole machine."""
 PROFILE = {"BASH_ENV": "/root/.bashrc"}
@@ -47,6 +50,11 @@ class Agent(Protocol):
     @property
     def config(self) -> Struct: ...
 
+    @property
+    def mounts(self) -> Mapping[str, str]:
+        """Folders of this machine that its environments need → where they see them."""
+        ...
+
     def prepared(self, request: Request) -> Request:
         """The first request of a sample."""
         ...
@@ -61,15 +69,19 @@ def software_agent(parts: SolverParts) -> Solver:
     options = parts.agent
     if options is None:
         _refuse()
-    if options.agent not in AGENTS:
+    name = next((name for name in AGENTS if fold(name) == fold(options.agent)), None)
+    if name is None:
         raise UnknownNameError("agent", options.agent, AGENTS)
-    where = f"agent_config of agent '{options.agent}'"
-    if options.agent == "bash":
+    options = msgspec.structs.replace(options, agent=name)
+    where = f"agent_config of agent '{name}'"
+    if name == "bash":
         agent: Agent = BashAgent(options, read_config(BashAgentConfig, options.settings, where))
+    elif name == "swe-agent":
+        agent = SweAgent(options, read_config(SweAgentConfig, options.settings, where))
     else:
         agent = MiniSweAgent(options, read_config(MiniSweAgentConfig, options.settings, where))
     solver = AgentSolver(parts, options, agent)
-    return ResumedSolver(solver, parts.folder) if options.agent == "bash" else solver
+    return ResumedSolver(solver, parts.folder) if name == "bash" else solver
 
 
 def _refuse() -> NoReturn:
@@ -147,7 +159,7 @@ class AgentSolver:
     ) -> tuple[Trajectory, Row]:
         """What was done, and the patch."""
         task = software_task(sample.row)
-        environment = await environments.start(_with_profile(task.spec))
+        environment = await environments.start(self._spec(task.spec))
         try:
             commit = await begin(environment, task)
             trajectory = await self._agent.work(request, model, environment, sample.row)
@@ -163,7 +175,7 @@ class AgentSolver:
     ) -> tuple[Trajectory, Row]:
         """What was done, and what the task's own tests say of the container that it left."""
         task = terminal_task(sample.row, self._data_dir)
-        environment = await environments.start(_with_profile(task.spec))
+        environment = await environments.start(self._spec(task.spec))
         try:
             trajectory = await self._agent.work(request, model, environment, sample.row)
             report = await run_tests(environment, task)
@@ -180,6 +192,7 @@ class AgentSolver:
             "length" if trajectory.ended not in ("submitted", "no_command") else last.finish_reason
         )
         attempt = await self._plain_chat.attempt(sample, request, whole, last.text)
+        tools = trajectory.tools or request.tools
         cost = self._options.cost(trajectory.input_tokens, trajectory.output_tokens)
         attempt.fields |= {
             **outcome,
@@ -189,11 +202,12 @@ class AgentSolver:
             "steps": trajectory.steps,
             "conversation": trajectory.conversation,
             "agent_seconds": round(seconds, 3),
-            **({"tools": request.tools} if trajectory.native_tools and request.tools else {}),
+            **({"tools": tools} if trajectory.native_tools and tools else {}),
             **({"cost": cost} if cost is not None else {}),
         }
         return attempt
 
-
-def _with_profile(spec: EnvironmentSpec) -> EnvironmentSpec:
-    return msgspec.structs.replace(spec, variables=spec.variables | PROFILE)
+    def _spec(self, spec: EnvironmentSpec) -> EnvironmentSpec:
+        return msgspec.structs.replace(
+            spec, variables=spec.variables | PROFILE, mounts={**spec.mounts, **self._agent.mounts}
+        )

@@ -28,12 +28,14 @@ LIMITS = ServerLimits(body=100_000_000, receive=3600.0)
 
 
 class ChatSession(Struct, kw_only=True, eq=False):
-    """What one sample asked. `request` holds the sampling parameters; `failure`: of the last request, if it failed."""
+    """What one sample asked. `request` holds the sampling parameters; `failure`: of the last request, if it failed;
+    `tools`: those that it named last."""
 
     model: Model
     request: Request
     replies: list[Reply] = []
     failure: NewskillsError | None = None
+    tools: list[Row] | None = None
 
 
 class ChatEndpoint:
@@ -76,6 +78,7 @@ class ChatEndpoint:
             request = _request(msgspec.json.decode(http_request.body), session.request)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
             return _refused(400, f"The request is not one of chat completions: {error}.")
+        session.tools = request.tools
         try:
             reply = await ask(session.model, request)
         except NewskillsError as error:

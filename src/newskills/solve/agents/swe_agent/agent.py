@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SWE-agent (https://swe-agent.com, Yang et al. 2024, arXiv:2405.15793) as it is, as a program in the task's container.
+
+Its folder is seen there read-only. The container has no network but a socket, behind which is the run's endpoint
+(concurrency, retries, token counts, sampling parameters). What it writes about its work becomes our record.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.environment import AgentEnvironment, ExecutedCommand
+from newskills.base.errors import ConfigError, ContextLimitError, EnvironmentFailedError
+from newskills.base.protocols import Model
+from newskills.base.records import Request, Row
+from newskills.graders.software.task import REPOSITORY, SETUP_TIMEOUT, shown
+from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
+from newskills.solve.agents.swe_agent import forward
+from newskills.solve.agents.swe_agent.gateway import SOCKET, gateway
+from newskills.solve.agents.swe_agent.trajectories import SUFFIX, read_trajectory
+from newskills.solve.interactive.endpoint import HEADER, ChatEndpoint, ChatSession
+from newskills.solve.interactive.shared import Shared
+
+GATEWAY = "/newskills-agent"
+"""Where the container sees our folder, with the socket and the program that leads to it."""
+WORK = "/tmp/newskills-agent"  # noqa: S108 - of the container
+ENDLESS = 7 * 86400.0
+MAX_FILES = 256 << 20
+LOG = 1 << 16
+QUIET = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "SWE_AGENT_LOG_STREAM_LEVEL": "INFO",
+}
+INSTALL = (
+    "Install it once: git clone https://github.com/SWE-agent/SWE-agent {folder}/source; "
+    "UV_PYTHON_INSTALL_DIR={folder}/python uv venv --managed-python --python 3.12 {folder}/venv; "
+    "uv pip install --python {folder}/venv/bin/python -e {folder}/source"
+)
+_VERSION = re.compile(r"sweagent-(.+)\.dist-info\Z")
+
+_REASON = re.compile(r"Exit(?:ing)? due to [^\n]+")
+
+
+class SweAgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of the agent `swe-agent` (`++agent_config.*`)."""
+
+    prompt: Annotated[str, Meta(description="prompt of the record; the program asks by its own")] = ""
+    folder: Annotated[
+        str, Meta(description="folder with the program: its checkout in source, its environment in venv")
+    ] = "/opt/swe-agent"
+    config: Annotated[
+        str, Meta(description="configuration of the program: a name in source/config, or a .yaml path")
+    ] = "default"
+    commit: Annotated[str, Meta(description="commit that the checkout must be at; default: whatever is there")] = (
+        ""
+    )
+    options: Annotated[
+        Row, Meta(description="more options of `sweagent run`: {agent.tools.execution_timeout: 60}")
+    ] = {}
+    time_limit: Annotated[float, Meta(ge=0, description="seconds for one task; 0 = no limit")] = 7200.0
+
+
+class SweAgent:
+    """Written fields are those of the agent `bash`; the patch is what it submits."""
+
+    Config = SweAgentConfig
+
+    def __init__(self, options: AgentOptions, config: SweAgentConfig) -> None:
+        """Raises ConfigError where the program, or its configuration, is not there."""
+        self._options, self.config = options, config
+        self._folder = Path(config.folder).expanduser().resolve()
+        self._program = self._folder / "venv" / "bin" / "sweagent"
+        if not self._program.is_file() or not (self._folder / "source" / "config").is_dir():
+            raise ConfigError(
+                f"SWE-agent is not installed in {self._folder}.",
+                hint=f"{INSTALL.format(folder=self._folder)}; or name its folder: ++agent_config.folder=FOLDER",
+            )
+        self._yaml = self._configuration()
+        self.version = self._version()
+        self._place = tempfile.TemporaryDirectory(prefix="newskills-agent-")
+        shutil.copy(forward.__file__, Path(self._place.name, "forward.py"))
+        Path(self._place.name).chmod(0o755)
+        self._endpoint: Shared[ChatEndpoint] = Shared(lambda: gateway(Path(self._place.name)))
+
+    @property
+    def prompt(self) -> str:
+        return self.config.prompt
+
+    @property
+    def mounts(self) -> Mapping[str, str]:
+        return {str(self._folder): str(self._folder), self._place.name: GATEWAY}
+
+    def prepared(self, request: Request) -> Request:
+        return request
+
+    async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
+        """Raises what the model and the environment raise, EnvironmentFailedError where the program does not work."""
+        session = ChatSession(model=model, request=msgspec.structs.replace(request, solver={}), replies=[])
+        identity = secrets.token_urlsafe(16)
+        await self._write(environment, "issue.md", str(row["problem_statement"]))
+        await self._write(environment, "config.yaml", self._yaml)
+        limit = time_for(row, self.config.time_limit) or ENDLESS
+        async with self._endpoint.use() as endpoint:
+            endpoint.begin(identity, session)
+            try:
+                path = endpoint.url.rpartition("://")[2].partition("/")[2]
+                command = self._command(model.name, f"{{address}}/{path}", identity, row)
+                ran = await environment.execute(command, timeout=limit, max_output=LOG)
+            finally:
+                endpoint.end(session)
+        trajectory = await self._trajectory(environment, ran, session)
+        trajectory.replies, trajectory.tools = session.replies, session.tools
+        return trajectory
+
+    def _command(self, model: str, address: str, identity: str, row: Row) -> str:
+        """The program's command line, as the container's shell gets it."""
+        workdir = str(row.get("container_repo_dir") or REPOSITORY)
+        options = {
+            "config": f"{WORK}/config.yaml",
+            "agent.model.name": f"openai/{model}",
+            "agent.model.api_base": address,
+            "agent.model.api_key": "none",
+            "agent.model.completion_kwargs": msgspec.json.encode({"extra_headers": {HEADER: identity}}).decode(),
+            "agent.model.per_instance_cost_limit": "0",
+            "agent.model.total_cost_limit": "0",
+            "agent.model.per_instance_call_limit": str(self._options.max_turns),
+            "agent.model.max_input_tokens": "0",
+            "agent.model.retry.retries": "1",  # the run has done its own
+            "env.deployment.type": "local",
+            "env.repo.type": "preexisting",
+            "env.repo.repo_name": workdir.strip("/"),
+            "env.repo.reset": "False",
+            "problem_statement.type": "text_file",
+            "problem_statement.path": f"{WORK}/issue.md",
+            "problem_statement.id": "task",
+            "output_dir": f"{WORK}/out",
+            **_flat(self.config.options),
+        }
+        python = self._program.with_name("python")
+        words = [
+            str(python),
+            f"{GATEWAY}/forward.py",
+            f"{GATEWAY}/{SOCKET}",
+            str(python),
+            str(self._program),
+            "run",
+        ]
+        words += [f"--{name}={value}" for name, value in options.items()]
+        places = {
+            "SWE_AGENT_CONFIG_DIR": "config",
+            "SWE_AGENT_TOOLS_DIR": "tools",
+            "SWE_AGENT_TRAJECTORY_DIR": "trajectories",
+        }
+        variables = QUIET | {name: str(self._folder / "source" / place) for name, place in places.items()}
+        return shlex.join(["env", *(f"{name}={value}" for name, value in variables.items()), *words])
+
+    async def _trajectory(
+        self, environment: AgentEnvironment, ran: ExecutedCommand, session: ChatSession
+    ) -> Trajectory:
+        """Raises the failure of the request that ended its work, EnvironmentFailedError."""
+        cut = isinstance(session.failure, ContextLimitError) and bool(session.replies)
+        if session.failure is not None and not cut:
+            raise session.failure
+        with tempfile.TemporaryDirectory() as place:
+            await environment.execute(f"mkdir -p {WORK}/out", timeout=SETUP_TIMEOUT)
+            await environment.copy_out(f"{WORK}/out", Path(place), max_bytes=MAX_FILES)
+            files = sorted(Path(place).rglob(f"*{SUFFIX}"))
+            if not files or not session.replies:
+                raise EnvironmentFailedError(f"SWE-agent did not begin its work: {_trouble(ran)}")
+            trajectory = read_trajectory(files[0])
+        if ran.status != "completed":
+            trajectory.ended = "time" if ran.status == "timeout" else ran.status
+        elif cut:
+            trajectory.ended = "context"
+        return trajectory
+
+    async def _write(self, environment: AgentEnvironment, name: str, text: str) -> None:
+        """Raises EnvironmentFailedError."""
+        command = f"mkdir -p {WORK} && cat > {WORK}/{name}"
+        done = await environment.execute(command, timeout=SETUP_TIMEOUT, stdin=text.encode("utf-8", "replace"))
+        if done.exit_code != 0:
+            raise EnvironmentFailedError(f"Files for SWE-agent cannot be written: {shown(done)}")
+
+    def _configuration(self) -> str:
+        """Raises ConfigError."""
+        name = self.config.config
+        file = Path(name) if name.endswith(".yaml") else self._folder / "source" / "config" / f"{name}.yaml"
+        try:
+            return file.expanduser().read_text("utf-8")
+        except OSError as error:
+            raise ConfigError(f"SWE-agent has no configuration '{name}': {file}: {error.strerror}.") from error
+
+    def _version(self) -> str:
+        """Raises ConfigError where the checkout is at another commit than it should be."""
+        commit = self.config.commit
+        if commit:
+            words = ["git", "-C", str(self._folder / "source"), "rev-parse", "HEAD"]
+            done = subprocess.run(words, check=False, capture_output=True, text=True)
+            if done.returncode != 0 or not done.stdout.startswith(commit):
+                at = done.stdout.strip() or "no commit"
+                raise ConfigError(
+                    f"SWE-agent in {self._folder / 'source'} is at {at}, not at {commit}.",
+                    hint=f"git -C {self._folder / 'source'} checkout {commit}",
+                )
+        names = (path.name for path in (self._folder / "venv").glob("lib/python*/site-packages/*.dist-info"))
+        versions = [match[1] for name in names if (match := _VERSION.match(name))]
+        return "+".join([*(versions or ["unknown"]), *([commit[:12]] if commit else [])])
+
+
+def _flat(options: Row, prefix: str = "") -> dict[str, str]:
+    """As words of a command line name them.
+
+    >>> _flat({"agent": {"tools": {"execution_timeout": 60}}, "env.name": "a"})
+    {'agent.tools.execution_timeout': '60', 'env.name': 'a'}
+    """
+    flat: dict[str, str] = {}
+    for name, value in options.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return flat
+
+
+def _trouble(ran: ExecutedCommand) -> str:
+    """The sentence of its log that says why it ended, if there is one."""
+    text = ran.output.decode("utf-8", "replace")
+    return match[0] if (match := _REASON.search(text)) else shown(ran)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trajectories of SWE-agent as ours. Format: https://swe-agent.com/latest/usage/trajectories/"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.environment import ExecutedCommand
+from newskills.base.errors import EnvironmentFailedError
+from newskills.base.records import Row
+from newskills.solve.agents.options import Trajectory
+
+SUFFIX = ".traj"
+ENDINGS = {
+    "exit_cost": "steps",
+    "exit_context": "context",
+    "exit_format": "no_command",
+    "exit_command_timeout": "time",
+    "exit_total_execution_time": "time",
+}
+"""Its reasons to end by itself; our limit of requests is the one that it calls cost."""
+_AFTER_ALL = re.compile(r"submitted \((\w+)\)\Z")
+
+
+class _Step(Struct, frozen=True):
+    action: str = ""
+    observation: str = ""
+    execution_time: float = 0.0
+
+
+class _Info(Struct, frozen=True):
+    exit_status: str | None = None
+    submission: str | None = None
+
+
+class _File(Struct, frozen=True):
+    trajectory: list[_Step] = []
+    history: list[Row] = []
+    info: _Info = _Info()
+
+
+def read_trajectory(file: Path) -> Trajectory:
+    """Without replies, which the endpoint has seen. Raises EnvironmentFailedError for what is no trajectory."""
+    try:
+        read = msgspec.json.decode(file.read_bytes(), type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise EnvironmentFailedError(f"SWE-agent's trajectory {file.name} cannot be read: {error}.") from error
+    trajectory = Trajectory(
+        conversation=[_message(message) for message in read.history], submission=read.info.submission or ""
+    )
+    for step in read.trajectory:
+        if step.action.strip():
+            result = ExecutedCommand(
+                status="completed", output=step.observation.encode("utf-8", "replace"), seconds=step.execution_time
+            )
+            trajectory.add_step(step.action, result)
+    trajectory.ended = _ending(read.info.exit_status)
+    return trajectory
+
+
+def _ending(status: str | None) -> str:
+    """Why it ended: what it hands in after a limit was reached is no submission of the model's.
+
+    >>> _ending("submitted"), _ending("submitted (exit_cost)"), _ending("exit_error")
+    ('submitted', 'steps', 'exit_error')
+    """
+    if status is None:
+        return "interrupted"
+    match = _AFTER_ALL.match(status)
+    reason = match[1] if match else status
+    return ENDINGS.get(reason, reason)
+
+
+def _message(raw: Row) -> Row:
+    """In OpenAI's shape."""
+    message: Row = {"role": raw.get("role"), "content": _text(raw.get("content"))}
+    if raw.get("tool_calls"):
+        message["tool_calls"] = raw["tool_calls"]
+    answered = raw.get("tool_call_ids")
+    if raw.get("role") == "tool" and isinstance(answered, list) and answered:
+        message["tool_call_id"] = answered[0]
+    return message
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)
