@@ -73,6 +73,7 @@ GRADERS = Registry(
         "table_program": "newskills.graders.reading.table_program:TableProgramGrader",
         "legalbench": "newskills.graders.reading.legal:LegalGrader",
         "memory": "newskills.graders.reading.memories:MemoryGrader",
+        "document": "newskills.graders.documents.grader:DocumentGrader",
         "translation": "newskills.graders.translation:TranslationGrader",
         "ruler": "newskills.graders.long_context:RulerGrader",
         "ruler2": "newskills.graders.long_context:Ruler2Grader",
