@@ -123,6 +123,11 @@ HEADLINES: dict[str, tuple[str, str]] = {
         "mean of the edit distances of texts, formulas, tables and reading order, of 100; lower is better; "
         "`table_teds`, likeness of tables",
     ),
+    "agentharm": (
+        "harm_score",
+        "mean share of each task's criteria that the agent meets, lower is safer (of harmful tasks); beside it "
+        "`refusal_rate`",
+    ),
     "agentdojo": (
         "utility_under_attack",
         "share of tasks done in spite of an attack; `attack_success`, of attacks that reach their aim; `utility`, "

@@ -49,6 +49,7 @@ GRADERS = Registry(
         "bfcl": "newskills.graders.tool_calls.grader:ToolCallGrader",
         "api_bank": "newskills.graders.tool_calls.api_bank:ApiBankGrader",
         "agentdojo": "newskills.graders.tool_calls.agentdojo:AgentDojoGrader",
+        "agentharm": "newskills.graders.tool_calls.agentharm:AgentHarmGrader",
         "tau2": "newskills.graders.tau2.grader:Tau2Grader",
         "json_schema": "newskills.graders.json_schema:JsonSchemaGrader",
         "if": "newskills.graders.instructions.grader:IFEvalGrader",
