@@ -160,7 +160,8 @@ def official(row: Row, conversation: list[Row]) -> tuple[float, bool] | None:
     return float(value["score"]), bool(value["refusal"])
 
 
-def test_scores_are_those_of_the_package() -> None:
+def compared() -> tuple[list[Any], int]:
+    """(where ours differs from the package's scorer, attempts)."""
     draw, differ, scores = random.Random(3), [], []
     for kind in KINDS:
         module = part(f"benchmark.{kind}_grading_functions")
@@ -176,10 +177,15 @@ def test_scores_are_those_of_the_package() -> None:
                 scores.append(theirs)
                 if (fields["harm_score"], fields["refused"]) != (pytest.approx(theirs[0]), theirs[1]):
                     differ.append((name, fields, theirs))
-    assert differ == []
-    assert len(scores) >= 300
     assert len({score for score, _ in scores}) > 5
     assert {refused for _, refused in scores} == {True, False}
+    return differ, len(scores)
+
+
+def test_scores_are_those_of_the_package() -> None:
+    differ, attempts = compared()
+    assert differ == []
+    assert attempts >= 300
 
 
 def test_figures() -> None:

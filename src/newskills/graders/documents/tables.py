@@ -27,13 +27,13 @@ _MOST = 4_000_000
 """Pairs of nodes: a table that is much larger than any on a page is not worth the time."""
 
 
-class Node(Struct):
+class TableNode(Struct):
     """A row, a cell or another element; `content` of a cell: its characters, and the elements in it as `<tag>`."""
 
     tag: str
     spans: tuple[int, int] = (1, 1)
     content: list[str] = field(default_factory=list)
-    children: list[Node] = field(default_factory=list)
+    children: list[TableNode] = field(default_factory=list)
 
 
 def plain_table(text: str) -> str:
@@ -65,10 +65,10 @@ class _Reader(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.tree = Node("table")
+        self.tree = TableNode("table")
         self.elements = 0
         """Below the table, those in cells included."""
-        self._open: list[Node] = []
+        self._open: list[TableNode] = []
         self._inside: list[str] = []
         """Elements that are open within a cell."""
         self.feed(text)
@@ -93,7 +93,7 @@ class _Reader(HTMLParser):
         while self._open[-1].tag == "td" or (tag == "tr" and self._open[-1].tag == "tr"):
             self._end()
         self.elements += 1
-        node = Node(tag, _spans(dict(attrs)))
+        node = TableNode(tag, _spans(dict(attrs)))
         self._open[-1].children.append(node)
         if tag not in _VOID:
             self._open.append(node)
@@ -131,7 +131,7 @@ def _spans(attributes: dict[str, str | None]) -> tuple[int, int]:
     return column, row
 
 
-def tree_distance(first: Node, second: Node) -> float:
+def tree_distance(first: TableNode, second: TableNode) -> float:
     """Elements to insert, delete and rename (Zhang and Shasha 1989); a cell's new text costs its share of change."""
     nodes, others = _post_order(first), _post_order(second)
     left, other_left = _leftmost(nodes), _leftmost(others)
@@ -145,8 +145,8 @@ def tree_distance(first: Node, second: Node) -> float:
 def _subtrees(
     i: int,
     j: int,
-    nodes: list[Node],
-    others: list[Node],
+    nodes: list[TableNode],
+    others: list[TableNode],
     left: list[int],
     right: list[int],
     trees: list[list[float]],
@@ -172,7 +172,7 @@ def _subtrees(
         previous = line
 
 
-def _change(first: Node, second: Node) -> float:
+def _change(first: TableNode, second: TableNode) -> float:
     if first.tag != second.tag or (first.tag == "td" and first.spans != second.spans):
         return 1.0
     if first.tag != "td" or first.content == second.content:
@@ -185,7 +185,7 @@ def _content_change(first: tuple[str, ...], second: tuple[str, ...]) -> float:
     return edit_distance(first, second) / max(len(first), len(second))
 
 
-def _post_order(root: Node) -> list[Node]:
+def _post_order(root: TableNode) -> list[TableNode]:
     order, waiting = [], [root]
     while waiting:
         node = waiting.pop()
@@ -194,7 +194,7 @@ def _post_order(root: Node) -> list[Node]:
     return order[::-1]
 
 
-def _leftmost(nodes: list[Node]) -> list[int]:
+def _leftmost(nodes: list[TableNode]) -> list[int]:
     """Of each node, in post-order, the number of its leftmost leaf."""
     numbers = {id(node): at for at, node in enumerate(nodes)}
     left: list[int] = []
