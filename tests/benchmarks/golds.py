@@ -44,6 +44,7 @@ WRONG: dict[str, Callable[[Row], str]] = {
     "short_answer": lambda row: f"Answer: {_FAR}",
     "json_schema": lambda row: json.dumps(f"no such document {_FAR}"),
     "grid_match": lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
+    "document": lambda row: f"{_FAR} is all that this page says.",
     "logic_grid": lambda row: json.dumps(
         {"solution": {"House 1": dict.fromkeys(row["solution"]["header"], _FAR)}}
     ),

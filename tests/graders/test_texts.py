@@ -97,6 +97,13 @@ def test_the_final_answer(generation: str, answer: str | None) -> None:
     assert grade("exact", generation, "?", LOOSE).fields["predicted_answer"] == answer
 
 
+def test_brackets_behind_a_phrase() -> None:
+    grader = plain_grader("exact", {"extract": "answer", "loose": True})
+    record = {"expected_answer": "} ) >", "generation": "Closing the rest, so the answer is } ) >."}
+    assert grader.grade(record).outcome == "correct"
+    assert grader.grade({**record, "expected_answer": "] ) >"}).outcome == "wrong"
+
+
 def test_the_last_lines() -> None:
     tail = {"extract": "tail"}
     assert grade("exact", "So:\n```\nab\ncd\n```\n", "ab\ncd", tail).outcome == "correct"

@@ -4,16 +4,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
+from _pytest.outcomes import Skipped
 from msgspec import to_builtins
 
-from newskills.benchmarks.standing import Agreed
+from newskills.benchmarks.standing import Agreed, stored_figures
 from tests.agreement.page import measured
 from tests.agreement.registry import comparisons
+from tests.graders.originals.ours import SCORERS, agreement
 from tests.official.compared import COMPARISONS, compared
 
 FIGURES = Path(__file__).with_name("figures.json")
+
+
+PACKAGES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "tests.solve.test_agentdojo": (("agentdojo",), "agentdojo 0.1.35, package `agentdojo`"),
+    "tests.solve.test_agentharm": (("agentharm", "agentharm-benign"), "inspect_evals 0.26.0, `combined_scorer`"),
+}
+"""Test whose `compared()` runs a package that few have → benchmarks, and the scorer; their figures stay where it is
+missing."""
 
 
 def measure() -> dict[str, Agreed]:
@@ -27,6 +39,17 @@ def measure() -> dict[str, Agreed]:
         result = compared(recording)
         for name in result.benchmarks:
             figures[name] = Agreed(result.scorer, result.attempts, result.agreement)
+    for name, scorer in SCORERS.items():
+        figures.setdefault(name, Agreed(scorer, *agreement(name)))
+    stored = stored_figures(FIGURES)
+    for module, (names, scorer) in PACKAGES.items():
+        try:
+            compared_here = import_module(module).compared
+        except (ImportError, Skipped):
+            figures |= {name: stored[name] for name in names if name in stored}
+            continue
+        differ, attempts = compared_here()
+        figures |= dict.fromkeys(names, Agreed(scorer, attempts, 1 - len(differ) / attempts))
     return figures
 
 

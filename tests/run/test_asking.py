@@ -51,7 +51,18 @@ ASKED = {
 """Solver → settings and fields of a row: the model is asked right away, in words that are in the row."""
 LATER = {
     *("check_contamination", "claims_judge", "arena_judge", "turns_judge", "scicode", "loglikelihood"),
-    *("comet_judge", "nvembed_judge", "step_judge", "own_judge", "tau2", "agentdojo", "prover", "autoformalize"),
+    *(
+        "comet_judge",
+        "nvembed_judge",
+        "step_judge",
+        "own_judge",
+        "tau2",
+        "agentdojo",
+        "agentharm",
+        "agentharm_judge",
+        "prover",
+        "autoformalize",
+    ),
     *("memory_calls", "conversation_calls", "software_agent", "transcription", "synthesis", "rubric_judge"),
     *("verifiers", "openenv"),
 }

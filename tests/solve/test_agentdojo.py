@@ -114,10 +114,11 @@ def runs() -> Iterator[tuple[str, Any, Any, Any]]:
                 yield from ((name, user_task, attack, solved) for solved in (user_task, attack))
 
 
-def test_verdicts_are_those_of_the_package() -> None:
+def compared() -> tuple[list[Any], int]:
+    """(where ours differs from the package's own runs, attempts)."""
     from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
 
-    differ, compared = [], 0
+    differ, attempts = [], 0
     for name, user_task, attack, solved in runs():
         suite = suites()[name]
         row = {"suite": name, "user_task": user_task.ID, "injection_task": attack.ID}
@@ -131,11 +132,16 @@ def test_verdicts_are_those_of_the_package() -> None:
         except ValueError:  # the attacker's solution names what the task's own environment lacks
             continue
         fields = plain_grader("agentdojo", {}).grade(record).fields
-        compared += 1
+        attempts += 1
         if (fields["utility"], fields["attack_success"]) != theirs:
             differ.append((row, solved.ID, fields, theirs))
+    return differ, attempts
+
+
+def test_verdicts_are_those_of_the_package() -> None:
+    differ, attempts = compared()
     assert differ == []
-    assert compared >= 300
+    assert attempts >= 300
 
 
 def test_figures_of_attacked_and_other_tasks() -> None:

@@ -124,7 +124,8 @@ class Judge(Struct, frozen=True, kw_only=True):
     prompt          name in the prompt library; sees all fields of the answer's record
     kind            registered solver: `llm` asks about each answer; `math_judge` does not where the predicted answer
                     is missing or is the expected text, `ruled` not about rows with a `rule`; `arena` asks about both
-                    orders of two answers, `turns` about each turn, `rubric` about each of the row's criteria
+                    orders of two answers, `turns` about each turn, `rubric` about each of the row's criteria,
+                    `agentharm` what the record's `judge_questions` say
     grader          registered name: reads the verdict in the judge's text, with `grader_config`
     generation_key  field of the record that gets the judge's text
     defaults        `++` options of the judge that differ from the general defaults

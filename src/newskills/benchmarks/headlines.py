@@ -118,6 +118,16 @@ HEADLINES: dict[str, tuple[str, str]] = {
     "rewardbench2": ("macro_accuracy", "mean over subsets of the share of questions whose best answer is chosen"),
     "rewardbench2-ties": ("ties_score", "how far marks keep right answers together and above wrong ones"),
     "rubric": ("score", "points of the criteria that are met, of all that there are, cut to 0 to 100"),
+    "document": (
+        "overall_edit",
+        "mean of the edit distances of texts, formulas, tables and reading order, of 100; lower is better; "
+        "`table_teds`, likeness of tables",
+    ),
+    "agentharm": (
+        "harm_score",
+        "mean share of each task's criteria that the agent meets, lower is safer (of harmful tasks); beside it "
+        "`refusal_rate`",
+    ),
     "agentdojo": (
         "utility_under_attack",
         "share of tasks done in spite of an attack; `attack_success`, of attacks that reach their aim; `utility`, "

@@ -25,6 +25,7 @@ _WRAPPERS = (("**", "**"), ("$", "$"), ("`", "`"), ('"', '"'), ("'", "'"), ("\\(
 _LABEL = re.compile(
     r"^[\s*_#>]*+(?:the\s++)?(?:final\s++)?answer[\s*_]*+[:：]([^\n]+)", re.IGNORECASE | re.MULTILINE
 )
+_BRACKETS = re.compile(r"\banswer is:?[ \t]+([*`\[\](){}<> ]+)\.?[*`]{0,3}[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _MARKED = ("box", "boxes", "unclosed", "tag")
 _FORMULA = re.compile(r"[=+*/&|~⇒→<>^\\;{}()]")
 _WORDS = re.compile(r"\w+(?: \w+)*")
@@ -66,7 +67,7 @@ class ExactGrader:
     """
 
     name = "exact"
-    version = "3"
+    version = "4"
     Config = ExactConfig
 
     def __init__(self, config: ExactConfig = ExactConfig()) -> None:  # noqa: B008 - frozen
@@ -118,8 +119,9 @@ class ExactGrader:
             )
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
-        braces = "{" in gold or "}" in gold or not re.search(r"\w", gold)
-        return (_whole_box(text) if braces else None) or final_answer(text)
+        bare = not re.search(r"\w", gold)
+        braces = "{" in gold or "}" in gold or bare
+        return (_whole_box(text) if braces else None) or (_brackets(text) if bare else None) or final_answer(text)
 
     def _same(self, answer: str, gold: str) -> bool:
         case = self.config.ignore_case
@@ -156,6 +158,12 @@ def _whole_box(text: str) -> str | None:
     line = text[start + len("\\boxed{") :].split("\n", 1)[0]
     end = line.rfind("}")
     return line[:end].replace("\\{", "{").replace("\\}", "}").strip() or None if start >= 0 <= end else None
+
+
+def _brackets(text: str) -> str | None:
+    """The brackets behind the last "the answer is", of which those in prose are not read."""
+    matches = _BRACKETS.findall(text)
+    return _undressed(matches[-1]) or None if matches else None
 
 
 def _double_brackets(text: str) -> str | None:

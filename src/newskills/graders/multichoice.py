@@ -65,7 +65,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "7"
+    version = "8"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen

@@ -57,6 +57,8 @@ METRICS = Registry(
         "bird": "newskills.metrics.programs.code:BirdMetric",
         "lean4-proof": "newskills.metrics.lean:LeanMetric",
         "lean4-statement": "newskills.metrics.lean:LeanMetric",
+        "document": "newskills.metrics.sections.documents:DocumentMetric",
+        "agentharm": "newskills.metrics.sections.agentharm:AgentHarmMetric",
         "agentdojo": "newskills.metrics.sections.attacked:AttackedMetric",
         "tau2": "newskills.metrics.tau2:Tau2Metric",
         "swe-bench": "newskills.metrics.programs.swe_bench:SweBenchMetric",

@@ -41,6 +41,8 @@ SOLVERS = Registry(
         "loglikelihood": "newskills.solve.tasks.loglikelihood:LoglikelihoodSolver",
         "sc_tir": "newskills.solve.selection.sc_tir:ScTirSolver",
         "agentdojo": "newskills.solve.calls.agentdojo:AgentDojoSolver",
+        "agentharm": "newskills.solve.calls.agentharm:AgentHarmSolver",
+        "agentharm_judge": "newskills.solve.calls.agentharm:AgentHarmJudgeSolver",
         "tau2": "newskills.solve.calls.tau2:Tau2Solver",
         "prover": "newskills.solve.tasks.lean:ProverSolver",
         "autoformalize": "newskills.solve.tasks.lean:AutoformalizeSolver",

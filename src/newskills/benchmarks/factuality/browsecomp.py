@@ -17,7 +17,7 @@ def decrypted(text: str, password: str) -> str:
 
 def row(raw: Row, index: int) -> Row:
     return {
-        "question": decrypted(raw["problem"], raw["canary"]),
+        "problem": decrypted(raw["problem"], raw["canary"]),
         "expected_answer": decrypted(raw["answer"], raw["canary"]),
         "subset_for_metrics": raw.get("problem_topic") or "all",
     }
@@ -34,10 +34,11 @@ BENCHMARK = Benchmark(
         ),
     ),
     row=row,
-    prompt="generic/default",
+    prompt="generic/hle",
     grader="",
-    judge=Judge(prompt="judge/simpleqa", grader="verdict"),
-    metric="simpleqa",
+    judge=Judge(prompt="judge/hle"),
+    metric="hle",
+    version="2",
     items={"test": 1266},
     licence="MIT",
     homepage="https://openai.com/index/browsecomp/",
@@ -51,6 +52,8 @@ BENCHMARK = Benchmark(
         ),
     ),
     traps=(
+        "Headline: judge_correct, with calibration_error beside it, by yes or no of a judge as the authors' program; "
+        "a text without a verdict leaves the sample unscored, where theirs counts it as wrong. Prompts are ours.",
         "Meant for models with tools that search: ++tool_modules=[…].",
         "The authors ask that questions and answers never appear in plain text: publish neither data nor records.",
     ),

@@ -164,8 +164,8 @@ BENCHMARKS = (
             ),
         ),
         traps=(
-            "Not AgentHarm itself: its tasks with simulated tools, and its harm score, run by inspect_evals/agentharm "
-            "only. This is its chat set, for which the authors' program gives a refusal rate, too.",
+            "Not AgentHarm itself, whose tasks have simulated tools and a harm score: that is `agentharm`. This is its "
+            "chat set, for which the authors' program gives a refusal rate, too.",
             "The judge's prompt is ours; the authors ask GPT-4o.",
         ),
         **_COMMON,

@@ -126,6 +126,8 @@ def mathvista(raw: Row, index: int) -> Row:
         "question": question,
         **fields,
         "expected_answer": answer,
+        "answer_type": raw["answer_type"],
+        "precision": raw["precision"],
         "image_path": embedded(raw.get("decoded_image") or raw["image"], raw["pid"]),
         "subset_for_metrics": raw["question_type"],
     }
@@ -227,10 +229,15 @@ BENCHMARKS = (
         Source(split="testmini", hf="AI4Math/MathVista"),
         row=mathvista,
         prompt="vlm/math",
+        grader="mathvista",
         items={"testmini": 1000},
         licence="CC-BY-SA-4.0",
         citation="arXiv:2310.02255",
-        traps=("The paper lets a model extract answers; here they are boxed.",),
+        version="2",
+        traps=(
+            "The paper lets a model extract answers; here they are boxed, and normalised as in its script.",
+            "Version 2: options by their text, decimals with more places and integers with a fraction count as there.",
+        ),
     ),
     _benchmark(
         "chartqa",

@@ -26,6 +26,7 @@ _LATIN = (
     "ans",
     "correct option",
     "correct choice",
+    "final choice",
     "right option",
     "antwort",
     "respuesta",
@@ -94,7 +95,18 @@ _CONCLUDED = re.compile(
     rf"\b(?:[Tt]herefore|[Tt]hus|[Hh]ence|[Ss]o|[Cc]onsequently)[,:]?\s{{1,3}}(?:(?:the\s)?(?:option|choice)\s)?"
     rf"(?!I{_END}){_LETTER}(?:\s{_IS_RIGHT})?{_END}"
 )
-_DEDUCED = re.compile(rf"\b(?:must|has to|can only)\sbe\s(?:(?:option|choice)\s)?{_LETTER}{_END}")
+_WHY = r"[*\"]{0,3},?\s(?:as|because|since|given)\s"
+_DEDUCED = re.compile(
+    rf"\b(?:must|has to|can only)\sbe\s(?:(?:option|choice)\s)?(?!I\s){_LETTER}(?:{_END}|{_WHY})"
+)
+_SAID = re.compile(
+    rf"\b(?:[Ii]t|[Tt]his)(?:\sis|'s|’s)\s(?:(?:option|choice)\s)?[*\"]{{0,3}}\(([A-Z])\)(?:{_END}|{_WHY})"
+)
+_CHOSEN = re.compile(
+    r"\bI(?:(?:'d|’d|'ll|’ll|\swould|\swill)?\s(?:say|choose|pick|select|go\swith)"
+    r"|\s(?:think|believe|guess)(?:\sthat)?\sit(?:'s|’s|\sis))\s(?:(?:option|choice|answer)\s)?"
+    rf"(?!I\s){_LETTER}(?:{_END}|{_WHY})"
+)
 _JUDGED = re.compile(rf"(?:^|(?<=[.!?]\s)){_LETTER}\s{_IS_RIGHT}{_END}", re.MULTILINE)
 _LINE = re.compile(
     r"[\s*_>\"'`(\[$#-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9])([)\].:*\"'`$]{0,6})(.*)",
@@ -173,12 +185,12 @@ def letter_in(candidate: str, count: int) -> str | None:
 
 
 def letter_stated(text: str, count: int) -> str | None:
-    """The last "option B is correct"; else the last "So C.", else "It must be C.", else the one "B is correct."
+    """The last "option B is correct"; else "So C.", "It must be C.", "It is (C).", "I choose C."; else "B is correct."
 
     Sentences "B is correct." about several letters name none of them.
     """
     tail = text[-_TAIL:]
-    for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED):
+    for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN):
         if matches := [match[1].upper() for match in pattern.finditer(tail)]:
             return matches[-1] if matches[-1] in ascii_uppercase[:count] else None
     judged = {match[1] for match in _JUDGED.finditer(tail)}

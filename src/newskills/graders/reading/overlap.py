@@ -92,13 +92,27 @@ def anls(answer: str, gold: str) -> float:
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Insertions, deletions and substitutions of characters (or other items) that lead from one to the other."""
-    row = list(range(len(second) + 1))
-    for i, char in enumerate(first, 1):
-        above, row[0] = row[0], i
-        for j, other in enumerate(second, 1):
-            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (char != other))
-    return row[-1]
+    """Insertions, deletions and substitutions of characters (or other items) that lead from one to the other.
+
+    A column of the table at once, as bits of two numbers (Myers 1999; Hyyrö 2003, fig. 8).
+    """
+    if len(first) < len(second):
+        first, second = second, first
+    places: dict[str, int] = {}
+    for at, item in enumerate(first):
+        places[item] = places.get(item, 0) | 1 << at
+    size = len(first)
+    every, last = (1 << size) - 1, 1 << size >> 1
+    more, less, distance = every, 0, size
+    for item in second:
+        equal = places.get(item, 0)
+        vertical = equal | less
+        horizontal = (((equal & more) + more) ^ more) | equal
+        up, down = less | (every & ~(horizontal | more)), more & horizontal
+        distance += bool(up & last) - bool(down & last)
+        up, down = up << 1 | 1, down << 1
+        more, less = (down | ~(vertical | up)) & every, up & vertical & every
+    return distance
 
 
 def split_spans(answer: str, expected: int) -> list[list[str]]:
@@ -148,9 +162,14 @@ def _bag_f1(first: set[str], second: set[str]) -> float:
 
 
 def best_pairing(worth: Sequence[Sequence[float]]) -> float:
-    """The largest sum over pairs (row, column), each used once at most (Hungarian method, O(rows² · columns))."""
+    """The largest sum over pairs (row, column), each used once at most."""
+    return sum(worth[row][column] for row, column in pairing(worth).items())
+
+
+def pairing(worth: Sequence[Sequence[float]]) -> dict[int, int]:
+    """Row → column, each used once at most, so that the sum is the largest (Hungarian method, O(rows² · columns))."""
     if len(worth) > len(worth[0]):
-        worth = list(zip(*worth, strict=True))
+        return {row: column for column, row in pairing(list(zip(*worth, strict=True))).items()}
     rows, columns = len(worth), len(worth[0])
     by_row, by_column = [0.0] * (rows + 1), [0.0] * (columns + 1)
     taken = [0] * (columns + 1)
@@ -177,4 +196,4 @@ def best_pairing(worth: Sequence[Sequence[float]]) -> float:
         while at:
             taken[at] = taken[came[at]]
             at = came[at]
-    return sum(worth[taken[column] - 1][column - 1] for column in range(1, columns + 1) if taken[column])
+    return {taken[column] - 1: column - 1 for column in range(1, columns + 1) if taken[column]}

@@ -61,6 +61,7 @@ JUDGES = {
     "arena": "arena_judge",
     "turns": "turns_judge",
     "rubric": "rubric_judge",
+    "agentharm": "agentharm_judge",
     "claims": "claims_judge",
     "comet": "comet_judge",
     "nvembed": "nvembed_judge",

@@ -32,6 +32,7 @@ ANSWERED = {
     **dict.fromkeys(("generation", "answer", "answer_1", "answer_2"), "the reply"),
     "predicted_answer": "the answer",
     **dict.fromkeys(("reference", "conversation", "criterion"), ""),
+    "judge_question": "a question",
 }
 """What a judge's prompt may ask for besides the fields of the row."""
 
