@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +16,9 @@ from platformdirs import user_cache_path
 from tests.optional import OptionalModule
 from tests.server import FakeServer, FakeServerProcess, Script
 from tests.small_model import cut_model
+
+if TYPE_CHECKING:
+    from tests.launch.ray_cluster import RayCluster
 
 _INHERITED = ("_API_KEY", "_PROXY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PREFIXES = ("NEMO_SKILLS_", "OPENAI_", "AZURE_OPENAI_", "WANDB_", "XDG_")
@@ -85,6 +88,22 @@ def local_model() -> Iterator[Path]:
 def small_model(local_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The weights of `smollm2` without most of its blocks, for tests that ask for no sense in what it says."""
     return cut_model(local_model, tmp_path_factory.mktemp("small-model") / "small.gguf")
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    """Three nodes: `head` with two CPUs, `left` with one, `right` with one and four GPUs that are not there."""
+    for module in ("ray", "aiohttp_cors"):
+        pytest.importorskip(module, reason="no Ray with a dashboard here: pip install 'ray[default]'")
+    from tests.launch.ray_cluster import RayCluster
+
+    cluster = RayCluster(cpus=2)
+    try:
+        cluster.add("left")
+        cluster.add("right", gpus=4)
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @pytest.fixture

@@ -94,6 +94,17 @@ def test_every_answer_is_an_option(tmp_path: Path) -> None:
     assert "${USER}" in written(tmp_path / "conf").read_text(), "filled in when it is used, not when it is written"
 
 
+def test_a_ray_cluster(tmp_path: Path) -> None:
+    line = (
+        "ns setup --non_interactive --no_test --executor=ray --ray_address=http://head:8265 --job_dir=/shared/jobs"
+    )
+    done = ns(f"{line} --time_limit=10:00:00 --config_dir=conf", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    cluster = load_cluster("ray", str(tmp_path / "conf"), {})
+    assert (cluster.executor, cluster.ray.address, cluster.job_dir) == ("ray", "http://head:8265", "/shared/jobs")
+    assert cluster.default_timeout == "10:00:00"
+
+
 def test_the_folder_of_the_environment(tmp_path: Path) -> None:
     done = ns(
         "ns setup --non_interactive --executor=none --no_test",
@@ -116,6 +127,8 @@ def test_the_folder_of_the_environment(tmp_path: Path) -> None:
         ("--executor=none --name=a/b", "not a file name"),
         ("--executor=none --env_vars HF_TOKEN=hf_1", "looks like a secret"),
         ("--executor=slurm --job_dir=/j --time_limit=never", "not a time limit"),
+        ("--executor=none --ray_address=http://x:1", "--ray_address cannot be used with executor none"),
+        ("--executor=ray --job_dir=/j --containers vllm=x", "--containers cannot be used with executor ray"),
         ("--executor=docker", "not one of the choices"),
     ],
 )

@@ -27,12 +27,12 @@ PATIENCE = 240.0
 
 def require_cluster() -> None:
     """Skips the test where there is no cluster (CI: fails it), says which program or variable is missing."""
-    if why := _unusable():
+    if why := unusable():
         lacking("SLURM", why)
 
 
 @functools.cache
-def _unusable() -> str:
+def unusable() -> str:
     """Why there is no cluster for tests here; empty where there is one."""
     if not shutil.which("sinfo"):
         return "no Slurm here: sinfo is not in PATH"

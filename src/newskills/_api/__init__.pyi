@@ -984,6 +984,7 @@ def grade(
     grader: str = 'math',
     input_files: str | Sequence[str] = (),
     output_file: str | None = None,
+    executor: Literal['none', 'ray'] = 'none',
     accept_lost: float = 1.0,
     dry_run: bool = False,
 ) -> None:
@@ -998,6 +999,8 @@ def grade(
         grader: name, module::Class or file.py::Class (default 'math')
         input_files: JSONL files; none or - = standard input
         output_file: JSONL file to write (default: standard output)
+        executor: ray: many files on the nodes of RAY_ADDRESS, or of this machine, by Ray Data; rows
+            stay the same (default 'none')
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
         dry_run: check everything and show what would be done; run nothing
@@ -1692,6 +1695,7 @@ def prepare_training_data(
     mirror: str | None = None,
     offline: bool | None = None,
     workers: int = 0,
+    executor: Literal['none', 'ray'] = 'none',
     dry_run: bool = False,
     decontaminate: str | Sequence[str] = (),
     decontaminate_ngram: int = 5,
@@ -1718,6 +1722,8 @@ def prepare_training_data(
         mirror: folder of an offline mirror (default: NEWSKILLS_MIRROR)
         offline: never use the network
         workers: worker processes; 0 = one per CPU. The result does not depend on it (default 0)
+        executor: ray: on the nodes of RAY_ADDRESS, or of this machine, by Ray Data. The result stays
+            the same (default 'none')
         dry_run: check everything and show what would be done; run nothing
         decontaminate: benchmarks (or JSONL files with `problem`) whose problems are removed from the
             training data, by shared words (n-grams)

@@ -64,6 +64,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "cancel": "cancel submitted jobs",
         "resume": "resubmit the failed jobs of an ns evaluate run",
         "experiments": "list the experiments submitted from this machine",
+        "kuberay": "print the manifest of a Ray cluster on Kubernetes",
     },
     "results": {
         "view": "look at results and samples in a browser",

@@ -11,6 +11,7 @@ EXECUTORS = Registry(
         "none": "newskills.launch.executors.none:make",
         "local": "newskills.launch.executors.local:make",
         "slurm": "newskills.launch.executors.slurm:make",
+        "ray": "newskills.launch.executors.ray:make",
     },
     group="newskills.executors",
 )

@@ -183,7 +183,8 @@ def site_of(
 
 def _machine(cluster: ClusterConfig) -> tuple[str, str]:
     """What two cluster configs share when handles and files of one are known to the other."""
-    return cluster.executor, cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
+    host = cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
+    return cluster.executor, f"{host} {cluster.ray.address}" if cluster.executor == "ray" else host
 
 
 def _outside(pipeline: Pipeline, context: _SubmissionContext, executor: Executor) -> dict[str, tuple[str, ...]]:

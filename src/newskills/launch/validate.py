@@ -20,6 +20,8 @@ RESERVED = ("job",)
 """Commands that would take the place of a job's own files."""
 
 ONE_MACHINE = ("none", "local")
+ONE_NODE = (*ONE_MACHINE, "ray")
+"""Executors with which all commands of a job are on the same node."""
 SHORTEST_SECRET = 8
 """Characters; shorter values of secrets would be found in many a text."""
 
@@ -178,8 +180,9 @@ def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problem
     ):
         if number < least:
             yield f"{what} asks for {number} {unit}; the minimum is {least}."
-    if hardware.num_nodes > 1 and cluster.executor in ONE_MACHINE:
-        yield f"{what} asks for {hardware.num_nodes} nodes, but executor {cluster.executor} has one machine."
+    if hardware.num_nodes > 1 and cluster.executor in ONE_NODE:
+        has = "has one machine" if cluster.executor in ONE_MACHINE else "runs each job on one node"
+        yield f"{what} asks for {hardware.num_nodes} nodes, but executor {cluster.executor} {has}."
     for name in ("partition", "account", "qos"):
         value = getattr(hardware, name)
         if value is not None and (not value or any(ch.isspace() or not ch.isprintable() for ch in value)):
@@ -213,7 +216,7 @@ def _ports(job: Job, cluster: ClusterConfig) -> Problems:
     """Fixed ports that are taken twice on the same machine."""
     taken: dict[tuple[int, int], str] = {}
     for number, group in enumerate(job.groups):
-        machine = 0 if cluster.executor in ONE_MACHINE else number
+        machine = 0 if cluster.executor in ONE_NODE else number
         for command in group.commands:
             if port := command.script.port:
                 other = taken.setdefault((machine, port), command.name)

@@ -35,9 +35,12 @@ def grade_rows(
     config: Row,
     sandbox: SandboxConfig = SandboxConfig(),  # noqa: B008 - frozen
     environment: EnvironmentConfig = EnvironmentConfig(),  # noqa: B008 - frozen
+    *,
+    processes: int = 0,
 ) -> Iterator[Row]:
     """Rows with the verdict's fields merged in, in order. Verdict fields of an earlier grading are replaced.
 
+    `processes` of a grader that runs no code; 0: one for each CPU.
     `sandbox` is where a grader that runs code runs it, `environment` where it runs tests of repositories. Raises
     UnknownNameError, ConfigError (grader or its settings) at once, what `rows` raises, and SandboxError where the
     sandbox is not to be had at all.
@@ -45,7 +48,7 @@ def grade_rows(
     made = make_grader(grader, config)
     if executes(made):
         return _execute(rows, made, sandbox, environment)
-    limits = PoolOptions(cpu_seconds=cpu_seconds(made))
+    limits = PoolOptions(cpu_seconds=cpu_seconds(made), processes=processes)
     return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Literal
 
 from msgspec import Struct
 
@@ -36,6 +36,10 @@ class Options(Struct, frozen=True, kw_only=True):
     grader: Annotated[str, doc("name, module::Class or file.py::Class")] = "math"
     input_files: Annotated[list[str], doc("JSONL files; none or - = standard input")] = []
     output_file: Annotated[str | None, doc("JSONL file to write (default: standard output)")] = None
+    executor: Annotated[
+        Literal["none", "ray"],
+        doc("ray: many files on the nodes of RAY_ADDRESS, or of this machine, by Ray Data; rows stay the same"),
+    ] = "none"
     accept_lost: AcceptLost = 1.0
     dry_run: DryRun = False
 
@@ -54,8 +58,7 @@ def run(parsed: Parsed[Options]) -> int:
         show_dry_run(_steps(options, config, elsewhere))
         return 0
     with ExitStack() as stack:
-        rows = _rows(options.input_files)
-        graded = grade_rows(rows, options.grader, config, sandbox)
+        graded = _graded(options, config, sandbox)
         ledger = Ledger()
         for record in graded:
             if ledger.total == 0:
@@ -67,6 +70,16 @@ def run(parsed: Parsed[Options]) -> int:
     sys.stdout.flush()
     sys.stderr.write(f"{counted(ledger.total, 'row')}: {ledger_line(ledger)}\n")
     return 1 if 100 * ledger.unscored > options.accept_lost * ledger.total else 0
+
+
+def _graded(options: Options, config: Row, sandbox: SandboxConfig) -> Iterator[Row]:
+    if options.executor == "none":
+        return grade_rows(_rows(options.input_files), options.grader, config, sandbox)
+    from newskills.run.grade_on_ray import grade_on_ray
+
+    if not options.input_files or STDIN in options.input_files:
+        raise ConfigError("--executor=ray reads files: give --input_files.")
+    return grade_on_ray(options.input_files, options.grader, config, sandbox)
 
 
 def _rows(files: list[str]) -> Iterator[Row]:

@@ -43,6 +43,29 @@ class SshTunnel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pre_command: str = ""
 
 
+class RayClusterOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How executor ray uses a Ray cluster.
+
+    address           of its dashboard, which serves the Jobs API
+    namespace         of Ray, in which the jobs' actors live
+    default_num_cpus  CPUs that a job takes
+    resources         what each job takes besides CPUs and GPUs: name → amount; `memory` in bytes
+    partitions        name → such resources, for jobs with --partition=NAME; CPU in them is the number of CPUs
+    runtime_env       Ray's own: pip, conda, image_uri, …; for all jobs, after the nodes are chosen
+    autoscaling       the cluster starts nodes as they are needed, so that a job may ask for what no node has now
+    lost_nodes        how often a job begins again because its node was lost
+    """
+
+    address: str = "http://127.0.0.1:8265"
+    namespace: str | None = None
+    default_num_cpus: Annotated[float, Meta(ge=0)] = 1
+    resources: dict[str, Annotated[float, Meta(ge=0)]] = {}
+    partitions: dict[str, dict[str, Annotated[float, Meta(ge=0)]]] = {}
+    runtime_env: dict[str, Any] = {}
+    autoscaling: bool = False
+    lost_nodes: Annotated[int, Meta(ge=0)] = 20
+
+
 class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One cluster, as its YAML file says; `name` is the file's.
 
@@ -74,7 +97,7 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     mail_user: str | None = None
     disable_gpus_per_node: bool = False
     ray_template: str | None = None
-    ray: dict[str, Any] = {}
+    ray: RayClusterOptions = RayClusterOptions()
     jobs: dict[str, Any] = {}
     ssh_tunnel: SshTunnel | None = None
     engine: Annotated[
@@ -105,6 +128,9 @@ BUILT_IN = {
     "local": ClusterConfig(name="local"),
 }
 """Clusters that need no file. Both run processes of this machine; containers need images, which a file names."""
+
+WITHOUT_CONTAINERS = ("none", "ray")
+"""Executors whose commands are plain processes of their node. The nodes of Ray may be containers themselves."""
 
 FOLDER = "cluster_configs"
 EXAMPLES = "examples"
@@ -194,8 +220,10 @@ def from_keys(
     check_keys(keys, ClusterConfig, where)
     if isinstance(tunnel := keys.get("ssh_tunnel"), dict):
         check_keys(tunnel, SshTunnel, where, "ssh_tunnel.")
+    if isinstance(ray := keys.get("ray"), dict):
+        check_keys(ray, RayClusterOptions, where, "ray.")
     if not keys.get("executor"):
-        raise ConfigError(f"{where}: 'executor' is missing; it can be none, local or slurm.")
+        raise ConfigError(f"{where}: 'executor' is missing; it can be none, local, slurm or ray.")
     keys_set = {key: value for key, value in keys.items() if value is not None}
     try:
         config = msgspec.convert({"name": name, **keys_set}, ClusterConfig)
@@ -208,10 +236,10 @@ def from_keys(
 def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
     """The image of a command's `container`: a name in `containers`, or an image itself; None: no container.
 
-    Executor none uses no containers, and neither does a cluster that names none, unless the image itself is given:
-    there the usual names stand for plain processes. Raises UnknownNameError.
+    Executors none and ray use no containers, and neither does a cluster that names none, unless the image itself is
+    given: there the usual names stand for plain processes. Raises UnknownNameError.
     """
-    if container is None or cluster.executor == "none":
+    if container is None or cluster.executor in WITHOUT_CONTAINERS:
         return None
     if container in cluster.containers:
         return cluster.containers[container]
@@ -240,7 +268,7 @@ def _check_usual(cluster: ClusterConfig, container: str) -> None:
 
 def python_of(cluster: ClusterConfig, image: str | None) -> str:
     """The interpreter on the machine where a command runs: this one's own where that is the same machine or disk."""
-    return "python3" if image or cluster.ssh_tunnel else sys.executable
+    return "python3" if image or cluster.ssh_tunnel or cluster.executor == "ray" else sys.executable
 
 
 def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
@@ -258,8 +286,19 @@ def _check_values(config: ClusterConfig, where: str) -> None:
             EXECUTORS.resolve(config.executor)
         except UnknownNameError as error:
             raise ConfigError(f"{where}: {error}") from error
+    if config.executor == "ray" and config.containers:
+        raise ConfigError(
+            f"{where}: executor ray starts no containers, so 'containers' has no effect.",
+            hint="Its nodes are the containers (KubeRay), or ray.runtime_env.image_uri names an image for all jobs.",
+        )
     from newskills.launch.clusters.times import seconds_of
 
+    own = config.ray.runtime_env.get("env_vars")
+    if secret := next((name for name in own or () if isinstance(own, dict) and looks_secret(str(name))), None):
+        raise ConfigError(
+            f"{where}: ray.runtime_env.env_vars has {secret}, which looks like a secret; Ray shows its value.",
+            hint=f"Set {secret} in your shell, and write its name in env_vars.",
+        )
     for entry in (*config.env_vars, *config.required_env_vars):
         variable, equals, text = entry.partition("=")
         if not is_variable(variable):
@@ -299,7 +338,7 @@ def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> 
     folder = here(config.job_dir) or (tunnel.job_dir if tunnel else "")
     if folder and not folder.startswith("/"):
         raise ConfigError(f"{where}: job_dir must be an absolute path, not '{folder}'.")
-    if config.executor == "slurm" and not folder:
+    if config.executor in ("slurm", "ray") and not folder:
         raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs, visible to all nodes.")
     return msgspec.structs.replace(
         config,

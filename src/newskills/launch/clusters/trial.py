@@ -11,12 +11,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from newskills.base.errors import RemoteError
+from newskills.base.errors import NewskillsError, RemoteError
 from newskills.launch.clusters.config import ClusterConfig, python_of
 from newskills.launch.clusters.mounts import parse_mounts
 from newskills.launch.machines.shell import CommandResult, Shell, ShellCall
 from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.machines.ssh_errors import QUIET
+from newskills.launch.ray.api import RayApi
 
 ENGINES = ("podman", "docker")
 BASH = (5, 1)
@@ -61,6 +62,7 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Clus
         if cluster.ssh_tunnel is not None and not cluster.containers:
             trials.append(_python(shell, python_of(cluster, None)))
         trials += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
+        trials += _ray(shell, cluster, environ) if cluster.executor == "ray" else []
         trials += _folders(shell, cluster)
     except RemoteError as error:
         trials.append(ClusterTrial("ssh", False, str(error)))
@@ -133,6 +135,26 @@ def _slurm(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
             ),
         ]
     return [*trials, ClusterTrial("partitions", True, ", ".join(partition_names))]
+
+
+def _ray(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> list[ClusterTrial]:
+    """Its version, and what its nodes have together."""
+    try:
+        api = RayApi(cluster.ray.address, environ, shell)
+        version, nodes = api.version(), api.nodes()
+    except NewskillsError as error:
+        return [ClusterTrial("ray", False, str(error))]
+    totals = {
+        name: sum(node.resources.get(name, 0) for node in nodes)
+        for name in sorted({name for node in nodes for name in node.resources})
+        if not name.startswith(("node:", "object_store_memory", "accelerator_type:"))
+    }
+    amounts = ", ".join(f"{name}: {amount:g}" for name, amount in totals.items())
+    few = not nodes and not cluster.ray.autoscaling
+    return [
+        ClusterTrial("ray", True, f"{version} answers at {cluster.ray.address}"),
+        ClusterTrial("nodes", not few, f"{len(nodes)} with {_printable(amounts)}" if nodes else "none is alive"),
+    ]
 
 
 def _engine(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:

@@ -7,6 +7,9 @@ lives. The kernel frees the lock, so a process id that was given to another proc
 job is waiting for its lock. All descendants of job.sh become its children when their parents die (child subreaper):
 none is left when it ends, nor a zombie. Between it and job.sh stands a keeper of the same kind, which ends them where
 both were killed at the same time. Standard library only: it starts in some 20 ms.
+
+`python supervisor.py --attached FOLDER LIFE ABOVE` stays in the foreground and ends with the process ABOVE, which
+started it: for jobs on nodes that may be lost (executor ray). FOLDER/job.ended says LIFE when nothing of it is left.
 """
 
 from __future__ import annotations
@@ -27,10 +30,16 @@ RUNS_ALREADY = 3
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 ALONE = signal.SIGUSR1
 """Tells the keeper that the supervisor has died."""
+OUT_OF_TIME = signal.SIGUSR2
+"""Tells an attached one that the time limit is near."""
 
 
 class Cancelled(Exception):
     """Told to stop while the job waited for others."""
+
+
+class Abandoned(Exception):
+    """The process above has died, or wants everything to end at once."""
 
 
 class JobSupervisor:
@@ -47,9 +56,7 @@ class JobSupervisor:
         lock = os.open(f"{self.folder}/supervisor", os.O_RDWR | os.O_CREAT, 0o600)
         if not _lock(lock):
             return RUNS_ALREADY
-        for stale in ("job.exit", "job.started", "job.cleaned"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{self.folder}/{stale}")
+        self.forget()
         for number in STOPPING:
             signal.signal(number, self.stop)
         signal.signal(ALONE, self.pass_on)
@@ -62,6 +69,12 @@ class JobSupervisor:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{pid}\n{self.logs}\n".encode("utf-8", "surrogateescape"), 0)
         return 0
+
+    def forget(self) -> None:
+        """Removes the marks of an earlier life."""
+        for stale in ("job.exit", "job.started", "job.cleaned"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{self.folder}/{stale}")
 
     def stop(self, number: int, frame: Any) -> None:
         self.cancelled = True
@@ -172,10 +185,52 @@ class JobSupervisor:
                 os.waitpid(os.posix_spawnp("bash", ["bash", script], os.environ), 0)
 
     def mark(self, code: int, text: str) -> None:
-        new = f"{self.folder}/.job.exit.{os.getpid()}"
+        self.note("job.exit", f"{code} {text}")
+
+    def note(self, name: str, text: str) -> None:
+        """Whoever looks sees all of the text or no file."""
+        new = f"{self.folder}/.{name}.{os.getpid()}"
         with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(f"{code} {text}\n")
-        os.rename(new, f"{self.folder}/job.exit")
+            file.write(f"{text}\n")
+        os.rename(new, f"{self.folder}/{name}")
+
+
+class AttachedSupervisor(JobSupervisor):
+    """One job whose caller waits for it in other ways, and may die at any time. `above`: its process id."""
+
+    def __init__(self, folder: str, life: str, above: int) -> None:
+        super().__init__(folder, "", "", [])
+        self.life, self.above = life, above
+        self.abandoned = False
+
+    def start(self) -> int:
+        """Runs job.sh to its end; nothing of it is left then."""
+        try:
+            for number in STOPPING:
+                signal.signal(number, self.stop)
+            signal.signal(ALONE, self.abandon)
+            signal.signal(OUT_OF_TIME, self.warn)
+            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ALONE)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())  # of Ray's workers, which block some
+            self.forget()
+            if os.getppid() == self.above:
+                self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
+        except Abandoned:
+            end_children()  # first: what still writes must stop before somebody else goes on
+            self.clean_up()
+        self.note("job.ended", self.life)
+        return 0
+
+    def abandon(self, number: int, frame: Any) -> None:
+        if not self.abandoned:
+            self.abandoned = True
+            raise Abandoned
+
+    def warn(self, number: int, frame: Any) -> None:
+        if self.job:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.job, signal.SIGUSR1)
 
 
 def _lock(fd: int, *, shared: bool = False) -> bool:
@@ -222,5 +277,11 @@ def children() -> list[int]:
     return child_pids
 
 
+def main(argv: list[str]) -> int:
+    if argv[0] == "--attached":
+        return AttachedSupervisor(argv[1], argv[2], int(argv[3])).start()
+    return JobSupervisor(argv[0], argv[1], argv[2], argv[3:]).start()
+
+
 if __name__ == "__main__":
-    sys.exit(JobSupervisor(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]).start())
+    sys.exit(main(sys.argv[1:]))

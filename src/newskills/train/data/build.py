@@ -23,6 +23,7 @@ from msgspec import Struct
 from newskills.base import errors
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.ray_data import ray_tasks
 from newskills.base.records import Failure, Row
 from newskills.base.store import atomic_write, locked, write_rows
 from newskills.train.data.card import Card, steps_of, write_card
@@ -35,7 +36,7 @@ from newskills.train.data.reading import Chunk, offset_after
 from newskills.train.data.sampling import LineBatch, chosen
 from newskills.train.data.segments import read_bucket
 from newskills.train.data.settings import RecipeName, TrainingDataConfig
-from newskills.train.data.worker import Worker, WorkerReply, WorkerTask
+from newskills.train.data.worker import RayWorker, Worker, WorkerReply, WorkerTask
 
 CHUNK_BYTES, MOST_CHUNKS = 4 << 20, 2000
 _FACTORY = "newskills.train.data.worker:make"
@@ -64,7 +65,7 @@ class ComparedProblems(Struct, frozen=True, kw_only=True):
 
 
 class BuildRequest(Struct, frozen=True, kw_only=True):
-    """Checked settings. `ngram`, `share`: as in `Overlap`; `workers`: 0 = as many as CPUs."""
+    """Checked settings. `ngram`, `share`: as in `Overlap`; `workers`: 0 = as many as CPUs; `on_ray`: by Ray Data."""
 
     config: TrainingDataConfig
     recipe: RecipeName
@@ -73,6 +74,7 @@ class BuildRequest(Struct, frozen=True, kw_only=True):
     ngram: int = NGRAM
     share: float = SHARE
     workers: int = 0
+    on_ray: bool = False
 
 
 Progress = Callable[[str, float], None]
@@ -165,7 +167,7 @@ def _build(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     chunks = chunks_of(job)
     read = ChunkCounts()
     left_out: Counter[str] = Counter()
-    with _workers(job, len(chunks), request.workers) as do:
+    with _on_ray(job, len(chunks)) if request.on_ray else _workers(job, len(chunks), request.workers) as do:
         for number, done in enumerate(do(WorkerTask(chunk=chunk) for chunk in chunks), 1):
             assert done.chunk is not None, "asked for"
             read.seen += done.chunk.seen
@@ -254,8 +256,23 @@ def _workers(
         def do(tasks: Iterable[WorkerTask]) -> Iterator[WorkerReply]:
             for done in pool.map(msgspec.to_builtins(task) for task in tasks):
                 if isinstance(done, Failure):
-                    raise _as_error(done)
+                    raise _as_error(done.kind, done.message)
                 yield done
+
+        yield do
+
+
+@contextlib.contextmanager
+def _on_ray(job: BuildJob, chunks: int) -> Iterator[Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]]:
+    """The same by tasks of Ray Data, whose nodes must see inputs and output."""
+    worker = RayWorker(msgspec.json.encode(job), chunks)
+    with ray_tasks() as do_all:
+
+        def do(tasks: Iterable[WorkerTask]) -> Iterator[WorkerReply]:
+            for done in do_all(worker.__call__, ({"task": msgspec.json.encode(task)} for task in tasks)):
+                if done["error"]:
+                    raise _as_error(done["kind"], done["error"])
+                yield msgspec.json.decode(done["reply"], type=WorkerReply)
 
         yield do
 
@@ -265,12 +282,12 @@ def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[WorkerTask]], Iterat
     return lambda tasks: map(worker, tasks)
 
 
-def _as_error(failure: Failure) -> NewskillsError:
+def _as_error(name: str, message: str) -> NewskillsError:
     """The error that a worker has met, of the kind that it was."""
-    kind = getattr(errors, failure.kind, NewskillsError)
+    kind = getattr(errors, name, NewskillsError)
     if isinstance(kind, type) and issubclass(kind, DataError | ConfigError | errors.StorageError):
-        return kind(failure.message)
-    return NewskillsError(f"A worker failed: {failure.message}")
+        return kind(message)
+    return NewskillsError(f"A worker failed: {message}")
 
 
 def _clear(work: Path) -> None:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from newskills.base.errors import NewskillsError
 from newskills.base.records import Row
 from newskills.train.data.chunks import ChunkCounts, ChunkWorker
 from newskills.train.data.job import BuildJob
@@ -45,6 +47,28 @@ class Worker:
         assert task.partition is not None, "a task is one of both"
         self._sorter = self._sorter or PartitionWorker(self._job, self._chunks)
         return WorkerReply(partition=self._sorter(task.partition))
+
+
+class RayWorker(Struct, frozen=True):
+    """What a task of Ray does: a WorkerTask as JSON in `task` → `reply` as JSON, or `kind` and text of an `error`."""
+
+    job: bytes
+    chunks: int
+
+    def __call__(self, item: Row) -> Row:
+        reply, kind, error = b"", "", ""
+        try:
+            done = _worker_of(self.job, self.chunks)(msgspec.json.decode(item["task"], type=WorkerTask))
+            reply = msgspec.json.encode(done)
+        except NewskillsError as problem:
+            kind, error = type(problem).__name__, str(problem)
+        return {"reply": reply, "kind": kind, "error": error}
+
+
+@lru_cache(maxsize=1)
+def _worker_of(job: bytes, chunks: int) -> Worker:
+    """Kept for the next task: processes of Ray do many."""
+    return Worker(msgspec.json.decode(job, type=BuildJob), chunks)
 
 
 def make(config: Row) -> Any:

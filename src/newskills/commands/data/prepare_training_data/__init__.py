@@ -40,6 +40,10 @@ class Options(Struct, frozen=True, kw_only=True):
     workers: Annotated[
         int, Meta(ge=0, description="worker processes; 0 = one per CPU. The result does not depend on it")
     ] = 0
+    executor: Annotated[
+        Literal["none", "ray"],
+        doc("ray: on the nodes of RAY_ADDRESS, or of this machine, by Ray Data. The result stays the same"),
+    ] = "none"
     dry_run: DryRun = False
     decontaminate: Annotated[
         list[str],

@@ -129,6 +129,7 @@ def _request(
         ngram=options.decontaminate_ngram,
         share=options.decontaminate_share,
         workers=options.workers,
+        on_ray=options.executor == "ray",
     )
 
 

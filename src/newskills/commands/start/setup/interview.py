@@ -13,7 +13,7 @@ from msgspec import Struct
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UserError, suggest
 from newskills.base.store import atomic_write
-from newskills.launch.clusters.config import ENDINGS, ClusterConfig, config_folders, from_keys
+from newskills.launch.clusters.config import ENDINGS, ClusterConfig, RayClusterOptions, config_folders, from_keys
 from newskills.launch.clusters.mounts import parse_mount, parse_mounts, reachable
 from newskills.launch.clusters.names import is_file_name
 from newskills.launch.clusters.times import seconds_of
@@ -22,7 +22,7 @@ from newskills.launch.clusters.trial import ENGINES, engine_of, try_cluster
 if TYPE_CHECKING:
     from newskills.commands.start.setup.options import Options
 
-EXECUTORS = ("none", "local", "slurm")
+EXECUTORS = ("none", "local", "slurm", "ray")
 Answers = dict[str, Any]
 Answer = str | list[str]
 
@@ -151,6 +151,8 @@ def config_keys(answers: Answers) -> dict[str, Any]:
     for key in ("job_dir", "account", "partition", "cpu_partition", "qos", "engine"):
         if answers.get(key):
             keys[key] = answers[key]
+    if address := answers.get("ray_address"):
+        keys["ray"] = {"address": address}
     if limit := answers.get("time_limit"):
         if answers.get("partition"):
             keys["timeouts"] = {answers["partition"]: limit}
@@ -210,29 +212,41 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
     def slurm(answers: Answers) -> bool:
         return bool(answers["executor"] == "slurm")
 
+    def ray(answers: Answers) -> bool:
+        return bool(answers["executor"] == "ray")
+
+    def queue(answers: Answers) -> bool:
+        return slurm(answers) or ray(answers)
+
     def over_ssh(answers: Answers) -> bool:
         return bool(answers.get("ssh_host"))
 
     def boxes(answers: Answers) -> bool:
-        return bool(answers["executor"] != "none")
+        return bool(answers["executor"] in ("local", "slurm"))
 
     home = "${HOME}" if environ.get("HOME") else ""
     return [
         Question(
             name="executor",
-            text="Where do jobs run? none (processes of this machine), local (containers of this machine) or "
-            "slurm",
+            text="Where do jobs run? none (processes of this machine), local (containers of this machine), slurm "
+            "or ray",
             default=lambda answers: _likely_executor(),
             check=lambda text, answers: _one_of(text, EXECUTORS),
         ),
         Question(name="name", text="Name of the cluster", default=lambda a: str(a["executor"]), check=_check_name),
-        Question(name="ssh_host", text="Machine to submit from, by ssh (empty: this machine)", when=slurm),
+        Question(name="ssh_host", text="Machine to submit from, by ssh (empty: this machine)", when=queue),
         Question(name="ssh_user", text="User name there (empty: as in ~/.ssh/config)", when=over_ssh),
         Question(name="ssh_identity", text="Key file (empty: as in ~/.ssh/config)", when=over_ssh),
         Question(
+            name="ray_address",
+            text="Address of Ray's dashboard",
+            when=ray,
+            default=lambda answers: RayClusterOptions().address,
+        ),
+        Question(
             name="job_dir",
             text="Folder for scripts and logs of jobs, visible to all nodes",
-            when=slurm,
+            when=queue,
             fits=lambda answers: True,
             default=lambda answers: "" if answers.get("ssh_host") or not home else f"{home}/newskills-jobs",
             check=_check_folder,
@@ -244,7 +258,7 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
         Question(
             name="time_limit",
             text="Time limit, HH:MM:SS or D-HH:MM:SS",
-            when=slurm,
+            when=queue,
             default=lambda answers: "04:00:00",
             check=lambda text, answers: seconds_of(text),
         ),
@@ -264,7 +278,7 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
         Question(
             name="hf_home",
             text="Folder of the Hugging Face cache, as jobs see it (empty: none)",
-            when=boxes,
+            when=lambda answers: boxes(answers) or ray(answers),
             check=lambda text, answers: _check_cache(text, answers, environ),
         ),
         Question(

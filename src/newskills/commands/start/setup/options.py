@@ -20,8 +20,8 @@ class Options(Struct, frozen=True, kw_only=True):
     dry_run: Annotated[bool, doc("ask, check and show the file; write and test nothing")] = False
     pull_images: Annotated[bool, doc("pull the images now (executor local)")] = False
     executor: Annotated[
-        Literal["none", "local", "slurm"] | None,
-        doc("none: processes of this machine; local: containers of this machine; slurm", FILE),
+        Literal["none", "local", "slurm", "ray"] | None,
+        doc("none: processes of this machine; local: containers of this machine; slurm; ray", FILE),
     ] = None
     name: Annotated[
         str | None, doc("name of the cluster, for --cluster (default: the executor)", {**FILE, **NAME})
@@ -36,6 +36,9 @@ class Options(Struct, frozen=True, kw_only=True):
     ssh_user: Annotated[str | None, doc("user name there (default: as in ~/.ssh/config)", SLURM)] = None
     ssh_identity: Annotated[str | None, doc("key file (default: as in ~/.ssh/config)", SLURM)] = None
     ssh_port: Annotated[int | None, doc("port there (default: as in ~/.ssh/config)", SLURM)] = None
+    ray_address: Annotated[str | None, doc("address of Ray's dashboard, http://HOST:8265", {"group": "ray"})] = (
+        None
+    )
     account: Annotated[str | None, doc("account to charge", SLURM)] = None
     partition: Annotated[str | None, doc("partition (default: the cluster's default)", SLURM)] = None
     cpu_partition: Annotated[str | None, doc("partition for jobs without GPUs", SLURM)] = None

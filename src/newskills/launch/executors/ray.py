@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executor `ray`: jobs on a running Ray cluster, submitted through its Jobs API; nothing of Ray is needed here.
+
+An experiment is one Ray job, a supervisor that takes no resources (`launch/ray/supervisor.py`). It places the jobs,
+each on one node, and keeps their states in their folders, on a file system that all nodes see. The handle of a job is
+`<submission id>/<name>`. Values of secrets go through a file that others cannot read and that the supervisor deletes as
+it begins: what a runtime environment holds, Ray shows to everybody who may look.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import ConfigError, LockedError, UnknownNameError
+from newskills.base.plan import Command, HardwareConfig, Job
+from newskills.base.terminal import printable
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.clusters.names import LONGEST
+from newskills.launch.clusters.times import seconds_of
+from newskills.launch.clusters.variables import job_variables
+from newskills.launch.executors.none import HERE
+from newskills.launch.job_script import render
+from newskills.launch.machines.ssh import shell_of
+from newskills.launch.place import SIGNAL_GROUP, JobFolder, Obstacle, PendingJob, Site, Variable
+from newskills.launch.ray.api import RayApi, RayNode
+from newskills.launch.ray.files import CANCELLED, PLAN, PRIVATE, SECRETS, STATE, SUBMISSION, has_ended
+
+ALIVE = ("PENDING", "RUNNING")
+"""States of a Ray job that has not ended."""
+LAST_LINES = 2000
+"""Of each log that `logs` yields."""
+WARNING = 120
+"""Seconds before the time limit at which job.sh is told, for limits of ten minutes and more."""
+STOP_SECONDS = 90
+"""Which `ray job stop` leaves to jobs: clients have the 60 s of job.sh to save their work."""
+
+
+def make(site: Site) -> RayJobs:
+    return RayJobs(site)
+
+
+class RayJobs:
+    """Executor and Place in one: each job on one node, without containers of its own."""
+
+    def __init__(self, site: Site) -> None:
+        self.cluster = site.cluster
+        self.variables = job_variables(site.cluster, site.environ)
+        self._site = site
+        self._shell = shell_of(site.cluster, site.environ)
+        self._api = RayApi(site.cluster.ray.address, site.environ, self._shell)
+        self._prefix = submission_prefix(site.folder)
+        self._folders: dict[str, str] = {}
+
+    def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
+        """Returns when Ray has accepted the job. Raises as `submit_all`."""
+        return self.submit_all([PendingJob(job, tuple(after))])[job.name]
+
+    def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
+        """Job name → handle. All are accepted or none.
+
+        Raises ConfigError for what no node of the cluster has and for an unknown handle, RemoteError, LockedError where
+        jobs of that folder still run, StorageError.
+        """
+        if not jobs:
+            return {}
+        folder, submission = self._site.folder, f"{self._prefix}-{secrets.token_hex(3)}"
+        if obstacles := [obstacle for obstacle in self.obstacles([job.job for job in jobs]) if obstacle.final]:
+            raise ConfigError(" ".join(f"{_names(obstacle.jobs)}: {obstacle.text}" for obstacle in obstacles))
+        texts: dict[str, str] = {f"{PRIVATE}/{PLAN}": self._plan(jobs), f"{PRIVATE}/{CANCELLED}": ""}
+        texts[f"{PRIVATE}/{SUBMISSION}"] = f"{submission}\n"
+        for pending in jobs:
+            name = pending.job.name
+            files = {**render(pending.job, self._site.job_folder(pending.job), self), STATE: "pending\n"}
+            texts.update({f"{name}/{file}": text for file, text in files.items()})
+        self._check_free(jobs)
+        self._shell.write({f"{PRIVATE}/{SECRETS}": json.dumps(self._secrets(jobs)), **texts}, folder)
+        python_path = {"PYTHONPATH": self._site.code} if self._site.code else {}
+        own = self.cluster.ray.runtime_env
+        variables = {**own.get("env_vars", {}), **python_path, "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)}
+        request = {
+            "entrypoint": f"exec python3 -m newskills.launch.ray.supervisor {shlex.quote(folder)}",
+            "submission_id": submission,
+            "runtime_env": {**own, "env_vars": variables},
+            "metadata": {"folder": folder, "experiment": self._site.experiment, "jobs": str(len(jobs))},
+        }
+        try:
+            self._api.submit(request)
+        except BaseException:
+            self._shell.run(["rm", "-f", "--", f"{folder}/{PRIVATE}/{SECRETS}"])
+            raise
+        return {pending.job.name: f"{submission}/{pending.job.name}" for pending in jobs}
+
+    def find(self, names: Sequence[str]) -> dict[str, str]:
+        """Job name → handle, of jobs that were taken although their submission could not say so."""
+        (text,) = self._shell.read([f"{self._site.folder}/{PRIVATE}/{SUBMISSION}"])
+        submission = (text or "").strip()
+        taken = bool(submission) and self._api.job(submission) is not None
+        return {name: f"{submission}/{name}" for name in names} if taken else {}
+
+    def state(self, handles: Sequence[str]) -> dict[str, str]:
+        """handle → pending (why), running, requeued (why), completed, failed, cancelled, timeout; unknown.
+
+        Ray is asked only about jobs that have not ended. Raises ConfigError for what is no handle, RemoteError.
+        """
+        ours = [handle for handle in handles if self._folder(handle)]
+        states = dict.fromkeys(handles, "unknown") | self._states(ours)
+        waiting = [handle for handle in ours if not has_ended(states[handle])]
+        details = {submission: self._api.job(submission) for submission in _submissions(waiting)}
+        lost = [handle for handle in waiting if (details[_submission(handle)] or {}).get("status") not in ALIVE]
+        for handle, state in self._states(lost).items():  # it may have come to its end meanwhile
+            states[handle] = (
+                state if has_ended(state) or state == "unknown" else _lost(details[_submission(handle)])
+            )
+        return states
+
+    def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
+        """What no node has. Raises ConfigError, RemoteError."""
+        nodes = self._api.nodes()
+        obstacles: dict[str, list[str]] = {}
+        for job in jobs:
+            if text := misfit(self._resources(job), nodes):
+                obstacles.setdefault(text, []).append(job.name)
+        final = not self.cluster.ray.autoscaling
+        return [Obstacle(tuple(names), text, final) for text, names in obstacles.items()]
+
+    def logs(self, handle: str) -> Iterator[str]:
+        """The end of the job's own log, then of each command's, below lines with their paths. Raises ConfigError."""
+        folder = self._folder(handle)
+        ran = self._shell.run(["bash", "-c", _LOGS, "bash", folder, str(LAST_LINES)])
+        if not folder or ran.code != 0:
+            raise ConfigError(f"There is no job '{handle}'.")
+        yield from ran.out.splitlines()
+
+    def cancel(self, handles: Sequence[str]) -> None:
+        """Removes what waits; what runs is told to stop and may save its work. Returns at once.
+
+        Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error. Raises ConfigError.
+        """
+        for submission in _submissions(handles):
+            names = [_name(handle) for handle in handles if _submission(handle) == submission]
+            if not (folder := self._experiment(submission)):
+                raise ConfigError(f"Ray does not know the job '{submission}'.")
+            path = f"{folder}/{PRIVATE}/{CANCELLED}"
+            self._shell.run(["bash", "-c", 'printf "%s\\n" "${@:2}" >>"$1"', "bash", path, *names])
+
+    def header(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        return ()
+
+    def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        """GPUs of each group, where there are several."""
+        if len(job.groups) == 1:
+            return ()
+        lines = ['IFS=, read -r -a job_gpus <<<"${CUDA_VISIBLE_DEVICES:-}"']
+        first = 0
+        for number, group in enumerate(job.groups):
+            count = group.hardware.num_gpus
+            lines.append(f'job_gpus_{number}=$(IFS=,; echo "${{job_gpus[*]:{first}:{count}}}")')
+            first += count
+        return lines
+
+    def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
+        if len(job.groups) == 1:
+            return ("setsid",)
+        return ("setsid", "env", Variable(f"job_gpus_{group}", "CUDA_VISIBLE_DEVICES="))
+
+    def environment(self, command: Command) -> Mapping[str, str]:
+        plain = dict(self.variables.plain)
+        if self._site.code:
+            plain["PYTHONPATH"] = ":".join(filter(None, [self._site.code, plain.get("PYTHONPATH", "")]))
+        return plain
+
+    def workdir(self, command: Command, folder: JobFolder) -> str:
+        return command.workdir or folder.code
+
+    def host(self, job: Job, group: int) -> str:
+        return HERE
+
+    def first_node(self, job: Job, group: int) -> str:
+        return HERE
+
+    def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
+        return ()
+
+    def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        return SIGNAL_GROUP
+
+    def out_of_time(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        if job.copies:
+            return ('say "it goes on from here, as long as it has follow-up jobs left"',)
+        return ('say "run the same command again to go on from here (or give --dependent_jobs=N next time)"',)
+
+    def _check_free(self, jobs: Sequence[PendingJob]) -> None:
+        """Raises LockedError where jobs that were submitted before still use the same folder."""
+        folder = self._site.folder
+        (earlier,) = self._shell.read([f"{folder}/{PRIVATE}/{SUBMISSION}"])
+        if earlier is None or (self._api.job(earlier.strip()) or {}).get("status") not in ALIVE:
+            return
+        states = self._states([f"{self._prefix}/{pending.job.name}" for pending in jobs])
+        if not all(map(has_ended, states.values())):
+            raise LockedError(
+                f"Jobs in {folder} are still running.", hint=f"ray job stop {earlier.strip()} ends them."
+            )
+
+    def _plan(self, jobs: Sequence[PendingJob]) -> str:
+        """jobs.json. Raises ConfigError for a handle that nobody knows."""
+        rows: list[dict[str, Any]] = []
+        for pending in jobs:
+            job, folder = pending.job, self._site.job_folder(pending.job)
+            if unknown := [handle for handle in pending.after if not self._folder(handle)]:
+                raise ConfigError(f"Ray does not know job {', '.join(unknown)}, so no job can wait for it.")
+            seconds = seconds_of(self._limit(job))
+            rows.append(
+                {
+                    "name": job.name,
+                    "folder": folder.path,
+                    "logs": folder.logs,
+                    "resources": self._resources(job),
+                    "needs": list(pending.needs),
+                    "after": [self._folder(handle) for handle in pending.after],
+                    "seconds": seconds,
+                    "warning": min(WARNING, max(1, seconds // 5)),
+                    "copies": job.copies,
+                }
+            )
+        plan = {
+            "dependency_type": self.cluster.dependency_type,
+            "lost_nodes": self.cluster.ray.lost_nodes,
+            "jobs": rows,
+        }
+        return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode() + "\n"
+
+    def _secrets(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
+        names = [name for job in jobs for command in job.job.commands() for name in command.script.secrets]
+        environ = self._site.environ
+        return {**{name: environ[name] for name in names if name in environ}, **self.variables.secrets}
+
+    def _resources(self, job: Job) -> dict[str, float]:
+        """What the node of a job must have free. Raises ConfigError for an unknown partition."""
+        options = self.cluster.ray
+        resources: dict[str, float] = {"CPU": options.default_num_cpus, **options.resources}
+        for group in job.groups:
+            if (name := self._partition(job, group.hardware.partition)) is not None:
+                resources.update(options.partitions[name])
+        if gpus := sum(group.hardware.num_gpus for group in job.groups):
+            resources["GPU"] = gpus
+        return resources
+
+    def _partition(self, job: Job, own: str | None) -> str | None:
+        name = own or self.cluster.partition
+        if name is not None and name not in self.cluster.ray.partitions:
+            raise UnknownNameError(
+                f"partition of job '{job.name}'",
+                name,
+                self.cluster.ray.partitions,
+                hint=f"ray.partitions of cluster '{self.cluster.name}' says what resources a partition is.",
+            )
+        return name
+
+    def _limit(self, job: Job) -> str:
+        """The shortest of its groups'."""
+        return min((_limit(self.cluster, group.hardware) for group in job.groups), key=seconds_of)
+
+    def _folder(self, handle: str) -> str:
+        """Of a job; empty for one that nobody knows. Raises ConfigError for what is no handle."""
+        folder = self._experiment(_submission(handle))
+        return f"{folder}/{_name(handle)}" if folder else ""
+
+    def _experiment(self, submission: str) -> str:
+        """The folder of an experiment: this one, else as Ray has been told."""
+        if submission.startswith(self._prefix):
+            return self._site.folder
+        if submission not in self._folders:
+            details = self._api.job(submission) or {}
+            self._folders[submission] = str((details.get("metadata") or {}).get("folder", ""))
+        return self._folders[submission]
+
+    def _states(self, handles: Sequence[str]) -> dict[str, str]:
+        """What the supervisors have written."""
+        texts = self._shell.read([f"{self._folder(handle)}/{STATE}" for handle in handles])
+        return {handle: (text or "").strip() or "unknown" for handle, text in zip(handles, texts, strict=True)}
+
+
+def submission_prefix(folder: str) -> str:
+    """Of the submission ids of what is submitted from `folder`: readable, and another one for each folder."""
+    path = PurePosixPath(folder)
+    words = "-".join(path.parts[-2:]).strip("/")[: LONGEST - 16]
+    plain = "".join(ch if ch.isascii() and (ch.isalnum() or ch in "-_.") else "-" for ch in words)
+    return f"{plain}-{blake2b(folder.encode('utf-8', 'surrogateescape'), digest_size=4).hexdigest()}"
+
+
+def misfit(resources: Mapping[str, float], nodes: Sequence[RayNode]) -> str:
+    """Why no node can run what needs these resources; empty where one can."""
+    if any(node.has(resources) for node in nodes):
+        return ""
+    wanted = ", ".join(f"{name}: {amount:g}" for name, amount in resources.items() if amount)
+    if not nodes:
+        return f"the cluster has no nodes; the job asks for {wanted}"
+    lacking = [name for name, amount in resources.items() if not any(node.has({name: amount}) for node in nodes)]
+    most = {name: max(node.resources.get(name, 0) for node in nodes) for name in lacking or resources}
+    shown = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
+    least = "the most that a node has is" if lacking else "nodes have these apart, at most"
+    return f"no node has {wanted}; {least} {shown} ({len(nodes)} node{'s' if len(nodes) > 1 else ''})"
+
+
+def _limit(cluster: ClusterConfig, hardware: HardwareConfig) -> str:
+    partition = hardware.partition or cluster.partition or ""
+    own = hardware.time_limit or hardware.sbatch_kwargs.get("time")
+    return str(own or cluster.timeouts.get(partition) or cluster.default_timeout)
+
+
+def _lost(details: Mapping[str, Any] | None) -> str:
+    """The state of a job whose supervisor has ended before it."""
+    if details is None:
+        return "failed (the Ray cluster does not know it any more)"
+    if details.get("status") == "STOPPED":
+        return "cancelled"
+    lines = [line.strip() for line in str(details.get("message") or "").splitlines() if line.strip()]
+    return f"failed (its supervisor has ended{f': {printable(lines[0])[:120]}' if lines else ''})"
+
+
+def _submission(handle: str) -> str:
+    submission, slash, name = handle.partition("/")
+    if not submission or not slash or not name or "/" in name:
+        raise ConfigError(f"'{handle}' is not the handle of a job on Ray, <submission id>/<job>.")
+    return submission
+
+
+def _name(handle: str) -> str:
+    return handle.partition("/")[2]
+
+
+def _submissions(handles: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(map(_submission, handles)))
+
+
+def _names(jobs: Sequence[str]) -> str:
+    return f"Job '{jobs[0]}'" + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
+
+
+_LOGS = """\
+[[ -n $1 && -e $1/job.sh ]] || exit 1
+source <(grep -m 1 '^job_logs=' "$1/job.sh")
+shopt -s nullglob
+for file in "$job_logs"/job.log "$job_logs"/*.log; do
+    [[ -e $file && ($file != "$job_logs/job.log" || -z ${seen:-}) ]] || continue
+    [[ $file != "$job_logs/job.log" ]] || seen=yes
+    echo "==> $file <=="
+    tail -n "$2" -- "$file"
+done
+"""

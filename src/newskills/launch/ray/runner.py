@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one job on the node where Ray has placed it. Needs the standard library only: it runs in images of others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from newskills import launch
+from newskills.launch.ray.files import LIFE
+
+SUPERVISOR = Path(launch.__file__).parent / "executors" / "supervisor.py"
+POLL = 0.2
+LOOK_AT_LIFE = 2.0
+SIGNALS = {"stop": signal.SIGTERM, "out of time": signal.SIGUSR2, "end": signal.SIGUSR1}
+"""What a supervisor that is attached understands."""
+
+
+class JobRunner:
+    """One life of a job. Its methods are called from several threads."""
+
+    def __init__(self, folder: str, logs: str, life: int) -> None:
+        self.folder, self.logs, self.life = folder, logs, life
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[str] = []
+        self._lock = threading.Lock()
+
+    def node(self) -> str:
+        """Answers when the job has its place: the name of the node."""
+        return socket.gethostname()
+
+    def run(self, variables: Mapping[str, str]) -> None:
+        """Returns when nothing of the job is left, in this thread: the kernel ends the job with it."""
+        log = Path(self.logs, "job.log")
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        argv = [sys.executable, "-I", "-S", str(SUPERVISOR)]
+        with log.open("ab") as output, self._lock:
+            self._process = subprocess.Popen(
+                [*argv, "--attached", self.folder, str(self.life), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**environment(os.environ), **variables},
+                start_new_session=True,
+            )
+            for word in self._early:
+                self._process.send_signal(SIGNALS[word])
+        looked = time.monotonic()
+        while self._process.poll() is None:
+            time.sleep(POLL)
+            if time.monotonic() - looked > LOOK_AT_LIFE:
+                looked = time.monotonic()
+                if life_of(self.folder) > self.life:
+                    self.tell("end")
+
+    def tell(self, word: str) -> None:
+        """One of SIGNALS, to the job."""
+        with self._lock:
+            if self._process is None:
+                self._early.append(word)
+            elif self._process.poll() is None:
+                self._process.send_signal(SIGNALS[word])
+
+
+def life_of(folder: str) -> int:
+    """The life that may run in `folder`; 0 where nothing can be read."""
+    try:
+        return int(Path(folder, LIFE).read_text("ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What the job gets from the node: not what makes a process one of this Ray cluster, and this Python first."""
+    kept = {name: value for name, value in environ.items() if not name.startswith("RAY_")}
+    folders = [os.path.dirname(sys.executable), kept.get("PATH", os.defpath)]
+    return {**kept, "PATH": os.pathsep.join(folders)}

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m newskills.launch.ray.supervisor FOLDER`: runs the jobs of one experiment on the Ray cluster it stands in.
+
+It is the one Ray job of an experiment, and takes no resources. It waits for the jobs that others depend on, asks Ray
+for a node for each job that may start, tells it when its time is up, and begins it again elsewhere where its node was
+lost. What it knows of a job it writes into `job.state` of the job's folder: pending (why), running, and a last word.
+FOLDER/.ray/jobs.json says what to do. Needs Ray and the standard library: it runs in images of others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from newskills.launch.ray.files import CANCELLED, LIFE, PLAN, PRIVATE, SECRETS, STATE, WORDS, has_ended
+from newskills.launch.ray.runner import JobRunner
+
+POLL = 0.5
+LOOK_AROUND = 5.0
+"""Seconds between two looks at what changes slowly: nodes, jobs of other experiments."""
+UNPLACED = 200
+"""Jobs that wait for a node at the same time; the others wait here."""
+FENCE = 30.0
+"""Seconds until what ran on a lost node has surely seen that it may not go on, where it does not say so itself."""
+
+
+@dataclass(eq=False)
+class RayJob:
+    """One job.
+
+    resources         as `ray.nodes()` names them
+    after             folders of other experiments' jobs
+    seconds, warning  the time limit, and how long before it the job is told
+    """
+
+    name: str
+    folder: str
+    logs: str
+    resources: dict[str, float]
+    needs: list[str]
+    after: list[str]
+    seconds: float
+    warning: float
+    copies: int
+    state: str = "pending"
+    life: int = 0
+    lost: int = 0
+    runner: Any = None
+    place: Any = None
+    run: Any = None
+    began: float = 0.0
+    warned: bool = False
+    overdue: bool = False
+    cancels: int = 0
+    not_before: float = 0.0
+    looked: float = field(default=-LOOK_AROUND)
+
+    @property
+    def ended(self) -> bool:
+        return has_ended(self.state)
+
+    def become(self, state: str) -> None:
+        """Writes it down, where it is new."""
+        if state != self.state:
+            self.state = state
+            _replace(Path(self.folder, STATE), state)
+
+    def mark(self) -> list[str]:
+        """The words of job.exit, if it is there: code, state, why."""
+        try:
+            return Path(self.folder, "job.exit").read_text("utf-8", "replace").strip().split(" ", 2)
+        except OSError:
+            return []
+
+    def close(self, code: int, word: str, why: str) -> None:
+        """The end of a job that cannot say so itself."""
+        with contextlib.suppress(OSError):
+            _replace(Path(self.folder, "job.exit"), f"{code} {word} {why}")
+        self.become(WORDS[word])
+
+
+class RaySupervisor:
+    """All jobs of an experiment."""
+
+    def __init__(self, folder: Path) -> None:
+        plan = json.loads((folder / PRIVATE / PLAN).read_text("utf-8"))
+        self.kind: str = plan["dependency_type"]
+        self.lost_nodes: int = plan["lost_nodes"]
+        self.jobs = [RayJob(**job) for job in plan["jobs"]]
+        self.names = {job.name: job for job in self.jobs}
+        self.secrets = _taken(folder / PRIVATE / SECRETS)
+        self._cancelled = folder / PRIVATE / CANCELLED
+        self._nodes: list[Mapping[str, float]] = []
+        self._looked = -LOOK_AROUND
+        self.stopping = 0
+
+    def stop(self, number: int, frame: Any) -> None:
+        self.stopping += 1
+
+    def run(self) -> int:
+        """Returns when all jobs have ended: 0 where all have completed."""
+        while any(not job.ended for job in self.jobs):
+            self._cancel()
+            if time.monotonic() - self._looked > LOOK_AROUND:
+                self._looked = time.monotonic()
+                self._nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+            for job in self.jobs:
+                if job.runner is None and not job.ended:
+                    self._advance(job)
+            self._attend()
+        return 0 if all(job.state == "completed" for job in self.jobs) else 1
+
+    def _attend(self) -> None:
+        """Waits a moment for what Ray has to say."""
+        refs = {ref: job for job in self.jobs for ref in (job.run, job.place) if ref is not None}
+        if not refs:
+            time.sleep(POLL)
+            return
+        ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=POLL)
+        for ref in ready:
+            job = refs[ref]
+            if ref is job.place:
+                self._placed(job)
+            elif ref is job.run:
+                self._ran(job)
+        for job in self.jobs:
+            if job.runner is not None:
+                self._watch(job)
+
+    def _advance(self, job: RayJob) -> None:
+        """Asks for a node, if the job may start."""
+        if time.monotonic() < job.not_before and not _ended_itself(job):
+            return
+        if why := self._obstacle(job):
+            job.close(143, "cancelled", why)
+        elif not self._waits(job) and sum(other.place is not None for other in self.jobs) < UNPLACED:
+            job.life += 1
+            _replace(Path(job.folder, LIFE), str(job.life))
+            more = {name: amount for name, amount in job.resources.items() if name not in ("CPU", "GPU", "memory")}
+            job.runner = (
+                ray.remote(JobRunner)
+                .options(
+                    num_cpus=job.resources.get("CPU", 0),
+                    num_gpus=job.resources.get("GPU", 0),
+                    memory=job.resources.get("memory") or None,
+                    resources=more,
+                    max_restarts=0,
+                    max_concurrency=4,
+                )
+                .remote(job.folder, job.logs, job.life)
+            )
+            job.place = job.runner.node.remote()
+            job.become("pending (resources)")
+
+    def _waits(self, job: RayJob) -> bool:
+        for need in job.needs:
+            other = self.names[need]
+            started = other.state == "running" and self.kind == "after"
+            if not other.ended and not started:
+                job.become(f"pending (after {need})")
+                return True
+        if job.after and time.monotonic() - job.looked > LOOK_AROUND:
+            job.looked = time.monotonic()
+            job.after = [folder for folder in job.after if not self._passed(folder)]
+        if job.after:
+            job.become("pending (after another experiment)")
+        return bool(job.after)
+
+    def _passed(self, folder: str) -> bool:
+        """Whether a job of another experiment has come so far that this one need not wait for it any more."""
+        state = _state(folder)
+        word = state.partition(" (")[0]
+        if self.kind == "after" and word == "running":
+            return True
+        return has_ended(word) and not self._forbids(word)
+
+    def _obstacle(self, job: RayJob) -> str:
+        """Why this job must never start."""
+        for need in job.needs:
+            if self.names[need].ended and self._forbids(self.names[need].state):
+                return f"its dependency {need} is {self.names[need].state}"
+        for folder in job.after if time.monotonic() - job.looked > LOOK_AROUND else ():
+            word = _state(folder).partition(" (")[0]
+            if has_ended(word) and self._forbids(word):
+                return f"its dependency {folder} is {word}"
+        return ""
+
+    def _forbids(self, state: str) -> bool:
+        if self.kind in ("afterok", "aftercorr"):
+            return state != "completed"
+        return self.kind == "afternotok" and state == "completed"
+
+    def _placed(self, job: RayJob) -> None:
+        place, job.place = job.place, None
+        try:
+            node = ray.get(place)
+        except ray.exceptions.RayError as error:
+            self._failed(job, error)
+            return
+        job.began, job.warned, job.overdue = time.monotonic(), False, False
+        job.run = job.runner.run.remote(self.secrets)
+        _say(f"{job.name} runs on {node}" + (f", life {job.life}" if job.life > 1 else ""))
+        job.become("running")
+
+    def _ran(self, job: RayJob) -> None:
+        run, job.run = job.run, None
+        try:
+            ray.get(run)
+        except ray.exceptions.RayError as error:
+            self._failed(job, error)
+            return
+        self._release(job)
+        code, word, why = (*job.mark(), "", "", "")[:3]
+        if word not in WORDS and job.overdue:
+            word = "time"
+        if word not in WORDS:
+            job.close(1, "failed", "job.sh left no mark of its end")
+        elif word == "time" and job.copies and not job.cancels:
+            job.copies -= 1
+            job.become("pending (goes on after the time limit)")
+        elif job.overdue and not code:
+            job.close(75, "time", "it did not stop in time")
+        else:
+            job.become(WORDS[word])
+            _say(f"{job.name} {word}, exit code {code}" + (f": {why}" if why else ""))
+
+    def _failed(self, job: RayJob, error: Exception) -> None:
+        """The node was lost, or Ray could not make the place."""
+        self._release(job)
+        if job.cancels:
+            job.close(143, "cancelled", "its node was lost while it was told to stop")
+        elif isinstance(error, ray.exceptions.RayActorError) and job.lost < self.lost_nodes:
+            job.lost += 1
+            _replace(Path(job.folder, LIFE), str(job.life + 1))
+            job.not_before = time.monotonic() + FENCE
+            job.become("requeued (its node was lost)")
+            _say(f"{job.name}: its node was lost ({type(error).__name__}); it begins again")
+        else:
+            lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+            job.close(1, "failed", lines[-1].strip()[:300])
+            _say(f"{job.name} failed: {error}")
+
+    def _release(self, job: RayJob) -> None:
+        if job.runner is not None:
+            ray.kill(job.runner)
+        job.runner = job.place = job.run = None
+
+    def _watch(self, job: RayJob) -> None:
+        """Time limits, and why a job has no node."""
+        if job.place is not None:
+            if time.monotonic() - job.looked > LOOK_AROUND:
+                job.looked = time.monotonic()
+                missing = _missing(job.resources, self._nodes)
+                job.become(f"pending ({missing})" if missing else "pending (resources)")
+            return
+        ran = time.monotonic() - job.began
+        if ran > job.seconds - job.warning and not job.warned:
+            job.warned = True
+            job.runner.tell.remote("out of time")
+        if ran > job.seconds and not job.overdue:
+            job.overdue = True
+            job.runner.tell.remote("end")
+
+    def _cancel(self) -> None:
+        """What `ns cancel` has written, and what Ray was told (`ray job stop`)."""
+        try:
+            names = self._cancelled.read_text("utf-8").split()
+        except OSError:
+            names = []
+        for job in self.jobs:
+            times = names.count(job.name) + self.stopping
+            if job.ended or times <= job.cancels:
+                continue
+            job.cancels = times
+            if job.run is not None:
+                job.runner.tell.remote("stop")
+            else:
+                self._release(job)
+                job.close(143, "cancelled", "before it started")
+
+
+def _missing(wanted: Mapping[str, float], nodes: Sequence[Mapping[str, float]]) -> str:
+    """In words, where no node has all of `wanted`."""
+    if any(all(node.get(name, 0) >= amount for name, amount in wanted.items()) for node in nodes):
+        return ""
+    return "no node has " + ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items() if amount)
+
+
+def _ended_itself(job: RayJob) -> bool:
+    """Whether what ran on a lost node has said that nothing of it is left."""
+    try:
+        return int(Path(job.folder, "job.ended").read_text("ascii")) >= job.life
+    except (OSError, ValueError):
+        return False
+
+
+def _state(folder: str) -> str:
+    try:
+        return Path(folder, STATE).read_text("utf-8", "replace").strip()
+    except OSError:
+        return "pending"
+
+
+def _taken(path: Path) -> dict[str, str]:
+    """The secrets, which nobody finds in the file afterwards."""
+    try:
+        values: dict[str, str] = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    path.unlink(missing_ok=True)
+    return values
+
+
+def _replace(path: Path, text: str) -> None:
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(f"{text}\n", "utf-8")
+    new.rename(path)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{time.strftime('%F %T')} {text}\n")
+    sys.stdout.flush()
+
+
+def main(argv: Sequence[str]) -> int:
+    supervisor = RaySupervisor(Path(argv[0]))
+    ray.init(log_to_driver=False, logging_level="ERROR")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, supervisor.stop)
+    return supervisor.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executor ray without a Ray cluster: what it says, and what its scripts and requests hold."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.launch.places import client, job, until
+from tests.launch.test_ray_node import free_port
+
+from newskills.base.errors import ConfigError, RemoteError
+from newskills.base.plan import CommandGroup, HardwareConfig, Job, Pipeline
+from newskills.launch.clusters.config import from_keys
+from newskills.launch.clusters.trial import try_cluster
+from newskills.launch.executors import make_executor, supervisor
+from newskills.launch.executors.ray import RayJobs, misfit, submission_prefix
+from newskills.launch.job_script import render
+from newskills.launch.machines.shell import LocalMachine
+from newskills.launch.place import JobFolder, Site
+from newskills.launch.ray.api import RayApi, RayNode
+from newskills.launch.ray.runner import environment, life_of
+from newskills.launch.validate import problems
+
+
+def executor(folder: Path, address: str = "http://127.0.0.1:1", **keys: Any) -> RayJobs:
+    config = {
+        "executor": "ray",
+        "job_dir": str(folder),
+        "ray": {"address": address, **keys.pop("ray", {})},
+        **keys,
+    }
+    cluster = from_keys(config, "test", os.environ)
+    made = make_executor(Site(cluster=cluster, folder=f"{folder}/e", code="/code", environ={"HOME": str(folder)}))
+    assert isinstance(made, RayJobs)
+    return made
+
+
+class Dashboard(http.server.BaseHTTPRequestHandler):
+    """Answers `status` and `text` of its server, and keeps the headers."""
+
+    def do_GET(self) -> None:
+        server: Any = self.server
+        server.seen.append(self.headers.get("Authorization"))
+        self.send_response(server.status)
+        self.end_headers()
+        self.wfile.write(server.text.encode())
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def dashboard() -> Iterator[Any]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Dashboard) as served:
+        server: Any = served
+        server.seen, server.status, server.text = [], 200, "{}"
+        threading.Thread(target=server.serve_forever).start()
+        yield server
+        server.shutdown()
+
+
+def api(server: Any, **environ: str) -> RayApi:
+    return RayApi(f"http://127.0.0.1:{server.server_port}", {"HOME": "/nonexistent", **environ}, LocalMachine())
+
+
+def test_no_ray_is_there(tmp_path: Path) -> None:
+    address = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(RemoteError, match=r"No Ray cluster answers at .*ray start --head"):
+        executor(tmp_path, address).submit(job("j", client("main", "")))
+    assert not list(tmp_path.iterdir()), "nothing is written for what cannot be submitted"
+    cluster = from_keys(
+        {"executor": "ray", "job_dir": str(tmp_path), "ray": {"address": address}}, "x", os.environ
+    )
+    trial = next(trial for trial in try_cluster(cluster, os.environ) if trial.what == "ray")
+    assert (trial.ok, "No Ray cluster answers" in trial.text) == (False, True)
+
+
+@pytest.mark.parametrize("address", ["ray://head:10001", "http://", "http://head:port", "ftp://head"])
+def test_what_is_no_address_of_a_dashboard(tmp_path: Path, address: str) -> None:
+    with pytest.raises(ConfigError, match="is not the address of a Ray dashboard"):
+        executor(tmp_path, address)
+
+
+def test_tokens_are_found_as_ray_finds_them(dashboard: Any, tmp_path: Path) -> None:
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray/auth_token").write_text("usual\n")
+    (tmp_path / "own").write_text("own")
+    api(dashboard).version()
+    api(dashboard, HOME=str(tmp_path)).version()
+    api(dashboard, HOME=str(tmp_path), RAY_AUTH_TOKEN_PATH=str(tmp_path / "own")).version()
+    api(dashboard, HOME=str(tmp_path), RAY_AUTH_TOKEN="first").version()
+    assert dashboard.seen == [None, "Bearer usual", "Bearer own", "Bearer first"]
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "problem"),
+    [
+        (401, "Unauthorized", "refuses to answer without its token"),
+        (500, "Traceback\n  File\nValueError: it is broken\n", r"says \(500\): ValueError: it is broken"),
+        (200, "<html>", "is not a Ray dashboard"),
+    ],
+)
+def test_answers_that_are_no_help(dashboard: Any, status: int, text: str, problem: str) -> None:
+    dashboard.status, dashboard.text = status, text
+    with pytest.raises(RemoteError, match=problem):
+        api(dashboard).version()
+
+
+def test_only_nodes_that_live_count(dashboard: Any) -> None:
+    rows = [
+        {"node_ip": "10.0.0.1", "state": "ALIVE", "resources_total": {"CPU": 4.0}},
+        {"node_ip": "10.0.0.2", "state": "DEAD", "resources_total": {"CPU": 64.0}},
+    ]
+    dashboard.text = json.dumps({"data": {"result": {"result": rows}}})
+    assert api(dashboard).nodes() == [RayNode("10.0.0.1", {"CPU": 4.0})]
+
+
+def test_what_no_node_has_is_named() -> None:
+    nodes = [RayNode("a", {"CPU": 8.0, "GPU": 4.0}), RayNode("b", {"CPU": 64.0})]
+    assert misfit({"CPU": 8, "GPU": 4}, nodes) == ""
+    assert misfit({"CPU": 1, "GPU": 8}, nodes) == (
+        "no node has CPU: 1, GPU: 8; the most that a node has is GPU: 4 (2 nodes)"
+    )
+    assert misfit({"CPU": 64, "GPU": 4}, nodes) == (
+        "no node has CPU: 64, GPU: 4; nodes have these apart, at most CPU: 64, GPU: 4 (2 nodes)"
+    )
+    assert misfit({"CPU": 1}, []) == "the cluster has no nodes; the job asks for CPU: 1"
+
+
+def test_each_folder_has_submission_ids_of_its_own() -> None:
+    first, second = submission_prefix("/jobs/my eval/2026 1"), submission_prefix("/jobs/my-eval/2026-1")
+    assert first != second
+    assert first.startswith("my-eval-2026-1-")
+    assert len(submission_prefix("/jobs/" + "x" * 300)) < 100
+
+
+def test_groups_of_a_job_see_their_own_gpus(tmp_path: Path) -> None:
+    groups = tuple(
+        CommandGroup(name=name, commands=(client(name, ""),), hardware=HardwareConfig(num_gpus=gpus))
+        for name, gpus in (("model", 3), ("judge", 1))
+    )
+    place = executor(tmp_path)
+    texts = render(Job(name="j", groups=groups), JobFolder(path="/j", logs="/j/logs", code="/code"), place)
+    assert 'job_gpus_1=$(IFS=,; echo "${job_gpus[*]:3:1}")' in texts["job.sh"]
+    assert 'env CUDA_VISIBLE_DEVICES="$job_gpus_1"' in texts["job.sh"]
+    assert "export PYTHONPATH=/code\n" in texts["model.sh"]
+    subprocess.run(["bash", "-n"], input=texts["job.sh"], text=True, check=True)
+
+
+def test_configs_that_cannot_be(tmp_path: Path) -> None:
+    keys = {"executor": "ray", "job_dir": str(tmp_path)}
+    with pytest.raises(ConfigError, match="executor ray starts no containers"):
+        from_keys({**keys, "containers": {"vllm": "image:1"}}, "ray.yaml", os.environ)
+    with pytest.raises(ConfigError, match="'job_dir' is missing"):
+        from_keys({"executor": "ray"}, "ray.yaml", os.environ)
+    with pytest.raises(ConfigError, match=r"unknown key 'ray.adress'; did you mean 'address'"):
+        from_keys({**keys, "ray": {"adress": "x"}}, "ray.yaml", os.environ)
+    secret = {"runtime_env": {"env_vars": {"HF_TOKEN": "hf_1"}}}
+    with pytest.raises(ConfigError, match="has HF_TOKEN, which looks like a secret"):
+        from_keys({**keys, "ray": secret}, "ray.yaml", os.environ)
+    cluster = from_keys(keys, "ray.yaml", os.environ)
+    group = CommandGroup(name="g", commands=(client("main", ""),), hardware=HardwareConfig(num_nodes=2))
+    pipeline = Pipeline(name="p", jobs=(Job(name="j", groups=(group,)),))
+    assert problems(pipeline, cluster, os.environ) == [
+        "Group 'g' of job 'j' asks for 2 nodes, but executor ray runs each job on one node."
+    ]
+
+
+def test_handles_that_are_none(tmp_path: Path) -> None:
+    for handle in ("", "x", "/x", "x/", "x/y/z"):
+        with pytest.raises(ConfigError, match="is not the handle of a job on Ray"):
+            executor(tmp_path).state([handle])
+
+
+def test_a_job_gets_the_python_of_its_node_and_nothing_of_ray() -> None:
+    environ = environment({"PATH": "/usr/bin", "RAY_JOB_ID": "1", "HOME": "/root", "CUDA_VISIBLE_DEVICES": "1"})
+    assert environ == {
+        "PATH": f"{os.path.dirname(sys.executable)}:/usr/bin",
+        "HOME": "/root",
+        "CUDA_VISIBLE_DEVICES": "1",
+    }
+
+
+def test_an_attached_supervisor_ends_with_its_caller(tmp_path: Path) -> None:
+    """As on a node that is lost: nothing of the job is left, and a note says so."""
+    assert life_of(str(tmp_path)) == 0
+    (tmp_path / "job.sh").write_text("trap '' TERM\necho $$ >pid.new && mv pid.new pid\nsetsid sleep 600\n")
+    starts = (
+        "import os, subprocess, sys\n"
+        "words = [sys.executable, '-I', '-S', sys.argv[1], '--attached', sys.argv[2], '3', str(os.getpid())]\n"
+        "subprocess.run(words, cwd=sys.argv[2])\n"
+    )
+    above = subprocess.Popen([sys.executable, "-c", starts, supervisor.__file__, str(tmp_path)])
+    until((tmp_path / "pid").exists, "the job to start")
+    above.kill()
+    above.wait()
+    until((tmp_path / "job.ended").exists, "the note")
+    assert (tmp_path / "job.ended").read_text() == "3\n"
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
