@@ -22,7 +22,7 @@ from newskills.recipes.training import examples_of
 from newskills.run.rewarding.policy import PolicyFormat, split_calls
 from newskills.run.rewarding.questions import asking_of
 from newskills.run.rewarding.rollouts import SolverRollouts, with_code
-from newskills.train.loops.samples import Rollout, Turn
+from newskills.train.loops.samples import Rollout, SampledTurn
 from newskills.train.loops.traces import traces
 from newskills.train.verbs import Datum, Sampled, SamplingParams
 
@@ -166,7 +166,7 @@ def test_the_results_of_tools_are_read_but_never_learnt(tmp_path: Path) -> None:
 
 
 def test_a_template_that_shows_earlier_turns_differently_makes_further_sequences(tmp_path: Path) -> None:
-    first, second = Turn([1, 2], sampled(3, 4)), Turn([1, 2, 9, 5], sampled(6))
+    first, second = SampledTurn([1, 2], sampled(3, 4)), SampledTurn([1, 2, 9, 5], sampled(6))
     rollout = Rollout(turns=[first, second], row={}, text="", finish_reason="stop")
     made = traces(rollout, [0.5, 2.0])
     assert [(list(one.datum.tokens), list(one.datum.targets)) for one in made] == [

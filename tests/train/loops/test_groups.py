@@ -2,13 +2,13 @@
 import pytest
 
 from newskills.train.loops.groups import Group, measured, sample_rows
-from newskills.train.loops.samples import Judged, Problem, Rollout, Turn
+from newskills.train.loops.samples import Judged, Problem, Rollout, SampledTurn
 from newskills.train.verbs import Sampled
 
 
 def group(*judged: Judged) -> Group:
     problem = Problem([1], {"problem": "?"})
-    turn = Turn([1], Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop"))
+    turn = SampledTurn([1], Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop"))
     rollout = Rollout(turns=[turn], row=problem.row, text="x", finish_reason="stop")
     return Group(problem, [rollout] * len(judged), list(judged), [[0.0]] * len(judged))
 

@@ -28,7 +28,7 @@ from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart, 
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import Group, advantages_of, measured
 from newskills.train.loops.grpo import GrpoConfig, grpo
-from newskills.train.loops.samples import Judged, Problem, Reward, Rollout, Scorer, Turn
+from newskills.train.loops.samples import Judged, Problem, Reward, Rollout, SampledTurn, Scorer
 from newskills.train.loops.schedule import batch_at, rate_at, steps_of
 from newskills.train.loops.sft import SftConfig, example, sft
 from newskills.train.loops.stepping import Hooks, TimeLimit
@@ -384,7 +384,7 @@ def test_right_answers_are_told_apart_by_difficulty() -> None:
     def group(level: Any, *right: Any) -> Group:
         problem = Problem([1], {"level": level, "difficulty": None})
         judged = [Judged(None if one is None else float(one), correct=bool(one)) for one in right]
-        turn = Turn([1], Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop"))
+        turn = SampledTurn([1], Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop"))
         rollout = Rollout(turns=[turn], row=problem.row, text="x", finish_reason="stop")
         return Group(problem, [rollout] * len(right), judged, [[0.0]] * len(right))
 

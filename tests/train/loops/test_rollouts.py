@@ -22,7 +22,7 @@ from newskills.train.cpu.trainer import CpuTrainer
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import grouped
 from newskills.train.loops.grpo import GrpoConfig, grpo
-from newskills.train.loops.samples import Judged, Problem, Rollout, Scorer, Turn
+from newskills.train.loops.samples import Judged, Problem, Rollout, SampledTurn, Scorer
 from newskills.train.loops.stepping import Hooks
 from newskills.train.loops.traces import sampler_gap, traces
 from newskills.train.verbs import LossOutput, Sampled, SamplingClient, SamplingParams
@@ -47,7 +47,7 @@ def two_turns(
     rows = [problem.row for problem in problems for _ in range(count)]
     rollouts = [
         Rollout(
-            turns=[Turn(prompt, before), Turn(following, after)],
+            turns=[SampledTurn(prompt, before), SampledTurn(following, after)],
             row=row,
             text=decode(after.tokens),
             finish_reason=after.stop_reason,
@@ -155,7 +155,7 @@ def test_twenty_steps_without_spread_say_what_to_change(model: Path, tmp_path: P
 
 def test_rewards_of_turns_have_advantages_of_their_own() -> None:
     problem = Problem([1], {})
-    turn = Turn([1], Sampled(tokens=[2], logprobs=[-1.0], stop_reason="stop"))
+    turn = SampledTurn([1], Sampled(tokens=[2], logprobs=[-1.0], stop_reason="stop"))
 
     def rollout(*rewards: float) -> Rollout:
         return Rollout(turns=[turn] * len(rewards), row={}, text="", finish_reason="stop", rewards=rewards)
@@ -172,8 +172,8 @@ def test_rewards_of_turns_have_advantages_of_their_own() -> None:
 
 
 def test_the_divergence_is_measured_over_what_the_model_wrote() -> None:
-    turn = Turn([1, 2], Sampled(tokens=[3], logprobs=[-1.0], stop_reason="stop"))
-    after = Turn([1, 2, 3, 9, 9], Sampled(tokens=[4], logprobs=[-2.0], stop_reason="stop"))
+    turn = SampledTurn([1, 2], Sampled(tokens=[3], logprobs=[-1.0], stop_reason="stop"))
+    after = SampledTurn([1, 2, 3, 9, 9], Sampled(tokens=[4], logprobs=[-2.0], stop_reason="stop"))
     learnt = traces(Rollout(turns=[turn, after], row={}, text="", finish_reason="stop"), [1.0, 1.0])
     output = LossOutput(loss=0.0, logprobs=[[-50.0, -1.0, -50.0, -50.0, -2.0]])
     assert sampler_gap(learnt, output, 2.0) == {"sampler_kl": 0.0, "importance_cut": 0.0}

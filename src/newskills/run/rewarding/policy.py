@@ -18,7 +18,7 @@ from newskills.base.chat_template import prompt_text
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Reply, Request, Row, Usage
-from newskills.train.loops.samples import Turn
+from newskills.train.loops.samples import SampledTurn
 from newskills.train.verbs import Sampled, SamplingClient, SamplingParams
 
 CALL, CALL_END = "<tool_call>", "</tool_call>"
@@ -113,7 +113,7 @@ class PolicyModel:
 
     def __init__(self, batch: PolicyBatch, number: int) -> None:
         self._batch, self.number = batch, number
-        self.turns: list[Turn] = []
+        self.turns: list[SampledTurn] = []
         self.busy = False
         self._last: _Exchange | None = None
 
@@ -137,7 +137,7 @@ class PolicyModel:
 
     def record(self, request: Request, prompt: list[int], sampled: Sampled) -> Reply:
         """Keeps a turn; what the solver is told of it."""
-        self.turns.append(Turn(prompt, sampled))
+        self.turns.append(SampledTurn(prompt, sampled))
         form = self._batch.form
         decode = form.tokenizer.decode
         ended = bool(sampled.tokens) and sampled.tokens[-1] in set(form.stops)

@@ -58,7 +58,7 @@ class QuestionFormat:
         if not self.one_reply:
             raise ConfigError(
                 f"{what} uses the solver {self.config.selected_by or self.config.solved_by}, which sends several "
-                "requests or runs the model's code; here the model is sampled once.",
+                "requests or runs the model's code; training samples one reply.",
                 hint="Use a benchmark with the solver chat, or your own problems: --training_data=FILE "
                 "++prompt_config=NAME.",
             )

@@ -25,7 +25,7 @@ from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import Schedule, batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
-from newskills.train.loops.traces import Trace, sampler_gap, traces
+from newskills.train.loops.traces import TrainingSequence, sampler_gap, traces
 from newskills.train.verbs import (
     AdamParams,
     LossConfig,
@@ -219,7 +219,9 @@ def _learn(
     return {"loss": output.loss, **metrics, **changed}
 
 
-def _held_back(client: ReferenceClient, learnt: Sequence[Trace], weight: float) -> tuple[list[Trace], float]:
+def _held_back(
+    client: ReferenceClient, learnt: Sequence[TrainingSequence], weight: float
+) -> tuple[list[TrainingSequence], float]:
     """The data with the divergence from the reference weights folded into their advantages, and its mean.
 
     With d = log p_ref − log p, an advantage of d has the gradient of the
@@ -236,5 +238,5 @@ def _held_back(client: ReferenceClient, learnt: Sequence[Trace], weight: float) 
             gap = min(max(reference[place] - own[place], -FARTHEST), FARTHEST)
             values.append(min(math.exp(gap) - gap - 1, MOST))
             advantages[place] += weight * gap
-        penalised.append(Trace(msgspec.structs.replace(datum, advantages=advantages), trace.written))
+        penalised.append(TrainingSequence(msgspec.structs.replace(datum, advantages=advantages), trace.written))
     return penalised, fmean(values)

@@ -20,7 +20,7 @@ class Problem(Struct, frozen=True):
     row: Row
 
 
-class Turn(Struct, frozen=True):
+class SampledTurn(Struct, frozen=True):
     """`prompt`: all that the model read, as token ids, before it wrote `sampled`."""
 
     prompt: Sequence[int]
@@ -35,7 +35,7 @@ class Rollout(Struct, frozen=True, kw_only=True):
     lost     why an instrument (sandbox, tool, environment) failed; nothing is learnt of such a rollout
     """
 
-    turns: Sequence[Turn]
+    turns: Sequence[SampledTurn]
     row: Row
     text: str
     finish_reason: str
@@ -100,7 +100,7 @@ class Scorer(Struct, frozen=True):
         return [
             [
                 Rollout(
-                    turns=(Turn(problem.prompt, sampled),),
+                    turns=(SampledTurn(problem.prompt, sampled),),
                     row=problem.row,
                     text=self.text(sampled.tokens),
                     finish_reason=sampled.stop_reason,

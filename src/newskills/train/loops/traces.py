@@ -17,20 +17,20 @@ from newskills.train.loops.samples import Rollout
 from newskills.train.verbs import Datum, LossOutput
 
 
-class Trace(Struct, frozen=True):
+class TrainingSequence(Struct, frozen=True):
     """A sequence to learn from, and the places of the targets that the model wrote."""
 
     datum: Datum
     written: Sequence[int]
 
 
-def traces(rollout: Rollout, advantages: Sequence[float]) -> list[Trace]:
+def traces(rollout: Rollout, advantages: Sequence[float]) -> list[TrainingSequence]:
     """Sequences for a policy loss; `advantages` of each turn.
 
     Turns of which each goes on from the one before are one sequence; where a template shows earlier turns
     differently later on, another begins, in which those earlier turns are only read.
     """
-    made: list[Trace] = []
+    made: list[TrainingSequence] = []
     tokens: list[int] = []
     values: list[tuple[int, float, float]] = []
 
@@ -50,15 +50,15 @@ def traces(rollout: Rollout, advantages: Sequence[float]) -> list[Trace]:
     return made
 
 
-def _trace(tokens: Sequence[int], values: Sequence[tuple[int, float, float]]) -> Trace:
+def _trace(tokens: Sequence[int], values: Sequence[tuple[int, float, float]]) -> TrainingSequence:
     logprobs, advantages = [0.0] * (len(tokens) - 1), [0.0] * (len(tokens) - 1)
     for place, logprob, advantage in values:
         logprobs[place], advantages[place] = logprob, advantage
     datum = Datum(tokens=tokens[:-1], targets=tokens[1:], logprobs=logprobs, advantages=advantages)
-    return Trace(datum, [place for place, *_ in values])
+    return TrainingSequence(datum, [place for place, *_ in values])
 
 
-def sampler_gap(learnt: Sequence[Trace], output: LossOutput, cap: float) -> dict[str, float]:
+def sampler_gap(learnt: Sequence[TrainingSequence], output: LossOutput, cap: float) -> dict[str, float]:
     """How far the trainer's log-probabilities p are from the sampler's q, over the tokens that the model wrote.
 
     sampler_kl      mean of r − 1 − log r with r = p / q, an estimate of KL(q ‖ p)

@@ -17,7 +17,7 @@ from trl import RLOOConfig as RlooConfig
 from newskills.base.errors import DataError
 from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.samples import Judged, Problem, Rollout, Scorer, Turn, check_graded
+from newskills.train.loops.samples import Judged, Problem, Rollout, SampledTurn, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
 from newskills.train.trainers import TrainerSettings
 from newskills.train.trl.model import (
@@ -108,7 +108,7 @@ class _Rewards:
             problem = self._problems[indices[0]]
             rollouts = [
                 Rollout(
-                    turns=(Turn(problem.prompt, sample),),
+                    turns=(SampledTurn(problem.prompt, sample),),
                     row=problem.row,
                     text=text,
                     finish_reason=sample.stop_reason,
