@@ -15,6 +15,7 @@ from tests.environments.small_tasks import prepared_small_tasks, records_of, tas
 from tests.environments.tasks import BUGS, texts_of, turns_of
 from tests.server.script import Script
 
+NAMED = "++environment.engine=podman ++environment.container_formatter"
 TASKS = """
 from newskills.benchmarks.agent_tasks import task_set
 
@@ -142,6 +143,9 @@ def test_what_is_refused_before_the_first_request(agent_image: str, tmp_path: Pa
         ("++agent=bush", "Unknown agent 'bush'; did you mean 'bash'?"),
         ("++agent=bash ++agent_config.step=3", "has no key 'step'"),
         ("++agent=bash ++environment.engine=enroot", "enroot is not installed here"),
+        (f"++agent=bash {NAMED}=/images/all.sif", "names one image for all tasks. Put {instance_id} where"),
+        (f"++agent=bash {NAMED}=/images/{{instance_idd}}.sif", "'instance_idd'; did you mean 'instance_id'?"),
+        (f"++agent=bash {NAMED}=/images/{{instance_id}}.sif", "apptainer for .sif files"),
     ):
         done = ns(f"{line} --output_dir=refused {more}", cwd=tmp_path, env=env)
         assert done.returncode == 2, done.stdout + done.stderr

@@ -10,7 +10,7 @@ SESSIONS = "sandbox"
 """The engine that is no container: sessions of the sandbox."""
 
 if TYPE_CHECKING:
-    from newskills.base.environment import AgentEnvironments
+    from newskills.base.environment import AgentEnvironments, EnvironmentSpec
     from newskills.environments.config import EnvironmentConfig
 
 
@@ -27,3 +27,12 @@ def check_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> None:
 
     if config.engine != SESSIONS:
         find_engine(config, environ)
+
+
+def check_image(config: EnvironmentConfig, spec: EnvironmentSpec, environ: Mapping[str, str]) -> None:
+    """Raises ConfigError for an image that cannot be named, or that the engine cannot use. Starts nothing."""
+    from newskills.environments.containers import with_image
+    from newskills.environments.engines import find_engine
+
+    if config.engine != SESSIONS:
+        find_engine(config, environ).start("", with_image(config, spec))

@@ -23,6 +23,21 @@ from newskills.environments.programs import run_program
 TRIES = 3
 
 
+def with_image(config: EnvironmentConfig, spec: EnvironmentSpec) -> EnvironmentSpec:
+    """With the image that the configuration names, if it does. Raises ConfigError for a formatter that is none."""
+    if config.container_formatter and "{" not in config.container_formatter:
+        raise ConfigError(
+            f"++environment.container_formatter={config.container_formatter} names one image for all tasks.",
+            hint="Put {instance_id} where the task's name belongs, or use ++environment.image for one image.",
+        )
+    if config.image or config.container_formatter:
+        image = config.image or image_of(config.container_formatter, spec.fields)
+        spec = structs.replace(spec, image=image, build="")
+    if spec.image.startswith(("./", "../", "~")):
+        spec = structs.replace(spec, image=os.path.abspath(os.path.expanduser(spec.image)))
+    return spec
+
+
 class ContainerPool:
     """Implements `AgentEnvironments` by the engine that the configuration names."""
 
@@ -39,17 +54,7 @@ class ContainerPool:
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
         """Tried three times. Raises ConfigError (image), EnvironmentFailedError."""
         await self._remove_left_over()
-        config = self._config
-        if config.container_formatter and "{" not in config.container_formatter:
-            raise ConfigError(
-                f"++environment.container_formatter={config.container_formatter} names one image for all tasks.",
-                hint="Put {instance_id} where the task's name belongs, or use ++environment.image for one image.",
-            )
-        if config.image or config.container_formatter:
-            image = config.image or image_of(config.container_formatter, spec.fields)
-            spec = structs.replace(spec, image=image, build="")
-        if spec.image.startswith(("./", "../", "~")):
-            spec = structs.replace(spec, image=os.path.abspath(os.path.expanduser(spec.image)))
+        spec = with_image(self._config, spec)
         await self._gate.acquire()
         try:
             for attempt in range(1, TRIES):

@@ -18,7 +18,7 @@ from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import fold
 from newskills.config.settings import read_config
-from newskills.environments import SESSIONS, check_engine
+from newskills.environments import SESSIONS, check_engine, check_image
 from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
 from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
@@ -112,11 +112,13 @@ class AgentSolver:
         check_engine(self._options.environment, os.environ)
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that is no task, ConfigError for an endpoint without messages."""
+        """Raises DataError for a row that is no task, ConfigError for an endpoint without messages and for an image
+        that cannot be used."""
         if is_terminal_task(sample.row):
             spec, prompt = terminal_task(sample.row, self._data_dir).spec, TERMINAL
         else:
             spec, prompt = software_task(sample.row).spec, REPOSITORY
+        check_image(self._options.environment, spec, os.environ)
         workdir = spec.workdir
         if self._options.environment.engine == SESSIONS:
             workdir = place_in_session(workdir)

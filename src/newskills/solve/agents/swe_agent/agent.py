@@ -46,7 +46,7 @@ QUIET = {
 INSTALL = (
     "Install it once: git clone https://github.com/SWE-agent/SWE-agent {folder}/source; "
     "UV_PYTHON_INSTALL_DIR={folder}/python uv venv --managed-python --python 3.12 {folder}/venv; "
-    "uv pip install --python {folder}/venv/bin/python -e {folder}/source"
+    "uv pip install --python {folder}/venv/bin/python -e {folder}/source mcp"
 )
 _VERSION = re.compile(r"sweagent-(.+)\.dist-info\Z")
 
