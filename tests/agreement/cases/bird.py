@@ -97,10 +97,10 @@ def original(folder: Path) -> Verdict:
 def ours(row: Row, reply: Any) -> float:
     with sqlite3.connect(database()) as connection:
         try:
-            found = [_sent(connection.execute(query).fetchall()) for query in (reply, row["gt_sql"])]
+            answered, wanted = (_sent(connection.execute(query).fetchall()) for query in (reply, row["gt_sql"]))
         except sqlite3.Error:
             return 0.0
-    return float(BirdGrader()._same(*found, row["gt_sql"]))
+    return float(BirdGrader()._same(answered, wanted, row["gt_sql"]))
 
 
 def _sent(rows_read: list[Any]) -> list[list[Any]]:

@@ -47,7 +47,7 @@ def forms(row: Row) -> Mapping[str, str]:
     if row["task"] == "choice":
         letter, count = row["expected_answer"], len(row["choices"])
         wrong = "ABCD"[("ABCD".index(letter) + 1) % count]
-        answers = {}
+        answers: dict[str, str] = {}
         for kind, mark in (("right", letter), ("wrong", wrong)):
             answers |= {
                 f"{kind} letter": mark,
