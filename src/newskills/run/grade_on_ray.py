@@ -70,7 +70,7 @@ def file_ranges(files: Sequence[str], size: int = RANGE) -> Iterator[FileRange]:
 def grade_on_ray(
     files: Sequence[str], grader: str, config: Row, sandbox: SandboxConfig, *, size: int = RANGE
 ) -> Iterator[Row]:
-    """As `grade_rows` of all rows of these files. Raises as that, and as `ray_tasks`."""
+    """As `grade_rows` of all rows of these files. Raises DataError with what a task said, and as `ray_tasks`."""
     make_grader(grader, config)
     work = RangeGrader(grader, config, sandbox)
     with ray_tasks() as do:
