@@ -172,7 +172,9 @@ def run(parsed: Parsed[Options]) -> int:
     benchmark, data = _skill(options, keys)
     out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
-    asking = asking_of(benchmark, data, options.model, keys.layers())
+    # A text that goes on behind an output needs the chat template, which a name or a file does not have yet.
+    early = [] if Path(options.model).is_dir() else [Layer("this check", {"inference.endpoint_type": "chat"})]
+    asking = asking_of(benchmark, data, options.model, [*keys.layers(), *early])
     asking.check_one_answer(options.benchmark or str(data))
     if not asking.one_reply and options.backend != "cpu":
         raise ConfigError(
