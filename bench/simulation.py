@@ -21,7 +21,7 @@ from newskills.pipelines.units.jobs import shared_by_all
 from newskills.run.engine.execute import claim
 from newskills.run.engine.work_queue import POLL, SLOWEST_POLL, staying
 
-SIZES = (100, 1_000, 10_000)
+SIZES = (100, 300, 1_000)
 NODES, CHUNKS = 8, 8
 """Of each job; chunks are what `--work_queue` cuts for each job where nothing is said."""
 DAY = 86_400.0
