@@ -42,6 +42,10 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long come first, so that no worker is left alone with one at the end; bombs come last."""
+    if "NEWSKILLS_NIGHTLY" not in os.environ:
+        for item in items:
+            if item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.skip(reason="runs at night: set NEWSKILLS_NIGHTLY=1"))
     long = {item.path for item in items if item.get_closest_marker("slow") or "slurm" in item.path.name}
     items.sort(key=lambda item: (item.path not in long, "sandbox" in item.path.parent.parts))
 

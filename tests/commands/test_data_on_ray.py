@@ -35,12 +35,14 @@ def variables(cluster: RayCluster) -> dict[str, str]:
     return {"RAY_ADDRESS": f"127.0.0.1:{cluster.port}", **{name: cluster.environ[name] for name in names}}
 
 
+@pytest.mark.nightly
 def test_ray_reads_files_only(tmp_path: Path) -> None:
     done = ns("ns grade --executor=ray", cwd=tmp_path, stdin="{}\n")
     assert done.returncode == 2
     assert "--executor=ray reads files: give --input_files" in done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_graded_rows_are_those_of_one_machine(ray_cluster: RayCluster, folder: Path) -> None:
     line = "ns grade --grader=math --input_files in-0.jsonl in-1.jsonl in-2.jsonl"
@@ -52,6 +54,7 @@ def test_graded_rows_are_those_of_one_machine(ray_cluster: RayCluster, folder: P
     assert there.stderr.endswith(here.stderr)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_training_data_is_that_of_one_machine(ray_cluster: RayCluster, folder: Path) -> None:
     line = f"ns prepare_training_data ++input_files='in-*.jsonl' ++output_path=out.jsonl {PLAIN}"

@@ -15,10 +15,10 @@ from newskills.config.fields import leaves
 
 ONLY_LOOK = {
     *("doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"),
-    *("compare", "why", "samples", "regrade", "report", "plan_eval"),
+    *("compare", "why", "samples", "regrade", "report", "plan_eval", "kuberay"),
 }
-"""Commands that change nothing of the user's; a rehearsal is itself the trial of another command, and those that look
-at results write new files at most.
+"""Commands that change nothing of the user's; a rehearsal is itself the trial of another command, those that look at
+results write new files at most, and a manifest is only printed.
 """
 
 GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct": True} for row in SUMS]

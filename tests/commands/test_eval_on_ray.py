@@ -84,6 +84,7 @@ def test_jobs_on_ray_are_followed_cancelled_and_resumed(place: Place, fake_serve
     assert len(records(place, "ray")) == 2 * len(SUMS)
 
 
+@pytest.mark.nightly
 def test_a_server_and_a_sandbox_run_beside_the_client(place: Place) -> None:
     """Two jobs at once: an evaluation with a server in another group, and a command with a sandbox."""
     hosted = f"--server_type=generic --server_gpus=0 --model=fake --server_entrypoint={SERVED}"
@@ -100,6 +101,7 @@ def test_a_server_and_a_sandbox_run_beside_the_client(place: Place) -> None:
     assert "reached" in place.logs("boxed")
 
 
+@pytest.mark.nightly
 def test_a_cluster_is_tried_and_a_pipeline_rehearsed(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers())
     tried = place.ns("ns doctor --cluster=ray")

@@ -89,6 +89,7 @@ def test_a_reward_model_ranks_held_out_replies_and_is_served(place: Path) -> Non
         assert server.stop() == 0
 
 
+@pytest.mark.nightly
 def test_a_stopped_run_goes_on_to_the_same_numbers_and_not_with_other_pairs(place: Path) -> None:
     words = ["++batch_size=4", "++steps=6", "++save_every=2"]
     whole = reward_model(place, *words, "--output_dir=whole")

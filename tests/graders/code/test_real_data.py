@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
 
@@ -88,7 +87,7 @@ def test_a_share_of_mbpp_passes(prepared: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("NEWSKILLS_NIGHTLY" not in os.environ, reason="takes a minute: set NEWSKILLS_NIGHTLY=1")
+@pytest.mark.nightly
 def test_the_rest_of_mbpp_passes(prepared: Path) -> None:
     rest = list(rows(prepared, "mbpp-original", "full"))
     del rest[SHARE]

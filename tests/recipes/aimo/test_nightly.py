@@ -19,7 +19,7 @@ from newskills.base.store import write_rows
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("NEWSKILLS_NIGHTLY" not in os.environ, reason="takes ten minutes: set NEWSKILLS_NIGHTLY=1"),
+    pytest.mark.nightly,
 ]
 BENCHMARK = """
 from newskills.base.benchmark import Benchmark

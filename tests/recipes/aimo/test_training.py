@@ -76,6 +76,7 @@ def test_the_same_command_has_nothing_to_do(whole: tuple[Path, str]) -> None:
     assert results(folder) == before
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_killed_again_and_again_comes_to_the_same_numbers(
     whole: tuple[Path, str], tmp_path: Path
 ) -> None:

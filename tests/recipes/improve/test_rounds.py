@@ -114,6 +114,7 @@ def test_a_round_whose_guard_got_worse_is_not_kept(
         improve(msgspec.structs.replace(spec, margin=1.0, output_dir=tmp_path / "narrow"), say=lambda _: None)
 
 
+@pytest.mark.nightly
 def test_grpo_trains_on_problems_that_are_sometimes_correct(
     poisoned: tuple[ImproveSpec, Improvement], tmp_path: Path
 ) -> None:

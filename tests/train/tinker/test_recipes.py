@@ -123,6 +123,7 @@ def close_to(found: list[Row], expected: list[Row]) -> None:
         assert one == {key: pytest.approx(v, abs=1e-6) if isinstance(v, float) else v for key, v in right.items()}
 
 
+@pytest.mark.nightly
 def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(
     here: Callable[..., str], environ: dict[str, str], model: Path, files: Path
 ) -> None:

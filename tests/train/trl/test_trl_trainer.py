@@ -309,6 +309,7 @@ def test_all_weights_packed_and_in_small_parts(model: Path, tmp_path: Path) -> N
     assert read_shape(tmp_path / "final").hidden_size == 32
 
 
+@pytest.mark.nightly
 def test_paged_sampling_goes_on_to_the_same_samples(model: Path, tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(sampler="paged"))
     config = msgspec.structs.replace(GRPO, steps=2)

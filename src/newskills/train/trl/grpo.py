@@ -118,7 +118,9 @@ class _Rewards:
             self.groups.append(grouped(problem, rollouts, list(judged), by_std=self._config.scale_by_std))
         if self._leave_one_out:
             self.groups = [
-                msgspec.structs.replace(group, advantages=_left_out([sample.reward for sample in group.judged]))
+                msgspec.structs.replace(
+                    group, advantages=[[value] for value in _left_out([sample.reward for sample in group.judged])]
+                )
                 for group in self.groups
             ]
 
