@@ -43,6 +43,7 @@ def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin/python"
 
 
+@pytest.mark.nightly
 def test_an_index_would_take_them(dist: Path) -> None:
     pytest.importorskip("twine", reason="no twine here: pip install -e '.[dev]'")
     files = sorted(dist.iterdir())

@@ -143,6 +143,7 @@ def test_correct_answers_of_a_teacher_are_trained_on(place: Path, fake_server: F
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.nightly
 def test_a_run_with_other_settings_is_not_resumed(place: Path) -> None:
     words = ["--teacher=teacher", *PROBLEMS, *FAST, "++steps=1"]
     assert distill(place, *words).returncode == 0

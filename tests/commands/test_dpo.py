@@ -172,6 +172,7 @@ def test_bad_input_is_told_in_a_sentence(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
 def test_pairs_that_are_too_long_can_be_left_out(place: Path) -> None:
     write_rows(place / "pairs.jsonl", [*TEXTS, TEXTS[0] | {"chosen": "AB" * 400}])
     done = dpo(place, "--training_data=pairs.jsonl", *FAST, "++steps=1", "++too_long=drop")

@@ -158,6 +158,7 @@ def test_a_recipe_stops_with_its_training(tmp_path: Path, number: int) -> None:
     assert not (out / "sft_tir").exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.local_model
 @pytest.mark.timeout(1800)

@@ -147,6 +147,7 @@ def test_trl_is_another_backend(place: Path) -> None:
     assert "needs a GPU" in again.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_processes_that_train_together_write_one_record(place: Path) -> None:
     pytest.importorskip("trl")

@@ -35,6 +35,7 @@ def test_test_classes_of_classeval() -> None:
     assert not figure.different, figure.different[:3]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_programs_of_evalplus() -> None:
     """A program reverses its argument: the original looks for a zero of what that leaves, ours of what was given."""

@@ -75,6 +75,7 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
     assert {"76.9", "mcnemar,", "1.9e-09"} <= set(shown.split())
 
 
+@pytest.mark.nightly
 @pytest.mark.local_model
 @pytest.mark.slow
 def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: Path) -> None:

@@ -277,7 +277,8 @@ def test_many_sessions_live_at_once_fork_and_leave_nothing(tmp_path: Path) -> No
             assert {(result.status, result.stdout) for result in results} == {("completed", "0\n")}
             await asyncio.gather(*(made.delete_session(name) for name in names))
             assert made.sessions() == {}
-        assert len(os.listdir("/proc/self/fd")) <= before
+        while len(os.listdir("/proc/self/fd")) > before:  # transports close in a later turn of the loop
+            await asyncio.sleep(0.05)
         assert control_groups() <= groups
 
     mounts = Path("/proc/self/mounts").read_text()

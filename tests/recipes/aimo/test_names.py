@@ -71,6 +71,7 @@ def test_a_training_from_python(tmp_path: Path) -> None:
         RLMathTrainer(RLMathConfig(output_dir=str(tmp_path / "o"))).train([{"problem": "x"}])
 
 
+@pytest.mark.nightly
 def test_four_bits_are_honoured_or_refused_with_a_sentence(tmp_path: Path) -> None:
     """Nobody asked: the weights stay whole, and that is said. Asked for: refused."""
     laid_out(tmp_path)

@@ -161,6 +161,7 @@ def test_a_full_disk_is_one_sentence(small_model: Path, tmp_path: Path) -> None:
             improve(spec, say=lambda _: None)
 
 
+@pytest.mark.nightly
 def test_killed_anywhere_it_goes_on_to_the_same_rounds(
     poisoned: tuple[ImproveSpec, Improvement], tmp_path: Path
 ) -> None:

@@ -426,6 +426,7 @@ def test_the_key_is_wanted_where_one_is_set(model: Path, tmp_path: Path, monkeyp
             assert client.save_weights("x").endswith("/weights/x")
 
 
+@pytest.mark.nightly
 def test_states_survive_a_service_that_is_killed(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ def rewarded(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
     return [Judged(float(sum(map(int, text.split())) % 5), correct=False) for _, text, _ in samples]
 
 
+@pytest.mark.nightly
 def test_the_embedded_model_is_trained_alike(small_model: Path, tmp_path: Path) -> None:
     gguf_to_hf(small_model, tmp_path / "hf")
     examples = [example(WORDS[at : at + 9], WORDS[at + 50 : at + 58]) for at in range(0, 60, 10)]

@@ -191,6 +191,7 @@ train(Path(sys.argv[2]), Path(sys.argv[3]), on_step=lambda p: print(p.done, flus
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "train"), [("sft", fine_tune), ("grpo", reinforce)])
 def test_kill_nine_in_the_middle_changes_nothing(
     model: Path, tmp_path: Path, name: str, train: Callable[..., bool]
