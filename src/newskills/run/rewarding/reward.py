@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Inference, Row, Score
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.models.config import ServerConfig
 from newskills.train.loops.samples import Judged
 
@@ -185,6 +184,8 @@ def components(
 
 def boxed(text: str) -> bool:
     """Whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
+    from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+
     return extract(text, ExtractionPolicy()).how in BOXES
 
 
