@@ -46,7 +46,10 @@ class FormatReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class LengthPenalty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """−penalty · max(0, length / 1000 − free) (`++reward.length.*`)."""
 
-    penalty: Annotated[float, Meta(ge=0, description="penalty per further thousand; 0 = none")] = 0.0
+    penalty: Annotated[
+        float,
+        Meta(ge=0, description="penalty per thousand characters or tokens above length.free thousand; 0 = none"),
+    ] = 0.0
     free: Annotated[float, Meta(ge=0, description="thousands without penalty")] = 2.0
     unit: Annotated[Literal["characters", "tokens"], Meta(description="unit of length: what is counted")] = (
         "characters"

@@ -19,7 +19,7 @@ class Options(LocalOptions, frozen=True, kw_only=True):
         str, doc("Hugging Face folder, .gguf file or smollm2; with --teacher_address, the model's name there")
     ]
     teacher_address: Annotated[
-        str | None, doc("address of a server that has the teacher, as http://gpu:8000/v1")
+        str | None, doc("address of a server that has the teacher, such as http://gpu:8000/v1")
     ] = None
     teacher_type: Annotated[str, doc("kind of that server: vllm, sglang, openai, …")] = "vllm"
     by: Annotated[

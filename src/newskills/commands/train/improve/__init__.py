@@ -19,7 +19,7 @@ class Options(Struct, frozen=True, kw_only=True):
     output_dir: Annotated[str, doc("folder for everything; a run in the same folder resumes where it stopped")]
     model: Annotated[str, doc("Hugging Face folder or hub name, .gguf file, or smollm2")] = "smollm2"
     rounds: Annotated[
-        int, Meta(ge=1, description="rounds at most; raise it to go on with a run that has ended")
+        int, Meta(ge=1, description="largest number of rounds; raise it to continue a run that has ended")
     ] = 5
     patience: Annotated[int, Meta(ge=1, description="end after this many rounds in a row that were not kept")] = 2
     method: Annotated[

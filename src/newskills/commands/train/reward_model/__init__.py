@@ -33,7 +33,8 @@ class RewardModelKeys(PairKeys, frozen=True, kw_only=True):
 COMMAND = Command(
     name="reward_model",
     summary="Train a reward model on this machine: of two replies to one prompt, it gives the preferred one the higher "
-    "number (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-out pairs is printed "
+    "score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-out pairs is "
+    "printed "
     "with its interval; ns serve_rewards --reward_model serves the model. Needs newskills[train,local].",
     options=Options,
     config=RewardModelKeys,
