@@ -250,9 +250,9 @@ def test_variables_are_called_by_what_they_hold() -> None:
 
 SHARED_NAMES = {
     "Options": "of each command, in its own file",
-    "Command": "what is typed; what a job runs; the reference system's word in Python plans",
-    "CommandGroup": "the reference system's word in Python plans",
-    "Pipeline": "the reference system's word in Python plans",
+    "Command": "what is typed; what a job runs; NeMo-Skills' word in Python plans",
+    "CommandGroup": "NeMo-Skills' word in Python plans",
+    "Pipeline": "NeMo-Skills' word in Python plans",
     "Checkpoint": "of the loops, and of the recipes that drive Tinker",
     "Content": "of a package of code; of records that are compared",
     "Group": "of benchmarks; of answers to one problem in GRPO",

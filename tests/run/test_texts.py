@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of the reference system whose verdicts stand in texts only."""
+"""Records of NeMo-Skills whose verdicts stand in texts only."""
 
 from __future__ import annotations
 
