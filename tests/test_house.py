@@ -30,11 +30,13 @@ def module_name(path: Path) -> str:
 FILES = {module_name(path): path for path in ROOT.rglob("*.py")}
 
 
-def imported(name: str) -> set[str]:
-    """Modules of newskills that the module names in any import: at the top, within functions, for types only."""
+def imported(name: str, *, later: bool = True) -> set[str]:
+    """Modules of newskills that the module names in any import: at the top, within functions, for types only; or, if
+    not `later`, those that are loaded with it."""
     package = name.split(".") if FILES[name].name == "__init__.py" else name.split(".")[:-1]
     found: set[str] = set()
-    for node in ast.walk(ast.parse(FILES[name].read_text(encoding="utf-8"))):
+    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if later else tree.body:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -147,6 +149,26 @@ def test_no_exception_is_swallowed_without_a_reason() -> None:
     assert swallowing == {}
 
 
+HEAVY = (
+    "newskills.run.engine",
+    "newskills.run.evaluate",
+    "newskills.graders.",
+    "newskills.benchmarks.data",
+    "newskills.models.tokenizer",
+)
+"""What works loads these; what only describes a command does not, so that its help comes at once."""
+
+
+def test_help_loads_nothing_that_works() -> None:
+    graph = {name: imported(name, later=False) for name in FILES}
+    loaded = {name: _reached(module_of(name), graph) for name in command_names()}
+    assert "newskills.run.engine.build" in _reached("newskills.commands.train.sft.work", graph)
+    heavy = {
+        name: sorted(module for module in modules if module.startswith(HEAVY)) for name, modules in loaded.items()
+    }
+    assert {name: modules for name, modules in heavy.items() if modules} == {}
+
+
 @pytest.mark.parametrize("name", command_names())
 def test_a_command_is_where_its_words_say(name: str) -> None:
     command = load(name)
@@ -228,9 +250,9 @@ def test_variables_are_called_by_what_they_hold() -> None:
 
 SHARED_NAMES = {
     "Options": "of each command, in its own file",
-    "Command": "what is typed; what a job runs; the reference system's word in Python plans",
-    "CommandGroup": "the reference system's word in Python plans",
-    "Pipeline": "the reference system's word in Python plans",
+    "Command": "what is typed; what a job runs; NeMo-Skills' word in Python plans",
+    "CommandGroup": "NeMo-Skills' word in Python plans",
+    "Pipeline": "NeMo-Skills' word in Python plans",
     "Checkpoint": "of the loops, and of the recipes that drive Tinker",
     "Content": "of a package of code; of records that are compared",
     "Group": "of benchmarks; of answers to one problem in GRPO",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark packages of the reference system: constants, groups, judges, and scripts that make the data."""
+"""Benchmark packages of NeMo-Skills: constants, groups, judges, and scripts that make the data."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def rows(split):
         yield {"id": f"s{n}", "problem": f"Add {n} and {n}.", "expected_answer": str(2 * n)}
 
 def make_tasks(exp, expname, benchmark):
-    # as in the reference system, whose pipeline is not here
+    # as in NeMo-Skills, whose pipeline is not here
     return []
 
 BENCHMARK = Benchmark(

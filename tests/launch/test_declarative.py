@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the reference system's declarative pipelines, and ours."""
+"""The rules of NeMo-Skills' declarative pipelines, and ours."""
 
 from __future__ import annotations
 

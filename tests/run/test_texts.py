@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of the reference system whose verdicts stand in texts only."""
+"""Records of NeMo-Skills whose verdicts stand in texts only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from newskills.base.records import Row
 from newskills.base.store import write_rows
-from newskills.commands.results.summarize_results import metric_for
+from newskills.commands.results.summarize_results.work import metric_for
 from newskills.interop.importers import ImportSource, read, write
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 

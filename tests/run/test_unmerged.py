@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks that were never merged, under both names that the reference system gives them."""
+"""Chunks that were never merged, under both names that NeMo-Skills gives them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of the reference system: by name, and what is said of task classes. Nothing of a task is run."""
+"""Modules of NeMo-Skills: by name, and what is said of task classes. Nothing of a task is run."""
 
 from __future__ import annotations
 

@@ -122,9 +122,9 @@ def compare(
     html: str | None = None,
 ) -> Comparison:
     """Compare runs sample by sample: difference with a 95 % interval and a p-value for each benchmark,
-    what changed from right to wrong and from wrong to right, and which differences could not have been
-    seen. Runs that differ in data, prompt or grader are refused unless `allow` names it. Exit codes: 0;
-    2 where nothing can be compared; 3 where a condition of `fail_if` holds.
+    what changed from right to wrong and from wrong to right, and which differences are too small to be
+    detected. Runs that differ in data, prompt or grader are refused unless `allow` names it. Exit
+    codes: 0; 2 where nothing can be compared; 3 where a condition of `fail_if` holds.
 
     `ns compare` as a function.
 
@@ -353,7 +353,7 @@ def distill(
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
         eval_split: split of that benchmark (default 'test')
         allow_overlap: allow training on problems that are also evaluated on
-        teacher_address: address of a server that has the teacher, as http://gpu:8000/v1
+        teacher_address: address of a server that has the teacher, such as http://gpu:8000/v1
         teacher_type: kind of that server: vllm, sglang, openai, … (default 'vllm')
         by: logprobs: the student samples, the teacher scores its tokens (on-policy); texts: the teacher
             answers, correct answers are trained on (SFT) (default 'logprobs')
@@ -547,7 +547,7 @@ def evaluate(
             graders) before the command fails (default 1.0)
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
-            the same command goes on
+            the same command continues
         model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
@@ -741,7 +741,7 @@ async def evaluate_async(
             graders) before the command fails (default 1.0)
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
-            the same command goes on
+            the same command continues
         model: name or path of the model (ns generate with --generation_module: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
@@ -1270,7 +1270,7 @@ def improve(
             (required)
         output_dir: folder for everything; a run in the same folder resumes where it stopped (required)
         model: Hugging Face folder or hub name, .gguf file, or smollm2 (default 'smollm2')
-        rounds: rounds at most; raise it to go on with a run that has ended (default 5)
+        rounds: largest number of rounds; raise it to continue a run that has ended (default 5)
         patience: end after this many rounds in a row that were not kept (default 2)
         method: sft: on correct replies (rejection sampling); grpo: on problems that are sometimes
             correct (default 'sft')
@@ -1384,34 +1384,34 @@ def plan_eval(
     data_dir: str | None = None,
     output_dir: str = 'results/probe',
 ) -> list[EvalPlan]:
-    """Plan an evaluation: how many problems, and samples of each, it takes to see a difference between two
-    models, and what that costs in tokens, time and money, judged by runs that there are, or by a probe
-    of 20 random problems that it runs itself.
+    """Plan an evaluation: how many problems, and samples of each, it takes to detect a difference between
+    two models, and what that costs in tokens, time and money, estimated from existing runs, or from a
+    probe of 20 random problems that it runs itself.
 
     `ns plan_eval` as a function.
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns plan_eval --help` lists them
-        delta: difference to be seen, in points (required)
+        delta: difference to detect, in points (required)
         runs: folder of results to plan from, or two that differ about as much as the models that will
             be compared
         benchmarks: only these, comma separated (default: all); for a probe name[:samples],…, as in ns
             eval
-        power: share of comparisons that shall see it (default 0.8)
+        power: share of comparisons that detect the difference (power) (default 0.8)
         paired: both models answer the same problems; --no_paired: each has its own (default True)
         seeds: samples of each problem to plan for, comma separated (default '1,2,4,8,16')
-        accuracy: without a run: percent that is right, about
+        accuracy: without a run: expected accuracy in percent
         problems: without a run: how many problems there are
         prices: price of a million tokens read and written, READ,WRITTEN (default: what past runs cost)
         json: print everything as JSON
-        probe: number of random problems that are asked (default 20)
+        probe: number of random problems to ask (default 20)
         model: name or path of the model, as in ns eval
         server_type: as in ns eval
         server_address: address of a running server
         server_gpus: start a server for the model, on this many GPUs
         with_sandbox: run a sandbox for the model's code
         data_dir: folder of prepared data
-        output_dir: folder for its results; ns eval with the same folder goes on (default
+        output_dir: folder for its results; ns eval with the same folder resumes from it (default
             'results/probe')
 
     Returns:
@@ -1798,10 +1798,10 @@ def regrade(
     flips: int = 10,
     json: bool = False,
 ) -> list[Regraded]:
-    """Grade finished records anew, without any generation: which verdicts change, and how much of a score
-    is the grader's (strict, usual and lenient extraction). The records themselves are never changed;
-    `output_dir` keeps the new ones. ++key=value sets the grader's options, ++sandbox.key=value those of
-    the sandbox.
+    """Grade finished records again, without any generation: which verdicts change, and how much the score
+    depends on the grader (strict, usual and lenient extraction). The records themselves are never
+    changed; `output_dir` keeps the new ones. ++key=value sets the grader's options, ++sandbox.key=value
+    those of the sandbox.
 
     `ns regrade` as a function.
 
@@ -1809,10 +1809,11 @@ def regrade(
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns regrade --help` lists them
         results_dir: folder of results (required)
         benchmarks: only these, comma separated (default: all)
-        grader: grade with this one, NAME or NAME@VERSION (default: that of the records, as it is today)
+        grader: grader to use, NAME or NAME@VERSION (default: the grader of the records, in its present
+            version)
         strict: an answer counts only in the form that was asked for
         lenient: an answer counts in whatever form it is found
-        spread: show the scores of strict, usual and lenient extraction (graders that know them)
+        spread: show the scores of strict, usual and lenient extraction (if the grader has them)
             (default True)
         output_dir: write the records with their new verdicts there (default: show, and keep nothing)
         flips: how many samples with another verdict are listed for each benchmark (default 10)
@@ -1842,7 +1843,7 @@ def report(
 ) -> list[Path]:
     """Write a report of results, as one HTML file that needs nothing else and as Markdown: scores with
     intervals, plots, the grader's share, comparisons, trainings, settings, prompts, versions, hashes,
-    licences of the data, cost, and the command that makes it again.
+    licences of the data, cost, and the command that reproduces it.
 
     `ns report` as a function.
 
@@ -1853,7 +1854,7 @@ def report(
         title: heading of the report (default 'Evaluation report')
         contamination_file: what check_contamination wrote about the test problems: adds the score of
             the clean ones
-        spread: grade by strict and lenient extraction, too (graders that know them) (default True)
+        spread: grade by strict and lenient extraction, too (if the grader has them) (default True)
 
     Returns:
         The files that were written, HTML first. None with `dry_run=True`.
@@ -1931,7 +1932,7 @@ def reward_model(
     wandb_project: str = 'nemo-skills',
 ) -> None:
     """Train a reward model on this machine: of two replies to one prompt, it gives the preferred one the
-    higher number (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-
+    higher score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-
     out pairs is printed with its interval; ns serve_rewards --reward_model serves the model. Needs
     newskills[train,local].
 
@@ -2080,7 +2081,7 @@ def robust_eval(
             graders) before the command fails (default 1.0)
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
-            the same command goes on
+            the same command continues
         prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark or its
             usual prompt: [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
         model: name or path of the model (ns generate with --generation_module: of several models)
@@ -2304,8 +2305,8 @@ def samples(
     json: bool = False,
 ) -> list[SelectedSample]:
     """Read samples of a run in the terminal: the question, the reply, the expected and the extracted
-    answer, and why the grader decided so. Paged where a person reads; nothing that a model wrote is
-    obeyed by the terminal.
+    answer, and why the grader decided so. Shown in a pager on a terminal; control characters in a text
+    are shown as escapes.
 
     `ns samples` as a function.
 
@@ -2313,8 +2314,8 @@ def samples(
         ctx: nothing: this function has no `++` keys
         results_dir: folder of results (required)
         benchmarks: only these, comma separated (default: all)
-        outcome: only samples that ended so
-        cause: only samples that are wrong, or lost, for this cause
+        outcome: only samples with this outcome
+        cause: only wrong or unscored samples with this cause
         seed: only samples of this seed
         subset: only samples of this subset of the benchmark
         id: only the samples of this problem
@@ -2878,7 +2879,7 @@ def why(
     benchmarks: str | Sequence[str] | None = None,
     json: bool = False,
 ) -> list[Explanation]:
-    """Tell why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both
+    """Explain why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both
     runs, and how many points each is worth where the records can tell: the same problems, the same
     grader, no answers that were cut off. Nothing is generated and nothing is written.
 

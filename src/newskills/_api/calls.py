@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from newskills.commands.command import Command
 
 INSIDE = {"_reuse_exp": "reuse_code_exp", "_task_dependencies": "run_after"}
-"""Keywords that the reference system's own pipelines pass on → what they are here."""
+"""Keywords that NeMo-Skills' own pipelines pass on → what they are here."""
 
 COMMAND = "command"
 """Option of `run_cmd` that `wrap_arguments` can give."""

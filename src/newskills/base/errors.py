@@ -10,7 +10,7 @@ NewskillsError                 every error a user may see; `str()` is the senten
 ├── HttpError                  an exchange with a server, whatever it serves
 │   ├── TransportError         reset, broken body: retried within the budget
 │   │   └── ConnectError       no connection: host name, port, certificate
-│   ├── RequestTimeoutError    no reply within the time-out
+│   ├── RequestTimeoutError    no reply within the timeout
 │   ├── RedirectError          the server redirects, which is not followed; carries `target`
 │   └── ModelError             what a model's endpoint answers
 │       ├── AuthError              key missing or refused, no credit (401/402/403); one row's, where others are answered
@@ -23,7 +23,7 @@ NewskillsError                 every error a user may see; `str()` is the senten
 ├── ServerStartError           a server that we start did not come up
 ├── GraderError                a grader could not decide
 ├── SandboxError               the sandbox itself failed; says nothing about the code
-│   ├── ExecutionRefusedError  the request makes no sense (unknown language, bad time-out); never retried
+│   ├── ExecutionRefusedError  the request makes no sense (unknown language, bad timeout); never retried
 │   └── EnvironmentFailedError an environment that an agent acts in failed; says nothing about the agent
 ├── ToolError                  a tool call that failed; its text is told to the model
 │   └── FatalToolError         a tool that cannot be used at all: the sample ends unscored

@@ -104,7 +104,7 @@ class Request(Struct, kw_only=True):
     def key(self, salt: str = "") -> str:
         """16 hex digits that change when anything the model would see changes (resume and cache key).
 
-        The time-out is left out: waiting longer does not ask for something else.
+        The timeout is left out: waiting longer does not ask for something else.
         """
         body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_timeless(self.inference))])
         return _blake2b()(body, digest_size=8).hexdigest()
@@ -231,7 +231,7 @@ class Ledger(Struct, kw_only=True):
 
     @property
     def lost(self) -> int:
-        """Attempts lost to the instrument: all that could not be scored."""
+        """Attempts that could not be scored."""
         return self.unscored
 
 

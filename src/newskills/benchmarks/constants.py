@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants of the reference system's benchmark packages → fields of benchmarks, judges and groups."""
+"""Constants of NeMo-Skills' benchmark packages → fields of benchmarks, judges and groups."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def changed_judge(constants: Constants, file: Path) -> Row | None:
     """The fields of `Judge` that the constants set; None where they speak of no judge.
 
     GPUs, nodes and arguments of a judge's server are given with `--judge_*`. Raises ConfigError for a judge with a
-    program of the reference system that is not here.
+    program of NeMo-Skills that is not here.
     """
     pipeline = constants.get("JUDGE_PIPELINE_ARGS") or {}
     if not pipeline and not constants.get("JUDGE_ARGS"):
@@ -82,7 +82,7 @@ def _judge_program(pipeline: Constants, file: Path) -> Row:
         return {"kind": "step", "prompt": REPLY, "model": step, "server_type": "step"}
     if module or step:
         raise ConfigError(
-            f"{file}: {module or step} in JUDGE_PIPELINE_ARGS is a program of the reference system, which is not here.",
+            f"{file}: {module or step} in JUDGE_PIPELINE_ARGS is a program of NeMo-Skills, which is not here.",
             hint="Judge with a prompt (JUDGE_ARGS), or name a module of your own: file.py::MAKER.",
         )
     return {}
@@ -131,7 +131,7 @@ def _compute_score(module: str, folder: Path) -> GroupScore:
 
 
 def _solver(module: str, file: Path) -> str:
-    """The solver that does what a generation module of the reference system does, or the user's own."""
+    """The solver that does what a generation module of NeMo-Skills does, or the user's own."""
     if "::" in module:
         return module
     name = module.removeprefix(PREFIX)
@@ -140,7 +140,7 @@ def _solver(module: str, file: Path) -> str:
     name = name.removeprefix("eval.")
     if name not in SOLVERS:
         raise ConfigError(
-            f"{file}: GENERATION_MODULE '{module}' is a program of the reference system, which cannot run here.",
+            f"{file}: GENERATION_MODULE '{module}' is a program of NeMo-Skills, which cannot run here.",
             hint=f"Write a solver and name it as module::Class ({PAGE}), or use one of: "
             + ", ".join(SOLVERS.names()),
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges that are trained models in the judge's own process, and how steps of the reference system name them."""
+"""Judges that are trained models in the judge's own process, and how steps of NeMo-Skills name them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEASURES = {
 
 
 def measure_of(step: str) -> str | None:
-    """The kind of judge that a step of the reference system (`…judges.comet_judge::…`) runs; None: another one."""
+    """The kind of judge that a step of NeMo-Skills (`…judges.comet_judge::…`) runs; None: another one."""
     if not step.startswith("nemo_skills."):
         return None
     return next((kind for kind in MEASURES if f".{kind}_judge::" in step), None)

@@ -116,7 +116,7 @@ def cancel(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list
 def resume(
     entries: Sequence[InvocationJob], environ: Mapping[str, str], say: PrintLine
 ) -> tuple[Experiment, list[InvocationJob]]:
-    """Submits again what has not ended well; finished work is kept.
+    """Resubmits the tasks that failed or were cancelled; finished work is kept.
 
     Raises ConfigError where all ended well, a job still runs, or a variable is not set that the first run had.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines as Python objects, with the names of the reference system: Pipeline → jobs → CommandGroup → Command.
+"""Pipelines as Python objects, with the names of NeMo-Skills: Pipeline → jobs → CommandGroup → Command.
 
     server = ServerScript(server_type="vllm", model_path="/models/small", num_gpus=1)
     client = GenerationClientScript(output_dir="/out", input_file="/in.jsonl", servers=[server])
@@ -105,7 +105,7 @@ class Pipeline:
 
     cluster_config  name, path, keys, or None: as `--cluster`
     jobs            in an order in which dependencies come first
-    reuse_code      accepted as in the reference system; a package that is there already is never copied again
+    reuse_code      accepted as in NeMo-Skills; a package that is there already is never copied again
     with_ray        a Ray cluster over the nodes of each group, around its clients
     run_after       experiments that must have finished before any job starts, by name or handle
     """

@@ -16,7 +16,7 @@ from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.parameters import Dialect
 
 BROKEN_FINISHES = frozenset({"error", "abort", "cancelled"})
-"""Finish reasons by which servers say that they gave up: no answer of the model."""
+"""Finish reasons that say that the server failed; the model gave no answer."""
 
 
 class ChatChoice(Struct):

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Annotated, Any
-
-from msgspec import Meta, field
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
-    RunConfig,
     RunFolder,
     limited,
     model_files,
     optimizer_metrics,
     rate_for,
 )
+from newskills.recipes.tinker_settings import TinkerRlConfig as TinkerRlConfig
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, RewardConfig
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, measure
@@ -39,35 +36,6 @@ NEEDS = ("problem", "expected_answer")
 EVAL_TEMPERATURE = 0.1
 SAMPLER_SECONDS = 86_400
 """For which the service keeps the weights that a step sampled from."""
-
-
-class TinkerRlConfig(RunConfig, frozen=True, kw_only=True):
-    """`key=value` of `ns tinker rl`."""
-
-    batch_size: Annotated[int, Meta(ge=1, description="problems per step")] = 64
-    group_size: Annotated[int, Meta(ge=2, description="samples per problem (group size)")] = 16
-    max_tokens: Annotated[int, Meta(ge=1, description="longest sample in tokens")] = 4096
-    dataset_name: Annotated[str, Meta(description="published training set, or a JSONL file")] = (
-        "lighteval/MATH-Hard"
-    )
-    eval_type: Annotated[str, Meta(description="grader that gives the reward")] = "math"
-    eval_config: Annotated[dict[str, Any], Meta(description="settings of the grader")] = field(
-        default_factory=dict
-    )
-    correct_reward: Annotated[float, Meta(description="reward of a correct answer")] = 1.0
-    incorrect_reward: Annotated[float, Meta(description="reward of a wrong answer, or of none")] = -0.5
-    format_bonus: Annotated[float, Meta(description="added to the reward if there is a boxed answer")] = 0.1
-    num_epochs: Annotated[int, Meta(ge=1, description="passes over the problems")] = 1
-    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 100
-    eval_every: Annotated[
-        int, Meta(ge=0, description="steps between evaluations on held-out problems; 0 = none")
-    ] = 0
-    eval_samples: Annotated[
-        int, Meta(ge=1, description="number of held-out problems, taken from the end of the data")
-    ] = 50
-    temperature: Annotated[float, Meta(gt=0, description="sampling temperature")] = 0.7
-    top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass")] = 0.95
-    save_samples: Annotated[bool, Meta(description="write samples.jsonl")] = True
 
 
 def reinforce(

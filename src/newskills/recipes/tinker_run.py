@@ -7,15 +7,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
 from newskills.models.hub import hub_folder
+from newskills.recipes.tinker_settings import RunConfig as RunConfig
 from newskills.train.loops.folder import Saver
 from newskills.train.loops.groups import Group
 from newskills.train.tinker.client import TinkerClient
@@ -26,36 +27,6 @@ SCHEME = "tinker://"
 TOKENIZER_FILES = ["config.json", "generation_config.json", "tokenizer*", "chat_template*"]
 BASE_RATE, LORA_FACTOR, WIDTH = 5e-5, 10.0, 2000
 EXPONENTS = {"qwen": 0.0775, "llama": 0.781}
-
-
-AtLeastOne = Annotated[int, Meta(ge=1)]
-
-
-class RunConfig(Struct, frozen=True, kw_only=True):
-    """`key=value` of both recipes."""
-
-    model_name: Annotated[str, Meta(description="name of the model at the service, or local folder of it")]
-    log_dir: Annotated[
-        str,
-        Meta(
-            description="folder for metrics, samples and checkpoints; a run in the same folder resumes "
-            "where it stopped"
-        ),
-    ]
-    lora_rank: Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")] = 64
-    learning_rate: Annotated[float | None, Meta(description="learning rate; none = chosen by model")] = None
-    dataset_split: Annotated[str, Meta(description="split of the dataset")] = "train"
-    max_samples: Annotated[AtLeastOne | None, Meta(description="only the first n rows")] = None
-    prompt_config: Annotated[str, Meta(description="prompt that wraps the problems")] = "generic/math"
-    seed: Annotated[int, Meta(ge=0, description="seed of the data order and of the samples")] = 42
-    resume_from: Annotated[
-        str | None, Meta(description="tinker:// path of a state, or log_dir of another run, to start from")
-    ] = None
-    wandb_project: Annotated[str | None, Meta(description="also log to W&B")] = None
-    wandb_name: Annotated[str | None, Meta(description="name of the W&B run")] = None
-    verbose: Annotated[bool, Meta(description="print a line for every step")] = False
-
-
 OWN = ("step", "seconds", "loss", "learning_rate", "tokens")
 """Metrics of every loop."""
 NOT_THE_RUN = ("log_dir", "wandb_project", "wandb_name", "verbose", "resume_from")

@@ -8,63 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
-    RunConfig,
     RunFolder,
     model_files,
     optimizer_metrics,
     rate_for,
 )
+from newskills.recipes.tinker_settings import KINDS
+from newskills.recipes.tinker_settings import TinkerSftConfig as TinkerSftConfig
 from newskills.recipes.training import examples_of
 from newskills.train.loops.groups import Group
-from newskills.train.loops.schedule import Schedule, rate_at
+from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.sft import SftConfig, sft
 from newskills.train.loops.stepping import Hooks
 from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import AdamParams, Datum
-
-
-class Kind(Struct, frozen=True, kw_only=True):
-    """What differs between chains of thought and solutions with code."""
-
-    dataset: str
-    batch: int
-    epochs: int
-    length: int
-    save_every: int
-
-
-KINDS = {
-    "cot": Kind(dataset="AI-MO/NuminaMath-CoT", batch=32, epochs=3, length=4096, save_every=100),
-    "tir": Kind(dataset="AI-MO/NuminaMath-TIR", batch=16, epochs=2, length=8192, save_every=200),
-}
-
-
-class TinkerSftConfig(RunConfig, frozen=True, kw_only=True):
-    """`key=value` of `ns tinker sft`. What is none is taken from `kind`."""
-
-    kind: Annotated[Literal["cot", "tir"], Meta(description="chains of thought, or solutions with code")] = "cot"
-    dataset_name: Annotated[
-        str | None, Meta(description="published training set, or a JSONL file; none = NuminaMath-CoT or -TIR")
-    ] = None
-    batch_size: Annotated[int | None, Meta(description="sequences per step; none = 32 (cot), 16 (tir)")] = None
-    num_epochs: Annotated[int | None, Meta(description="passes over the data; none = 3 (cot), 2 (tir)")] = None
-    max_length: Annotated[
-        int | None,
-        Meta(description="longest sequence in tokens; longer ones are left out; none = 4096 (cot), 8192 (tir)"),
-    ] = None
-    save_every: Annotated[
-        int | None, Meta(description="steps between checkpoints; none = 100 (cot), 200 (tir); 0 = only at the end")
-    ] = None
-    lr_schedule: Annotated[Schedule, Meta(description="schedule of the learning rate")] = "linear"
 
 
 def whole(config: TinkerSftConfig) -> TinkerSftConfig:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -19,10 +18,9 @@ from newskills.prompts.code_tags import CodeTags
 from newskills.recipes.skill import Skill
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.samples import Problem
+from newskills.train.settings import TooLong as TooLong
 from newskills.train.trainers import Trainer
 from newskills.train.verbs import Datum
-
-TooLong = Literal["error", "drop", "truncate"]
 
 
 def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:

@@ -44,7 +44,7 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
     layers       the user's options for every benchmark; they win over the benchmarks' own
     judges       benchmark → how its answers are judged; the answers of others count as they are graded
     until        benchmark → when it has enough answers, from `stop_plans`; others are asked to the end
-    accept_lost  percent of samples that the instrument may lose before the evaluation counts as failed
+    accept_lost  percent of samples that may be unscored before the evaluation counts as failed
     """
 
     runs: Sequence[BenchmarkRun]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client's side of the HTTP API: of `ns sandbox serve`, and of the reference system's server."""
+"""The client's side of the HTTP API: of `ns sandbox serve`, and of NeMo-Skills' server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from newskills.sandbox.wire import ONCE_HEADER, REQUEST_HEADER, SESSION_HEADER, 
 TRIES = 3
 CONNECTIONS = 1024
 TRANSPORT = 5.0
-"""Seconds that an answer may take beyond the cell's own time-out before the server is asked whether it is there."""
+"""Seconds that an answer may take beyond the cell's own timeout before the server is asked whether it is there."""
 PATIENCE = 1200.0
 """Seconds that a cell may wait for its turn at a server that says it is there."""
 SHORT = 10.0
@@ -41,7 +41,7 @@ class HttpSandbox:
     """Implements `Sandbox` over HTTP. Belongs to the event loop of its first request.
 
     A broken connection is tried three times under one request id, so that our own server runs a cell once. An answer
-    that does not come within the cell's time-out and five seconds means a long queue, as long as the server answers
+    that does not come within the cell's timeout and five seconds means a long queue, as long as the server answers
     `GET /health`; else it is a SandboxError (the sample ends unscored) and never the status `timeout`, which only the
     server can tell. Another run id than at the beginning is a SandboxError: another server has taken the port, or the
     first one was restarted and has lost all sessions.

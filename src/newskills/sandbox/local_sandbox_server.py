@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m newskills.sandbox.local_sandbox_server [options]` is `ns sandbox serve [options]`.
 
-For lines written for the reference system, which start its sandbox as a module and stop it by its process id.
+For lines written for NeMo-Skills, which start its sandbox as a module and stop it by its process id.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox over HTTP, as clients of the reference system know it.
+"""The sandbox over HTTP, as clients of NeMo-Skills know it.
 
 POST /execute          run code (see `wire.read_execution`); X-Session-ID names the session of stateful languages,
                        X-Request-ID, where given, makes a repeated request return the first one's result,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generation modules of the reference system: which solver does the same, and how a task class becomes a solver.
+"""Generation modules of NeMo-Skills: which solver does the same, and how a task class becomes a solver.
 
 Modules of users are read here, never run.
 """
@@ -65,11 +65,11 @@ METHODS = {
 
 
 class TaskModule(Struct, frozen=True, kw_only=True):
-    """What a module of the reference system's form has, read from its text.
+    """What a module of NeMo-Skills' form has, read from its text.
 
     task      name of its task class; "" without one
     methods   what the class overrides, in the order of the text
-    imported  1-based line of the first top-level import of the reference system; None where there is none
+    imported  1-based line of the first top-level import of NeMo-Skills; None where there is none
     names     names bound at its top level
     """
 
@@ -80,7 +80,7 @@ class TaskModule(Struct, frozen=True, kw_only=True):
 
 
 def solver_of_module(module: str) -> str | None:
-    """Our solver for a module of the reference system, by its full name; None: it is not one of these.
+    """Our solver for a module of NeMo-Skills, by its full name; None: it is not one of these.
 
     Raises ConfigError for one that nothing here stands for.
     """
@@ -97,7 +97,7 @@ def solver_of_module(module: str) -> str | None:
 
 
 def refuse_task(spec: str) -> None:
-    """Raises ConfigError where `module::maker` or `file.py::maker` names no solver but a task of the reference system,
+    """Raises ConfigError where `module::maker` or `file.py::maker` names no solver but a task of NeMo-Skills,
     or a module that cannot be imported without that. Whatever else is wrong, importing it will say."""
     where, _, maker = spec.partition("::")
     facts = read_module(where)
@@ -117,7 +117,7 @@ def refuse_task(spec: str) -> None:
 
 
 def read_module(where: str) -> TaskModule | None:
-    """None: there is no such file, it cannot be parsed, or nothing in it is the reference system's."""
+    """None: there is no such file, it cannot be parsed, or nothing in it is NeMo-Skills'."""
     path = source_of(where)
     try:
         text = path.read_text("utf-8") if path is not None else ""

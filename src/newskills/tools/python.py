@@ -56,7 +56,7 @@ class Notebook(Struct):
 class PythonTool(ToolProvider):
     """One sandbox session per sample, deleted with it.
 
-    What the code does is told to the model: output, traceback, time-out. A failure of the sandbox, the loss of a
+    What the code does is told to the model: output, traceback, timeout. A failure of the sandbox, the loss of a
     session's variables without any fault of its code included, passes as SandboxError: the sample ends unscored.
     """
 

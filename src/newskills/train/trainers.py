@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Protocol, runtime_checkable
-
-from msgspec import Meta, Struct
+from typing import Protocol, runtime_checkable
 
 from newskills.base.errors import ConfigError
 from newskills.base.registry import Registry
@@ -20,36 +18,9 @@ from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stepping import Hooks
-from newskills.train.trl.settings import TrlSettings
+from newskills.train.settings import LoraSettings as LoraSettings
+from newskills.train.settings import TrainerSettings as TrainerSettings
 from newskills.train.verbs import Datum
-
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-
-
-class LoraSettings(Struct, frozen=True, kw_only=True):
-    """The pairs that are trained (https://arxiv.org/abs/2106.09685)."""
-
-    rank: Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")] = 16
-    alpha: Annotated[float, Meta(gt=0, description="scale: the LoRA product is multiplied by alpha / rank")] = 32.0
-    dropout: Annotated[
-        float, Meta(ge=0, lt=1, description="dropout: share of the input that is left out (trl)")
-    ] = 0.0
-    targets: Annotated[tuple[str, ...], Meta(description="projections that get a LoRA pair")] = PROJECTIONS
-    seed: Annotated[int, Meta(description="random seed of the initial values")] = 0
-
-
-class TrainerSettings(Struct, frozen=True, kw_only=True):
-    """How this machine computes. Another number of threads changes the last digits of the results."""
-
-    weights: Annotated[
-        Literal["lora", "full"], Meta(description="what is trained: LoRA pairs, or all weights (trl)")
-    ] = "lora"
-    lora: LoraSettings = LoraSettings()
-    dtype: Annotated[str, Meta(description="number format of the frozen weights: auto, bfloat16, float32")] = (
-        "auto"
-    )
-    threads: Annotated[int, Meta(ge=0, description="threads of the trainer; 0 = one per core")] = 0
-    trl: TrlSettings = TrlSettings()
 
 
 class Trainer(Protocol):

@@ -35,7 +35,7 @@ CONNECT_TIMEOUT = 30.0
 CONNECTS_AT_ONCE = 64
 """More would overflow the listen queue of common servers (100), which costs a second each."""
 KEEPALIVE_PROBES = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 30), ("TCP_KEEPCNT", 5))
-"""A server that vanished without a FIN is noticed in 210 s, however long the request's own time-out is."""
+"""A server that vanished without a FIN is noticed in 210 s, however long the request's own timeout is."""
 
 
 class HttpClient:

@@ -67,6 +67,6 @@ BENCHMARK = Benchmark(
     ),
     traps=(
         "About a sixth of the questions have fewer than ten options.",
-        f"The split {_TENTH} is a tenth of the test split, chosen by the reference system: scores are not the same.",
+        f"The split {_TENTH} is a tenth of the test split, chosen by NeMo-Skills: scores are not the same.",
     ),
 )

@@ -49,7 +49,7 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/NVIDIA-NeMo/Skills",
     chance=0.5,
     traps=(
-        "Twelve pairs of our own, of the kinds of the reference system's: a smoke test, not a ranking.",
+        "Twelve pairs of our own, of the kinds of NeMo-Skills': a smoke test, not a ranking.",
         "Recall counts a right answer without a judgement as not accepted; of equally many yes and no, no counts.",
     ),
 )

@@ -35,10 +35,10 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/NVIDIA-NeMo/Skills",
     traps=(
         "Scores hold for a tokenizer, a length and a seed: they are recorded beside the data.",
-        "Levels are those of the reference system, the words are ours; questions to hide among come from MMLU's test "
+        "Levels are those of NeMo-Skills, the words are ours; questions to hide among come from MMLU's test "
         "split, documents from HotpotQA's validation split, not from their training splits.",
         "accuracy is the share of right texts in the reply, soft_accuracy counts words (1 − WER); mk_niah_medium and "
         "mk_niah_hard are multiple choice (symbolic_correct).",
-        "Folders ruler2/<setup> that the reference system has made are evaluated as they are.",
+        "Folders ruler2/<setup> that NeMo-Skills has made are evaluated as they are.",
     ),
 )

@@ -95,7 +95,7 @@ BENCHMARK = Benchmark(
     variants={"test_rounded": rounded},
     options={
         "cleaning": Option(
-            meaning="only rows that people found to be right, by a list of the reference system",
+            meaning="only rows that people found to be right, by a list of NeMo-Skills",
             apply=_cleaned,
             known=("none", "light", "hard"),
             usual="none",

@@ -48,6 +48,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2511.01846",
     traps=(
         "A proof counts as right from 6 of 7 points on; the judge's text has the points.",
-        "The prompt asks for a proof; the reference system asks for an answer in a box.",
+        "The prompt asks for a proof; NeMo-Skills asks for an answer in a box.",
     ),
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The twelve tasks of RULER's second version: keys, questions of MMLU and documents of HotpotQA, in four levels each.
 
-What is asked for follows the reference system's settings (public repository NVIDIA-NeMo/Skills); the words are ours.
+What is asked for follows NeMo-Skills' settings (public repository NVIDIA-NeMo/Skills); the words are ours.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns critpt export|submit`: functions for the service of CritPt's makers."""
+"""`ns critpt export|submit`: send code for CritPt to its grading service, or write the batch."""
 
 from __future__ import annotations
 

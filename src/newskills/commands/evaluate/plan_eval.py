@@ -30,31 +30,33 @@ class Options(Struct, frozen=True, kw_only=True):
             {"positional": True},
         ),
     ] = []
-    delta: Annotated[float, Meta(gt=0, lt=100, description="difference to be seen, in points")]
+    delta: Annotated[float, Meta(gt=0, lt=100, description="difference to detect, in points")]
     benchmarks: Annotated[
         str | None, doc("only these, comma separated (default: all); for a probe name[:samples],…, as in ns eval")
     ] = None
-    power: Annotated[float, Meta(gt=0, lt=1, description="share of comparisons that shall see it")] = 0.8
+    power: Annotated[
+        float, Meta(gt=0, lt=1, description="share of comparisons that detect the difference (power)")
+    ] = 0.8
     paired: Annotated[bool, doc("both models answer the same problems; --no_paired: each has its own")] = True
     seeds: Annotated[str, doc("samples of each problem to plan for, comma separated")] = "1,2,4,8,16"
     accuracy: Annotated[
-        Annotated[float, Meta(gt=0, lt=100)] | None, doc("without a run: percent that is right, about")
+        Annotated[float, Meta(gt=0, lt=100)] | None, doc("without a run: expected accuracy in percent")
     ] = None
     problems: Annotated[AtLeastOne | None, doc("without a run: how many problems there are")] = None
     prices: Annotated[
         str | None, doc("price of a million tokens read and written, READ,WRITTEN (default: what past runs cost)")
     ] = None
     json: Annotated[bool, doc("print everything as JSON")] = False
-    probe: Annotated[AtLeastOne, doc("number of random problems that are asked", PROBE)] = 20
+    probe: Annotated[AtLeastOne, doc("number of random problems to ask", PROBE)] = 20
     model: Annotated[str | None, doc("name or path of the model, as in ns eval", PROBE)] = None
     server_type: Annotated[str | None, doc("as in ns eval", PROBE)] = None
     server_address: Annotated[str | None, doc("address of a running server", PROBE)] = None
     server_gpus: Annotated[int | None, doc("start a server for the model, on this many GPUs", PROBE)] = None
     with_sandbox: Annotated[bool, doc("run a sandbox for the model's code", PROBE)] = False
     data_dir: Annotated[str | None, doc("folder of prepared data", PROBE)] = None
-    output_dir: Annotated[str, doc("folder for its results; ns eval with the same folder goes on", PROBE)] = (
-        "results/probe"
-    )
+    output_dir: Annotated[
+        str, doc("folder for its results; ns eval with the same folder resumes from it", PROBE)
+    ] = "results/probe"
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -131,8 +133,9 @@ def _prices(text: str | None) -> tuple[float, float] | None:
 
 COMMAND = Command(
     name="plan_eval",
-    summary="Plan an evaluation: how many problems, and samples of each, it takes to see a difference between two "
-    "models, and what that costs in tokens, time and money, judged by runs that there are, or by a probe of 20 random "
+    summary="Plan an evaluation: how many problems, and samples of each, it takes to detect a difference between two "
+    "models, and what that costs in tokens, time and money, estimated from existing runs, or from a probe of "
+    "20 random "
     "problems that it runs itself.",
     options=Options,
     any_keys=True,

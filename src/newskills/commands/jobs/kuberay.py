@@ -27,7 +27,7 @@ class Options(Struct, frozen=True, kw_only=True):
     config_dir: Annotated[str | None, doc("folder of cluster configs")] = None
     name: Annotated[str, doc("name of the Ray cluster")] = "newskills"
     mount: Annotated[str | None, doc("path of the volume in the pods (default: job_dir)")] = None
-    ray_version: Annotated[str, doc("version of Ray in the image; 2.52 or later knows tokens")] = "2.52.0"
+    ray_version: Annotated[str, doc("version of Ray in the image; 2.52 or later supports tokens")] = "2.52.0"
     workers: Annotated[int, Meta(ge=0), doc("worker pods")] = 1
     max_workers: Annotated[
         int | None, doc("more than --workers: pods are added while jobs wait, and removed when idle")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns resume ID`: submits again what of an invocation has not ended well."""
+"""`ns resume ID`: resubmits the jobs of an invocation that failed or were cancelled."""
 
 from __future__ import annotations
 

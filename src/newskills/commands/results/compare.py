@@ -83,7 +83,8 @@ def _comparison(options: Options) -> Comparison:
 COMMAND = Command(
     name="compare",
     summary="Compare runs sample by sample: difference with a 95 % interval and a p-value for each benchmark, what "
-    "changed from right to wrong and from wrong to right, and which differences could not have been seen. Runs that "
+    "changed from right to wrong and from wrong to right, and which differences are too small to be detected. "
+    "Runs that "
     "differ in data, prompt or grader are refused unless --allow names it. Exit codes: 0; 2 where nothing can be "
     "compared; 3 where a condition of --fail_if holds.",
     options=Options,

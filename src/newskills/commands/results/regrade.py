@@ -25,12 +25,13 @@ class Options(Struct, frozen=True, kw_only=True):
     results_dir: Annotated[str, doc("folder of results", {"positional": True})]
     benchmarks: Annotated[str | None, doc("only these, comma separated (default: all)")] = None
     grader: Annotated[
-        str | None, doc("grade with this one, NAME or NAME@VERSION (default: that of the records, as it is today)")
+        str | None,
+        doc("grader to use, NAME or NAME@VERSION (default: the grader of the records, in its present version)"),
     ] = None
     strict: Annotated[bool, doc("an answer counts only in the form that was asked for")] = False
     lenient: Annotated[bool, doc("an answer counts in whatever form it is found")] = False
     spread: Annotated[
-        bool, doc("show the scores of strict, usual and lenient extraction (graders that know them)")
+        bool, doc("show the scores of strict, usual and lenient extraction (if the grader has them)")
     ] = True
     output_dir: Annotated[
         str | None, doc("write the records with their new verdicts there (default: show, and keep nothing)")
@@ -86,8 +87,9 @@ def _options(parsed: Parsed[Options]) -> RegradeOptions:
 
 COMMAND = Command(
     name="regrade",
-    summary="Grade finished records anew, without any generation: which verdicts change, and how much of a score is "
-    "the grader's (strict, usual and lenient extraction). The records themselves are never changed; --output_dir "
+    summary="Grade finished records again, without any generation: which verdicts change, and how much the score "
+    "depends on the grader (strict, usual and lenient extraction). The records themselves are never changed; "
+    "--output_dir "
     "keeps the new ones. ++key=value sets the grader's options, ++sandbox.key=value those of the sandbox.",
     options=Options,
     run=run,

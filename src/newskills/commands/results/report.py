@@ -25,7 +25,7 @@ class Options(Struct, frozen=True, kw_only=True):
     contamination_file: Annotated[
         str | None, doc("what check_contamination wrote about the test problems: adds the score of the clean ones")
     ] = None
-    spread: Annotated[bool, doc("grade by strict and lenient extraction, too (graders that know them)")] = True
+    spread: Annotated[bool, doc("grade by strict and lenient extraction, too (if the grader has them)")] = True
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -52,7 +52,7 @@ COMMAND = Command(
     name="report",
     summary="Write a report of results, as one HTML file that needs nothing else and as Markdown: scores with "
     "intervals, plots, the grader's share, comparisons, trainings, settings, prompts, versions, hashes, licences of "
-    "the data, cost, and the command that makes it again.",
+    "the data, cost, and the command that reproduces it.",
     options=Options,
     run=run,
     result=result,

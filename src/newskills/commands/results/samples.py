@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Options(Struct, frozen=True, kw_only=True):
     results_dir: Annotated[str, doc("folder of results", {"positional": True})]
     benchmarks: Annotated[str | None, doc("only these, comma separated (default: all)")] = None
-    outcome: Annotated[Outcome | None, doc("only samples that ended so")] = None
-    cause: Annotated[Cause | None, doc("only samples that are wrong, or lost, for this cause")] = None
+    outcome: Annotated[Outcome | None, doc("only samples with this outcome")] = None
+    cause: Annotated[Cause | None, doc("only wrong or unscored samples with this cause")] = None
     seed: Annotated[int | None, doc("only samples of this seed")] = None
     subset: Annotated[str | None, doc("only samples of this subset of the benchmark")] = None
     id: Annotated[str | None, doc("only the samples of this problem")] = None
@@ -87,7 +87,7 @@ def _page(text: str) -> None:
 COMMAND = Command(
     name="samples",
     summary="Read samples of a run in the terminal: the question, the reply, the expected and the extracted answer, "
-    "and why the grader decided so. Paged where a person reads; nothing that a model wrote is obeyed by the terminal.",
+    "and why the grader decided so. Shown in a pager on a terminal; control characters in a text are shown as escapes.",
     options=Options,
     run=run,
     result=result,

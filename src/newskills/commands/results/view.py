@@ -30,11 +30,15 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     export_samples: Annotated[
         int,
-        Meta(ge=0, description="samples of each benchmark and run that an export holds; what is left out is said"),
+        Meta(
+            ge=0,
+            description="samples of each benchmark and run that an export holds; the page says what is left out",
+        ),
     ] = 1000
-    port: Annotated[int, Meta(ge=0, le=65535, description="where the page listens; 0 = any free port")] = 0
+    port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 = any free port")] = 0
     host: Annotated[
-        str, doc("address to listen at; any but this machine's own lets others in who know the token")
+        str,
+        doc("address to listen on; with any other than this machine's own, everybody who knows the token gets in"),
     ] = "127.0.0.1"
     open: Annotated[bool, doc("also open the page in this machine's browser")] = False
     dry_run: DryRun = False

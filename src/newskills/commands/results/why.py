@@ -47,7 +47,7 @@ def result(parsed: Parsed[Options]) -> list[Explanation]:
 
 COMMAND = Command(
     name="why",
-    summary="Tell why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both runs, "
+    summary="Explain why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both runs, "
     "and how many points each is worth where the records can tell: the same problems, the same grader, no answers "
     "that were cut off. Nothing is generated and nothing is written.",
     options=Options,

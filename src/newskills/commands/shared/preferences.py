@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands that learn from better and worse replies share: options, keys, and the pairs that they stand for."""
+"""What commands that train on better and worse replies share: the files, and the pairs that they stand for."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import sys
 from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError
@@ -19,9 +18,9 @@ from newskills.base.records import Row
 from newskills.base.store import write_rows
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
-from newskills.commands.shared.training import LocalOptions, PromptKeys, measured_by, remark, split_questions
+from newskills.commands.shared.reply_options import PairKeys, PairOptions, ReplyKeys, ReplyOptions
+from newskills.commands.shared.training import measured_by, remark, split_questions
 from newskills.pipelines.dry_run import Step
-from newskills.pipelines.options import doc
 from newskills.recipes.leakage import check_overlap
 from newskills.recipes.preferences import (
     PairCount,
@@ -37,42 +36,6 @@ from newskills.train.loops.dpo import Pair
 
 PAIRS = "pairs.jsonl"
 """Where pairs that were made of graded outputs are, below the output folder."""
-
-
-class ReplyOptions(LocalOptions, frozen=True, kw_only=True):
-    """Options of every training on replies that are better or worse."""
-
-    training_data: str | None = None
-    input_files: Annotated[
-        list[str], doc("instead: graded output files of several seeds; correct replies are good, wrong ones bad")
-    ] = msgspec.field(default_factory=list)
-    benchmark: Annotated[str | None, doc("benchmark of --input_files: its prompt (or ++prompt_config)")] = None
-
-
-class PairOptions(ReplyOptions, frozen=True, kw_only=True):
-    """Options of every training on pairs."""
-
-    training_data: Annotated[
-        str | None, doc("JSONL file of {prompt, chosen, rejected}: texts used unchanged, or conversations")
-    ] = None
-    input_files: Annotated[
-        list[str],
-        doc("instead: graded output files of several seeds; correct replies are paired with wrong ones"),
-    ] = msgspec.field(default_factory=list)
-
-
-class ReplyKeys(PromptKeys, frozen=True, kw_only=True):
-    """`++` keys of every training on replies that are better or worse."""
-
-    drop_cut_off: Annotated[
-        bool, Meta(description="ignore replies that reached their limit of tokens (--input_files)")
-    ] = False
-
-
-class PairKeys(ReplyKeys, frozen=True, kw_only=True):
-    """`++` keys of every training on pairs."""
-
-    pairs_per_problem: Annotated[int, Meta(ge=1, description="most pairs of one problem (--input_files)")] = 2
 
 
 def input_files(command: str, options: ReplyOptions) -> list[Path]:

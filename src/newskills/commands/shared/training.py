@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands that train or convert share: options, the extra they need, and what shows the steps of a training."""
+"""What commands that train share: their keys, held-out problems, and a run from the first step to the model."""
 
 from __future__ import annotations
 
@@ -8,150 +8,51 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
+from newskills.commands.shared.training_options import LocalOptions, StepKeys
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, explain, resolve
-from newskills.pipelines.options import (
-    DEFAULT_PROJECT,
-    AtLeastOne,
-    DryRun,
-    WandbGroup,
-    WandbName,
-    WandbProject,
-    doc,
-    tracking_of,
-)
+from newskills.pipelines.options import tracking_of
 from newskills.recipes.leakage import question_of
 from newskills.recipes.reporting import reported
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.steps_shown import StepReporter, steps_shown
-from newskills.recipes.training import TooLong, context_of, fitting_problems, train_to_end
+from newskills.recipes.training import context_of, fitting_problems, train_to_end
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.policy import PolicyFormat
 from newskills.run.rewarding.questions import asking_of
 from newskills.run.rewarding.rollouts import SolverRollouts, with_code
-from newskills.train.loops.evaluation import EvalSettings, HeldOut
+from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, TimeLimit
 from newskills.train.loops.stopping import ASKED_TO_END, WARNED, StoppedError, stop_on_signals
-from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
+from newskills.train.trainers import Trainer, make_trainer
 
 S = TypeVar("S", bound=Struct)
+
+
 STOPPED = StoppedError.exit_code
+
+
 FINAL = "final_hf_model"
 """Where the trained model lies below the output folder."""
 
 
-class LocalOptions(Struct, frozen=True, kw_only=True):
-    """Options of every training on this machine."""
-
-    model: Annotated[str, doc("Hugging Face folder or hub name, .gguf file, or smollm2")]
-    output_dir: Annotated[
-        str, doc("folder for checkpoints and metrics; a run in the same folder resumes where it stopped")
-    ]
-    backend: Annotated[
-        str,
-        doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a Tinker service"),
-    ] = "cpu"
-    dry_run: DryRun = False
-    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-    eval_benchmark: Annotated[
-        str | None, doc("benchmark to evaluate on during training (++eval.*), with its prompt and grader")
-    ] = None
-    eval_split: Annotated[str, doc("split of that benchmark")] = "test"
-    allow_overlap: Annotated[bool, doc("allow training on problems that are also evaluated on")] = False
-    wandb_name: WandbName = None
-    wandb_group: WandbGroup = None
-    wandb_project: WandbProject = DEFAULT_PROJECT
-
-
-class StepKeys(Struct, frozen=True, kw_only=True):
-    """`++` keys of every training on this machine."""
-
-    epochs: Annotated[float, Meta(gt=0, description="passes over the data (epochs), unless steps is set")] = 1.0
-    steps: Annotated[AtLeastOne | None, Meta(description="number of training steps (batches)")] = None
-    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 2e-4
-    warmup_steps: Annotated[int, Meta(ge=0, description="warm-up steps")] = 0
-    weight_decay: Annotated[float, Meta(ge=0, description="weight decay of AdamW")] = 0.0
-    max_grad_norm: Annotated[float, Meta(ge=0, description="gradient clipping: largest norm; 0 = none")] = 1.0
-    seed: Annotated[int, Meta(description="seed of the data order and of the samples")] = 0
-    too_long: Annotated[
-        TooLong,
-        Meta(
-            description="rows longer than the model's context: error = stop, drop = leave out, truncate = cut (sft)"
-        ),
-    ] = "error"
-    max_length: Annotated[
-        AtLeastOne | None, Meta(description="longest context in tokens, if shorter than the model's")
-    ] = None
-    chat_template_kwargs: Annotated[
-        dict[str, Any] | None, Meta(description="chat template variables, as in an evaluation")
-    ] = None
-    eval: EvalSettings = EvalSettings()
-    report_to: Annotated[
-        tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else to log metrics, step by step")
-    ] = ()
-    keep: Annotated[
-        int, Meta(ge=0, description="number of latest checkpoints to keep, beside the best one; 0 = all")
-    ] = 0
-    checkpoint_must_save_by: Annotated[
-        str | None,
-        Meta(description="days:hours:minutes:seconds after which the run must have saved a checkpoint and ended"),
-    ] = None
-    trainer: TrainerSettings = TrainerSettings()
-
-    def limit(self, base: Path) -> int | None:
-        """Tokens that fit into the model in `base`."""
-        return min(filter(None, (self.max_length, context_of(base))), default=None)
-
-
-class PromptKeys(StepKeys, frozen=True, kw_only=True):
-    """`++` keys of a training whose prompts are made of a benchmark's rows."""
-
-    prompt_config: Annotated[str | None, Meta(description="another prompt than the benchmark's")] = None
-    prompt_format: Annotated[
-        Literal["ns", "openai"] | None, Meta(description="openai: the problems hold `messages`")
-    ] = None
-    system_message: Annotated[str | None, Meta(description="system message, instead of the prompt's own")] = None
-    user_message: Annotated[str | None, Meta(description="user template, instead of the prompt's own")] = None
-    examples_type: Annotated[str | None, Meta(description="few-shot set, instead of the prompt's own")] = None
-
-    def prompt_layer(self) -> Layer:
-        """What the user changes of the prompt; the rest is as in an evaluation of the benchmark."""
-        names = ("prompt_config", "prompt_format", "system_message", "user_message", "examples_type")
-        options_set = {name: getattr(self, name) for name in (*names, "chat_template_kwargs")}
-        return Layer("command line", {name: value for name, value in options_set.items() if value is not None})
-
-
-TRAINING = (
-    "model",
-    "training_data",
-    "output_dir",
-    "backend",
-    "eval_benchmark",
-    "dry_run",
-    "++epochs",
-    "++steps",
-    "++batch_size",
-    "++learning_rate",
-    "++seed",
-    "++save_every",
-    "++eval.every",
-    "++trainer.lora.rank",
-)
-"""What the short help of a training shows."""
-
 UNNAMED = ("report_to", "checkpoint_must_save_by", "keep")
 """Keys that do not change what is learnt, so a run goes on with others."""
+
+
 COMPUTING = ("threads",)
+
+
 COMPUTING_TRL = (
     "micro_batch_size",
     "gradient_checkpointing",

@@ -20,7 +20,7 @@ from newskills.launch.scripts.script import (
 )
 
 DEFAULT_SCRIPT = "nemo_skills.inference.generate"
-"""What the reference system calls its generation program; here it means our own."""
+"""What NeMo-Skills calls its generation program; here it means our own."""
 
 
 def ns_words(context: Context, command: str) -> tuple[Word, ...]:

@@ -183,7 +183,7 @@ class BaseJobScript(JobScript):
 class ServerScript(JobScript):
     """A model server.
 
-    cluster_config  accepted as in the reference system; the pipeline's counts
+    cluster_config  accepted as in NeMo-Skills; the pipeline's counts
     num_gpus        per node
     server_args     text, split as a shell does, or a list
     port            None: a free one, chosen on the node when the job starts

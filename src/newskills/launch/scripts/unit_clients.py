@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several units of work in one command, as the reference system's evaluation client has them."""
+"""Several units of work in one command, as NeMo-Skills' evaluation client has them."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
 
 
 def _program(module: str) -> str:
-    """The kind of judge that a module is: one of the reference system's, or the user's own. Raises ConfigError."""
+    """The kind of judge that a module is: one of NeMo-Skills', or the user's own. Raises ConfigError."""
     solver = solver_of_module(module)
     if solver is None:
         return OWN
@@ -177,7 +177,7 @@ def _program(module: str) -> str:
 
 
 def _step(name: str, model: str | None) -> str:
-    """What a step is: one that the reference system comes with, or a function of the user's. Raises ConfigError."""
+    """What a step is: one that NeMo-Skills comes with, or a function of the user's. Raises ConfigError."""
     if "::" not in name:
         raise ConfigError(f"--judge_step_fn={name}: the function is missing. Write FILE.py::FUNCTION.")
     if name.startswith("nemo_skills."):

@@ -28,6 +28,6 @@ class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
         str | None,
         doc(
             "stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs RUN' (better or "
-            "worse than the results in RUN), 'rows=20' (20 random problems); without it, the same command goes on"
+            "worse than the results in RUN), 'rows=20' (20 random problems); without it, the same command continues"
         ),
     ] = None

@@ -69,7 +69,7 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
 
 
 def generation_kind(options: GenerateOptions) -> str | None:
-    """`--generation_type`, or the kind that a module of the reference system stands for. Raises ConfigError."""
+    """`--generation_type`, or the kind that a module of NeMo-Skills stands for. Raises ConfigError."""
     solver = solver_of_module(options.generation_module or "")
     kind = solver if solver in (MATH_JUDGE, CONTAMINATION, *LEAN_PROMPTS) else None
     if solver is not None and options.generation_type not in (None, kind):

@@ -16,7 +16,7 @@ from newskills.base.store import AppendLog, read_rows
 from newskills.recipes.improve.gate import GateTest, GuardCheck
 from newskills.recipes.steps_shown import StepReporter
 from newskills.train.data.overlap import SHARE
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 
 ROUNDS, STAGES = "rounds.jsonl", "stages.jsonl"
 EVALUATIONS = "eval"

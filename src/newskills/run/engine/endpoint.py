@@ -90,7 +90,7 @@ class Endpoint:
     """A Model that retries. After a fatal error `fatal` is set and `on_fatal` was called. `errors`: retries by kind.
 
     `proven`: the endpoint has answered before (an earlier process), so refusals are not the set-up's fault.
-    `shared`: a limit of requests that other endpoints have part in; waiting for it is in no time-out.
+    `shared`: a limit of requests that other endpoints have part in; waiting for it is in no timeout.
     """
 
     def __init__(

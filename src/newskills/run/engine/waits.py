@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long requests take, and how long one may: a request that hangs is told by the length of the others.
 
-The time-out of a request is the user's, or what the others tell: twice what the longest answer would take at the
+The timeout of a request is the user's, or what the others tell: twice what the longest answer would take at the
 slowest speed seen, where the number of new tokens is bounded; else ten times the longest reply; more where few replies
 have been seen. A request that met it may take twice as long in its next try, so that a long answer among short ones is
 not lost.
@@ -28,7 +28,7 @@ LONGER, SAFE = 10.0, 2.0
 
 
 class RequestInFlight(Struct, eq=False):
-    """A request under way. `timeouts`: how many of its tries ended by time-out; `scope` ends this one."""
+    """A request under way. `timeouts`: how many of its tries ended by timeout; `scope` ends this one."""
 
     request: Request
     started: float

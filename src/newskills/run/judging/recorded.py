@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of others whose verdict still stands in a text: they are graded as they are read.
 
-The reference system reads such texts whenever it makes a table, so its files have no field that tells the verdict.
+NeMo-Skills reads such texts whenever it makes a table, so its files have no field that tells the verdict.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 A file that was never merged counts by its chunks, once they are all there; its own name stands for them, and `parts`
 tells what to read. Of `output[-rsN]_chunk_K.jsonl` an exit record must say that these are all;
-`output[-rsN]-chunkK.jsonl` is what the reference system calls them where nothing says how many there are.
+`output[-rsN]-chunkK.jsonl` is what NeMo-Skills calls them where nothing says how many there are.
 """
 
 from __future__ import annotations

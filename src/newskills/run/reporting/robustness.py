@@ -54,7 +54,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 
 
 class Robustness(Struct, frozen=True, kw_only=True):
-    """One benchmark under several prompts. `unscored`: percent of attempts lost to the instrument.
+    """One benchmark under several prompts. `unscored`: percent of unscored attempts.
 
     num_seeds  runs of each prompt; of the prompt with the most, where they differ
     withheld   too many attempts were lost: there are no scores

@@ -72,7 +72,7 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     max_seq_len         longer generations (tokens) count as wrong
     metric_type         another metric than the benchmark's, with `metrics_kwargs` for its constructor
     save_metrics_path   default: metrics.json in the folder
-    accept_lost         share (0-1) of attempts that the instrument may lose before scores are withheld
+    accept_lost         share (0-1) of attempts that may be unscored before scores are withheld
     group_for           name → group of benchmarks, for the score of groups
     """
 
@@ -251,7 +251,7 @@ def _unscored_modes(report: Report) -> dict[str, Row]:
 
 
 def lost_share(reports: Sequence[Report]) -> float:
-    """The largest share (0–1) of attempts that any of the reports lost to the instrument."""
+    """The largest share (0–1) of unscored attempts in any of the reports."""
     return max(
         (report.ledger.lost / report.ledger.total for report in reports if report.ledger.total), default=0.0
     )

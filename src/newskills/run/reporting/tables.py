@@ -10,7 +10,7 @@ from newskills.base.records import INSTRUMENT, Ledger, Number, Report, Row
 from newskills.base.tables import stacked, wrapped
 
 ACCEPT_LOST = 0.01
-"""Share of attempts that may be lost to the instrument before the scores are withheld."""
+"""Share of attempts that may be unscored before the scores are withheld."""
 
 ORDINARY = {"stop", "tool_calls"}
 """Finish reasons of replies that ended by themselves."""
@@ -33,7 +33,7 @@ def render(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST, width: i
 
 
 def table(report: Report, accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
-    """One row per mode. Scores are withheld where too many attempts were lost to the instrument."""
+    """One row per mode. Scores are withheld where too many attempts are unscored."""
     modes = _shown(report)
     columns = _columns(report, modes)
     hidden: list[str] = []

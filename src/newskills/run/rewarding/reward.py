@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Inference, Row, Score
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.models.config import ServerConfig
 from newskills.train.loops.samples import Judged
 
@@ -47,7 +46,10 @@ class FormatReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class LengthPenalty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """−penalty · max(0, length / 1000 − free) (`++reward.length.*`)."""
 
-    penalty: Annotated[float, Meta(ge=0, description="penalty per further thousand; 0 = none")] = 0.0
+    penalty: Annotated[
+        float,
+        Meta(ge=0, description="penalty per thousand characters or tokens above length.free thousand; 0 = none"),
+    ] = 0.0
     free: Annotated[float, Meta(ge=0, description="thousands without penalty")] = 2.0
     unit: Annotated[Literal["characters", "tokens"], Meta(description="unit of length: what is counted")] = (
         "characters"
@@ -185,6 +187,8 @@ def components(
 
 def boxed(text: str) -> bool:
     """Whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
+    from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+
     return extract(text, ExtractionPolicy()).how in BOXES
 
 

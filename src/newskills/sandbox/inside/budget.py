@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session uses while code runs, and whether that is too much. On rung a the kernel counts files and processes;
-on the others they are looked for, often enough that what slips through between two looks is small."""
+"""What a session uses while code runs, and whether that is too much. At isolation level a the kernel counts files and
+processes; at the others they are looked for, often enough that what slips through between two looks is small."""
 
 from __future__ import annotations
 

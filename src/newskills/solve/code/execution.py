@@ -55,7 +55,7 @@ class CodeExecutionSolver:
     """Asks, runs the block that the text ends with, shows the output, and asks again, up to the limit.
 
     Per sample at most `limit + 1` requests. The end tag is a stop phrase; a block that is left open was ended by it.
-    What the code does (error, time-out, crash) is shown to the model; a failing sandbox raises SandboxError.
+    What the code does (error, timeout, crash) is shown to the model; a failing sandbox raises SandboxError.
 
     Record fields beside those of ChatSolver: `generation` is the whole text with all outputs; token counts are sums
     over the requests; `code_rounds_executed` are blocks whose output stands in it, `num_code_executions` all that

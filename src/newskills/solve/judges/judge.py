@@ -24,7 +24,7 @@ NOTHING = "(the answer was lost: there is nothing to judge)"
 class JudgeSolver:
     """The judge's text under the generation key, and who judged: `judge_model`, `judge_prompt`, `judge_temperature`.
 
-    A row whose answer was lost to the instrument is not judged: it stays unscored, with the cause it has.
+    A row whose answer is unscored is not judged: it stays unscored, with the cause it has.
     """
 
     def __init__(self, parts: SolverParts) -> None:
@@ -94,5 +94,5 @@ def shown_to_judges(row: Row) -> Row:
 
 
 def is_lost(row: Row) -> bool:
-    """Whether the answer was lost to the instrument."""
+    """Whether the answer is unscored."""
     return row.get("outcome") == "unscored" and bool(row.get("error"))

@@ -37,7 +37,7 @@ REWARD = "reward"
 class BestOfNSolver:
     """Draws `samples` answers; each is scored by a reward model or a judge, and the first of the best is returned.
 
-    Answers lost to the instrument are left out; a lost score ends the sample unscored. A judge's reply without a score
+    Unscored answers are left out; a lost score ends the sample unscored. A judge's reply without a score
     is below all others; an answer without text is not scored at all.
 
     Record fields beside those of the returned answer: `reward_model_score` (null where it has none), `scores` (of all,

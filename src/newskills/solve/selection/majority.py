@@ -35,7 +35,7 @@ class VotingSolver:
     """Base: draws `samples` answers; the longest text of the class of answers with the most votes is returned.
 
     Answers that the math grader's quick steps take for the same are one class; of classes with equal votes the first
-    that was given wins. Answers lost to the instrument have no vote. With `early_stop_votes` those still under way are
+    that was given wins. Unscored answers have no vote. With `early_stop_votes` those still under way are
     given up once so many agree: which these are depends on the times of the replies.
 
     Record fields beside those of the returned answer: `predicted_answer` (null where nobody has one), `votes`,

@@ -104,7 +104,7 @@ class SelectingSolver:
 
     A draw takes solutions in an order of its own: the first `window_size` of them, or in a tournament all, group by
     group, winners against winners. Where the model's choice cannot be read, one of its group is drawn by lot (by the
-    seed), and has no vote while any draw was read. Solutions lost to the instrument are left out; a lost comparison
+    seed), and has no vote while any draw was read. Unscored solutions are left out; a lost comparison
     ends the sample unscored, since another choice would be another method.
 
     Record fields: those of the chosen solution, or of the one that was written; `<mode>_comparison` (what the model

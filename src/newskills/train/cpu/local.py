@@ -14,7 +14,7 @@ from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig, train_reward_model
 from newskills.train.loops.stepping import Hooks, enough_memory
 from newskills.train.loops.trainer import LoopTrainer
-from newskills.train.trainers import PROJECTIONS, TrainerSettings
+from newskills.train.settings import PROJECTIONS, TrainerSettings
 
 if TYPE_CHECKING:
     from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig

@@ -91,7 +91,7 @@ CHAIN: Mapping[str, _Maker] = {
     "drop_incorrect_code_blocks": lambda job, key, tokens: DropIncorrectCodeBlocks(key=key),
     "drop_none_answers": lambda job, key, tokens: DropNoneAnswers(),
 }
-"""Name → how it is made. The order is that of the reference system, on which counts of single filters depend."""
+"""Name → how it is made. The order is that of NeMo-Skills, on which counts of single filters depend."""
 
 
 def active(job: BuildJob) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from newskills.train.loops.samples import Problem, Rollout, Scorer
+from newskills.train.settings import EvalSettings as EvalSettings
 from newskills.train.verbs import SamplingClient, SamplingParams
 
 SCORE = "eval_reward"
@@ -18,35 +18,6 @@ SCORE = "eval_reward"
 
 TELLING = 20
 """Fewer held-out problems are not worth to be taken from what is learnt from."""
-
-
-class EvalSettings(Struct, frozen=True, kw_only=True):
-    """How held-out problems are asked during training."""
-
-    every: Annotated[int, Meta(ge=1, description="steps between evaluations")] = 100
-    max_problems: Annotated[
-        int, Meta(ge=1, description="number of held-out problems to evaluate on (the first ones)")
-    ] = 200
-    samples: Annotated[int, Meta(ge=1, description="answers per problem")] = 1
-    temperature: Annotated[float, Meta(ge=0, description="temperature of the answers; 0 = greedy")] = 0.0
-    max_tokens: Annotated[int, Meta(ge=1, description="longest answer in tokens")] = 256
-    batch_size: Annotated[int, Meta(ge=1, description="problems per batch")] = 32
-    code_tags: Annotated[
-        str | None,
-        Meta(
-            description="how code is marked in answers (qwen: ```python); the sandbox runs it. none: no code "
-            "is run"
-        ),
-    ] = None
-    code_executions: Annotated[int, Meta(ge=1, description="largest number of code blocks to run per answer")] = 5
-    patience: Annotated[
-        int,
-        Meta(ge=0, description="early stopping: evaluations without a better reward; 0 = never"),
-    ] = 0
-    final: Annotated[
-        Literal["best", "last"],
-        Meta(description="which model the run keeps: the best by evaluation reward, or the last"),
-    ] = "best"
 
 
 class HeldOut(Struct, frozen=True, kw_only=True):

@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
+
+from newskills.train.settings import Schedule as Schedule
 
 T = TypeVar("T")
-Schedule = Literal["constant", "linear", "cosine"]
 
 
 def rate_at(step: int, steps: int, peak: float, schedule: Schedule, warmup: int = 0) -> float:

@@ -110,8 +110,8 @@ def _scores(
 ) -> Iterator[Block]:
     yield Heading("Scores")
     yield Paragraph(
-        "Means over problems in percent, with 95 % intervals over problems. Unscored samples were lost to the "
-        "instrument; they are neither right nor wrong."
+        "Means over problems in percent, with 95 % intervals over problems. Unscored samples, which could not be "
+        "judged, count as neither right nor wrong."
     )
     head = [
         "run",

@@ -39,7 +39,7 @@ function section(name, runs) {
     const at = { run: run.id, benchmark: name };
     return [
       h("td", { class: "name" }, h("a", { href: link("benchmark", at) }, run.id), cell.imported ? h("span", { class: "tag" }, `from ${cell.imported}`) : null),
-      h("td", { class: "number" }, cell.withheld ? h("span", { title: "Too many samples were lost to the instrument." }, "withheld") : h("b", {}, cell.score ? percent(cell.score.value) : "–")),
+      h("td", { class: "number" }, cell.withheld ? h("span", { title: "Too many samples are unscored." }, "withheld") : h("b", {}, cell.score ? percent(cell.score.value) : "–")),
       h("td", { class: "number quiet", title: cell.score ? `${cell.score.metric}, ${cell.score.mode}` : null }, cell.withheld ? "" : interval(cell.score)),
       h("td", {}, total ? parts(counts, OUTCOMES, total) : "–"),
       lost(counts.unscored, total, link("samples", { ...at, outcome: "unscored" })),

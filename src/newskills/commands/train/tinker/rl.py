@@ -4,14 +4,8 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.commands.train.tinker.work import Options, run_to_end
-from newskills.config.command_line import Parsed
-from newskills.recipes.tinker_rl import TinkerRlConfig, plan_of, reinforce
-
-
-def run(parsed: Parsed[Options]) -> int:
-    return run_to_end(parsed, TinkerRlConfig, reinforce, plan_of)
-
+from newskills.commands.train.tinker.options import Options
+from newskills.recipes.tinker_settings import TinkerRlConfig
 
 COMMAND = Command(
     name="tinker_rl",
@@ -20,7 +14,7 @@ COMMAND = Command(
     "with the same command. Needs newskills[tinker].",
     options=Options,
     config=TinkerRlConfig,
-    run=run,
+    run="newskills.commands.train.tinker.work:run_rl",
     examples=(
         "ns tinker rl model_name=Qwen/Qwen3-8B log_dir=outputs/rl",
         "ns tinker rl model_name=models/tiny log_dir=rl dataset_name=problems.jsonl batch_size=8 group_size=8 "

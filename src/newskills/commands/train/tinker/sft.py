@@ -4,14 +4,8 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.commands.train.tinker.work import Options, run_to_end
-from newskills.config.command_line import Parsed
-from newskills.recipes.tinker_sft import TinkerSftConfig, fine_tune, plan_of, whole
-
-
-def run(parsed: Parsed[Options]) -> int:
-    return run_to_end(parsed, TinkerSftConfig, fine_tune, plan_of, whole)
-
+from newskills.commands.train.tinker.options import Options
+from newskills.recipes.tinker_settings import TinkerSftConfig
 
 COMMAND = Command(
     name="tinker_sft",
@@ -20,7 +14,7 @@ COMMAND = Command(
     "command. Needs newskills[tinker].",
     options=Options,
     config=TinkerSftConfig,
-    run=run,
+    run="newskills.commands.train.tinker.work:run_sft",
     examples=(
         "ns tinker sft model_name=Qwen/Qwen3-8B log_dir=outputs/cot",
         "ns tinker sft model_name=models/tiny log_dir=sft kind=tir dataset_name=pairs.jsonl batch_size=4",

@@ -7,20 +7,18 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
-
-from msgspec import Struct
+from typing import TypeVar
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.base.terminal import printable
 from newskills.commands.shared.training import STOPPED, keys_of
+from newskills.commands.train.tinker.options import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.options import DryRun, doc
-from newskills.recipes.tinker_rl import TinkerRlConfig
-from newskills.recipes.tinker_sft import TinkerSftConfig
+from newskills.recipes import tinker_rl, tinker_sft
+from newskills.recipes.tinker_settings import TinkerRlConfig, TinkerSftConfig
 from newskills.train.data.published import SCHEMAS, Schema, is_published, schema_of
 from newskills.train.loops.stopping import stop_on_signals
 
@@ -29,12 +27,17 @@ S = TypeVar("S", TinkerRlConfig, TinkerSftConfig)
 Learn = Callable[..., bool]
 
 
-class Options(Struct, frozen=True, kw_only=True):
-    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-    dry_run: DryRun = False
+def run_rl(parsed: Parsed[Options]) -> int:
+    """Returns the exit code. Raises ConfigError for keys that are missing or do not fit."""
+    return _run_to_end(parsed, TinkerRlConfig, tinker_rl.reinforce, tinker_rl.plan_of)
 
 
-def run_to_end(
+def run_sft(parsed: Parsed[Options]) -> int:
+    """Returns the exit code. Raises ConfigError for keys that are missing or do not fit."""
+    return _run_to_end(parsed, TinkerSftConfig, tinker_sft.fine_tune, tinker_sft.plan_of, tinker_sft.whole)
+
+
+def _run_to_end(
     parsed: Parsed[Options],
     kind: type[S],
     learn: Learn,

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns summarize_robustness DIR`: how much the prompts of a robustness evaluation change the scores."""
+"""What `ns summarize_robustness` does: how much the prompts of a robustness evaluation change the scores."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from newskills.base.errors import NewskillsError
 from newskills.base.tables import output_width
-from newskills.commands.command import Command
-from newskills.commands.results import summarize_results
+from newskills.commands.results.summarize_results.work import metric_for
+from newskills.commands.results.summarize_robustness import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.pipelines.options import JOB, AcceptLost, ClusterOptions, DryRun, doc
 from newskills.run.reporting.robustness import (
     FOLDER,
     TABLES_FILE,
@@ -30,24 +29,6 @@ from newskills.run.reporting.summarize import METRICS_FILE, SummaryOptions
 
 if TYPE_CHECKING:
     from newskills.pipelines.placement.results import ResultsPlace
-
-
-class Options(ClusterOptions, frozen=True, kw_only=True):
-    results_dir: Annotated[str, doc("results folder of ns robust_eval", {"positional": True})]
-    save_metrics_path: Annotated[
-        str | None, doc(f"file for the numbers, on this machine (default: RESULTS_DIR/{FOLDER}/{METRICS_FILE})")
-    ] = None
-    data_dir: Annotated[str | None, doc("accepted for compatibility with NeMo-Skills; no data is read", JOB)] = (
-        None
-    )
-    remote_tar_dir: Annotated[
-        str | None,
-        doc("accepted for compatibility with NeMo-Skills; records are copied by rsync, without an archive", JOB),
-    ] = None
-    accept_lost: AcceptLost = 1.0
-    verbose: Annotated[bool, doc("print the tables")] = True
-    debug: Annotated[bool, doc("also show which files were read")] = False
-    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -85,7 +66,7 @@ def make_summary(parsed: Parsed[Options]) -> RobustnessSummary | None:
         show_dry_run(_steps(place, how))
         return None
     with place.here() as folder:
-        summary = summarize_robustness(folder, summarize_results.metric_for, how)
+        summary = summarize_robustness(folder, metric_for, how)
         if options.debug:
             for step in _read(folder):
                 notice(" ".join(map(str, step)))
@@ -123,15 +104,3 @@ def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
     path = how.save_metrics_path or Path(place.folder) / FOLDER / METRICS_FILE
     yield "writes", path, ""
     yield "writes", path.with_name(TABLES_FILE), ""
-
-
-COMMAND = Command(
-    name="summarize_robustness",
-    summary="Print how much the prompts of ns robust_eval change the scores, over all prompts and for each "
-    "prompt: min, max, mean, standard deviation, sensitivity, consistency, missing answers. "
-    "Generates nothing.",
-    options=Options,
-    run=run,
-    result=result,
-    examples=("ns summarize_robustness robust", "ns summarize_robustness /lustre/me/robust --cluster=slurm"),
-)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns quickstart`: the main job on an embedded default."""
+"""What `ns quickstart` does: the main job on an embedded default."""
 
 from __future__ import annotations
 
@@ -7,22 +7,18 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
-from newskills.commands.command import Command
 from newskills.commands.shared.training import STOPPED
+from newskills.commands.start.quickstart import Options
 from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.pipelines.options import DryRun, doc
 from newskills.recipes.lesson import PROBLEMS, LessonSpec, lesson
-from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, activation, quickstart
+from newskills.recipes.quickstart import PARTS, QuickstartSpec, activation, quickstart
 from newskills.recipes.steps_shown import steps_shown
 from newskills.run.planning.plan import RESULTS
 from newskills.train.loops.stopping import StoppedError, ended_by_term
@@ -35,25 +31,13 @@ Next:
   ns quickstart --no_train  evaluate the untrained model on two benchmarks, with several seeds
   ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
   ns list benchmarks        benchmarks to evaluate on and to train on"""
+
+
 REPORT = "evaluation"
 """Name of the page, without its ending."""
+
+
 NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    output_dir: Annotated[
-        str, doc("folder for the results; a run in the same folder resumes where it stopped")
-    ] = "results/quickstart"
-    model: Annotated[str, doc("smollm2, or the path of another .gguf file")] = MODEL
-    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-    share: Annotated[float, Meta(gt=0, le=10, description="share of the usual number of problems")] = 1.0
-    train: Annotated[
-        bool,
-        doc(
-            "train the model on a skill; --no_train: only evaluate it on two benchmarks, without newskills[train]"
-        ),
-    ] = True
-    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -145,14 +129,3 @@ def _steps(spec: QuickstartSpec) -> Iterator[Step]:
     yield "writes", spec.output_dir / RESULTS, "records and metrics"
     yield "writes", spec.output_dir / "eval-logs", "logs"
     yield "writes", spec.output_dir / f"{REPORT}.html", "a page of the results; and as Markdown"
-
-
-COMMAND = Command(
-    name="quickstart",
-    summary="Train a real 135M model to sort numbers on this machine's CPU: evaluate it, generate data, "
-    "fine-tune (SFT), train with reinforcement learning (GRPO), evaluate again on the same held-out "
-    "problems, and print the comparison with its interval. Needs newskills[local,train]; no GPU, no "
-    "account. --no_train: only evaluate it on two benchmarks with several seeds.",
-    options=Options,
-    run=run,
-)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns improve`: rounds of training on the model's own correct replies, each kept only if it is better."""
+"""What `ns improve` does: rounds of samples, training and a test."""
 
 from __future__ import annotations
 
@@ -7,64 +7,20 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
-
-from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.terminal import counted
-from newskills.commands.command import Command
 from newskills.commands.shared.training import STOPPED, keys_of
+from newskills.commands.train.improve import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.pipelines.options import DryRun, doc
 from newskills.recipes.improve.problems import load_problems
 from newskills.recipes.improve.records import ROUNDS, ImproveKeys, ImproveSpec
 from newskills.recipes.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
 EMBEDDED = ("xllamacpp", "gguf")
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    benchmark: Annotated[
-        str, doc("benchmark to get better at; evaluated on its own split, which is never trained on")
-    ]
-    output_dir: Annotated[str, doc("folder for everything; a run in the same folder resumes where it stopped")]
-    model: Annotated[str, doc("Hugging Face folder or hub name, .gguf file, or smollm2")] = "smollm2"
-    rounds: Annotated[
-        int, Meta(ge=1, description="rounds at most; raise it to go on with a run that has ended")
-    ] = 5
-    patience: Annotated[int, Meta(ge=1, description="end after this many rounds in a row that were not kept")] = 2
-    method: Annotated[
-        Literal["sft", "grpo"],
-        doc("sft: on correct replies (rejection sampling); grpo: on problems that are sometimes correct"),
-    ] = "sft"
-    split: Annotated[str, doc("split of the benchmark to train on")] = "train"
-    training_data: Annotated[
-        str | None, doc("JSONL file of problems to train on instead, with the fields of the benchmark's")
-    ] = None
-    solutions: Annotated[
-        list[str],
-        doc(
-            "JSONL files {id, generation}: replies of others to training problems, which are graded and used, too"
-        ),
-    ] = []
-    guard: Annotated[
-        str | None,
-        doc(
-            "benchmarks, separated by commas, that must not get worse than with the initial model (non-inferiority)"
-        ),
-    ] = None
-    margin: Annotated[float, Meta(gt=0, description="points that a guard may lose: less than this")] = 2.0
-    backend: Annotated[str, doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl])")] = "cpu"
-    server_type: Annotated[str, doc("what serves the models on this machine: llamacpp, vllm, sglang, …")] = (
-        "llamacpp"
-    )
-    server_gpus: Annotated[int, Meta(ge=0, description="GPUs of the server")] = 0
-    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -148,41 +104,3 @@ def _steps(spec: ImproveSpec) -> Iterator[Step]:
         out / "report.html",
         "curve, cost and gain of each round, samples that changed; and as Markdown",
     )
-
-
-COMMAND = Command(
-    name="improve",
-    summary="Improve a model in rounds on this machine: sample replies to training problems, grade them, train on "
-    "the correct ones (or by GRPO), evaluate on held-out problems, and keep the round only if a paired test shows "
-    "that it is better; else go back to the last kept model and change the mixture. A killed or stopped run resumes "
-    "with the same command. Needs newskills[train,local].",
-    options=Options,
-    config=ImproveKeys,
-    run=run,
-    aliases={"hf_model": "model"},
-    examples=(
-        "ns improve --model=smollm2 --benchmark=sorting-lesson --solutions=solutions.jsonl --rounds=3 "
-        "--output_dir=results/improve ++learning_rate=1e-3",
-    ),
-    essentials=(
-        "benchmark",
-        "output_dir",
-        "model",
-        "rounds",
-        "patience",
-        "method",
-        "training_data",
-        "solutions",
-        "guard",
-        "margin",
-        "dry_run",
-        "++problems",
-        "++samples",
-        "++max_tokens",
-        "++held_out",
-        "++alpha",
-        "++epochs",
-        "++learning_rate",
-        "++seed",
-    ),
-)

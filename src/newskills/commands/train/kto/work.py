@@ -1,27 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns kto`: learning from replies that are good or bad, each on its own."""
+"""What `ns kto` does: replies that are good or bad, and a run of KTO."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-from msgspec import Meta
-
-from newskills.commands.command import Command
-from newskills.commands.shared.preferences import (
-    ReplyKeys,
-    ReplyOptions,
-    asked_by,
-    check_prompts,
-    content_of,
-    input_files,
-)
+from newskills.commands.shared.preferences import asked_by, check_prompts, content_of, input_files
 from newskills.commands.shared.training import (
     FINAL,
-    TRAINING,
     TrainingRun,
     check_trainer,
     config_of,
@@ -30,41 +18,18 @@ from newskills.commands.shared.training import (
     keys_of,
     run_training,
 )
+from newskills.commands.train.kto import KtoKeys, Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.pipelines.options import doc
 from newskills.recipes.preferences import Labelled, label_outputs, read_labelled
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import fitting, model_folder
 from newskills.train.loops.kto import KtoConfig, LabelledReply
-from newskills.train.loops.schedule import Schedule, steps_of
+from newskills.train.loops.schedule import steps_of
 from newskills.train.trainers import KtoTrainer, Trainer, make_trainer, unsupported
 
 WHAT, ABLE = "KTO", "trl"
-
-
-class Options(ReplyOptions, frozen=True, kw_only=True):
-    training_data: Annotated[
-        str | None, doc("JSONL file of {prompt, completion, label}: label true for a good reply")
-    ] = None
-    backend: Annotated[str, doc("trl: any model, GPUs or a CPU (newskills[trl]); no other trainer has KTO")] = (
-        "trl"
-    )
-
-
-class KtoKeys(ReplyKeys, frozen=True, kw_only=True):
-    """`++` keys of `ns kto`."""
-
-    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 5e-5
-    batch_size: Annotated[int, Meta(ge=2, description="replies per step")] = 16
-    beta: Annotated[float, Meta(gt=0, description="beta: how much a difference from the initial model counts")] = (
-        0.1
-    )
-    good_weight: Annotated[float, Meta(ge=0, description="weight of the loss of good replies")] = 1.0
-    bad_weight: Annotated[float, Meta(ge=0, description="weight of the loss of bad replies")] = 1.0
-    schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
-    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -137,21 +102,3 @@ def _able(trainer: Trainer, options: Options) -> KtoTrainer:
     if not isinstance(trainer, KtoTrainer):
         raise unsupported(options.backend, WHAT, ABLE)
     return trainer
-
-
-COMMAND = Command(
-    name="kto",
-    summary="Train on replies that are good or bad, each on its own (KTO, with TRL): no two replies to one prompt are "
-    "needed. Replies come from a file, or from graded outputs, where correct ones are good. A killed or stopped run "
-    "resumes with the same command. Needs newskills[trl].",
-    options=Options,
-    config=KtoKeys,
-    run=run,
-    aliases={"hf_model": "model"},
-    examples=(
-        "ns kto --model=models/base --training_data=labelled.jsonl --output_dir=training/kto",
-        "ns kto --model=models/base --benchmark=gsm8k "
-        "--input_files 'results/eval-results/gsm8k/output-rs*.jsonl' --output_dir=training/kto",
-    ),
-    essentials=(*TRAINING, "input_files", "benchmark", "++beta", "++good_weight", "++bad_weight", "++too_long"),
-)

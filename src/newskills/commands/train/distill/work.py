@@ -1,27 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns distill`: a student learns from a teacher, by its log-probabilities or by its answers."""
+"""What `ns distill` does: a teacher that scores samples or writes answers, and a run that learns from them."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
-from newskills.commands.command import Command
 from newskills.commands.shared.training import (
     FINAL,
     STOPPED,
-    TRAINING,
-    LocalOptions,
-    PromptKeys,
     TrainingRun,
     check_trainer,
     config_of,
@@ -33,69 +28,27 @@ from newskills.commands.shared.training import (
     run_training,
     split_questions,
 )
+from newskills.commands.train.distill import DistillKeys, Options
 from newskills.config.command_line import Parsed
 from newskills.models.config import ServerConfig
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.pipelines.options import doc
 from newskills.recipes.distillation import TeacherAnswers, TeacherSource, teacher_of, write_answers, write_examples
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import examples_of, fitting, fitting_problems, model_folder
 from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.distill import Distillation, DistillConfig
-from newskills.train.loops.schedule import Schedule, steps_of
+from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stopping import StoppedError
 from newskills.train.trainers import DistillingTrainer, Trainer, make_trainer, unsupported
 
 ANSWERS, EXAMPLES = "teacher", "train.jsonl"
 """Where the teacher's graded answers are, and the examples that were made of them, below the output folder."""
+
+
 ABLE = "cpu or tinker, or --by=texts"
-
-
-class Options(LocalOptions, frozen=True, kw_only=True):
-    teacher: Annotated[
-        str, doc("Hugging Face folder, .gguf file or smollm2; with --teacher_address, the model's name there")
-    ]
-    teacher_address: Annotated[
-        str | None, doc("address of a server that has the teacher, as http://gpu:8000/v1")
-    ] = None
-    teacher_type: Annotated[str, doc("kind of that server: vllm, sglang, openai, …")] = "vllm"
-    by: Annotated[
-        Literal["logprobs", "texts"],
-        doc(
-            "logprobs: the student samples, the teacher scores its tokens (on-policy); texts: the teacher answers, "
-            "correct answers are trained on (SFT)"
-        ),
-    ] = "logprobs"
-    benchmark: Annotated[str | None, doc("benchmark whose problems are asked: its prompt, grader and split")] = (
-        None
-    )
-    split: Annotated[str, doc("split of the benchmark")] = "train"
-    training_data: Annotated[
-        str | None, doc("JSONL file of problems instead of the benchmark's, with the fields that the prompt needs")
-    ] = None
-
-
-class DistillKeys(PromptKeys, frozen=True, kw_only=True):
-    """`++` keys of `ns distill`."""
-
-    batch_size: Annotated[int, Meta(ge=1, description="prompts per step (by=texts: sequences)")] = 8
-    samples: Annotated[int, Meta(ge=1, description="samples per prompt (by=texts: the teacher's answers)")] = 4
-    max_tokens: Annotated[int, Meta(ge=1, description="longest sample in tokens")] = 256
-    temperature: Annotated[float, Meta(ge=0, description="temperature of the teacher's answers (by=texts)")] = 0.7
-    per_problem: Annotated[int, Meta(ge=1, description="most correct answers of one problem (by=texts)")] = 2
-    eval_type: Annotated[str | None, Meta(description="another grader than the benchmark's (by=texts)")] = None
-    eval_config: Annotated[dict[str, Any], Meta(description="settings of the grader (by=texts)")] = msgspec.field(
-        default_factory=dict
-    )
-    max_retries: Annotated[int, Meta(ge=0, description="retries of a request to the teacher")] = 3
-    api_key_env_var: Annotated[
-        str | None, Meta(description="environment variable with the key of the teacher's server")
-    ] = None
-    schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
-    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -262,35 +215,3 @@ def _able(trainer: Trainer, options: Options) -> DistillingTrainer:
     if not isinstance(trainer, DistillingTrainer):
         raise unsupported(options.backend, "on-policy distillation", ABLE)
     return trainer
-
-
-COMMAND = Command(
-    name="distill",
-    summary="Train a small model (the student) on a larger one (the teacher) on this machine. On-policy: the student "
-    "samples, and the teacher's log-probabilities of its tokens say what to change (reverse KL divergence per token). "
-    "By texts: the teacher answers, and its correct answers are trained on. A killed or stopped run resumes with the "
-    "same command. Needs newskills[train,local].",
-    options=Options,
-    config=DistillKeys,
-    run=run,
-    aliases={"hf_model": "model"},
-    examples=(
-        "ns distill --model=smollm2 --teacher=training/sft/final_hf_model --benchmark=sorting-lesson "
-        "--output_dir=training/distilled ++steps=40 ++max_tokens=32",
-        "ns distill --model=models/student --teacher=Qwen/Qwen3-32B --teacher_address=http://gpu:8000/v1 "
-        "--benchmark=gsm8k --output_dir=training/distilled",
-        "ns distill --by=texts --model=smollm2 --teacher=big-model --teacher_address=http://gpu:8000/v1 "
-        "--benchmark=gsm8k --output_dir=training/taught",
-    ),
-    essentials=(
-        *TRAINING,
-        "teacher",
-        "teacher_address",
-        "by",
-        "benchmark",
-        "++samples",
-        "++max_tokens",
-        "++temperature",
-        "++per_problem",
-    ),
-)

@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns sft`: supervised fine-tuning on this machine."""
+"""What `ns sft` does: examples from rows, and a run of supervised fine-tuning."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import Meta
 
 from newskills.base.store import read_rows
-from newskills.commands.command import Command
 from newskills.commands.shared.training import (
     FINAL,
-    TRAINING,
-    LocalOptions,
-    StepKeys,
     TrainingRun,
     check_trainer,
     config_of,
@@ -25,32 +18,16 @@ from newskills.commands.shared.training import (
     remark,
     run_training,
 )
+from newskills.commands.train.sft import Options, SftKeys
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.pipelines.options import doc
 from newskills.prompts.code_tags import code_tags
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import check_rows, examples_of, fitting, model_folder
-from newskills.train.loops.schedule import Schedule, steps_of
+from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig
-
-
-class Options(LocalOptions, frozen=True, kw_only=True):
-    training_data: Annotated[str, doc("JSONL file of {input, output} or {messages}")]
-
-
-class SftKeys(StepKeys, frozen=True, kw_only=True):
-    """`++` keys of `ns sft`."""
-
-    batch_size: Annotated[int, Meta(ge=1, description="sequences per step")] = 16
-    schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
-    code_tags: Annotated[
-        str | None,
-        Meta(description="how code is marked in `output` texts (qwen: ```python); what it printed is not learnt"),
-    ] = None
-    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -93,18 +70,3 @@ def run(parsed: Parsed[Options]) -> int:
             TrainingRun(title="SFT", base=base, settings=settings, held_out=held_out),
             lambda trainer, folder, hooks: trainer.sft(examples, config, folder, hooks),
         )
-
-
-COMMAND = Command(
-    name="sft",
-    summary="Fine-tune a small model on this machine (SFT; LoRA on a CPU). A killed or stopped run resumes "
-    "with the same command and reaches the same numbers. Needs newskills[train,local].",
-    options=Options,
-    config=SftKeys,
-    run=run,
-    aliases={"hf_model": "model"},
-    examples=(
-        "ns sft --model=smollm2 --training_data=train.jsonl --output_dir=training/sft ++epochs=2 ++learning_rate=1e-3",
-    ),
-    essentials=(*TRAINING, "++too_long", "++max_length"),
-)

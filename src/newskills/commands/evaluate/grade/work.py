@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns grade`: verdicts for any JSONL of answers, from files or standard input. The input is never changed."""
+"""What `ns grade` does: verdicts for any JSONL of answers, from files or standard input. The input is never changed."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Annotated, Literal
-
-from msgspec import Struct
+from typing import IO
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Ledger, Row
 from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
 from newskills.base.terminal import counted
-from newskills.commands.command import Command
+from newskills.commands.evaluate.grade import Options
 from newskills.config.command_line import Parsed
 from newskills.config.settings import read_config
 from newskills.config.values import parse_value
 from newskills.graders import executes, make_grader
 from newskills.pipelines.dry_run import Step, show_dry_run
-from newskills.pipelines.options import AcceptLost, DryRun, doc
 from newskills.pipelines.pages import ledger_line
 from newskills.run.grade import grade_rows
 from newskills.run.planning.spec import count
@@ -29,19 +26,9 @@ from newskills.run.records.chunks import count_lines
 from newskills.sandbox.config import SandboxConfig
 
 STDIN = "-"
+
+
 SANDBOX = "sandbox."
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    grader: Annotated[str, doc("name, module::Class or file.py::Class")] = "math"
-    input_files: Annotated[list[str], doc("JSONL files; none or - = standard input")] = []
-    output_file: Annotated[str | None, doc("JSONL file to write (default: standard output)")] = None
-    executor: Annotated[
-        Literal["none", "ray"],
-        doc("ray: many files on the nodes of RAY_ADDRESS, or of this machine, by Ray Data; rows stay the same"),
-    ] = "none"
-    accept_lost: AcceptLost = 1.0
-    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -112,19 +99,3 @@ def _steps(options: Options, config: Row, sandbox: Row) -> Iterator[Step]:
 
 def _open(path: str | None, stack: ExitStack) -> IO[bytes]:
     return stack.enter_context(atomic_write(Path(path))) if path else sys.stdout.buffer
-
-
-COMMAND = Command(
-    name="grade",
-    summary="Grade any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null = "
-    "undecided), outcome, grader and why to each row. ++key=value sets options of the grader, "
-    "++sandbox.key=value options of the sandbox for graders that run code.",
-    options=Options,
-    run=run,
-    any_keys=True,
-    examples=(
-        "ns grade --grader=math --input_files answers.jsonl --output_file graded.jsonl",
-        "ns grade --grader=evalplus --input_files output.jsonl --output_file graded.jsonl ++timeout=10",
-        "cat answers.jsonl | ns grade --grader=multichoice ++relaxed=true",
-    ),
-)

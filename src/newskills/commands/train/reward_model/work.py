@@ -1,26 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns reward_model`: a model that gives replies a number, from pairs of a preferred and a rejected reply."""
+"""What `ns reward_model` does: pairs, and a run that makes a reward model."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-from msgspec import Meta
-
-from newskills.commands.command import Command
-from newskills.commands.shared.preferences import (
-    PairKeys,
-    PairOptions,
-    described_pairs,
-    input_files,
-    pairs_identity,
-    read_pairs,
-)
+from newskills.commands.shared.preferences import described_pairs, input_files, pairs_identity, read_pairs
 from newskills.commands.shared.training import (
     FINAL,
-    TRAINING,
     TrainingRun,
     check_trainer,
     config_of,
@@ -28,33 +16,17 @@ from newskills.commands.shared.training import (
     keys_of,
     run_training,
 )
+from newskills.commands.train.reward_model import Options, RewardModelKeys
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.recipes.preferences import held_out_pairs, told_accuracy
 from newskills.recipes.training import model_folder
 from newskills.train.loops.reward_model import HELD_OUT, RewardModelConfig
-from newskills.train.loops.schedule import Schedule, steps_of
+from newskills.train.loops.schedule import steps_of
 from newskills.train.trainers import RewardModelTrainer, Trainer, make_trainer, unsupported
 
 WHAT, ABLE = "reward models", "cpu or trl"
-
-
-class Options(PairOptions, frozen=True, kw_only=True):
-    pass
-
-
-class RewardModelKeys(PairKeys, frozen=True, kw_only=True):
-    """`++` keys of `ns reward_model`."""
-
-    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 1e-4
-    batch_size: Annotated[int, Meta(ge=1, description="pairs per step")] = 8
-    held_out: Annotated[
-        float, Meta(ge=0, lt=1, description="share of the problems whose pairs are held out for evaluation")
-    ] = 0.2
-    eval_every: Annotated[int, Meta(ge=1, description="steps between evaluations on the held-out pairs")] = 20
-    schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
-    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -101,21 +73,3 @@ def _able(trainer: Trainer, options: Options) -> RewardModelTrainer:
     if not isinstance(trainer, RewardModelTrainer):
         raise unsupported(options.backend, WHAT, ABLE)
     return trainer
-
-
-COMMAND = Command(
-    name="reward_model",
-    summary="Train a reward model on this machine: of two replies to one prompt, it gives the preferred one the higher "
-    "number (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-out pairs is printed "
-    "with its interval; ns serve_rewards --reward_model serves the model. Needs newskills[train,local].",
-    options=Options,
-    config=RewardModelKeys,
-    run=run,
-    aliases={"hf_model": "model"},
-    examples=(
-        "ns reward_model --model=smollm2 --training_data=pairs.jsonl --output_dir=training/rm",
-        "ns reward_model --model=training/sft/final_hf_model --benchmark=sorting-lesson "
-        "--input_files 'results/eval-results/sorting-lesson/output-rs*.jsonl' --output_dir=training/rm",
-    ),
-    essentials=(*TRAINING, "input_files", "benchmark", "++pairs_per_problem", "++held_out", "++too_long"),
-)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns summarize_results DIR`: tables and metrics.json of a results folder, wherever its records come from."""
+"""What `ns summarize_results` does: tables and metrics.json of a results folder, wherever its records come from."""
 
 from __future__ import annotations
 
@@ -7,30 +7,19 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.tables import output_width
 from newskills.benchmarks import get_benchmark, get_group
-from newskills.commands.command import Command
+from newskills.commands.results.summarize_results import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.pipelines.options import (
-    DEFAULT_PROJECT,
-    JOB,
-    AcceptLost,
-    ClusterOptions,
-    DryRun,
-    WandbGroup,
-    WandbName,
-    WandbProject,
-    doc,
-    tracking_of,
-)
+from newskills.pipelines.options import tracking_of
 from newskills.run.evaluate import require_trust
 from newskills.run.reporting.groups import GroupFor
 from newskills.run.reporting.summarize import (
@@ -47,40 +36,6 @@ from newskills.run.reporting.tracking import log_reports
 
 if TYPE_CHECKING:
     from newskills.pipelines.placement.results import ResultsPlace
-
-
-class Options(ClusterOptions, frozen=True, kw_only=True):
-    results_dir: Annotated[
-        str, doc("folder of an evaluation, of one benchmark, or of several evaluations", {"positional": True})
-    ]
-    benchmarks: Annotated[
-        str | None, doc("only these benchmarks, comma separated (default: all in the folder)")
-    ] = None
-    max_samples: Annotated[int, doc("only the first n problems; -1 = all")] = -1
-    max_seq_len: Annotated[int | None, doc("generations with more tokens than this count as wrong")] = None
-    metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None
-    metrics_kwargs: Annotated[str, doc("JSON of arguments for the metrics class")] = ""
-    save_metrics_path: Annotated[
-        str | None, doc("file for the metrics, on this machine (default: RESULTS_DIR/metrics.json)")
-    ] = None
-    accept_lost: AcceptLost = 1.0
-    verbose: Annotated[bool, doc("print the tables")] = True
-    group: Annotated[
-        str | None,
-        doc(
-            "files or folders of your own benchmark groups to score, comma separated; groups of newskills "
-            "are known by name"
-        ),
-    ] = None
-    debug: Annotated[bool, doc("also show which files were read, and which metric was used")] = False
-    dry_run: DryRun = False
-    remote_tar_dir: Annotated[
-        str | None,
-        doc("accepted for compatibility with NeMo-Skills; records are copied by rsync, without an archive", JOB),
-    ] = None
-    wandb_name: WandbName = None
-    wandb_group: WandbGroup = None
-    wandb_project: WandbProject = DEFAULT_PROJECT
 
 
 def metric_for(name: str) -> tuple[str, dict[str, Any]]:
@@ -190,19 +145,3 @@ def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
     yield "writes", extended_path(path), ""
     if not how.partial:
         yield "writes", folder / f"…/{METRICS_FILE}", "for each benchmark, beside its records"
-
-
-COMMAND = Command(
-    name="summarize_results",
-    summary="Print the tables of a results folder and write metrics.json: pass@k, averages, majority@k, "
-    "intervals. Reads results of earlier runs and of NeMo-Skills; generates nothing. If --cluster is "
-    "reached by ssh, the records are copied here, and metrics.json is written on the cluster.",
-    options=Options,
-    run=run,
-    result=result,
-    examples=(
-        "ns summarize_results results",
-        "ns summarize_results results --benchmarks gsm8k --max_samples 100",
-        "ns summarize_results /lustre/me/results --cluster=slurm",
-    ),
-)

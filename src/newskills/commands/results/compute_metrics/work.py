@@ -1,27 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns compute_metrics`: metrics of single output files, each file one seed."""
+"""What `ns compute_metrics` does: metrics of single output files, each file one seed."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import Struct
 
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Report
 from newskills.base.registry import fold
 from newskills.base.tables import output_width
 from newskills.benchmarks import entries
-from newskills.commands.command import Command
-from newskills.commands.results.summarize_results import metric_for
+from newskills.commands.results.compute_metrics import Options
+from newskills.commands.results.summarize_results.work import metric_for
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.pipelines.options import AcceptLost, DryRun, doc
 from newskills.run.evaluate import require_trust
 from newskills.run.reporting.summarize import (
     SummaryOptions,
@@ -32,19 +28,6 @@ from newskills.run.reporting.summarize import (
     write_metrics,
 )
 from newskills.run.reporting.tables import render
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    prediction_jsonl_files: Annotated[
-        list[str], doc("graded output files of one benchmark; several files = several seeds")
-    ]
-    benchmark: Annotated[str, doc("name of the benchmark (decides which metrics are computed)")]
-    max_samples: Annotated[int, doc("only the first n problems; -1 = all")] = -1
-    metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None
-    metrics_kwargs: Annotated[str, doc("JSON of arguments for the metrics class")] = ""
-    save_metrics_path: Annotated[str | None, doc("folder to write metrics.json to (default: print only)")] = None
-    accept_lost: AcceptLost = 1.0
-    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -109,16 +92,3 @@ def _steps(options: Options, files: list[Path], metric: str) -> Iterator[Step]:
     if options.save_metrics_path:
         yield "writes", options.save_metrics_path, ""
         yield "writes", extended_path(Path(options.save_metrics_path)), ""
-
-
-COMMAND = Command(
-    name="compute_metrics",
-    summary="Compute the metrics of graded output files, without a results folder. If the files are not "
-    "graded: run ns grade first.",
-    options=Options,
-    run=run,
-    result=result,
-    examples=(
-        "ns compute_metrics --prediction_jsonl_files ./test-results/gsm8k/output-greedy.jsonl --benchmark gsm8k",
-    ),
-)
