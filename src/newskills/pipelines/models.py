@@ -75,7 +75,7 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
         if more:
             values["server.more_base_urls"] = more
     if address is not None:
-        return ModelChoice(layer=Layer("--model, --server_*", values))
+        return ModelChoice(layer=Layer("--model, --server_*", values), more=_further(_num_servers(options), None))
     host = (_host_there if elsewhere else _host)(options, overrides, kind, model)
     if elsewhere and host is not None:
         values["server.model"] = host.name

@@ -103,6 +103,19 @@ def asks_nothing(unit: Unit) -> bool:
     return state.unjudged == 0 and state.settings.get("input_file") == _input(unit, state)[0].digest
 
 
+def check_same_run(unit: Unit, builder: RunBuilder) -> None:
+    """Refuses a finished chunk that was made with other settings, or from another input. Raises DataError."""
+    state = load_state(unit.paths.state)
+    if state is None or state.status != "done":
+        return
+    prompt = builder.prompt(unit.config)
+    wanted = settings(
+        unit.config, input_digest=_input(unit, state)[0].digest, prompt=f"{prompt.name} {prompt.hash}"
+    )
+    if changed := changes(state.settings, wanted):
+        raise changed_settings(unit, changed)
+
+
 def check_begun(unit: Unit, builder: RunBuilder) -> None:
     """For an input that is not complete yet: refuses settings unlike those of rows that are done. Raises DataError."""
     state = load_state(unit.paths.state)

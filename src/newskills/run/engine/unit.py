@@ -486,7 +486,7 @@ def unit_result(
         input_tokens=state.input_tokens,
         output_tokens=state.output_tokens,
         cost=state.cost,
-        seconds=(state.ended or time.time()) - state.started,
+        seconds=max(0.0, (state.ended or time.time()) - state.started),
         ledger=state.ledger,
         merged=merged,
         note=note,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -21,10 +21,12 @@ from msgspec.structs import replace
 
 from newskills.base.errors import LockedError
 from newskills.base.store import locked
+from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.execute import SIGNALLED, SharedUnits, claim, execute
+from newskills.run.engine.preflight import check_same_run
 from newskills.run.planning.queue import ChunkQueue
 from newskills.run.planning.spec import RunResult, RunSpec, Status
-from newskills.run.records.completeness import is_cut
+from newskills.run.records.completeness import is_cut, is_marked
 from newskills.run.records.paths import done_path
 
 POLL, SLOWEST_POLL = 2.0, 60.0
@@ -66,6 +68,7 @@ def execute_shared(
         alone = replace(spec, units=(unit,), chunks=(), first=0, shared=False)
         return execute(alone, environ=environ, begin=begin, more=SharedUnits(queue, tried, same))
 
+    _check_finished(queue, os.environ if environ is None else environ)
     pause = POLL
     with ExitStack() as stack:
         place: int | None = None
@@ -139,6 +142,19 @@ def look_at(queue: ChunkQueue, tried: Collection[int]) -> OpenPlaces:
 def staying(taken: int) -> int:
     """How many jobs wait for `taken` units that other jobs have; the others end, and give their nodes back."""
     return 1 + taken // TAKEN_FOR_EACH
+
+
+def _check_finished(queue: ChunkQueue, environ: Mapping[str, str]) -> None:
+    """Chunks that are finished already must be of this run: they are joined with what is made now. Raises DataError."""
+    with closing(RunBuilder(environ)) as builder:
+        for places in queue.files():
+            unit = queue[places.start]
+            if not unit.config.skip_filled or is_marked(unit):
+                continue
+            names = _names(unit.merged.parent)
+            finished = next((p for p in places if queue.paths(p).done.name in names), None)
+            if finished is not None:
+                check_same_run(queue[finished], builder)
 
 
 def _names(folder: Path) -> set[str]:

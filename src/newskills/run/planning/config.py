@@ -133,6 +133,14 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_samples: Annotated[int, Meta(ge=-1, description="only the first n rows (of the chunk); -1 = all")] = -1
     skip_filled: Annotated[bool, Meta(description="keep finished work of an earlier run")] = False
     max_concurrent_requests: Annotated[int, Meta(ge=1, description="largest number of requests in flight")] = 512
+    most_concurrent_requests: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="the same while more make the server faster; 4096 for vllm, sglang, trtllm where "
+            "max_concurrent_requests is not set",
+        ),
+    ] = 0
     num_chunks: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="split the input into this many chunks")
     ] = None
