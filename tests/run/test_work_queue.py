@@ -31,8 +31,6 @@ from newskills.run.planning.spec import RunSpec, Unit, load_spec
 ROWS, CHUNKS, SEEDS = 1200, 12, 2
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
 SLOW = Script(answer=RANDOM.answer, latency=Latency(fixed=0.05, jitter=0.05))
-JOBS, KILLS = (int(number) for number in os.environ.get("NEWSKILLS_TEST_QUEUE_KILLS", "4:12").split(":"))
-"""Jobs, and kills of them. With 8:50 it takes minutes."""
 
 
 def units(folder: Path, base_url: str, chunks: int | None, **settings: object) -> list[Unit]:
@@ -121,15 +119,18 @@ def test_where_all_is_taken_one_job_stays_to_take_over_and_the_others_end(
 
 
 @pytest.mark.slow
-def test_kills_of_jobs_that_share_a_queue(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+@pytest.mark.parametrize(("jobs", "kills"), [(4, 12), pytest.param(8, 50, marks=pytest.mark.nightly)])
+def test_kills_of_jobs_that_share_a_queue(
+    jobs: int, kills: int, tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(SLOW, process=True)
     right = expected(tmp_path, server.base_url)
     write_input(tmp_path, ROWS)
     shared = units(tmp_path, server.base_url, CHUNKS)
-    folders = [job(tmp_path, number, shared) for number in range(JOBS)]
-    moments, kills = random.Random(5), 0
+    folders = [job(tmp_path, number, shared) for number in range(jobs)]
+    moments, killed = random.Random(5), 0
     running = [start(folder) for folder in folders]
-    while kills < KILLS:
+    while killed < kills:
         time.sleep(moments.uniform(0.05, 0.9))
         if all(unit.merged.exists() for unit in shared):  # begin anew, so that all kills hit work
             for process in running:
@@ -138,10 +139,10 @@ def test_kills_of_jobs_that_share_a_queue(tmp_path: Path, fake_server: FakeServe
             shutil.rmtree(tmp_path / "out")
             running = [start(folder) for folder in folders]
             continue
-        number = moments.randrange(JOBS)
+        number = moments.randrange(jobs)
         if running[number].poll() is None:
             running[number].kill()
-            kills += 1
+            killed += 1
         running[number].communicate()
         running[number] = start(folders[number])
     for process in running:

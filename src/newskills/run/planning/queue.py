@@ -50,7 +50,7 @@ class ChunkQueue:
 
     def files(self) -> list[range]:
         """The places of each file that users see in the end."""
-        starts = [0, *self._ends[:-1]]
+        starts = [0, *self._ends][: len(self._ends)]
         files: list[range] = []
         before = None
         for (unit, _), begin, end in zip(self._runs, starts, self._ends, strict=True):
