@@ -73,7 +73,7 @@ class ScoreMetric(ABC):
         self.answer_key = answer_key
         self.fields: Mapping[str, Any] = {**COMMON_FIELDS, answer_key: Any, **self.score_fields}
         self._problems = self._samples = 0
-        self._counted: dict[str, Tally] = {}
+        self._score_tallies: dict[str, Tally] = {}
         self._alone: dict[tuple[str, float | None, bool], int] = {}
         """Problems of one sample that are alike, not counted yet: name of a score, score, whether an answer lacks."""
         self._tokens: Counter[int] = Counter()
@@ -171,7 +171,7 @@ class ScoreMetric(ABC):
             else:
                 values = together((score,), [None if none else ""], [None])
             self._tally(name).add_alike(score, values, problems)
-        return self._counted
+        return self._score_tallies
 
     def metrics(self) -> dict[str, Row]:
         numbers = self.numbers()
@@ -260,9 +260,9 @@ class ScoreMetric(ABC):
         return row
 
     def _tally(self, name: str) -> Tally:
-        if name not in self._counted:
-            self._counted[name] = Tally(self._samples)
-        return self._counted[name]
+        if name not in self._score_tallies:
+            self._score_tallies[name] = Tally(self._samples)
+        return self._score_tallies[name]
 
     def _count_missing(self, answers: votes.Answers, lost: Sequence[bool]) -> None:
         """Several samples together lack an answer where all of them do, in votes as in pass@k."""

@@ -31,7 +31,8 @@ class Climb:
         self._gate, self._most = gate, most
         self._before: tuple[float, float] | None = None
         self._rest = 0
-        self.begin()
+        self._settling = self._full = True
+        self._since, self._answers = time.monotonic(), 0
 
     def begin(self) -> None:
         """What was counted so far says nothing about the limit as it is now."""

@@ -67,9 +67,9 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         solver = _checked_solver(unit, builder, prompt, source, rows)
         _start_over(unit)
         fresh.save(paths.state)
-        index, kept = _index(unit, len(rows), fresh)
-        index.load(paths.log, unit.config.async_position_key, kept)
-        return PreparedUnit(UnitRun(unit, source, rows, fresh, index, kept), solver)
+        index, index_file = _index(unit, len(rows), fresh)
+        index.load(paths.log, unit.config.async_position_key, index_file)
+        return PreparedUnit(UnitRun(unit, source, rows, fresh, index, index_file), solver)
     others = unit.config.judges and changed == [INPUT]
     if changed and not others:
         raise changed_settings(unit, changed)
@@ -177,8 +177,8 @@ def _resume(
     paths.failed.unlink(missing_ok=True)
     if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
         _take_back(unit, before, len(rows), state.digest)
-    index, kept = _index(unit, len(rows), state)
-    damaged = index.load(paths.log, config.async_position_key, kept)
+    index, index_file = _index(unit, len(rows), state)
+    damaged = index.load(paths.log, config.async_position_key, index_file)
     if before is None and (index.done or damaged):
         _check_same(unit, index, state)
         notes[
@@ -194,12 +194,12 @@ def _resume(
     if before is None and paths.state.exists():
         paths.state.replace(paths.state.with_name(f"{paths.state.name}-damaged"))
     state.save(paths.state)
-    return UnitRun(unit, source, rows, state, index, kept)
+    return UnitRun(unit, source, rows, state, index, index_file)
 
 
 def _index(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, IndexFile | None]:
-    kept = IndexFile(unit.paths.index, state.digest) if rows >= MANY else None
-    return LogIndex(rows, graded=unit.config.eval_type is not None), kept
+    index_file = IndexFile(unit.paths.index, state.digest) if rows >= MANY else None
+    return LogIndex(rows, graded=unit.config.eval_type is not None), index_file
 
 
 def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[str, None]) -> None:

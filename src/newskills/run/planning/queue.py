@@ -26,10 +26,14 @@ class ChunkQueue:
         self.first = spec.first
         self._runs: list[tuple[Unit, int | None]] = []
         sizes = []
-        for unit, ranges in itertools.zip_longest(spec.units, spec.chunks, fillvalue=()):
-            for begin, end in ranges or ((unit.config.chunk_id, None),):
+        each: list[Ranges] = [*spec.chunks, *[()] * (len(spec.units) - len(spec.chunks))]
+        for unit, ranges in zip(spec.units, each, strict=True):
+            for begin, end in ranges:
                 self._runs.append((unit, begin))
-                sizes.append(1 if end is None else end - begin)
+                sizes.append(end - begin)
+            if not ranges:
+                self._runs.append((unit, unit.config.chunk_id))
+                sizes.append(1)
         self._ends = list(itertools.accumulate(sizes))
 
     def __len__(self) -> int:
