@@ -25,6 +25,7 @@ from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 COMMANDS, STATUS_SECONDS = 20, 1.5
 JOBS, SUBMIT_SECONDS = 100, 5.0
+MOST_SUBMIT_SECONDS = 30.0
 STATUS = ("squeue", "--noheader", "--me")
 DRY_RUN_SECONDS = 0.5
 BENCHMARK = """
@@ -73,7 +74,8 @@ def bench(options: Options) -> Iterator[Line]:
             default_timeout="00:10:00",
             ssh_tunnel=tunnel,
         )
-        yield submission(cluster, environ, folder, options.rows(JOBS))
+        yield submission(cluster, environ, folder, options.rows(JOBS), SUBMIT_SECONDS)
+        yield submission(cluster, environ, folder, options.rows(MANY), MOST_SUBMIT_SECONDS)
         yield ending(structs.replace(cluster, ssh_tunnel=None), folder / "ending")
 
 
@@ -146,21 +148,23 @@ def status(there: RemoteMachine) -> Iterator[Line]:
         yield line
 
 
-def submission(cluster: ClusterConfig, environ: dict[str, str], folder: Path, jobs: int) -> Line:
+def submission(
+    cluster: ClusterConfig, environ: dict[str, str], folder: Path, jobs: int, most: float
+) -> Line:
     """The best of several: code packaged before, connection open, as in the second submission of a session."""
     plain = folder / "plain"
-    plain.mkdir()
+    plain.mkdir(exist_ok=True)
     options = SubmitOptions(packaging=PackageOptions(folder=plain))
     best = float("inf")
     for number in range(SUBMISSIONS):
-        plan = Pipeline(name=f"bench{number}", jobs=tuple(_job(f"j{i}") for i in range(jobs)))
+        plan = Pipeline(name=f"bench{jobs}-{number}", jobs=tuple(_job(f"j{i}") for i in range(jobs)))
         began = time.perf_counter()
         done = submit(plan, cluster, environ, options)
         best = min(best, time.perf_counter() - began)
         executor_of(done, environ).cancel(done.handles)
     shell_of(cluster, environ).close()
-    line = Line(bench="launch", what=f"submit {jobs} jobs", ours=best, unit="s", better="less")
-    line.target, line.met = f"≤ {SUBMIT_SECONDS:g} s", best <= SUBMIT_SECONDS
+    line = Line(bench="launch", what=f"submit {jobs:,} jobs", ours=best, unit="s", better="less")
+    line.target, line.met = f"≤ {most:g} s", best <= most
     line.note = "through ssh, with their scripts"
     return line
 

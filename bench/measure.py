@@ -82,7 +82,7 @@ def run(argv: Sequence[str | Path], *, env: Mapping[str, str] | None = None, cwd
         with subprocess.Popen(
             words, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env, cwd=cwd
         ) as process:
-            watch = _Watch(process.pid)
+            watch = Watch(process.pid)
             code = process.wait()
             wall = time.perf_counter() - start
             peak = watch.stop()
@@ -137,7 +137,7 @@ def tree_rss(pid: int) -> int:
     return total
 
 
-class _Watch:
+class Watch:
     """Samples a tree's memory until told to stop."""
 
     def __init__(self, pid: int) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A day of jobs that share one queue, in played time: nodes fail, jobs differ in speed, lost jobs come back.
 
-What decides is the real code: `claim` (which chunk a job takes), `shared_by_all` (where each begins), `staying` and
-`POLL` (who waits, and how often it looks). Played are the clock, the locks and the nodes. Failures per node: Kokolis et
-al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters" (2024), the worse of its two clusters.
+What decides is the real code: `claim` and `offers` (which chunk a job takes), `first_place` (where each begins),
+`staying` and `POLL` (who waits, and how often it looks). Played are the clock, the locks and the nodes. Failures per
+node: Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters" (2024), the worse of
+its two clusters.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 import heapq
 import random
 import time
+from array import array
 from collections.abc import Generator, Iterator
 
 from msgspec import Struct
 
 from bench.measure import BenchError, Line, Options
 from newskills.base.errors import LockedError
-from newskills.pipelines.units.jobs import shared_by_all
+from newskills.pipelines.units.jobs import first_place
 from newskills.run.engine.execute import claim
-from newskills.run.engine.work_queue import POLL, SLOWEST_POLL, staying
+from newskills.run.engine.work_queue import POLL, SLOWEST_POLL, OpenPlaces, offers, staying
 
-SIZES = (100, 300, 1_000)
+SIZES = (100, 1_000, 10_000)
 NODES, CHUNKS = 8, 8
 """Of each job; chunks are what `--work_queue` cuts for each job where nothing is said."""
 DAY = 86_400.0
@@ -44,6 +46,7 @@ class Outcome(Struct, kw_only=True):
     asked_again: int = 0
     failures: int = 0
     attempts: int = 0
+    looks: int = 0
     working: float = 0.0
     held: float = 0.0
     ended: float = 0.0
@@ -59,14 +62,14 @@ class Campaign:
     def __init__(self, jobs: int, seed: int = 0) -> None:
         self.random = random.Random(seed)
         self.now = 0.0
-        self.left = [int(RATE * DAY / CHUNKS)] * (jobs * CHUNKS)
+        self.left = array("I", [int(RATE * DAY / CHUNKS)]) * (jobs * CHUNKS)
         self.locks: dict[int, float] = {}
         """Chunk → when its lock ends; a job that lives holds it for ever."""
         self.waiting: dict[int, Life] = {}
         self.outcome = Outcome(rows=sum(self.left))
-        self.starts = [order[0] for order in shared_by_all(range(len(self.left)), jobs)]
-        self.next_open = list(range(len(self.left) + 1))
-        """Chunk → itself, or one behind it before which all are finished: thousands of jobs pass over them."""
+        self.starts = [first_place(len(self.left), jobs, number) for number in range(jobs)]
+        self.fresh, self.open = Unmarked(len(self.left)), Unmarked(len(self.left))
+        """Chunks that nobody has begun, and those that are not finished."""
         self.unfinished = len(self.left)
         self.speeds = [self.speed() for _ in range(jobs)]
 
@@ -74,21 +77,11 @@ class Campaign:
         """Rows per second of a job."""
         return RATE * self.random.lognormvariate(0, 0.1) * (SLOWER if self.random.random() < SLOW else 1)
 
-    def open_chunks(self, start: int) -> Iterator[int]:
-        """Those that are not finished when they are come to, all around from `start`."""
-        for chunk, end in ((start, len(self.left)), (0, start)):
-            while (chunk := self.first_open(chunk)) < end:
-                yield chunk
-                chunk += 1
-
-    def first_open(self, chunk: int) -> int:
-        """`chunk`, or the first one behind it that is not finished."""
-        found = chunk
-        while self.next_open[found] != found:
-            found = self.next_open[found]
-        while self.next_open[chunk] != found:
-            self.next_open[chunk], chunk = found, self.next_open[chunk]
-        return found
+    def look(self, start: int) -> OpenPlaces:
+        """Chunks as they are when they are come to, all around from `start`."""
+        self.outcome.looks += 1
+        begun = (chunk for chunk in self.open.around(start) if chunk not in self.fresh)
+        return OpenPlaces(self.fresh.around(start), begun)
 
     def run(self) -> Outcome:
         """Plays until all jobs have ended."""
@@ -109,6 +102,36 @@ class Campaign:
                 heapq.heappush(events, (self.now + pause, number))
         self.outcome.ended = self.now
         return self.outcome
+
+
+class Unmarked:
+    """Numbers below `count` that are not marked yet; long stretches of marked ones are passed over at once."""
+
+    def __init__(self, count: int) -> None:
+        self.next = array("I", range(count + 1))
+        """Number → itself, or one behind it before which all are marked."""
+
+    def __contains__(self, number: int) -> bool:
+        return self.next[number] == number
+
+    def mark(self, number: int) -> None:
+        self.next[number] = number + 1
+
+    def around(self, start: int) -> Iterator[int]:
+        """From `start` to the end, and then from 0."""
+        for number, end in ((start, len(self.next) - 1), (0, start)):
+            while (number := self.first(number)) < end:
+                yield number
+                number += 1
+
+    def first(self, number: int) -> int:
+        """`number`, or the first one behind it that is not marked."""
+        last = number
+        while self.next[last] != last:
+            last = self.next[last]
+        while self.next[number] != last:
+            self.next[number], number = last, self.next[number]
+        return last
 
 
 class Life:
@@ -144,7 +167,8 @@ class Life:
         pause, place = POLL, -1
         while self.campaign.unfinished:
             before = len(tried)
-            for chunk, rows in claim(self.campaign.open_chunks(self.start), tried, self.take):
+            chunks = offers(lambda: self.campaign.look(self.start), tried, lambda: self.campaign.now)
+            for chunk, rows in claim(chunks, tried, self.take):
                 self.chunk, self.since = chunk, self.campaign.now
                 yield rows / self.speed
                 self.keep(rows)
@@ -159,8 +183,6 @@ class Life:
             self.campaign.waiting[place] = self
             yield pause
             pause = min(2 * pause, SLOWEST_POLL)
-        # Those that others have finished were tried once each.
-        self.campaign.outcome.attempts += len(self.campaign.left) - self.campaign.unfinished - len(tried)
 
     def take(self, chunk: int) -> int:
         """Locks it; rows that are left. Raises LockedError."""
@@ -169,6 +191,8 @@ class Life:
         if campaign.locks.get(chunk, 0.0) > campaign.now:
             raise LockedError("taken")
         campaign.locks[chunk] = float("inf")
+        if chunk in campaign.fresh:
+            campaign.fresh.mark(chunk)
         return campaign.left[chunk]
 
     def keep(self, rows: int) -> None:
@@ -178,7 +202,7 @@ class Life:
         campaign.outcome.written += rows
         campaign.outcome.working += rows / self.speed
         if not campaign.left[self.chunk]:
-            campaign.next_open[self.chunk] += 1
+            campaign.open.mark(self.chunk)
             campaign.unfinished -= 1
         campaign.locks[self.chunk] = campaign.now
         self.chunk = -1
@@ -203,7 +227,8 @@ def bench(options: Options) -> Iterator[Line]:
             raise BenchError(f"{outcome.written:,} rows are written, expected {outcome.rows:,}.")
         note = (
             f"{outcome.rows:,} rows, {outcome.failures:,} failures, {outcome.asked_again:,} requests asked again, "
-            f"{outcome.attempts:,} locks tried, {time.process_time() - begun:.0f} CPU-s to play"
+            f"{outcome.attempts:,} locks tried, {outcome.looks:,} looks at the folder, "
+            f"{time.process_time() - begun:.0f} CPU-s to play"
         )
         line = Line(
             bench="simulation", what=f"queue of {jobs:,} jobs × {NODES} nodes", ours=outcome.efficiency, unit="%"

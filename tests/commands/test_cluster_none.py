@@ -70,7 +70,8 @@ def test_jobs_take_chunks_from_a_queue(place: Place, fake_server: FakeServerFact
     assert done.returncode == 0, done.stderr + place.logs("queued")
     jobs = place.experiments("queued")[0].jobs
     shares = [json.loads(Path(job.folder, "run.json").read_text()) for job in jobs[:3]]
-    assert [(share["shared"], len(share["units"])) for share in shares] == [(True, 72)] * 3
+    assert [(share["shared"], share["chunks"]) for share in shares] == [(True, [[[0, 24]]] * 3)] * 3
+    assert [share["first"] for share in shares] == [0, 24, 48]
     folder = place.folder / "out/eval-results/own-sums"
     for seed in range(3):
         assert [row["id"] for row in rows_of(folder / f"output-rs{seed}.jsonl")] == [row["id"] for row in SUMS]
@@ -131,6 +132,32 @@ def test_a_server_and_a_sandbox_beside_the_client(place: Place) -> None:
     jobs = place.experiments("generate")[0].jobs
     ports = {Path(job.folder, "ports/server").read_text() for job in jobs[:2]}
     assert len(ports) == 2
+
+
+def test_two_servers_of_a_model(place: Place) -> None:
+    line = (
+        "ns eval --cluster=mine --benchmarks=./sums.py:2 --num_servers=2 --server_type=generic --model=fake "
+        f"--server_gpus=0 --server_entrypoint={SERVED} --output_dir="
+    )
+    done = place.ns(f"{line}out")
+    assert done.returncode == 0, done.stderr
+    assert len(rows_of(place.folder / "out/eval-results/own-sums/output-rs1.jsonl")) == 10
+    assert {path.name for path in (place.folder / "out").rglob("server*.log")} == {
+        "server.log",
+        "server-replica1.log",
+    }
+    done = place.ns(f"{line}jobs --num_jobs=2")
+    assert done.returncode == 0, done.stderr + place.logs("eval")
+    assert len(rows_of(place.folder / "jobs/eval-results/own-sums/output-rs1.jsonl")) == 10
+    for job in place.experiments("eval")[0].jobs[:2]:
+        ports = {path.name: path.read_text() for path in Path(job.folder, "ports").glob("[!.]*")}
+        assert len(ports) == len(set(ports.values())) == 2
+    refused = place.ns(
+        "ns eval --cluster=mine --benchmarks=./sums.py --output_dir=two --num_servers=2 --server_type=vllm "
+        "--model=fake --server_address=http://127.0.0.1:1"
+    )
+    assert refused.returncode == 2
+    assert "--server_address=http://one:8000,http://two:8000" in refused.stderr
 
 
 def test_term_saves_and_the_same_command_goes_on(place: Place, fake_server: FakeServerFactory) -> None:

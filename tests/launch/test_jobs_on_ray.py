@@ -6,15 +6,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from tests.launch.places import client, job, python, server, until
-from tests.launch.ray_cluster import RayCluster, ended, processes_with, ray_jobs
+from tests.launch.ray_cluster import RayCluster, children, ended, processes_with, ray_jobs
 
 from newskills.base.errors import ConfigError, LockedError, UnknownNameError
-from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ref, Script
+from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ready, Ref, Script
 from newskills.launch.place import PendingJob
 
 pytestmark = pytest.mark.slow
@@ -49,6 +50,45 @@ def on(node: str, *commands: Command, name: str = "j", **hardware: object) -> Jo
     """A job for that node."""
     needs = HardwareConfig(partition=node, **hardware)
     return Job(name=name, groups=(CommandGroup(name="all", commands=commands, hardware=needs),))
+
+
+WHERE = """
+import os, pathlib, sys, time
+def raylet(pid):
+    while "raylet" not in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+        pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return pid
+rank, place = sys.argv[1], pathlib.Path(sys.argv[2])
+(place / f"rank-{rank}").write_text(f"{raylet(os.getpid())} {os.environ['NEWSKILLS_FIRST_NODE']}")
+while not (place / "go").exists():
+    time.sleep(0.05)
+print("rank", rank, flush=True)
+"""
+FAKE_VLLM = """
+import http.server, ray, sys
+from ray.util.placement_group import placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+ray.init(log_to_driver=False)
+group = placement_group([{"CPU": 0.5}] * 2, strategy="STRICT_SPREAD")
+ray.get(group.ready(), timeout=120)
+@ray.remote(num_cpus=0.5)
+def node():
+    return ray.get_runtime_context().get_node_id()
+places = [PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=rank) for rank in range(2)]
+workers = [node.options(scheduling_strategy=place).remote() for place in places]
+print("shards on", len(set(ray.get(workers, timeout=120))), "nodes", flush=True)
+class Health(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+http.server.HTTPServer(("", int(sys.argv[1])), Health).serve_forever()
+"""
+
+
+def over_two(name: str, *commands: Command) -> Job:
+    """A job that gets a CPU on each of two nodes."""
+    group = CommandGroup(name="all", commands=commands, hardware=HardwareConfig(num_nodes=2))
+    return Job(name=name, groups=(group,))
 
 
 PARTITIONS = {"partitions": {name: {name: 0.1, "CPU": 0.1} for name in ("head", "left", "right", "spare")}}
@@ -216,3 +256,72 @@ def test_a_supervisor_that_is_killed_leaves_nothing_behind(ray_cluster: RayClust
         os.kill(supervisor, signal.SIGKILL)
     assert ended(executor, [handle])[handle].startswith("failed (its supervisor has ended")
     until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the job")
+
+
+def spanning(place: Path) -> Command:
+    argv = python(WHERE, Ref("main", "rank"), str(place))
+    return Command(name="main", script=Script(argv=argv, all_nodes=True))
+
+
+def test_a_job_over_two_nodes(ray_cluster: RayCluster, tmp_path: Path) -> None:
+    executor = ray_jobs(ray_cluster, tmp_path / "e")
+    handle = executor.submit(over_two("wide", spanning(tmp_path)))
+    until(lambda: len(list(tmp_path.glob("rank-*"))) == 2, "both nodes")
+    raylets, addresses = zip(*(path.read_text().split() for path in tmp_path.glob("rank-*")), strict=True)
+    assert len(set(raylets)) == 2, "placed apart"
+    assert len(set(addresses)) == 1, "both know the first one"
+    (tmp_path / "go").touch()
+    assert ended(executor, [handle]) == {handle: "completed"}
+    assert (tmp_path / "e/wide/logs/main.log").read_text() == "rank 0\n"
+    assert (tmp_path / "e/wide/logs/main-1.log").read_text() == "rank 1\n"
+    with pytest.raises(ConfigError, match=r"it needs 4 nodes with CPU: 1; 3 of 3 have that"):
+        executor.submit(
+            Job(
+                name="wider",
+                groups=(
+                    CommandGroup(name="g", commands=(client("m", ""),), hardware=HardwareConfig(num_nodes=4)),
+                ),
+            )
+        )
+
+
+@pytest.mark.nightly
+def test_a_server_over_two_nodes(ray_cluster: RayCluster, tmp_path: Path) -> None:
+    """As vLLM does it: a cluster of Ray around the server's command, and a shard on each node."""
+    words = ("-m", "newskills.launch.ray_node", "--nodes=2", Ref("server", "rank", "--rank="))
+    meeting = (Ref("server", "host", "--host="), Ref("server", "port", "--port="), "--")
+    argv = (sys.executable, *words, *meeting, sys.executable, "-c", FAKE_VLLM, Ref("server", "port"))
+    script = Script(argv=argv, port=0, all_nodes=True, ready=Ready(path="/health", patience=300))
+    wide = Command(name="server", role="server", script=script)
+    executor = ray_jobs(ray_cluster, tmp_path / "e")
+    handle = executor.submit(over_two("served", wide, client("main", FETCH, Ref("server"))))
+    assert ended(executor, [handle]) == {handle: "completed"}, "\n".join(executor.logs(handle))
+    assert (tmp_path / "e/served/logs/main.log").read_text() == "200\n"
+    assert "shards on 2 nodes" in (tmp_path / "e/served/logs/server.log").read_text()
+
+
+@pytest.mark.nightly
+def test_a_job_over_two_nodes_that_loses_one(ray_cluster: RayCluster, tmp_path: Path) -> None:
+    """It begins again as a whole on nodes that are left."""
+    ray_cluster.add("spare")
+    executor = ray_jobs(ray_cluster, tmp_path / "e")
+    handle = executor.submit(over_two("wide", spanning(tmp_path)))
+    until(lambda: len(list(tmp_path.glob("rank-*"))) == 2, "both nodes")
+    raylets = {int(path.read_text().split()[0]) for path in tmp_path.glob("rank-*")}
+    lost = next(
+        name
+        for name, process in ray_cluster.nodes.items()
+        if name != "head" and raylets.intersection(children(process.pid))
+    )
+    ray_cluster.kill(lost)
+    until(lambda: executor.state([handle])[handle].startswith(("requeued", "pending")), "the loss to be seen")
+    for path in tmp_path.glob("rank-*"):
+        path.unlink()
+    until(lambda: len(list(tmp_path.glob("rank-*"))) == 2, "both nodes again")
+    (tmp_path / "go").touch()
+    assert ended(executor, [handle]) == {handle: "completed"}
+    assert (tmp_path / "e/wide/job.life").read_text() == "2\n"
+    if lost == "spare":
+        return
+    ray_cluster.kill("spare")
+    ray_cluster.add(lost)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.launch.places import client, job, until
 from tests.launch.test_ray_node import free_port
@@ -168,10 +169,17 @@ def test_configs_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has HF_TOKEN, which looks like a secret"):
         from_keys({**keys, "ray": secret}, "ray.yaml", os.environ)
     cluster = from_keys(keys, "ray.yaml", os.environ)
-    group = CommandGroup(name="g", commands=(client("main", ""),), hardware=HardwareConfig(num_nodes=2))
-    pipeline = Pipeline(name="p", jobs=(Job(name="j", groups=(group,)),))
+    several = HardwareConfig(num_nodes=2)
+    whole = client("whole", "")
+    whole = msgspec.structs.replace(whole, script=msgspec.structs.replace(whole.script, tasks_per_node=4))
+    groups = [
+        CommandGroup(name=command.name, commands=(command,), hardware=several)
+        for command in (client("main", ""), whole)
+    ]
+    pipeline = Pipeline(name="p", jobs=(Job(name="j", groups=tuple(groups)),))
     assert problems(pipeline, cluster, os.environ) == [
-        "Group 'g' of job 'j' asks for 2 nodes, but executor ray runs each job on one node."
+        "Job 'j': on executor ray, one group may have several nodes; 'main' and 'whole' ask for some.",
+        "Command 'whole' of job 'j' wants 4 processes on each of several nodes, which need Slurm.",
     ]
 
 

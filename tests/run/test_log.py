@@ -17,7 +17,6 @@ from newskills.run.records.log import (
     Disk,
     GradeLine,
     GroupLog,
-    LogIndex,
     LogReader,
     content_key,
     decode_record,
@@ -25,6 +24,7 @@ from newskills.run.records.log import (
     log_line,
     set_aside,
 )
+from newskills.run.records.log_index import LogIndex, RecordKeys
 
 POSITION = "_async_position"
 
@@ -98,7 +98,9 @@ def test_the_index_knows_what_is_there(tmp_path: Path) -> None:
     index.load(tmp_path / "log", POSITION)
     assert [offset >= 0 for offset in index.offsets] == [True, False, True, True, False]
     assert (index.done, list(index.ungraded())) == (3, [0, 2, 3])
-    assert index.keys[2] == content_key("r2", "00ff")
+    keys = RecordKeys(tmp_path / "log", POSITION)
+    assert keys.key(index.offsets[2]) == content_key("r2", "00ff")
+    keys.close()
     with LogReader(tmp_path / "log") as reader:
         assert decode_record(reader.line(index.offsets[3]), POSITION) == {"id": "r3", "g": "x"}
 
@@ -117,7 +119,7 @@ def test_a_verdict_on_another_record_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "grades").write_bytes(b"".join(map(encode_line, grades)))
     index.load_grades(tmp_path / "grades")
     assert list(index.ungraded()) == [1]
-    assert index.grades[2] < 0
+    assert index.grade_at(2) < 0
 
 
 WHOLE = log_line({"id": "r1", "g": "€" * 9}, POSITION, 1, "00ff", "5e7")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -13,19 +14,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.conftest import FakeServerFactory
-from tests.run.support import make_unit, names, records, run, write_input
+from tests.run.support import changed, make_unit, names, records, run, write_input
 from tests.run.test_kill import start
 from tests.run.toy import NAME
 from tests.server import Answer, Latency, Script
 
+from newskills.base.errors import DataError
+from newskills.base.records import Inference
+from newskills.run.engine.work_queue import execute_shared
+from newskills.run.planning.queue import ChunkQueue, queue_of
 from newskills.run.planning.spec import RunSpec, Unit, load_spec
 
 ROWS, CHUNKS, SEEDS = 1200, 12, 2
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
 SLOW = Script(answer=RANDOM.answer, latency=Latency(fixed=0.05, jitter=0.05))
-JOBS, KILLS = (int(number) for number in os.environ.get("NEWSKILLS_TEST_QUEUE_KILLS", "4:12").split(":"))
-"""Jobs, and kills of them. With 8:50 it takes minutes."""
 
 
 def units(folder: Path, base_url: str, chunks: int | None, **settings: object) -> list[Unit]:
@@ -114,15 +119,18 @@ def test_where_all_is_taken_one_job_stays_to_take_over_and_the_others_end(
 
 
 @pytest.mark.slow
-def test_kills_of_jobs_that_share_a_queue(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+@pytest.mark.parametrize(("jobs", "kills"), [(4, 12), pytest.param(8, 50, marks=pytest.mark.nightly)])
+def test_kills_of_jobs_that_share_a_queue(
+    jobs: int, kills: int, tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(SLOW, process=True)
     right = expected(tmp_path, server.base_url)
     write_input(tmp_path, ROWS)
     shared = units(tmp_path, server.base_url, CHUNKS)
-    folders = [job(tmp_path, number, shared) for number in range(JOBS)]
-    moments, kills = random.Random(5), 0
+    folders = [job(tmp_path, number, shared) for number in range(jobs)]
+    moments, killed = random.Random(5), 0
     running = [start(folder) for folder in folders]
-    while kills < KILLS:
+    while killed < kills:
         time.sleep(moments.uniform(0.05, 0.9))
         if all(unit.merged.exists() for unit in shared):  # begin anew, so that all kills hit work
             for process in running:
@@ -131,10 +139,10 @@ def test_kills_of_jobs_that_share_a_queue(tmp_path: Path, fake_server: FakeServe
             shutil.rmtree(tmp_path / "out")
             running = [start(folder) for folder in folders]
             continue
-        number = moments.randrange(JOBS)
+        number = moments.randrange(jobs)
         if running[number].poll() is None:
             running[number].kill()
-            kills += 1
+            killed += 1
         running[number].communicate()
         running[number] = start(folders[number])
     for process in running:
@@ -153,3 +161,91 @@ def test_one_job_that_is_alone_does_all(tmp_path: Path, fake_server: FakeServerF
     ended(start(folder))
     assert len(server.records) == 30 * SEEDS
     assert len(records(tmp_path / "out" / "output-rs1.jsonl")) == 30
+
+
+def test_chunks_that_another_run_has_finished_are_not_joined(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
+    """Found before the first request; and where it is not, since it was made meanwhile, before anything is joined."""
+    server = fake_server(Script(answer=Answer(kind="echo")))
+    write_input(tmp_path, 40)
+    others = [unit for unit in units(tmp_path, server.base_url, 4) if unit.seed == 0]
+    mine = [changed(unit, inference=Inference(random_seed=0, temperature=0.2)) for unit in others]
+    run(others[2])
+    asked = len(server.records)
+    with pytest.raises(DataError, match=r"inference.temperature \(0.7 → 0.2\)"):
+        execute_shared(RunSpec(units=tuple(mine), output_dir="", shared=True), environ={})
+    assert len(server.records) == asked
+    run(*mine[:2])
+    last = run(mine[3])
+    assert last.exit_code != 0
+    assert "output-rs0_chunk_2.jsonl has inference.temperature 0.7, others have 0.2" in last.message
+    assert others[2].paths.output.exists()
+    write_input(tmp_path, 44)
+    with pytest.raises(DataError, match="content of the input file"):
+        execute_shared(RunSpec(units=tuple(others), output_dir="", shared=True), environ={})
+
+
+def test_clocks_that_jump_and_listings_that_lag(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of day is not asked, and what a folder seems to hold decides nothing: locks and markers do."""
+    server = fake_server(Script(answer=Answer(kind="echo")))
+    write_input(tmp_path, 60)
+    jumps = random.Random(3)
+    now = time.time
+    monkeypatch.setattr("time.time", lambda: now() + jumps.choice([-(10**7), 0, 10**7]))
+    shared = [unit for unit in units(tmp_path, server.base_url, 6) if unit.seed == 0]
+    listings: list[set[str]] = []
+
+    def lagging(folder: Path) -> set[str]:
+        listings.append(set(os.listdir(folder)) if folder.exists() else set())
+        return listings[max(0, len(listings) - 3)]
+
+    monkeypatch.setattr("newskills.run.engine.work_queue._names", lagging)
+    monkeypatch.setattr("newskills.run.engine.work_queue.POLL", 0.01)
+    run(*shared[:2])
+    result = execute_shared(RunSpec(units=tuple(shared), output_dir="", shared=True), environ={})
+    assert result.exit_code == 0
+    assert [row["generation"] for row in records(shared[0].merged)] == [f"What is {i} + 1?" for i in range(60)]
+    assert len(server.records) == 60
+    assert all(unit.seconds >= 0 for unit in result.units)
+
+
+def test_what_another_version_wrote_is_worked_on(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    """Fields that this version does not know, in states and run.json; and a run.json that names each chunk."""
+    server = fake_server(Script(answer=Answer(kind="echo")))
+    write_input(tmp_path, 40)
+    shared = [unit for unit in units(tmp_path, server.base_url, 4) if unit.seed == 0]
+    run(shared[0])
+    state = shared[0].paths.state
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"of_tomorrow": [1]}))
+    folder = job(tmp_path, 0, shared)
+    written = json.loads((folder / "run.json").read_text())
+    del written["chunks"], written["first"]
+    (folder / "run.json").write_text(json.dumps(written | {"of_tomorrow": {}}))
+    few, chunks = queue_of(shared)
+    RunSpec(units=few, chunks=chunks, first=2, output_dir="", shared=True).save(tmp_path / "compact")
+    for process in [start(folder), start(tmp_path / "compact")]:
+        ended(process)
+    assert [row["generation"] for row in records(shared[0].merged)] == [f"What is {i} + 1?" for i in range(40)]
+    assert len(server.records) == 40
+
+
+@given(chunks=st.integers(1, 60), lacking=st.sets(st.integers(0, 59)), seeds=st.integers(1, 3))
+def test_a_queue_in_a_few_lines_has_the_same_units(chunks: int, lacking: set[int], seeds: int) -> None:
+    every = [
+        make_unit(
+            Path("/x"), "", seed=seed, output_file=f"/x/output-rs{seed}.jsonl", num_chunks=chunks, chunk_id=chunk
+        )
+        for seed in range(seeds)
+        for chunk in range(chunks)
+        if chunk not in lacking
+    ]
+    few, ranges = queue_of(every)
+    queue = ChunkQueue(RunSpec(units=few, chunks=ranges, output_dir="", first=len(every) // 2))
+    assert [queue[place] for place in range(len(queue))] == every
+    assert [queue.paths(place) for place in range(len(queue))] == [unit.paths for unit in every]
+    assert [place for places in queue.files() for place in places] == list(range(len(every)))
+    assert len(queue.files()) == len({unit.merged for unit in every})
+    assert sorted(queue.turn()) == list(range(len(every)))

@@ -466,6 +466,7 @@ def evaluate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     num_jobs: int | None = None,
@@ -557,6 +558,8 @@ def evaluate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        num_servers: servers of the model to start; prompts that begin alike go to the same one (default
+            1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
             ++sandbox.host)
         sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
@@ -659,6 +662,7 @@ async def evaluate_async(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     num_jobs: int | None = None,
@@ -751,6 +755,8 @@ async def evaluate_async(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        num_servers: servers of the model to start; prompts that begin alike go to the same one (default
+            1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
             ++sandbox.host)
         sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
@@ -850,6 +856,7 @@ def generate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     num_jobs: int | None = None,
@@ -922,6 +929,8 @@ def generate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        num_servers: servers of the model to start; prompts that begin alike go to the same one (default
+            1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
             ++sandbox.host)
         sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
@@ -2000,6 +2009,7 @@ def robust_eval(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     num_jobs: int | None = None,
@@ -2093,6 +2103,8 @@ def robust_eval(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        num_servers: servers of the model to start; prompts that begin alike go to the same one (default
+            1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
             ++sandbox.host)
         sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)

@@ -65,10 +65,10 @@ def decode_row(line: bytes, path: Path, number: int) -> Row:
         raise DataError(f"{path}, line {number}: invalid JSON ({error}).") from error
 
 
-def open_for_reading(path: Path) -> IO[bytes]:
-    """Raises DataError for a missing or unreadable file."""
+def open_for_reading(path: Path, block: int = 1 << 20) -> IO[bytes]:
+    """`block`: bytes that are read at a time. Raises DataError for a missing or unreadable file."""
     try:
-        return path.open("rb", buffering=1 << 20)
+        return path.open("rb", buffering=block)
     except FileNotFoundError as error:
         near = [p.name for p in path.parent.glob("*.jsonl")][:5] if path.parent.is_dir() else []
         hint = f"That folder has: {', '.join(sorted(near))}." if near else ""

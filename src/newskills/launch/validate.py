@@ -20,8 +20,9 @@ RESERVED = ("job",)
 """Commands that would take the place of a job's own files."""
 
 ONE_MACHINE = ("none", "local")
-ONE_NODE = (*ONE_MACHINE, "ray")
 """Executors with which all commands of a job are on the same node."""
+TOGETHER = (*ONE_MACHINE, "ray")
+"""Executors with which the groups of a job share their first node."""
 SHORTEST_SECRET = 8
 """Characters; shorter values of secrets would be found in many a text."""
 
@@ -162,6 +163,8 @@ def _job(job: Job, pipeline: Pipeline, where: _ClusterFacts) -> Problems:
         if not group.commands:
             yield f"{what} has no commands."
         yield from _hardware(what, group, where.cluster)
+    if where.cluster.executor == "ray":
+        yield from _nodes_on_ray(job)
     yield from _ports(job, where.cluster)
     yield from _refs(job, pipeline)
     for command in job.commands():
@@ -180,9 +183,8 @@ def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problem
     ):
         if number < least:
             yield f"{what} asks for {number} {unit}; the minimum is {least}."
-    if hardware.num_nodes > 1 and cluster.executor in ONE_NODE:
-        has = "has one machine" if cluster.executor in ONE_MACHINE else "runs each job on one node"
-        yield f"{what} asks for {hardware.num_nodes} nodes, but executor {cluster.executor} {has}."
+    if hardware.num_nodes > 1 and cluster.executor in ONE_MACHINE:
+        yield f"{what} asks for {hardware.num_nodes} nodes, but executor {cluster.executor} has one machine."
     for name in ("partition", "account", "qos"):
         value = getattr(hardware, name)
         if value is not None and (not value or any(ch.isspace() or not ch.isprintable() for ch in value)):
@@ -195,6 +197,20 @@ def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problem
             yield f"{what}: sbatch_kwargs.{key} must be text, a number, true or false."
         elif any(not ch.isprintable() for ch in str(value)):
             yield f"{what}: sbatch_kwargs.{key} has a line break or control character in it."
+
+
+def _nodes_on_ray(job: Job) -> Problems:
+    """The groups of a job on Ray are on its first node, and one of them may have further nodes."""
+    several = [group for group in job.groups if group.hardware.num_nodes > 1]
+    if len(several) > 1:
+        names = " and ".join(f"'{group.name}'" for group in several)
+        yield f"Job '{job.name}': on executor ray, one group may have several nodes; {names} ask for some."
+    for command in (command for group in several for command in group.commands):
+        if command.script.tasks_per_node > 1:
+            yield (
+                f"Command '{command.name}' of job '{job.name}' wants {command.script.tasks_per_node} processes on "
+                "each of several nodes, which need Slurm."
+            )
 
 
 def _times(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
@@ -216,7 +232,7 @@ def _ports(job: Job, cluster: ClusterConfig) -> Problems:
     """Fixed ports that are taken twice on the same machine."""
     taken: dict[tuple[int, int], str] = {}
     for number, group in enumerate(job.groups):
-        machine = 0 if cluster.executor in ONE_NODE else number
+        machine = 0 if cluster.executor in TOGETHER else number
         for command in group.commands:
             if port := command.script.port:
                 other = taken.setdefault((machine, port), command.name)

@@ -69,6 +69,8 @@ def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     Raises UnknownNameError or ConfigError for the server type, ConfigError for a missing or wrong setting,
     AuthError naming the variable for a missing key.
     """
+    if config.more_base_urls:
+        return _routed(config, concurrency, environ)
     if (instead := REMOVED.get(fold(config.server_type))) is not None:
         raise ConfigError(f"The server type '{config.server_type}' no longer exists.", hint=instead)
     canonical = MODELS.resolve(config.server_type)
@@ -80,6 +82,23 @@ def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     if server:
         _route_through(model, server, config.ssh_key_path or environ.get("NEMO_SKILLS_SSH_KEY_PATH"))
     return model
+
+
+def _routed(config: ServerConfig, concurrency: int, environ: Mapping[str, str]) -> Model:
+    from newskills.models.routing import RoutedModel
+
+    if config.base_url is None:
+        raise ConfigError(
+            "++server.more_base_urls needs the first server's address.", hint="Set ++server.base_url."
+        )
+    urls = dict.fromkeys((config.base_url, *config.more_base_urls))
+    alone = msgspec.structs.replace(config, more_base_urls=())
+    return RoutedModel(
+        {
+            url: make_model(msgspec.structs.replace(alone, base_url=url), concurrency=concurrency, environ=environ)
+            for url in urls
+        }
+    )
 
 
 def check_inference(model: Model, inference: Inference, *, tools: bool = False) -> None:

@@ -29,6 +29,10 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     )
     model: Annotated[str | None, Meta(description="model name at the endpoint")] = None
     base_url: Annotated[str | None, Meta(description="address of the API, with or without /v1")] = None
+    more_base_urls: Annotated[
+        tuple[str, ...],
+        Meta(description="addresses of further servers of the same model, which share the requests"),
+    ] = ()
     host: Annotated[str, Meta(description="host, if base_url is not set")] = DEFAULT_HOST
     port: Annotated[int, Meta(ge=1, le=65535, description="port, if base_url is not set")] = DEFAULT_PORT
     api_key: Annotated[

@@ -19,10 +19,12 @@ from newskills.models import MODELS, REMOVED
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
 from newskills.models.serving import SERVERS, ServeSpec
 from newskills.models.serving.gpus import visible_gpus
+from newskills.models.serving.spec import told
 from newskills.pipelines.notices import notice
-from newskills.pipelines.options import ModelOptions
+from newskills.pipelines.options import ModelOptions, WorkOptions
 from newskills.pipelines.placement.cluster import cluster_of
 from newskills.run.hosting.roles import HostedServers
+from newskills.run.planning.config import REPLICA
 
 CPU_SERVERS = frozenset({"llamacpp"})
 LISTS = (
@@ -69,17 +71,20 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
             raise ConfigError(
                 "--server_gpus starts a server, --server_address uses a running one: give only one of them."
             )
-        values["server.base_url"] = address
+        values["server.base_url"], *more = (part.strip() for part in str(address).split(","))
+        if more:
+            values["server.more_base_urls"] = more
     if address is not None:
-        return ModelChoice(layer=Layer("--model, --server_*", values))
+        return ModelChoice(layer=Layer("--model, --server_*", values), more=_further(_num_servers(options), None))
     host = (_host_there if elsewhere else _host)(options, overrides, kind, model)
     if elsewhere and host is not None:
         values["server.model"] = host.name
     if (
         host is not None and kind in CPU_SERVERS
     ):  # more at once would only wait in line, and none would ever be done
-        values["max_concurrent_requests"] = host.slots
-    return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
+        values["max_concurrent_requests"] = host.slots * _num_servers(options)
+    more_hosts = _further(_num_servers(options), host)
+    return ModelChoice(layer=Layer("--model, --server_*", values), host=host, more=more_hosts)
 
 
 def choose_models(options: ModelOptions, overrides: Mapping[str, Text], *, elsewhere: bool = False) -> ModelChoice:
@@ -95,7 +100,7 @@ def choose_models(options: ModelOptions, overrides: Mapping[str, Text], *, elsew
             raise ConfigError(f"--{name} has {len(getattr(options, name))} values for {count} models.")
     first = choose_model(one_of(options, 0), overrides, elsewhere=elsewhere)
     values = dict(first.layer.values)
-    more: dict[str, ServeSpec] = {}
+    more = dict(first.more)
     for number in range(1, count):
         role = f"{ROLE}{number}"
         choice = choose_model(one_of(options, number), {}, elsewhere=elsewhere)
@@ -104,6 +109,8 @@ def choose_models(options: ModelOptions, overrides: Mapping[str, Text], *, elsew
             for key, value in choice.layer.values.items()
             if key.startswith("server.")
         }
+        if choice.more:
+            raise ConfigError("--num_servers is for one model, but several are given.")
         if choice.host is not None:
             more[role] = choice.host
     return ModelChoice(layer=Layer(first.layer.source, values), host=first.host, more=more)
@@ -113,6 +120,24 @@ def one_of(options: O, number: int) -> O:
     """`options` with those of one model."""
     mine = {name: getattr(options, name) for name in (*LISTS, ARGUMENTS, "server_container")}
     return replace(options, **{name: v if len(v) < 2 else v[number : number + 1] for name, v in mine.items()})
+
+
+def _num_servers(options: ModelOptions) -> int:
+    return options.num_servers if isinstance(options, WorkOptions) else 1
+
+
+def _further(count: int, host: ServeSpec | None) -> dict[str, ServeSpec]:
+    """The servers of the model after the first, by role. Raises ConfigError where none is started."""
+    if count == 1:
+        return {}
+    if host is None:
+        raise ConfigError(
+            f"--num_servers={count} starts servers, but the model is served elsewhere.",
+            hint="Give all addresses: --server_address=http://one:8000,http://two:8000",
+        )
+    if told(host, "--port") is not None:
+        raise ConfigError("--num_servers needs a free port for each server.", hint="Leave out --port.")
+    return {f"{REPLICA}{number}": host for number in range(1, count)}
 
 
 def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> HostedServers | None:

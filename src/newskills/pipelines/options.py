@@ -114,6 +114,9 @@ class ModelOptions(PlacementOptions, frozen=True, kw_only=True):
 class WorkOptions(ModelOptions, frozen=True, kw_only=True):
     """What `generate` and `eval` share: repetitions, pieces, tracking."""
 
+    num_servers: Annotated[
+        AtLeastOne, doc("servers of the model to start; prompts that begin alike go to the same one", SERVER)
+    ] = 1
     num_jobs: Annotated[
         int | None, doc("jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)", SEEDS)
     ] = None

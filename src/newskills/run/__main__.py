@@ -52,10 +52,15 @@ def check_servers(spec: RunSpec) -> None:
 def with_servers(spec: RunSpec, addresses: Mapping[str, str]) -> RunSpec:
     """`spec` with addresses (http://host:port) by role, empty for the main model, where no server is named."""
 
+    from newskills.run.planning.config import REPLICA
+
+    further = [f"{url.rstrip('/')}/v1" for role, url in addresses.items() if role.startswith(REPLICA)]
+
     def placed(server: EndpointConfig, role: str) -> EndpointConfig:
         if server.base_url is not None or role not in addresses:
             return server
-        return structs.replace(server, base_url=f"{addresses[role].rstrip('/')}/v1")
+        server = structs.replace(server, base_url=f"{addresses[role].rstrip('/')}/v1")
+        return server if role else server.beside(*further)
 
     units = []
     for unit in spec.units:

@@ -2,9 +2,9 @@
 """Executor `ray`: jobs on a running Ray cluster, submitted through its Jobs API; nothing of Ray is needed here.
 
 An experiment is one Ray job, a supervisor that takes no resources (`launch/ray/supervisor.py`). It places the jobs,
-each on one node, and keeps their states in their folders, on a file system that all nodes see. The handle of a job is
-`<submission id>/<name>`. Values of secrets go through a file that others cannot read and that the supervisor deletes as
-it begins: what a runtime environment holds, Ray shows to everybody who may look.
+each on one node or on several, and keeps their states in their folders, on a file system that all nodes see. The
+handle of a job is `<submission id>/<name>`. Values of secrets go through a file that others cannot read and that the
+supervisor deletes as it begins: what a runtime environment holds, Ray shows to everybody who may look.
 """
 
 from __future__ import annotations
@@ -27,11 +27,21 @@ from newskills.launch.clusters.names import LONGEST
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors.none import HERE
-from newskills.launch.job_script import render
+from newskills.launch.job_script import quote, render
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Obstacle, PendingJob, Site, Variable
 from newskills.launch.ray.api import RayApi, RayNode
-from newskills.launch.ray.files import CANCELLED, PLAN, PRIVATE, SECRETS, STATE, SUBMISSION, has_ended
+from newskills.launch.ray.files import (
+    CANCELLED,
+    FIRST_NODE,
+    PLAN,
+    PRIVATE,
+    SECRETS,
+    STATE,
+    SUBMISSION,
+    has_ended,
+    node_folder,
+)
 
 ALIVE = ("PENDING", "RUNNING")
 """States of a Ray job that has not ended."""
@@ -48,7 +58,7 @@ def make(site: Site) -> RayJobs:
 
 
 class RayJobs:
-    """Executor and Place in one: each job on one node, without containers of its own."""
+    """Executor and Place in one: jobs without containers of their own. Their groups share the first node."""
 
     def __init__(self, site: Site) -> None:
         self.cluster = site.cluster
@@ -80,6 +90,9 @@ class RayJobs:
             name = pending.job.name
             files = {**render(pending.job, self._site.job_folder(pending.job), self), STATE: "pending\n"}
             texts.update({f"{name}/{file}": text for file, text in files.items()})
+            for rank in range(1, _node_count(pending.job)):
+                text = _node_text(pending.job, self._site.job_folder(pending.job), rank)
+                texts[f"{node_folder(name, rank)}/job.sh"] = text
         self._check_free(jobs)
         self._shell.write({f"{PRIVATE}/{SECRETS}": json.dumps(self._secrets(jobs)), **texts}, folder)
         python_path = {"PYTHONPATH": self._site.code} if self._site.code else {}
@@ -126,7 +139,7 @@ class RayJobs:
         nodes = self._api.nodes()
         obstacles: dict[str, list[str]] = {}
         for job in jobs:
-            if text := misfit(self._resources(job), nodes):
+            if text := misfit(self._resources(job), nodes) or _too_few(self._further(job), nodes):
                 obstacles.setdefault(text, []).append(job.name)
         final = not self.cluster.ray.autoscaling
         return [Obstacle(tuple(names), text, final) for text, names in obstacles.items()]
@@ -180,11 +193,11 @@ class RayJobs:
     def workdir(self, command: Command, folder: JobFolder) -> str:
         return command.workdir or folder.code
 
-    def host(self, job: Job, group: int) -> str:
-        return HERE
+    def host(self, job: Job, group: int) -> str | Variable:
+        return Variable(FIRST_NODE) if job.groups[group].hardware.num_nodes > 1 else HERE
 
-    def first_node(self, job: Job, group: int) -> str:
-        return HERE
+    def first_node(self, job: Job, group: int) -> str | Variable:
+        return self.host(job, group)
 
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
         return ()
@@ -223,6 +236,7 @@ class RayJobs:
                     "folder": folder.path,
                     "logs": folder.logs,
                     "resources": self._resources(job),
+                    "more": self._further(job),
                     "needs": list(pending.needs),
                     "after": [self._folder(handle) for handle in pending.after],
                     "seconds": seconds,
@@ -252,6 +266,14 @@ class RayJobs:
         if gpus := sum(group.hardware.num_gpus for group in job.groups):
             resources["GPU"] = gpus
         return resources
+
+    def _further(self, job: Job) -> list[dict[str, float]]:
+        """What each further node must have free. Raises ConfigError for an unknown partition."""
+        for group in job.groups:
+            if group.hardware.num_nodes > 1:
+                alone = msgspec.structs.replace(job, groups=(group,))
+                return [self._resources(alone)] * (group.hardware.num_nodes - 1)
+        return []
 
     def _partition(self, job: Job, own: str | None) -> str | None:
         name = own or self.cluster.partition
@@ -308,6 +330,29 @@ def misfit(resources: Mapping[str, float], nodes: Sequence[RayNode]) -> str:
     shown = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
     least = "the most that a node has is" if lacking else "nodes have these apart, at most"
     return f"no node has {wanted}; {least} {shown} ({len(nodes)} node{'s' if len(nodes) > 1 else ''})"
+
+
+def _too_few(further: Sequence[Mapping[str, float]], nodes: Sequence[RayNode]) -> str:
+    """Why there are not enough nodes for what is wanted of each of several; empty where there are."""
+    fitting = sum(node.has(further[0]) for node in nodes) if further else 0
+    if fitting > len(further) or not further:
+        return ""
+    wanted = ", ".join(f"{name}: {amount:g}" for name, amount in further[0].items() if amount)
+    return f"it needs {len(further) + 1} nodes with {wanted}; {fitting} of {len(nodes)} have that"
+
+
+def _node_count(job: Job) -> int:
+    return max(group.hardware.num_nodes for group in job.groups)
+
+
+def _node_text(job: Job, folder: JobFolder, rank: int) -> str:
+    """job.sh of a further node: what runs on all of them. Its scripts know their rank as under Slurm."""
+    names = [command.name for group in job.groups for command in group.commands if command.script.all_nodes]
+    lines = [f"#!/bin/bash\n# Node {rank}: what runs on each node of the job.", "set -u"]
+    lines += [f"job_folder={quote(folder.path)}", f"job_logs={quote(folder.logs)}"]
+    lines += [f"export SLURM_PROCID={rank} SLURM_NODEID={rank}"]
+    lines += [f'bash "$job_folder"/{name}.sh </dev/null >>"$job_logs/{name}-{rank}.log" 2>&1 &' for name in names]
+    return "\n".join([*lines, "wait"]) + "\n"
 
 
 def _limit(cluster: ClusterConfig, hardware: HardwareConfig) -> str:

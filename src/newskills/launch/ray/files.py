@@ -10,8 +10,16 @@ PLAN, SECRETS, CANCELLED, SUBMISSION = "jobs.json", "secrets.json", "cancelled",
 STATE, LIFE = "job.state", "job.life"
 """In a job's folder: how it is doing; the number of its life that may run (one with a smaller number ends itself)."""
 
+FIRST_NODE = "NEWSKILLS_FIRST_NODE"
+"""Variable of jobs over several nodes: the address of the first one."""
+
 WORDS = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
 """Second word of job.exit → state."""
+
+
+def node_folder(folder: str, rank: int) -> str:
+    """In a job's folder, what one of its further nodes runs; the first one, 0, runs the job itself."""
+    return f"{folder}/node-{rank}" if rank else folder
 
 
 def has_ended(state: str) -> bool:

@@ -32,9 +32,11 @@ class JobRunner:
         self._early: list[str] = []
         self._lock = threading.Lock()
 
-    def node(self) -> str:
-        """Answers when the job has its place: the name of the node."""
-        return socket.gethostname()
+    def node(self) -> tuple[str, str]:
+        """Answers when the job has its place: name and address of the node."""
+        import ray
+
+        return socket.gethostname(), ray.util.get_node_ip_address()
 
     def run(self, variables: Mapping[str, str]) -> None:
         """Returns when nothing of the job is left, in this thread: the kernel ends the job with it."""

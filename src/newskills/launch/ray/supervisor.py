@@ -2,8 +2,9 @@
 """`python -m newskills.launch.ray.supervisor FOLDER`: runs the jobs of one experiment on the Ray cluster it stands in.
 
 It is the one Ray job of an experiment, and takes no resources. It waits for the jobs that others depend on, asks Ray
-for a node for each job that may start, tells it when its time is up, and begins it again elsewhere where its node was
-lost. What it knows of a job it writes into `job.state` of the job's folder: pending (why), running, and a last word.
+for a node for each job that may start (for a placement group where it wants several), tells it when its time is up, and
+begins it again elsewhere where a node was lost. What it knows of a job it writes into `job.state` of the job's folder:
+pending (why), running, and a last word.
 FOLDER/.ray/jobs.json says what to do. Needs Ray and the standard library: it runs in images of others.
 """
 
@@ -21,8 +22,21 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from newskills.launch.ray.files import CANCELLED, LIFE, PLAN, PRIVATE, SECRETS, STATE, WORDS, has_ended
+from newskills.launch.ray.files import (
+    CANCELLED,
+    FIRST_NODE,
+    LIFE,
+    PLAN,
+    PRIVATE,
+    SECRETS,
+    STATE,
+    WORDS,
+    has_ended,
+    node_folder,
+)
 from newskills.launch.ray.runner import JobRunner
 
 POLL = 0.5
@@ -39,6 +53,7 @@ class RayJob:
     """One job.
 
     resources         as `ray.nodes()` names them
+    more              the same, of each further node
     after             folders of other experiments' jobs
     seconds, warning  the time limit, and how long before it the job is told
     """
@@ -52,10 +67,14 @@ class RayJob:
     seconds: float
     warning: float
     copies: int
+    more: list[dict[str, float]] = field(default_factory=list)
     state: str = "pending"
     life: int = 0
     lost: int = 0
     runner: Any = None
+    bundles: Any = None
+    followers: list[Any] = field(default_factory=list)
+    follows: list[Any] = field(default_factory=list)
     place: Any = None
     run: Any = None
     began: float = 0.0
@@ -68,6 +87,15 @@ class RayJob:
     @property
     def ended(self) -> bool:
         return has_ended(self.state)
+
+    @property
+    def nodes(self) -> list[dict[str, float]]:
+        return [self.resources, *self.more]
+
+    def begin_life(self, number: int) -> None:
+        """On all of its nodes: what has a smaller number ends itself."""
+        for rank in range(len(self.more) + 1):
+            _replace(Path(node_folder(self.folder, rank), LIFE), str(number))
 
     def become(self, state: str) -> None:
         """Writes it down, where it is new."""
@@ -122,7 +150,7 @@ class RaySupervisor:
 
     def _attend(self) -> None:
         """Waits a moment for what Ray has to say."""
-        refs = {ref: job for job in self.jobs for ref in (job.run, job.place) if ref is not None}
+        refs = {ref: job for job in self.jobs for ref in (job.run, job.place, *job.follows) if ref is not None}
         if not refs:
             time.sleep(POLL)
             return
@@ -133,6 +161,8 @@ class RaySupervisor:
                 self._placed(job)
             elif ref is job.run:
                 self._ran(job)
+            elif ref in job.follows:
+                self._followed(job, ref)
         for job in self.jobs:
             if job.runner is not None:
                 self._watch(job)
@@ -145,20 +175,11 @@ class RaySupervisor:
             job.close(143, "cancelled", why)
         elif not self._waits(job) and sum(other.place is not None for other in self.jobs) < UNPLACED:
             job.life += 1
-            _replace(Path(job.folder, LIFE), str(job.life))
-            more = {name: amount for name, amount in job.resources.items() if name not in ("CPU", "GPU", "memory")}
-            job.runner = (
-                ray.remote(JobRunner)
-                .options(
-                    num_cpus=job.resources.get("CPU", 0),
-                    num_gpus=job.resources.get("GPU", 0),
-                    memory=job.resources.get("memory") or None,
-                    resources=more,
-                    max_restarts=0,
-                    max_concurrency=4,
-                )
-                .remote(job.folder, job.logs, job.life)
-            )
+            job.begin_life(job.life)
+            if job.more:
+                bundles = [{name: amount for name, amount in node.items() if amount} for node in job.nodes]
+                job.bundles = placement_group(bundles, strategy="STRICT_SPREAD")
+            job.runner, *job.followers = [_runner(job, rank) for rank in range(len(job.nodes))]
             job.place = job.runner.node.remote()
             job.become("pending (resources)")
 
@@ -203,13 +224,16 @@ class RaySupervisor:
     def _placed(self, job: RayJob) -> None:
         place, job.place = job.place, None
         try:
-            node = ray.get(place)
+            node, address = ray.get(place)
         except ray.exceptions.RayError as error:
             self._failed(job, error)
             return
         job.began, job.warned, job.overdue = time.monotonic(), False, False
-        job.run = job.runner.run.remote(self.secrets)
-        _say(f"{job.name} runs on {node}" + (f", life {job.life}" if job.life > 1 else ""))
+        variables = {**self.secrets, **({FIRST_NODE: address} if job.more else {})}
+        job.run = job.runner.run.remote(variables)
+        job.follows = [follower.run.remote(variables) for follower in job.followers]
+        more = f" and {len(job.more)} more" if job.more else ""
+        _say(f"{job.name} runs on {node}{more}" + (f", life {job.life}" if job.life > 1 else ""))
         job.become("running")
 
     def _ran(self, job: RayJob) -> None:
@@ -219,8 +243,11 @@ class RaySupervisor:
         except ray.exceptions.RayError as error:
             self._failed(job, error)
             return
-        self._release(job)
         code, word, why = (*job.mark(), "", "", "")[:3]
+        if word not in ("completed", "cancelled") and (lost := _lost_follower(job)) is not None:
+            self._failed(job, lost)
+            return
+        self._release(job)
         if word not in WORDS and job.overdue:
             word = "time"
         if word not in WORDS:
@@ -234,6 +261,14 @@ class RaySupervisor:
             job.become(WORDS[word])
             _say(f"{job.name} {word}, exit code {code}" + (f": {why}" if why else ""))
 
+    def _followed(self, job: RayJob, ref: Any) -> None:
+        """One of its further nodes has nothing more to do, or was lost."""
+        job.follows.remove(ref)
+        try:
+            ray.get(ref)
+        except ray.exceptions.RayError as error:
+            self._failed(job, error)
+
     def _failed(self, job: RayJob, error: Exception) -> None:
         """The node was lost, or Ray could not make the place."""
         self._release(job)
@@ -241,7 +276,7 @@ class RaySupervisor:
             job.close(143, "cancelled", "its node was lost while it was told to stop")
         elif isinstance(error, ray.exceptions.RayActorError) and job.lost < self.lost_nodes:
             job.lost += 1
-            _replace(Path(job.folder, LIFE), str(job.life + 1))
+            job.begin_life(job.life + 1)
             job.not_before = time.monotonic() + FENCE
             job.become("requeued (its node was lost)")
             _say(f"{job.name}: its node was lost ({type(error).__name__}); it begins again")
@@ -251,16 +286,20 @@ class RaySupervisor:
             _say(f"{job.name} failed: {error}")
 
     def _release(self, job: RayJob) -> None:
-        if job.runner is not None:
-            ray.kill(job.runner)
-        job.runner = job.place = job.run = None
+        for runner in (job.runner, *job.followers):
+            if runner is not None:
+                ray.kill(runner)
+        if job.bundles is not None:
+            remove_placement_group(job.bundles)
+        job.runner = job.place = job.run = job.bundles = None
+        job.followers, job.follows = [], []
 
     def _watch(self, job: RayJob) -> None:
         """Time limits, and why a job has no node."""
         if job.place is not None:
             if time.monotonic() - job.looked > LOOK_AROUND:
                 job.looked = time.monotonic()
-                missing = _missing(job.resources, self._nodes)
+                missing = _missing(job.nodes, self._nodes)
                 job.become(f"pending ({missing})" if missing else "pending (resources)")
             return
         ran = time.monotonic() - job.began
@@ -289,11 +328,47 @@ class RaySupervisor:
                 job.close(143, "cancelled", "before it started")
 
 
-def _missing(wanted: Mapping[str, float], nodes: Sequence[Mapping[str, float]]) -> str:
-    """In words, where no node has all of `wanted`."""
-    if any(all(node.get(name, 0) >= amount for name, amount in wanted.items()) for node in nodes):
-        return ""
-    return "no node has " + ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items() if amount)
+def _runner(job: RayJob, rank: int) -> Any:
+    """An actor that takes what the job wants of that node."""
+    wanted = job.nodes[rank]
+    more = {name: amount for name, amount in wanted.items() if name not in ("CPU", "GPU", "memory")}
+    place = {}
+    if job.bundles is not None:
+        place["scheduling_strategy"] = PlacementGroupSchedulingStrategy(
+            job.bundles, placement_group_bundle_index=rank
+        )
+    options = ray.remote(JobRunner).options(
+        num_cpus=wanted.get("CPU", 0),
+        num_gpus=wanted.get("GPU", 0),
+        memory=wanted.get("memory") or None,
+        resources=more,
+        max_restarts=0,
+        max_concurrency=4,
+        **place,
+    )
+    return options.remote(node_folder(job.folder, rank), job.logs, job.life)
+
+
+def _lost_follower(job: RayJob) -> Exception | None:
+    """Why one of its further nodes does not answer any more, which the first one may have noticed before Ray."""
+    try:
+        ray.get([follower.node.remote() for follower in job.followers], timeout=FENCE)
+    except ray.exceptions.GetTimeoutError as error:
+        return ray.exceptions.ActorUnavailableError(str(error), None)
+    except ray.exceptions.RayError as error:
+        return error
+    return None
+
+
+def _missing(wanted: Sequence[Mapping[str, float]], nodes: Sequence[Mapping[str, float]]) -> str:
+    """In words, where not enough nodes have all that is wanted of one."""
+    for at, one in enumerate(wanted):
+        fitting = sum(all(node.get(name, 0) >= amount for name, amount in one.items()) for node in nodes)
+        needed = len(wanted) if at else 1
+        if fitting < needed:
+            shown = ", ".join(f"{name}: {amount:g}" for name, amount in one.items() if amount)
+            return f"no node has {shown}" if not fitting else f"{fitting} of {needed} nodes have {shown}"
+    return ""
 
 
 def _ended_itself(job: RayJob) -> bool:

@@ -73,7 +73,9 @@ class ScoreMetric(ABC):
         self.answer_key = answer_key
         self.fields: Mapping[str, Any] = {**COMMON_FIELDS, answer_key: Any, **self.score_fields}
         self._problems = self._samples = 0
-        self._tallies: dict[str, Tally] = {}
+        self._score_tallies: dict[str, Tally] = {}
+        self._alone: dict[tuple[str, float | None, bool], int] = {}
+        """Problems of one sample that are alike, not counted yet: name of a score, score, whether an answer lacks."""
         self._tokens: Counter[int] = Counter()
         self._with_tokens = 0
         self._start, self._end = math.inf, -math.inf
@@ -105,6 +107,9 @@ class ScoreMetric(ABC):
                 f"earlier ones have {self._samples}."
             )
         self._problems += 1
+        if self._samples == 1 and predictions[0].get(REWARD) is None:
+            self._update_one(predictions[0])
+            return
         lost = [is_lost(record) for record in predictions]
         scores = [{} if gone else self.scores(record) for gone, record in zip(lost, predictions, strict=True)]
         answers = [self.answer(record) for record in predictions]
@@ -122,6 +127,51 @@ class ScoreMetric(ABC):
             self._count_missing(answers, lost)
         self._count_tokens(predictions, lost)
         self._count_time(predictions)
+
+    def _update_one(self, record: Row) -> None:
+        """The same for one sample, which costs a fifth of it: millions of rows are looked at so."""
+        gone = is_lost(record)
+        scores = {} if gone else self.scores(record)
+        answer = self.answer(record)
+        none = answer is None
+        self._endings[self.ending(record, scores, answer)] += 1
+        if isinstance(reason := record.get("finish_reason"), str):
+            self._finishes[reason] += 1
+        self._has_answers = self._has_answers or self.answer_key in record
+        for name, score in scores.items():
+            self._count_alone(name, score, none)
+        if self.compute_no_answer:
+            self._count_alone(NO_ANSWER, None if gone else float(none), none)
+        if (tokens := record.get("num_generated_tokens")) or (tokens == 0 and not gone):
+            self._tokens[1] += tokens
+            self._with_tokens += 1
+        for name, field in TOKENS.items():
+            if field in record:
+                self._tally(name).add([record[field]], {})
+        if (start := record.get("generation_start_time")) is not None and start < self._start:
+            self._start = start
+        if (end := record.get("generation_end_time")) is not None and end > self._end:
+            self._end = end
+
+    def _count_alone(self, name: str, score: float | None, none: bool) -> None:
+        key = name, score, none
+        if key in self._alone:
+            self._alone[key] += 1
+        else:
+            self._tally(name)  # names keep the order in which they come
+            self._alone[key] = 1
+
+    @property
+    def _tallies(self) -> dict[str, Tally]:
+        """Score → its counts."""
+        alone, self._alone = self._alone, {}
+        for (name, score, none), problems in alone.items():
+            if name == NO_ANSWER:
+                values: Mapping[str, Sequence[float]] = {"pass": [] if score is None else [score == 1]}
+            else:
+                values = together((score,), [None if none else ""], [None])
+            self._tally(name).add_alike(score, values, problems)
+        return self._score_tallies
 
     def metrics(self) -> dict[str, Row]:
         numbers = self.numbers()
@@ -210,9 +260,9 @@ class ScoreMetric(ABC):
         return row
 
     def _tally(self, name: str) -> Tally:
-        if name not in self._tallies:
-            self._tallies[name] = Tally(self._samples)
-        return self._tallies[name]
+        if name not in self._score_tallies:
+            self._score_tallies[name] = Tally(self._samples)
+        return self._score_tallies[name]
 
     def _count_missing(self, answers: votes.Answers, lost: Sequence[bool]) -> None:
         """Several samples together lack an answer where all of them do, in votes as in pass@k."""

@@ -46,6 +46,17 @@ class Tally:
         squares = sums if ZERO_ONE.issuperset(present) else list(accumulate(score * score for score in filled))
         self._prefixes.update(zip(ks, counted, sums, squares, strict=True))
 
+    def add_alike(self, score: float | None, values: Mapping[str, Sequence[float]], problems: int) -> None:
+        """So many problems of one sample each, all with this score and these values."""
+        for family, by_k in values.items():
+            counts = self._values.setdefault(family, Counter())
+            for key in enumerate(by_k, 1):
+                counts[key] += problems
+        scored, value = score is not None, score or 0
+        self._run_counts[0] += problems * scored
+        self._run_sums[0] += problems * value
+        self._prefixes[1, int(scored), value, value if value in ZERO_ONE else value * value] += problems
+
     @property
     def scored(self) -> int:
         """Samples with a score."""

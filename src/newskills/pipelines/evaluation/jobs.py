@@ -126,7 +126,8 @@ def add_evaluation(
     left, unjudged = (
         (some if options.rerun_done else unfinished(some, paths, shell)) for some in (units, judging)
     )
-    host = choose_model(options, parsed.overrides, elsewhere=True).host
+    choice = choose_model(options, parsed.overrides, elsewhere=True)
+    host = choice.host
     if left:
         check_inputs(left, paths, shell, shipped=list(plan.shipments))
         check_prompts(
@@ -139,6 +140,7 @@ def add_evaluation(
         paths=paths,
         spec=_run_spec(spec, options, describe_benchmarks(spec.runs, left)),
         host=host,
+        more=choice.more,
         parts=parts_of(options, cluster),
         name="eval",
     )
@@ -176,6 +178,7 @@ def _judges(
             shared,
             options=judge.options,
             host=judge.host,
+            more={},
             parts=judge.options.num_jobs or 1,
             name=job_name(f"{UNIT}{name}"),
         )

@@ -18,6 +18,7 @@ from newskills.models.serving import ServeSpec
 from newskills.pipelines.models import ROLE, one_of
 from newskills.pipelines.options import ModelOptions, PlacementOptions
 from newskills.pipelines.placement.cluster import hardware
+from newskills.run.planning.config import REPLICA
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 
 MAIN, SERVER, SANDBOX = "main", "server", "sandbox"
@@ -65,7 +66,8 @@ def server_groups(servers: Mapping[str, ServerScript], options: ModelOptions) ->
     """Servers of further models, by role, each on nodes of its own."""
     groups = []
     for role, server in servers.items():
-        container = container_of(server, one_of(options, int(role.removeprefix(ROLE))))
+        number = 0 if role.startswith(REPLICA) else int(role.removeprefix(ROLE))
+        container = container_of(server, one_of(options, number))
         name = f"{SERVER}-{role}"
         needed = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
         groups.append(CommandGroup([Command(server, container=container, name=name)], hardware=needed, name=name))

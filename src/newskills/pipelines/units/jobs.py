@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -42,10 +41,9 @@ from newskills.pipelines.submission.groups import (
 from newskills.pipelines.submission.plan import Plan, job_name, unique
 from newskills.pipelines.units.cut_files import cut_files
 from newskills.run.engine.build import grades_by_running
+from newskills.run.planning.queue import queue_of
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit
 from newskills.run.records.paths import done_path
-
-T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -97,27 +95,42 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
 
     def add(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
         """Adds the jobs; returns the output file (merged) → jobs that work on it. Raises ConfigError."""
+        if self.options.work_queue:
+            return self._add_queue(units, plan)
         jobs_by_folder: dict[Path, list[JobDict]] = {}
-        shares = shared_by_all(units, self.parts) if self.options.work_queue else split(units, self.parts)
+        shares = split(units, self.parts)
         for number, share in enumerate(shares):
             name = self.name if len(shares) == 1 else f"{self.name}-{number}"
-            if len(share) == 1 and not self.options.work_queue:
+            if len(share) == 1:
                 name = job_name(share[0].label)
-            job = self._job(name, share, plan)
+            spec = msgspec.structs.replace(self.spec, units=tuple(share))
+            job = self._job(name, spec, plan, tuple(str(unit.paths.output) for unit in share))
             for unit in share:
                 jobs_by_folder.setdefault(unit.merged, []).append(job)
         return jobs_by_folder
 
-    def _job(self, name: str, units: Sequence[Unit], plan: Plan) -> JobDict:
-        options = self.options
+    def _add_queue(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
+        """All units for each job, which begin at different ones. What a job makes is its place at the queue, so that
+        the same command with more jobs adds only those."""
+        few, chunks = queue_of(units)
+        count = min(self.parts, len(units))
+        files = list(dict.fromkeys(unit.merged for unit in units))
+        spec = msgspec.structs.replace(self.spec, units=few, chunks=chunks, shared=True)
+        jobs = []
+        for number in range(count):
+            name = self.name if count == 1 else f"{self.name}-{number}"
+            makes = tuple(f"{path} (job {number} of a queue)" for path in files)
+            mine = msgspec.structs.replace(spec, first=first_place(len(units), count, number))
+            jobs.append(self._job(name, mine, plan, makes))
+        return {path: list(jobs) for path in files}
+
+    def _job(self, name: str, spec: RunSpec, plan: Plan, makes: tuple[str, ...]) -> JobDict:
+        options, units = self.options, spec.units
         mine = {str(unit.merged.parent) for unit in units}
         beside = {path: text for path, text in self.spec.beside.items() if str(Path(path).parent) in mine}
         inputs = dict.fromkeys(Path(unit.config.input_file) for unit in units)
         needs = () if self.makers is None else tuple(str(done_path(path)) for path in inputs)
-        spec = msgspec.structs.replace(
-            self.spec, units=tuple(units), beside=beside, needs=needs, shared=options.work_queue
-        )
-        spec, secrets = spec.sealed()
+        spec, secrets = msgspec.structs.replace(spec, beside=beside, needs=needs).sealed()
         text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
         clients = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
@@ -145,7 +158,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
             files={RUN_FILE: text},
             copies=options.dependent_jobs,
             outputs=tuple(dict.fromkeys([*sorted(mine), *map(str, inputs)])),
-            makes=tuple(str(unit.paths.output) for unit in units),
+            makes=makes,
         )
 
 
@@ -158,11 +171,9 @@ def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
     return [units[begin:end] for begin, end in itertools.pairwise(bounds)]
 
 
-def shared_by_all(units: Sequence[T], parts: int) -> list[Sequence[T]]:
-    """All units for each job, which begin at different ones; `parts`: jobs, 1 or more."""
-    count = min(parts, len(units))
-    starts = [len(units) * number // count for number in range(count)]
-    return [[*units[start:], *units[:start]] for start in starts]
+def first_place(units: int, jobs: int, number: int) -> int:
+    """At which of so many units, which all jobs share, the job `number` begins."""
+    return units * number // jobs
 
 
 def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:

@@ -57,6 +57,7 @@ ContextStrategy = Callable[[Request, ContextLimitError], Request | None]
 class RetryPolicy(Struct, frozen=True, kw_only=True):
     """How failures are met; times in seconds.
 
+    most              requests in flight up to which more are tried while that makes it faster; 0: never more
     patience          the endpoint may be down that long
     first_patience    the same before its first answer ever (None: no other): an address that is wrong stays so
     soft_fail         single failures have been accepted
@@ -65,6 +66,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     """
 
     concurrency: int = 512
+    most: int = 0
     max_retries: int = 3
     patience: float = 1800.0
     first_patience: float | None = None
@@ -113,7 +115,7 @@ class Endpoint:
         self._say, self._on_fatal, self._context = say, on_fatal, context
         self._shared, self._trace = shared, trace
         self._gate = Gate(policy.concurrency)
-        self._load = Load(self._gate, epoch=policy.first_delay)
+        self._load = Load(self._gate, epoch=policy.first_delay, most=policy.most)
         self._waits = Waits(shortest=policy.shortest_timeout, tries=policy.max_retries + 1)
         self._proven = proven
         self._good: Request | None = None

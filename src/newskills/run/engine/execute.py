@@ -26,6 +26,7 @@ from newskills.run.engine.preflight import PreparedUnit, first_request, prepare
 from newskills.run.engine.progress import Progress
 from newskills.run.engine.supervision import supervision
 from newskills.run.engine.unit import UnitRun
+from newskills.run.planning.queue import ChunkQueue
 from newskills.run.planning.spec import RUN_FILE, RunResult, RunSpec, Status, Unit, UnitResult, masked
 from newskills.run.planning.until import StopPlan
 from newskills.run.records.journal import Journal
@@ -56,20 +57,21 @@ def claim(keys: Iterable[K], tried: set[K], take: Callable[[K], T]) -> Iterator[
         yield key, taken
 
 
-class Units(NamedTuple):
-    """`all`, which several processes work on; `tried`: output files that are not for this process any more."""
+class SharedUnits(NamedTuple):
+    """Units of a queue that several processes work on. `tried`: places that are not for this process any more;
+    `offered`: places of units of one name, as they are worth trying."""
 
-    all: Sequence[Unit]
-    tried: set[Path]
+    queue: ChunkQueue
+    tried: set[int]
+    offered: Iterable[int]
 
     def taken(
         self, spec: RunSpec, builder: RunBuilder, stack: ExitStack, into: list[PreparedUnit | UnitResult]
     ) -> Iterator[PreparedUnit]:
-        """The next ones of the same name that nobody has and that have work to do. All that are finished or taken go
-        `into` the run. Raises as `prepare`."""
-        first = spec.units[0]
-        paths = {unit.paths.output: unit for unit in self.all if unit.name == first.name and unit != first}
-        for _, prepared in claim(paths, self.tried, lambda path: prepare(paths[path], spec, builder, stack)):
+        """The next ones that nobody has and that have work to do. All that are finished or taken go `into` the run.
+        Raises as `prepare`."""
+        work = claim(self.offered, self.tried, lambda place: prepare(self.queue[place], spec, builder, stack))
+        for _, prepared in work:
             into.append(prepared)
             if isinstance(prepared, PreparedUnit):
                 yield prepared
@@ -83,7 +85,7 @@ def execute(
     begin: Callable[[], object] | None = None,
     until: Mapping[str, StopPlan] = MappingProxyType({}),
     earlier: Sequence[UnitResult] = (),
-    more: Units | None = None,
+    more: SharedUnits | None = None,
 ) -> RunResult:
     """Generates, grades and writes every unit; finished units cost nothing.
 

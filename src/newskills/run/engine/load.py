@@ -13,6 +13,7 @@ import math
 import time
 
 from newskills.base.aio import Gate
+from newskills.run.engine.climb import Climb
 
 MANY = 0.15
 """Share of refused requests that tells of a limit, where none is known."""
@@ -37,13 +38,15 @@ TOLERANT = 60
 
 
 class Load:
-    """Moves the limit and the rate of `gate`, whose limit is `most` while nothing is known.
+    """Moves the limit and the rate of `gate`, whose limit stays while nothing is known.
 
-    `epoch`: seconds after which counts are judged; ten of them pass between two requests, at most.
+    `epoch`: seconds after which counts are judged; ten of them pass between two requests, at most. `most`: what the
+    limit may rise to while the endpoint gets faster and refuses nothing.
     """
 
-    def __init__(self, gate: Gate, *, epoch: float) -> None:
+    def __init__(self, gate: Gate, *, epoch: float, most: int = 0) -> None:
         self._gate, self._most = gate, gate.limit
+        self._climb = Climb(gate, most) if most > gate.limit else None
         self._epoch, self._least = epoch, 0.1 / epoch
         self._known = 0.0
         self._growth, self._calm = GROWTH, 0
@@ -73,6 +76,8 @@ class Load:
             self._gate.limit = min(self._most, self._gate.limit * 2)
             self._gate.rate = min(self._known / 2, rate * 2)
             self._begin(time.monotonic())
+        if self._climb is not None:
+            self._rise(self._climb)
         if self._refused or self._at_a_limit or self._answered % NOW_AND_THEN == 0:
             self._judge()
 
@@ -86,6 +91,13 @@ class Load:
         if started >= self._cut_at:
             self._cut_at = time.monotonic()
             self._gate.limit = max(1.0, self._gate.limit * SHRINK)
+
+    def _rise(self, climb: Climb) -> None:
+        if self._at_a_limit or self._refused:
+            climb.begin()
+        else:
+            climb.note_answer()
+            self._most = self._gate.limit
 
     @property
     def _at_a_limit(self) -> bool:

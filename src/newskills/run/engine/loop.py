@@ -185,10 +185,12 @@ class Engine:
         config = structs.replace(config, server=server)
         server = server.endpoint()
         if server not in self._endpoints:
-            model = self._builder.model(server, config.max_concurrent_requests)
+            most = max(config.max_concurrent_requests, config.most_concurrent_requests)
+            model = self._builder.model(server, most)
             waits = is_supervised() or any(name in self._builder.environ for name in SCHEDULED)
             policy = RetryPolicy(
                 concurrency=config.max_concurrent_requests,
+                most=most,
                 max_retries=server.max_retries,
                 patience=config.endpoint_patience or PATIENCE,
                 first_patience=config.endpoint_patience or (PATIENCE if waits else FIRST_PATIENCE),
@@ -226,7 +228,7 @@ class Engine:
     async def _generate(self, disk: Disk) -> None:
         turns = self._turns(disk)
         todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
-        at_once = sum(endpoint.policy.concurrency for endpoint in self._endpoints.values())
+        at_once = sum(endpoint.policy.most for endpoint in self._endpoints.values())
         # Rows of many requests: few enough that each is finished soon, twice as many as keep the endpoints busy.
         requests = max(lane.run.config.answers_of_a_row for lane in self._lanes)
         rows = at_once if requests == 1 else -(-2 * at_once // requests)

@@ -21,10 +21,12 @@ from newskills.run.engine.unit import REFUSED, UnitRun, changed_settings, unit_r
 from newskills.run.planning.spec import RunSpec, Unit, UnitResult
 from newskills.run.records.chunks import count_lines, merge_if_complete
 from newskills.run.records.completeness import is_cut, is_marked, take_over
-from newskills.run.records.log import Damage, LogIndex, lines, restore_log, set_aside
+from newskills.run.records.input_map import read_input
+from newskills.run.records.log import Damage, lines, restore_log, set_aside
+from newskills.run.records.log_index import MANY, IndexFile, LogIndex
 from newskills.run.records.paths import done_path
 from newskills.run.records.rejoin import rejoin
-from newskills.run.records.rows import Input, bounds, scan
+from newskills.run.records.rows import Input, bounds
 from newskills.run.records.state import INPUT, RunState, changes, load_state, settings
 
 
@@ -65,7 +67,9 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         solver = _checked_solver(unit, builder, prompt, source, rows)
         _start_over(unit)
         fresh.save(paths.state)
-        return PreparedUnit(UnitRun(unit, source, rows, fresh, LogIndex(len(rows))), solver)
+        index, index_file = _index(unit, len(rows), fresh)
+        index.load(paths.log, unit.config.async_position_key, index_file)
+        return PreparedUnit(UnitRun(unit, source, rows, fresh, index, index_file), solver)
     others = unit.config.judges and changed == [INPUT]
     if changed and not others:
         raise changed_settings(unit, changed)
@@ -97,6 +101,19 @@ def asks_nothing(unit: Unit) -> bool:
     if state is None or not Path(unit.config.input_file).exists():
         return True
     return state.unjudged == 0 and state.settings.get("input_file") == _input(unit, state)[0].digest
+
+
+def check_same_run(unit: Unit, builder: RunBuilder) -> None:
+    """Refuses a finished chunk that was made with other settings, or from another input. Raises DataError."""
+    state = load_state(unit.paths.state)
+    if state is None or state.status != "done":
+        return
+    prompt = builder.prompt(unit.config)
+    wanted = settings(
+        unit.config, input_digest=_input(unit, state)[0].digest, prompt=f"{prompt.name} {prompt.hash}"
+    )
+    if changed := changes(state.settings, wanted):
+        raise changed_settings(unit, changed)
 
 
 def check_begun(unit: Unit, builder: RunBuilder) -> None:
@@ -160,8 +177,8 @@ def _resume(
     paths.failed.unlink(missing_ok=True)
     if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
         _take_back(unit, before, len(rows), state.digest)
-    index = LogIndex(len(rows))
-    damaged = index.load(paths.log, config.async_position_key)
+    index, index_file = _index(unit, len(rows), state)
+    damaged = index.load(paths.log, config.async_position_key, index_file)
     if before is None and (index.done or damaged):
         _check_same(unit, index, state)
         notes[
@@ -177,7 +194,12 @@ def _resume(
     if before is None and paths.state.exists():
         paths.state.replace(paths.state.with_name(f"{paths.state.name}-damaged"))
     state.save(paths.state)
-    return UnitRun(unit, source, rows, state, index)
+    return UnitRun(unit, source, rows, state, index, index_file)
+
+
+def _index(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, IndexFile | None]:
+    index_file = IndexFile(unit.paths.index, state.digest) if rows >= MANY else None
+    return LogIndex(rows, graded=unit.config.eval_type is not None), index_file
 
 
 def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[str, None]) -> None:
@@ -231,13 +253,14 @@ def _input(unit: Unit, state: RunState | None) -> tuple[Input, range]:
     distinct = None
     if state is not None and state.distinct_rows:
         distinct = state.settings["input_file"], state.distinct_rows
-    source = _scan(path, (stat.st_mtime_ns, stat.st_size) if stat else None, distinct)
+    folder = Path(config.output_file).parent if config.output_file else None
+    source = _scan(path, (stat.st_mtime_ns, stat.st_size) if stat else None, distinct, folder)
     return source, bounds(source.rows, config.num_chunks, config.chunk_id, config.max_samples)
 
 
 @functools.lru_cache(maxsize=64)
-def _scan(path: Path, version: object, distinct: tuple[str, int] | None) -> Input:
-    return scan(path, distinct)
+def _scan(path: Path, version: object, distinct: tuple[str, int] | None, folder: Path | None) -> Input:
+    return read_input(path, folder, distinct)
 
 
 def _checked_solver(unit: Unit, builder: RunBuilder, prompt: Prompt, source: Input, rows: range) -> Solver:
@@ -252,6 +275,8 @@ def _checked_solver(unit: Unit, builder: RunBuilder, prompt: Prompt, source: Inp
 
 def _rows_of_all_chunks(unit: Unit, source: Input) -> int:
     config = unit.config
+    if config.max_samples < 0:
+        return source.rows
     chunks = config.num_chunks or 1
     return sum(len(bounds(source.rows, chunks, k, config.max_samples)) for k in range(chunks))
 

@@ -27,18 +27,17 @@ from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.spec import Status, Unit, UnitResult, count, count_finish
 from newskills.run.records.chunks import merge_if_complete
 from newskills.run.records.log import (
-    ABSENT,
     Disk,
     GradeLine,
     GroupLog,
-    LogIndex,
     LogReader,
     content_key,
     decode_record,
     log_line,
 )
+from newskills.run.records.log_index import ABSENT, IndexFile, LogIndex, RecordKeys
 from newskills.run.records.paths import done_path
-from newskills.run.records.rows import Input
+from newskills.run.records.rows import MARK, Input
 from newskills.run.records.state import RunState
 from newskills.solve.judges.judge import PREFIX
 
@@ -61,7 +60,16 @@ class PendingRow(Struct):
 class UnitRun:
     """The work on one unit. Built by `prepare`; everything but `pending_rows` and `finish` is cheap."""
 
-    def __init__(self, unit: Unit, source: Input, rows: range, state: RunState, index: LogIndex) -> None:
+    def __init__(
+        self,
+        unit: Unit,
+        source: Input,
+        rows: range,
+        state: RunState,
+        index: LogIndex,
+        index_file: IndexFile | None = None,
+    ) -> None:
+        self._index_file = index_file
         self.unit, self.paths, self.config = unit, unit.paths, unit.config
         self.source, self.bounds, self.state, self.index = source, rows, state, index
         self.kept = index.done
@@ -81,6 +89,7 @@ class UnitRun:
         self._logs: list[GroupLog] = []
         self._failed: GroupLog | None = None
         self._watcher: EarlyStop | None = None
+        self._keys: RecordKeys | None = None
 
     @property
     def generated(self) -> int:
@@ -143,7 +152,7 @@ class UnitRun:
             for position in range(self.index.rows):
                 if self.index.offsets[position] < 0:
                     continue
-                record, at = self._logged(log, position), self.index.grades[position]
+                record, at = self._logged(log, position), self.index.grade_at(position)
                 if at == ABSENT:
                     await self.await_grader()
                     self._grade(position, record)
@@ -188,7 +197,11 @@ class UnitRun:
         skipped = 0
         every = YIELD_EVERY if self._watcher is None else 1  # seeds of a watched benchmark go side by side
         order = None if self._watcher is None else self._watcher.order
-        for row_line in self.source.lines(self.bounds, order):
+        parts = None
+        if stride >= MARK and self.source.marks:
+            stride -= stride % MARK
+            parts = self._parts(stride)
+        for row_line in self.source.lines(self.bounds, order, parts):
             if offsets[row_line.position] < 0:
                 sample = self.source.sample(row_line)
                 self.open_rows += 1
@@ -197,12 +210,21 @@ class UnitRun:
                     request.message = self.source.located(sample, request.message)
                 yield PendingRow(sample, request)
                 continue
-            if skipped % stride == 0:
+            if row_line.position % stride == 0:
                 self._check_unchanged(self.source.sample(row_line))
             skipped += 1
             if skipped % every == 0:
                 yield None
         self.exhausted = True
+
+    def _parts(self, stride: int) -> Iterator[range]:
+        """Positions to look at where most rows are done: what is not, and each `stride`th row."""
+        for first in range(0, self.index.rows, MARK):
+            last = min(first + MARK, self.index.rows)
+            if not self.index.all_done(first, last):
+                yield range(first, last)
+            elif first % stride == 0:
+                yield range(first, first + 1)
 
     def book_answer(self, sample: Sample, attempt: Attempt) -> None:
         """Books an answer: log, index, and the grader if it has room (else it is graded at the end)."""
@@ -210,7 +232,10 @@ class UnitRun:
         line = log_line(record, self.config.async_position_key, sample.position, attempt.key, self._settings)
         offset = self._log.append(line)
         gradable = "outcome" not in record
-        self.index.add(sample.position, offset, content_key(sample.id, attempt.key), line, gradable=gradable)
+        self.index.add(sample.position, offset, line, gradable=gradable)
+        if self._index_file is not None:
+            checksum = self.index.sums[sample.position]
+            self._index_file.add(sample.position, offset, checksum, gradable=gradable)
         if not gradable and record["outcome"] == "unscored":
             self.lost[record.get("outcome_cause") or "harness"] += 1
         if gradable:
@@ -276,6 +301,9 @@ class UnitRun:
     async def close(self) -> None:
         for log in self._logs:
             await log.close()
+        for file in (self._index_file, self._keys):
+            if file is not None:
+                file.close()
 
     def end(self, status: Status, *, exit_code: int, error: str) -> None:
         """Leaves an exit record that says how far it got. Raises StorageError."""
@@ -291,7 +319,9 @@ class UnitRun:
         return log
 
     def _check_unchanged(self, sample: Sample) -> None:
-        recorded_key = self.index.keys[sample.position]
+        if self._keys is None:
+            self._keys = RecordKeys(self.paths.log, self.config.async_position_key)
+        recorded_key = self._keys.key(self.index.offsets[sample.position])
         if recorded_key and recorded_key != content_key(
             sample.id, request_key(guard(partial(self.solver.request, sample)))
         ):
@@ -345,7 +375,7 @@ class UnitRun:
             grades = stack.enter_context(LogReader(self.paths.grades)) if self._grades else None
             for position in positions:
                 record = self._logged(log, position)
-                at = self.index.grades[position]
+                at = self.index.grade_at(position)
                 if grades is not None and at >= 0:
                     fields = verdict_fields(record, scores.decode(grades.line(at)).score)
                     record |= fields
@@ -363,7 +393,12 @@ class UnitRun:
     def _logged(self, log: LogReader, position: int) -> Row:
         line = log.line(self.index.offsets[position])
         if zlib.crc32(line) != self.index.sums[position]:
-            raise StorageError(f"{self.paths.log} changed during the run (row {position}).")
+            if self._index_file is not None:
+                self._index_file.drop()
+            raise StorageError(
+                f"{self.paths.log} changed since row {position} was written.",
+                hint="Run the same command again: it reads the file as a whole, and asks damaged rows again.",
+            )
         return decode_record(line, self.config.async_position_key)
 
     def _save_state(self, status: Status, *, exit_code: int, error: str) -> None:
@@ -451,7 +486,7 @@ def unit_result(
         input_tokens=state.input_tokens,
         output_tokens=state.output_tokens,
         cost=state.cost,
-        seconds=(state.ended or time.time()) - state.started,
+        seconds=max(0.0, (state.ended or time.time()) - state.started),
         ledger=state.ledger,
         merged=merged,
         note=note,

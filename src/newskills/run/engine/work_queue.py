@@ -3,30 +3,49 @@
 
 The queue is the output folder: a unit is taken by its lock, which ends with the process that holds it, and finished by
 its `.done`. So a slow job holds up only what it has taken, a lost one only until its locks end, and a job that is added
-later helps at once. Where all that is left is taken, a few jobs stay to take over from those that are lost; the others
-end.
+later helps at once. What nobody has begun is known by the names in the folder, so that a lock that is tried is mostly
+free. Where all that is left is taken, a few jobs stay to take over from those that are lost; the others end.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from newskills.base.errors import LockedError
 from newskills.base.store import locked
-from newskills.run.engine.execute import SIGNALLED, Units, claim, execute
+from newskills.run.engine.build import RunBuilder
+from newskills.run.engine.execute import SIGNALLED, SharedUnits, claim, execute
+from newskills.run.engine.preflight import check_same_run
+from newskills.run.planning.queue import ChunkQueue
 from newskills.run.planning.spec import RunResult, RunSpec, Status
+from newskills.run.records.completeness import is_cut, is_marked
+from newskills.run.records.paths import done_path
 
 POLL, SLOWEST_POLL = 2.0, 60.0
 """Seconds between two looks at units that other jobs have: the first, and the longest after many in vain."""
 TAKEN_FOR_EACH = 16
 """Units that other jobs have, for each job that stays behind the first."""
+TRIES = 64
+"""Begun units that are tried between two looks: their locks are most often held."""
+STALE = 60.0
+"""Seconds after which a look is not worth much any more."""
 ENDED: tuple[Status, ...] = ("done", "failed")
 """How a unit ends by itself; else the process has to stop."""
+
+
+class OpenPlaces(NamedTuple):
+    """Places of units that are not finished: those that nobody has begun, and those that somebody has or had."""
+
+    fresh: Iterable[int]
+    begun: Iterable[int]
 
 
 def execute_shared(
@@ -36,40 +55,119 @@ def execute_shared(
 
     A unit that failed here is left to others. Raises NewskillsError for what can be refused before the first request.
     """
-    tried: set[Path] = set()
+    tried: set[int] = set()
     total = RunResult(units=[])
-    paths = {unit.paths.output: unit for unit in spec.units}
+    queue = ChunkQueue(spec)
 
-    def work_on(path: Path) -> RunResult:
-        alone = replace(spec, units=(paths[path],), shared=False)
-        return execute(alone, environ=environ, begin=begin, more=Units(spec.units, tried))
+    def look() -> OpenPlaces:
+        return look_at(queue, tried)
 
+    def work_on(place: int) -> RunResult:
+        unit = queue[place]
+        same = (other for other in offers(look, tried) if other != place and queue.name(other) == unit.name)
+        alone = replace(spec, units=(unit,), chunks=(), first=0, shared=False)
+        return execute(alone, environ=environ, begin=begin, more=SharedUnits(queue, tried, same))
+
+    _check_finished(queue, os.environ if environ is None else environ)
     pause = POLL
     with ExitStack() as stack:
         place: int | None = None
         while True:
             before = len(tried)
-            for _, result in claim(paths, tried, work_on):
+            for _, result in claim(offers(look, tried), tried, work_on):
                 total = _added(total, result)
                 if result.exit_code > SIGNALLED or any(unit.status not in ENDED for unit in result.units):
                     return total
-            taken = len(paths) - len(tried)
+            seen = look()
+            taken = len(list(chain(seen.fresh, seen.begun)))
             if not taken:
                 return total
             if len(tried) > before:
                 pause = POLL
                 continue
             if place is None:
-                place = _wait_in(spec.units[0].paths.output.parent, staying(taken), stack)
+                place = _wait_in(queue[0].merged.parent, staying(taken), stack)
             if place is None or place >= staying(taken):
                 return total
             time.sleep(pause)
             pause = min(2 * pause, SLOWEST_POLL)
 
 
+def offers(
+    look: Callable[[], OpenPlaces], tried: Collection[int], clock: Callable[[], float] = time.monotonic
+) -> Iterator[int]:
+    """What is worth trying, looked up anew where the last look is old; ends when a look has nothing to take.
+
+    `tried` grows meanwhile, as its reader takes what it is offered.
+    """
+    while True:
+        seen, since = look(), clock()
+        for place in chain(seen.fresh, islice(seen.begun, TRIES)):
+            yield place
+            if place in tried and clock() - since > STALE:
+                break
+        else:
+            return
+
+
+def look_at(queue: ChunkQueue, tried: Collection[int]) -> OpenPlaces:
+    """By one listing of each folder. Chunks of a whole file are finished with it.
+
+    Where all chunks are finished and nobody has joined them, or rows were lost since, all are looked at closely.
+    """
+    listings: dict[Path, set[str]] = {}
+    fresh, begun = set[int](), set[int]()
+    for places in queue.files():
+        unit = queue[places.start]
+        folder = unit.merged.parent
+        if folder not in listings:
+            listings[folder] = _names(folder)
+        names = listings[folder]
+        if {unit.merged.name, done_path(unit.merged).name} <= names and unit.config.skip_filled:
+            begun.update(places if is_cut(unit) else ())
+            continue
+        unbegun, unfinished = set[int](), set[int]()
+        for place in places:
+            paths = queue.paths(place)
+            if paths.lock.name not in names:
+                unbegun.add(place)
+            elif not {paths.done.name, paths.output.name} <= names:
+                unfinished.add(place)
+        fresh |= unbegun
+        begun |= unfinished if unbegun or unfinished else set(places)
+    turn = [place for place in queue.turn() if place not in tried]
+    return OpenPlaces([p for p in turn if p in fresh], _rotated([p for p in turn if p in begun]))
+
+
 def staying(taken: int) -> int:
     """How many jobs wait for `taken` units that other jobs have; the others end, and give their nodes back."""
     return 1 + taken // TAKEN_FOR_EACH
+
+
+def _check_finished(queue: ChunkQueue, environ: Mapping[str, str]) -> None:
+    """Chunks that are finished already must be of this run: they are joined with what is made now. Raises DataError."""
+    with closing(RunBuilder(environ)) as builder:
+        for places in queue.files():
+            unit = queue[places.start]
+            if not unit.config.skip_filled or is_marked(unit):
+                continue
+            names = _names(unit.merged.parent)
+            finished = next((p for p in places if queue.paths(p).done.name in names), None)
+            if finished is not None:
+                check_same_run(queue[finished], builder)
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return set(os.listdir(folder))
+    except FileNotFoundError:
+        return set()
+
+
+def _rotated(places: list[int]) -> list[int]:
+    """Another beginning at each look, so that all come to be tried."""
+    start = int(time.monotonic() * 1000) % len(places) if len(places) > TRIES else 0
+    return [*places[start:], *places[:start]]
 
 
 def _wait_in(folder: Path, places: int, stack: ExitStack) -> int | None:

@@ -18,7 +18,7 @@ from newskills.models.serving.gpus import gpu_shares
 from newskills.run.engine.execute import check
 from newskills.run.engine.preflight import asks_nothing
 from newskills.run.hosting.servers import RunningServer, running_server
-from newskills.run.planning.config import EndpointConfig, GenerationConfig
+from newskills.run.planning.config import REPLICA, EndpointConfig, GenerationConfig
 from newskills.run.planning.plan import PlannedUnit
 from newskills.solve.chat import MAIN
 
@@ -59,10 +59,13 @@ def hosted(
     specs = hosting.specs()
     shares = gpu_shares({role: spec.num_gpus for role, spec in specs.items()})
     with contextlib.ExitStack() as stack:
-        running = {}
+        running: dict[str, RunningServer] = {}
         for role, spec in specs.items():
-            configured_key, _ = key_of(config.server if role == MAIN else config.models[role], os.environ)
-            key = configured_key or secrets.token_hex(16)
+            main = role == MAIN or role.startswith(REPLICA)
+            configured_key, _ = key_of(config.server if main else config.models[role], os.environ)
+            key = (
+                configured_key or (running[MAIN].key if role.startswith(REPLICA) else "") or secrets.token_hex(16)
+            )
             server = running_server(spec, hosting.log_of(role), hosting.timeout, key=key, env=shares[role])
             running[role] = stack.enter_context(server)
         yield running
@@ -83,6 +86,8 @@ def _at_servers(config: GenerationConfig, servers: Mapping[str, RunningServer]) 
     for role, server in servers.items():
         if role == MAIN:
             config = replace(config, server=_client(config.server, server))
+        elif role.startswith(REPLICA):
+            config = replace(config, server=config.server.beside(server.base_url))
         else:
             models[role] = _client(models[role], server)
     return replace(config, models=models)

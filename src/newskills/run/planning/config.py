@@ -50,6 +50,8 @@ DEPRECATED: dict[str, str] = {
 
 
 Executions = Annotated[int, Meta(ge=0)]
+REPLICA = "replica"
+"""Roles of the main model's servers after the first, with their numbers from 1."""
 CHAT, CODE_EXECUTION, SC_TIR, TOOLS = "chat", "code_execution", "sc_tir", "tools"
 SOFTWARE_AGENT = "software_agent"
 PROVER, AUTOFORMALIZE = "prover", "autoformalize"
@@ -80,6 +82,10 @@ class EndpointConfig(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fie
     """The endpoint, and what is done with code in its replies (`++server.*`)."""
 
     code_execution: CodeExecution = CodeExecution()
+
+    def beside(self, *urls: str) -> EndpointConfig:
+        """The same model at further addresses, too."""
+        return msgspec.structs.replace(self, more_base_urls=(*self.more_base_urls, *urls))
 
     def endpoint(self) -> EndpointConfig:
         """Equal for all that share an endpoint."""
@@ -127,6 +133,14 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_samples: Annotated[int, Meta(ge=-1, description="only the first n rows (of the chunk); -1 = all")] = -1
     skip_filled: Annotated[bool, Meta(description="keep finished work of an earlier run")] = False
     max_concurrent_requests: Annotated[int, Meta(ge=1, description="largest number of requests in flight")] = 512
+    most_concurrent_requests: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="the same while more make the server faster; 4096 for vllm, sglang, trtllm where "
+            "max_concurrent_requests is not set",
+        ),
+    ] = 0
     num_chunks: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="split the input into this many chunks")
     ] = None

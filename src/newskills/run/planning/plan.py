@@ -30,6 +30,12 @@ RESULTS = "eval-results"
 SEED_DEFAULTS: dict[str, Any] = {"temperature": 0.7, "top_k": -1, "top_p": 0.95}
 """What a run with a seed samples with, unless something later says otherwise."""
 
+QUEUEING = ("vllm", "vllm_dp_ray", "vllm_multimodal", "sglang", "trtllm")
+"""Servers that let requests wait in line instead of refusing them."""
+MOST = 4096
+"""Requests in flight that such a server is offered at most, where nobody says how many."""
+_LIMITS = {"max_concurrent_requests", "most_concurrent_requests"}
+
 VOTED = "use_predicted_answer_key"
 """Setting of graders that makes them grade what was voted for, not what stands in the winner's text."""
 
@@ -200,6 +206,8 @@ def folder_units(
 def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
     """Raises ConfigError, UnknownNameError for what does not fit the schema."""
     resolved = resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
+    if resolved.value.server.server_type in QUEUEING and not _LIMITS & resolved.origin.keys():
+        resolved.value = msgspec.structs.replace(resolved.value, most_concurrent_requests=MOST)
     config = resolved.value
     if config.max_samples == 0:
         raise ConfigError(

@@ -58,6 +58,8 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     working_dir  folder that relative paths start from, where the run is taken up from its file
     sequential   one unit after the other
     shared       other processes have the same units: each takes the next one that nobody has
+    chunks       of a shared run: for each unit, (first, behind the last) of the chunks that it stands for
+    first        of a shared run: the chunk, counted over all files, at which this process begins
     needs        files of earlier work that must be there before anything begins
     beside       path → content of JSON files to write once there is work to do (what the benchmarks are)
     """
@@ -70,6 +72,8 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     working_dir: str = ""
     sequential: bool = False
     shared: bool = False
+    chunks: tuple[tuple[tuple[int, int], ...], ...] = ()
+    first: int = 0
     needs: tuple[str, ...] = ()
     beside: dict[str, Any] = {}
 
@@ -114,7 +118,8 @@ def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
 
 def _sealed_server(server: EndpointConfig, secrets: dict[str, str]) -> EndpointConfig:
     if server.base_url is not None:
-        server = msgspec.structs.replace(server, base_url=masked(server.base_url))
+        more = tuple(masked(url) for url in server.more_base_urls)
+        server = msgspec.structs.replace(server, base_url=masked(server.base_url), more_base_urls=more)
     if server.api_key is not None:
         key, _ = key_of(server, {})
         names = {value: name for name, value in secrets.items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 from newskills.base.errors import DataError
 from newskills.base.store import atomic_write, open_for_reading, waiting_lock
 from newskills.run.records.paths import OutputPaths, chunk_path, done_path
+from newskills.run.records.state import load_state
 
 MERGE_PATIENCE = 600.0
 """Seconds to wait for another process that merges the same file."""
@@ -55,6 +56,20 @@ def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
     return rows
 
 
+def _check_same_settings(merged: Path, chunks: Sequence[Path]) -> None:
+    """Raises DataError where chunks were made in different ways; a setting that only some of them know is no matter."""
+    first: dict[str, object] = {}
+    for chunk in chunks:
+        state = load_state(OutputPaths(chunk).state)
+        for name, value in (state.settings if state is not None else {}).items():
+            if name != "chunk_id" and first.setdefault(name, value) != value:
+                raise DataError(
+                    f"The chunks of {merged} were made with different settings: {chunk.name} has {name} {value}, "
+                    f"others have {first[name]}. They are kept, and not joined.",
+                    hint="Delete those of one run with their .done files, or start over with --rerun_done.",
+                )
+
+
 def merge_if_complete(merged: Path, num_chunks: int, expected: int | None) -> bool:
     """Merges if every chunk is done; True if `merged` is complete afterwards, by whomever."""
     chunks = [chunk_path(merged, k) for k in range(num_chunks)]
@@ -65,5 +80,6 @@ def merge_if_complete(merged: Path, num_chunks: int, expected: int | None) -> bo
             return True
         if not all(chunk.exists() and done_path(chunk).exists() for chunk in chunks):
             return False
+        _check_same_settings(merged, chunks)
         merge_chunks(merged, chunks, expected=expected)
         return True

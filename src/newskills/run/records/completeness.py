@@ -99,6 +99,7 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
     else:
         paths.output.unlink(missing_ok=True)
     paths.grades.unlink(missing_ok=True)
+    paths.index.unlink(missing_ok=True)
     for marked in (paths, OutputPaths(unit.merged)):
         marked.done.unlink(missing_ok=True)
     return len(numbered)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Append logs that never stall the event loop, and the index of what they hold.
+"""Append logs that never stall the event loop.
 
 A line is handed to the kernel within milliseconds, with 63 others at most (it then survives `kill -9`), and fsynced
 with its neighbours within `FSYNC_EVERY` seconds and the time of an fsync (it then survives a power cut).
@@ -12,19 +12,17 @@ import contextlib
 import hashlib
 import os
 import time
-import zlib
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from newskills.base.errors import StorageError, storage_error
-from newskills.base.records import Outcome, Row, Score
+from newskills.base.records import Row, Score
 from newskills.base.store import AppendLog, atomic_write, encode_line, open_for_reading, read_rows
 
 WRITE_EVERY = 0.005
@@ -41,8 +39,6 @@ PATIENCE = 120.0
 RETRY_EVERY = 0.5
 KEY_FIELD = "_async_key"
 SETTINGS_FIELD = "_async_settings"
-ABSENT = -1
-NOT_GRADED = -2
 
 _record = msgspec.json.Decoder(Row)
 
@@ -264,14 +260,17 @@ class GroupLog:
 
 
 class LogReader:
-    """Lines of a log by byte offset; near neighbours cost no system call."""
+    """Lines of a log by byte offset; what lies nearer than `block` bytes costs no system call."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = open_for_reading(path)
+    def __init__(self, path: Path, block: int = 1 << 20) -> None:
+        self._file = open_for_reading(path, block)
 
     def line(self, offset: int) -> bytes:
         self._file.seek(offset)
         return self._file.readline()
+
+    def close(self) -> None:
+        self._file.close()
 
     def __enter__(self) -> LogReader:
         return self
@@ -279,7 +278,7 @@ class LogReader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        self._file.close()
+        self.close()
 
 
 class GradeLine(Struct, omit_defaults=True):
@@ -288,68 +287,6 @@ class GradeLine(Struct, omit_defaults=True):
     position: int
     sum: int
     score: Score
-
-
-class LogIndex:
-    """What the logs hold, by position: 28 bytes a row.
-
-    `offsets` of generation records (`ABSENT`), `keys` (`content_key`; 0 = not known), `sums` (checksum of
-    the line), `grades` (offset of the verdict, `ABSENT`, or `NOT_GRADED` where the record carries its outcome already).
-    `settings`: hashes of the settings that the records were made with, empty where a record has none.
-    """
-
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
-        self.done = 0
-        self.offsets = array("q", [ABSENT]) * rows
-        self.keys = array("Q", bytes(8)) * rows
-        self.sums = array("I", bytes(4)) * rows
-        self.grades = array("q", [ABSENT]) * rows
-        self.settings: set[str] = set()
-
-    def add(self, position: int, offset: int, key: int, line: bytes, *, gradable: bool) -> None:
-        self.done += self.offsets[position] == ABSENT
-        self.offsets[position] = offset
-        self.keys[position] = key
-        self.sums[position] = zlib.crc32(line)
-        self.grades[position] = ABSENT if gradable else NOT_GRADED
-
-    def add_grade(self, position: int, offset: int) -> None:
-        self.grades[position] = offset
-
-    def ungraded(self) -> Iterator[int]:
-        return (p for p in range(self.rows) if self.offsets[p] >= 0 and self.grades[p] == ABSENT)
-
-    def load(self, log: Path, position_key: str) -> list[Damage]:
-        """Reads the generation log; a torn last line is not there. Returns the lines that are no record of a row."""
-        decoder = msgspec.json.Decoder(_head(position_key))
-        damaged = []
-        for offset, line in lines(log):
-            record = _sound(decoder, line)
-            if record is None or record.position >= self.rows:
-                damaged.append(Damage(offset, line))
-                continue
-            key = content_key(str(record.id), record.key) if record.key else 0
-            self.add(record.position, offset, key, line, gradable=record.outcome is None)
-            self.settings.add(record.settings)
-        return damaged
-
-    def load_grades(self, log: Path) -> list[Damage]:
-        """Reads the grades log; verdicts on records that are gone, and those that a sandbox failed, are passed over.
-
-        Returns what is no verdict.
-        """
-        decoder = msgspec.json.Decoder(_GradeHead)
-        damaged = []
-        for offset, line in lines(log):
-            grade = _sound(decoder, line)
-            if grade is None:
-                damaged.append(Damage(offset, line))
-                continue
-            is_recorded = grade.position < self.rows and self.offsets[grade.position] >= 0
-            if is_recorded and self.sums[grade.position] == grade.sum and grade.score.cause != "sandbox":
-                self.add_grade(grade.position, offset)
-        return damaged
 
 
 class Damage(NamedTuple):
@@ -376,7 +313,7 @@ def set_aside(log: Path, damaged: Sequence[Damage], aside: Path) -> None:
         raise storage_error(error, log) from error
 
 
-def _sound(decoder: Any, line: bytes) -> Any:
+def sound(decoder: Any, line: bytes) -> Any:
     """The decoded line, or None where it is damaged; what the decoder passes over is looked at, too."""
     try:
         if not line.isascii():
@@ -397,19 +334,6 @@ def decode_record(line: bytes, position_key: str) -> Row:
     del record[position_key], record[KEY_FIELD]
     record.pop(SETTINGS_FIELD, None)
     return record
-
-
-_Position = Annotated[int, Meta(ge=0)]
-
-
-class _ScoreHead(Struct):
-    cause: str | None = None
-
-
-class _GradeHead(Struct):
-    position: _Position
-    sum: int
-    score: _ScoreHead
 
 
 def log_line(record: Row, position_key: str, position: int, key: str, settings: str = "") -> bytes:
@@ -439,12 +363,14 @@ def ungraded(record: Row, drop: frozenset[str]) -> Row:
     return raw
 
 
-def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(byte offset, line) of a log; blank lines and a torn last one are left out, a missing file is empty."""
+def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """(byte offset, line) of a log from byte `start`; blank lines and a torn last one are left out, a missing file is
+    empty."""
     if not path.exists():
         return
     with open_for_reading(path) as file:
-        offset = 0
+        file.seek(start)
+        offset = start
         for line in file:
             if line.endswith(b"\n") and not line.isspace():
                 yield offset, line
@@ -453,19 +379,5 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def records(path: Path) -> Iterator[Row]:
     """The records of a generation log as it holds them; damaged ones are left out."""
-    parsed = (_sound(_record, line) for _, line in lines(path))
+    parsed = (sound(_record, line) for _, line in lines(path))
     return (record for record in parsed if record is not None)
-
-
-def _head(position_key: str) -> Any:
-    return msgspec.defstruct(
-        "Head",
-        [
-            ("position", _Position),
-            ("key", str),
-            ("id", str | int),
-            ("outcome", Outcome | None, None),
-            ("settings", str, ""),
-        ],
-        rename={"position": position_key, "key": KEY_FIELD, "settings": SETTINGS_FIELD},
-    )

@@ -28,6 +28,7 @@ class OutputPaths(Struct, frozen=True):
     """Everything that belongs to one output file.
 
     log      records in completion order, until finished
+    index    of many records, where each begins in the log; can be made anew from it
     grades   verdicts in completion order, until finished
     failed   samples that got no usable reply in the last process
     replies  single replies by request hash (only with the reply cache), until finished
@@ -45,6 +46,10 @@ class OutputPaths(Struct, frozen=True):
     @property
     def log(self) -> Path:
         return self._beside("-async")
+
+    @property
+    def index(self) -> Path:
+        return self._beside("-index")
 
     @property
     def grades(self) -> Path:
@@ -77,7 +82,7 @@ class OutputPaths(Struct, frozen=True):
 
     def remove_logs(self) -> None:
         """Deletes what only unfinished work needs."""
-        for path in (self.grades, self.failed, self.replies, self.log):
+        for path in (self.grades, self.failed, self.replies, self.index, self.log):
             path.unlink(missing_ok=True)
 
     def _beside(self, suffix: str) -> Path:

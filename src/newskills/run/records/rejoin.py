@@ -30,7 +30,7 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str)
                 fields = {k: v for k, v in record.items() if k == config.generation_key or k.startswith(PREFIX)}
                 line = record_of(config, sample, fields)
                 file.write(log_line(line, config.async_position_key, sample.position, key, settings))
-    for path in (paths.grades, paths.done):
+    for path in (paths.grades, paths.index, paths.done):
         path.unlink(missing_ok=True)
 
 

@@ -7,9 +7,11 @@ import hashlib
 import itertools
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +21,11 @@ from newskills.base.records import Row, Sample
 from newskills.base.store import DIGEST_SIZE, decode_row, file_digest, open_for_reading, read_rows
 
 _canonical = msgspec.json.Encoder(order="deterministic")
+
+
+MARK = 256
+"""Rows between two places of the input that are known."""
+BUCKETS = 256
 
 
 class RowLine(NamedTuple):
@@ -38,6 +45,7 @@ class Input(Struct, kw_only=True):
     distinct  no two rows have the same identity
     shared    hashes of own ids that several rows carry; such rows are known by their content instead
     repeats   by position: how many earlier rows have the same identity (absent when none has)
+    marks     of each `MARK`th row: byte at which its line begins, number of the line; empty = not known
     """
 
     path: Path
@@ -46,26 +54,38 @@ class Input(Struct, kw_only=True):
     distinct: bool = False
     shared: frozenset[int] = frozenset()
     repeats: array[int] | None = None
+    marks: array[int] = msgspec.field(default_factory=partial(array, "Q"))
 
     def samples(self, bounds: range) -> Iterator[Sample]:
         """Rows `bounds` of the file as samples, `position` counted from 0 at the first of them."""
         return map(self.sample, self.lines(bounds))
 
-    def lines(self, bounds: range, order: Sequence[int] | None = None) -> Iterator[RowLine]:
-        """The same, not decoded yet: a row that is passed over costs next to nothing. `order`: positions, each once."""
+    def lines(
+        self, bounds: range, order: Sequence[int] | None = None, parts: Iterable[range] | None = None
+    ) -> Iterator[RowLine]:
+        """The same, not decoded yet: a row that is passed over costs next to nothing. `order`: positions, each once;
+        `parts`: ranges of positions, instead of all of them."""
         if order is not None:
             yield from self._lines_in_order(bounds, order)
             return
-        at = 0
-        with open_for_reading(self.path) as file:
-            for number, line in enumerate(file, 1):
-                if line.isspace():
-                    continue
-                if at >= bounds.stop:
+        with open_for_reading(self.path, 1 << 16 if parts is not None else 1 << 20) as file:
+            for part in (range(len(bounds)),) if parts is None else parts:
+                yield from self._lines_from(file, bounds.start, part)
+
+    def _lines_from(self, file: IO[bytes], first: int, part: range) -> Iterator[RowLine]:
+        start, stop = first + part.start, first + part.stop
+        mark = start // MARK if 2 * (start // MARK) < len(self.marks) else 0
+        offset, number = self.marks[2 * mark : 2 * mark + 2] if self.marks else (0, 1)
+        file.seek(offset)
+        at = mark * MARK
+        for line in file:
+            if not line.isspace():
+                if at >= stop:
                     return
-                if at >= bounds.start:
-                    yield RowLine(line, number, at, at - bounds.start)
+                if at >= start:
+                    yield RowLine(line, number, at, at - first)
                 at += 1
+            number += 1
 
     def _lines_in_order(self, bounds: range, order: Sequence[int]) -> Iterator[RowLine]:
         places = array("q")
@@ -122,24 +142,31 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
     if distinct is not None and file_digest(path) == distinct[0]:
         return Input(path=path, rows=distinct[1], digest=distinct[0], distinct=True)
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
-    identities = array("Q")
+    identities = [array("Q") for _ in range(BUCKETS)]
+    marks = array("Q")
+    rows = offset = 0
     with open_for_reading(path) as file:
-        for number, line in enumerate(file, 1):
+        for line_number, line in enumerate(file, 1):
             digest.update(line)
             if line.strip():
-                identities.append(_number(_identity(decode_row(line, path, number))))
-    if not identities:
+                if rows % MARK == 0:
+                    marks.extend((offset, line_number))
+                number = _number(_identity(decode_row(line, path, line_number)))
+                identities[number % BUCKETS].append(number)
+                rows += 1
+            offset += len(line)
+    if not rows:
         raise DataError(f"{path} is empty: there are no rows to generate from.")
     shared = _duplicates(identities)
-    input_file = Input(path=path, rows=len(identities), digest=digest.hexdigest(), distinct=not shared)
+    input_file = Input(path=path, rows=rows, digest=digest.hexdigest(), distinct=not shared, marks=marks)
     if not shared:
         return input_file
-    repeats = array("I", bytes(4 * len(identities)))
+    repeats = array("I", bytes(4 * rows))
     seen: Counter[int] = Counter()
     own: set[int] = set()
     for at, row in enumerate(read_rows(path)):
-        if identities[at] in shared:
-            own.update({identities[at]} if _is_id(row.get("id")) else ())
+        if (number := _number(_identity(row))) in shared:
+            own.update({number} if _is_id(row.get("id")) else ())
             number = _number(content_id(row))
             repeats[at] = seen[number]
             seen[number] += 1
@@ -177,6 +204,7 @@ def _number(identity: str) -> int:
     return int.from_bytes(hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
-def _duplicates(identities: array[int]) -> set[int]:
-    ordered = sorted(identities)
-    return {a for a, b in itertools.pairwise(ordered) if a == b}
+def _duplicates(identities: Sequence[array[int]]) -> set[int]:
+    """Of numbers in buckets: all of them in order at once would take ten times their memory."""
+    pairs = chain.from_iterable(itertools.pairwise(sorted(bucket)) for bucket in identities)
+    return {a for a, b in pairs if a == b}

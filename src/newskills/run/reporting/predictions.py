@@ -30,6 +30,9 @@ def read_problems(files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[
     object or has a field of another type (with file and line), or a problem that is not in all files (named).
     """
     decoder = decoder_of({"id": Any, **fields})
+    if len(files) == 1:
+        yield from ([row] for row in _rows(files[0], decoder))
+        return
     streams = [_rows(file, decoder) for file in files]
     by_line: bool | None = None
     for number, group in enumerate(zip_longest(*streams), 1):
@@ -93,9 +96,13 @@ def _rows(output: Path, decoder: Decoder) -> Iterator[Row]:
 
 def _rows_of(path: Path, decoder: Decoder) -> Iterator[Row]:
     with open_for_reading(path) as file:
+        decode = decoder.decode
         for number, line in enumerate(file, 1):
-            if not line.isspace():
-                yield decode_record(line, decoder, path, number)
+            try:
+                yield decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                if not line.isspace():
+                    yield decode_record(line, decoder, path, number)
 
 
 def decode_record(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:

@@ -188,7 +188,9 @@ def summarize_files(
     graders: set[str] = set()
     limit = options.max_samples if options.max_samples >= 0 else None
     for predictions in islice(_problems(name, files, {**OWN_FIELDS, **metrics[ALL].fields}), limit):
-        graders.update(row["grader"] for row in predictions if isinstance(row.get("grader"), str))
+        for row in predictions:
+            if isinstance(grader := row.get("grader"), str):
+                graders.add(grader)
         subsets = subsets_of(predictions[0])
         if options.max_seq_len is not None:
             predictions = _cut(predictions, options.max_seq_len, metrics[ALL])

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the logs of a unit hold, by row; for many rows kept beside the log, so that a resume need not read all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.records import Outcome
+from newskills.run.records.log import KEY_FIELD, SETTINGS_FIELD, Damage, LogReader, content_key, lines, sound
+
+ABSENT = -1
+NOT_GRADED = -2
+MANY = 200_000
+"""Rows from which on the index is kept in a file: reading the log again takes a second."""
+_BLOCK = 1 << 16
+_MAGIC = b"ns-log1\n"
+_OWN_OUTCOME = 1 << 63
+_NEAR = 1 << 14
+"""Bytes to read for one line among many that lie far apart."""
+
+
+class LogIndex:
+    """What the logs hold, by position: 12 bytes a row, and 8 more where there is a grader (`graded`).
+
+    `offsets` of generation records (`ABSENT`), `sums` (checksum of the line), `grade_at` (offset of the verdict,
+    `ABSENT`, or `NOT_GRADED` where the record carries its outcome already).
+    `settings`: hashes of the settings that the records were made with, empty where a record has none.
+    """
+
+    def __init__(self, rows: int, *, graded: bool = True) -> None:
+        self.rows, self.graded = rows, graded
+        self.settings: set[str] = set()
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing is known any more."""
+        self.done = 0
+        self.offsets = array("q", [ABSENT]) * self.rows
+        self.sums = array("I", bytes(4)) * self.rows
+        self._grades = array("q", [ABSENT]) * (self.rows if self.graded else 0)
+        self.settings.clear()
+
+    def add(self, position: int, offset: int, line: bytes, *, gradable: bool) -> None:
+        self.add_known(position, offset, zlib.crc32(line), gradable=gradable)
+
+    def add_known(self, position: int, offset: int, checksum: int, *, gradable: bool) -> None:
+        """`checksum`: of the line."""
+        self.done += self.offsets[position] == ABSENT
+        self.offsets[position] = offset
+        self.sums[position] = checksum
+        if self._grades:
+            self._grades[position] = ABSENT if gradable else NOT_GRADED
+
+    def grade_at(self, position: int) -> int:
+        return self._grades[position] if self._grades else ABSENT
+
+    def add_grade(self, position: int, offset: int) -> None:
+        if self._grades:
+            self._grades[position] = offset
+
+    def ungraded(self) -> Iterator[int]:
+        return (p for p in range(self.rows) if self.offsets[p] >= 0 and self.grade_at(p) == ABSENT)
+
+    def all_done(self, first: int, last: int) -> bool:
+        """Whether there is a record of each row from `first` to before `last`."""
+        return min(self.offsets[first:last], default=0) >= 0
+
+    def load(self, log: Path, position_key: str, kept: IndexFile | None = None) -> list[Damage]:
+        """Reads the generation log; a torn last line is not there. Returns the lines that are no record of a row.
+
+        What `kept` tells of is not read again, and what is read is added to it.
+        """
+        decoder = msgspec.json.Decoder(_head(position_key))
+        damaged = []
+        start = 0
+        if kept is not None and (start := kept.load_into(self, log)):
+            self.settings.add(kept.settings)
+        for offset, line in lines(log, start):
+            record = sound(decoder, line)
+            if record is None or record.position >= self.rows:
+                damaged.append(Damage(offset, line))
+                continue
+            gradable = record.outcome is None
+            self.add(record.position, offset, line, gradable=gradable)
+            if kept is not None:
+                kept.add(record.position, offset, self.sums[record.position], gradable=gradable)
+            self.settings.add(record.settings)
+        return damaged
+
+    def load_grades(self, log: Path) -> list[Damage]:
+        """Reads the grades log; verdicts on records that are gone, and those that a sandbox failed, are passed over.
+
+        Returns what is no verdict.
+        """
+        decoder = msgspec.json.Decoder(_GradeHead)
+        damaged = []
+        for offset, line in lines(log):
+            grade = sound(decoder, line)
+            if grade is None:
+                damaged.append(Damage(offset, line))
+                continue
+            is_recorded = grade.position < self.rows and self.offsets[grade.position] >= 0
+            if is_recorded and self.sums[grade.position] == grade.sum and grade.score.cause != "sandbox":
+                self.add_grade(grade.position, offset)
+        return damaged
+
+
+class IndexFile:
+    """Where each record of a generation log begins, in the order of the log: 16 bytes a record.
+
+    The log alone decides: what is told of lines that are not there, or of a log with other `settings`, does not count,
+    and what the file lacks after a kill is read from the log. It is no harm to lose it.
+    """
+
+    def __init__(self, path: Path, settings: str) -> None:
+        self.path, self.settings = path, settings
+        self._head = _MAGIC + settings.encode().ljust(8)
+        self._file: IO[bytes] | None = None
+
+    def load_into(self, index: LogIndex, log: Path) -> int:
+        """Returns the byte of `log` from which on nothing is known."""
+        end, good = self._read(index, log)
+        try:
+            self._file = self.path.open("r+b" if good else "wb", buffering=_BLOCK)
+            if good:
+                self._file.truncate(good)
+                self._file.seek(good)
+            else:
+                self._file.write(self._head)
+        except OSError:
+            self.drop()
+        return end
+
+    def add(self, position: int, offset: int, checksum: int, *, gradable: bool) -> None:
+        """Of a record that is or will be in the log."""
+        if self._file is None:
+            return
+        words = array("Q", [position | checksum << 32, offset | (0 if gradable else _OWN_OUTCOME)])
+        try:
+            self._file.write(words.tobytes())
+        except OSError:
+            self.drop()
+
+    def close(self) -> None:
+        """What is not written yet is read from the log next time."""
+        file, self._file = self._file, None
+        with contextlib.suppress(OSError):
+            if file is not None:
+                file.close()
+
+    def drop(self) -> None:
+        """The log is read as a whole next time."""
+        self.close()
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def _read(self, index: LogIndex, log: Path) -> tuple[int, int]:
+        """(bytes of the log, bytes of this file) that are known and right; nothing where the last line is not."""
+        try:
+            size = os.path.getsize(log)
+            with self.path.open("rb", buffering=0) as file, LogReader(log, _NEAR) as reader:
+                if file.read(len(self._head)) != self._head:
+                    return 0, 0
+                good, last = len(self._head), None
+                while block := file.read(16 * _BLOCK):
+                    words = array("Q", block[: len(block) // 16 * 16])
+                    for word, at in zip(words[::2], words[1::2], strict=True):
+                        offset, position = at & ~_OWN_OUTCOME, word & 0xFFFFFFFF
+                        if offset >= size or position >= index.rows:
+                            return self._checked(index, reader, last, good)
+                        index.add_known(position, offset, word >> 32, gradable=at < _OWN_OUTCOME)
+                        last = position
+                        good += 16
+                return self._checked(index, reader, last, good)
+        except OSError:
+            return 0, 0
+
+    def _checked(self, index: LogIndex, reader: LogReader, last: int | None, good: int) -> tuple[int, int]:
+        if last is None:
+            return 0, 0
+        offset = index.offsets[last]
+        line = reader.line(offset)
+        if not line.endswith(b"\n") or zlib.crc32(line) != index.sums[last]:
+            index.clear()
+            return 0, 0
+        return offset + len(line), good
+
+
+class RecordKeys:
+    """What the records of a log were asked, by the place of their lines."""
+
+    def __init__(self, log: Path, position_key: str) -> None:
+        self._reader = LogReader(log, _NEAR)
+        self._decoder = msgspec.json.Decoder(_head(position_key))
+
+    def key(self, offset: int) -> int:
+        """`content_key` of the record at `offset`; 0 = not known."""
+        record = sound(self._decoder, self._reader.line(offset))
+        return content_key(str(record.id), record.key) if record is not None and record.key else 0
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+_Position = Annotated[int, Meta(ge=0)]
+
+
+class _ScoreHead(Struct):
+    cause: str | None = None
+
+
+class _GradeHead(Struct):
+    position: _Position
+    sum: int
+    score: _ScoreHead
+
+
+def _head(position_key: str) -> Any:
+    return msgspec.defstruct(
+        "Head",
+        [
+            ("position", _Position),
+            ("key", str),
+            ("id", str | int),
+            ("outcome", Outcome | None, None),
+            ("settings", str, ""),
+        ],
+        rename={"position": position_key, "key": KEY_FIELD, "settings": SETTINGS_FIELD},
+    )

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept beside large inputs and long logs: it saves reading, and never decides."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.conftest import FakeServerFactory
+from tests.run.support import make_unit, records, run, run_and_listen, write_input
+from tests.run.test_damage import at, zero
+from tests.server import Answer, Fault, Script
+
+from newskills.base.errors import DataError
+from newskills.run.records.input_map import read_input
+from newskills.run.records.log import log_line
+from newskills.run.records.log_index import IndexFile, LogIndex
+from newskills.run.records.rows import scan
+
+POSITION, SETTINGS = "_async_position", "0123abcd"
+ROWS = 900
+ECHO = Script(answer=Answer(kind="echo"))
+
+
+def line(position: int) -> bytes:
+    own = {"outcome": "unscored"} if position % 7 == 3 else {}
+    return log_line(
+        {"id": f"r{position}", "g": "x" * (position % 50), **own}, POSITION, position, "00ff", SETTINGS
+    )
+
+
+def loaded(folder: Path, *, kept: bool) -> LogIndex:
+    index = LogIndex(40)
+    file = IndexFile(folder / "index", SETTINGS) if kept else None
+    assert index.load(folder / "log", POSITION, file) == []
+    if file is not None:
+        file.close()
+    return index
+
+
+def same(index: LogIndex, other: LogIndex) -> bool:
+    mine, theirs = ((found.offsets, found.sums, found.done, list(found.ungraded())) for found in (index, other))
+    return mine == theirs
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), log=st.floats(0, 1), index=st.floats(0, 1), more=st.integers(0, 5))
+def test_what_is_kept_tells_the_same_as_the_log(
+    seed: int, log: float, index: float, more: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A power cut leaves any beginning of both; a run goes on, and is cut again."""
+    folder = tmp_path_factory.mktemp("kept")
+    order = random.Random(seed).sample(range(40), 40)
+    (folder / "log").write_bytes(b"".join(map(line, order[:30])))
+    loaded(folder, kept=True)
+    for name, share in (("log", log), ("index", index)):
+        os.truncate(folder / name, int(share * (folder / name).stat().st_size))
+    whole = (folder / "log").read_bytes().rpartition(b"\n")
+    (folder / "log").write_bytes(b"".join(whole[:2]))
+    assert same(loaded(folder, kept=True), loaded(folder, kept=False))
+    with (folder / "log").open("ab") as file:
+        file.writelines(map(line, order[30 : 30 + more]))
+    assert same(loaded(folder, kept=True), loaded(folder, kept=False))
+
+
+@pytest.mark.parametrize("head", [b"", b"ns-log1\nffffffff", b"something else that is long enough"])
+def test_what_another_run_has_kept_does_not_count(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "log").write_bytes(b"".join(map(line, range(20))))
+    loaded(tmp_path, kept=True)
+    entries = (tmp_path / "index").read_bytes()[16:]
+    (tmp_path / "index").write_bytes(head + entries)
+    (tmp_path / "log").write_bytes(b"".join(map(line, range(19, 4, -1))))
+    assert same(loaded(tmp_path, kept=True), loaded(tmp_path, kept=False))
+    (tmp_path / "log").write_bytes(b"".join(map(line, range(3, 9))))
+    assert same(loaded(tmp_path, kept=True), loaded(tmp_path, kept=False))
+
+
+def test_a_log_that_is_not_read_again(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The resume asks what is missing; damage in what it did not read is found in the end, and costs one more run."""
+    monkeypatch.setattr("newskills.run.engine.preflight.MANY", 1)
+    monkeypatch.setattr("newskills.run.engine.unit.CHECKED", 2)
+    write_input(tmp_path, ROWS)
+    stops = Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, after=600),))
+    unit = make_unit(tmp_path, "")
+    assert run(at(unit, fake_server(stops).base_url)).exit_code == 1
+    log = unit.paths.log.read_bytes()
+    done = log.count(b"\n")
+    zero(unit.paths.log, len(log) // 2, 40)
+    server = fake_server(ECHO)
+    result, said = run_and_listen(at(unit, server.base_url))
+    assert (result.exit_code, result.units[0].kept, len(server.records)) == (1, done, ROWS - done)
+    assert "changed since row" in result.message
+    assert "damaged" not in said
+    result, said = run_and_listen(at(unit, server.base_url))
+    assert result.exit_code == 0
+    assert "moved to output.jsonl-damaged" in said
+    assert [row["generation"] for row in records(unit.merged)] == [f"What is {i} + 1?" for i in range(ROWS)]
+    assert not unit.paths.index.exists()
+
+
+def test_a_large_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("newskills.run.records.input_map.MANY", 1)
+    path = write_input(tmp_path, ROWS)
+    path.write_text(path.read_text().replace("\n", "\n\n", 300))
+    assert read_input(path, tmp_path).marks
+    assert not list(tmp_path.glob(".input-*"))
+    before = path.stat().st_mtime - 10
+    monkeypatch.setattr("newskills.run.records.input_map._SETTLED", -1.0)
+    os.utime(path, (before, before))
+    first = read_input(path, tmp_path)
+    monkeypatch.setattr("newskills.run.records.input_map.scan", None)
+    again = read_input(path, tmp_path)
+    assert (again.rows, again.digest, again.distinct, again.marks) == (ROWS, first.digest, True, first.marks)
+    parts = [range(3), range(255, 259), range(700, 701)]
+    lines = list(again.lines(range(100, ROWS), parts=parts))
+    assert [(row.position, row.at) for row in lines] == [(p, 100 + p) for part in parts for p in part]
+    assert [again.sample(row).row["expected_answer"] for row in lines] == [str(row.at + 1) for row in lines]
+    assert lines[0].number == 201
+    assert lines[-1].number == 801 + 300
+
+
+def test_an_input_that_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one of the same size whose time was set back."""
+    monkeypatch.setattr("newskills.run.records.input_map.MANY", 1)
+    monkeypatch.setattr("newskills.run.records.input_map._SETTLED", -1.0)
+    path = write_input(tmp_path, 20)
+    times = path.stat()
+    digest = read_input(path, tmp_path).digest
+    path.write_text(path.read_text().replace("What", "Whom"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert read_input(path, tmp_path).digest == scan(path).digest != digest
+    path.unlink()
+    with pytest.raises(DataError, match="There is no file"):
+        read_input(path, tmp_path)
