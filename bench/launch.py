@@ -148,9 +148,7 @@ def status(there: RemoteMachine) -> Iterator[Line]:
         yield line
 
 
-def submission(
-    cluster: ClusterConfig, environ: dict[str, str], folder: Path, jobs: int, most: float
-) -> Line:
+def submission(cluster: ClusterConfig, environ: dict[str, str], folder: Path, jobs: int, most: float) -> Line:
     """The best of several: code packaged before, connection open, as in the second submission of a session."""
     plain = folder / "plain"
     plain.mkdir(exist_ok=True)

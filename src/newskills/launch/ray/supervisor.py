@@ -362,11 +362,11 @@ def _lost_follower(job: RayJob) -> Exception | None:
 
 def _missing(wanted: Sequence[Mapping[str, float]], nodes: Sequence[Mapping[str, float]]) -> str:
     """In words, where not enough nodes have all that is wanted of one."""
-    for at, one in enumerate(wanted):
-        fitting = sum(all(node.get(name, 0) >= amount for name, amount in one.items()) for node in nodes)
+    for at, resources in enumerate(wanted):
+        fitting = sum(all(node.get(name, 0) >= amount for name, amount in resources.items()) for node in nodes)
         needed = len(wanted) if at else 1
         if fitting < needed:
-            shown = ", ".join(f"{name}: {amount:g}" for name, amount in one.items() if amount)
+            shown = ", ".join(f"{name}: {amount:g}" for name, amount in resources.items() if amount)
             return f"no node has {shown}" if not fitting else f"{fitting} of {needed} nodes have {shown}"
     return ""
 

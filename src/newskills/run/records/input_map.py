@@ -46,10 +46,10 @@ def read_input(path: Path, folder: Path | None, distinct: tuple[str, int] | None
     kept = folder / f".input-{hashlib.blake2b(str(path.absolute()).encode(), digest_size=8).hexdigest()}.map"
     version = _version(path)
     with contextlib.suppress(OSError, msgspec.MsgspecError):
-        found = msgspec.msgpack.decode(kept.read_bytes(), type=InputMap)
-        if found.version == version and found.byte_order == sys.byteorder:
-            marks = array("Q", found.marks)
-            return Input(path=path, rows=found.rows, digest=found.digest, distinct=True, marks=marks)
+        input_map = msgspec.msgpack.decode(kept.read_bytes(), type=InputMap)
+        if input_map.version == version and input_map.byte_order == sys.byteorder:
+            marks = array("Q", input_map.marks)
+            return Input(path=path, rows=input_map.rows, digest=input_map.digest, distinct=True, marks=marks)
     source = scan(path, distinct)
     settled = time.time() - max(version[2:]) / 1e9 > _SETTLED
     if source.rows >= MANY and source.distinct and source.marks and settled and version == _version(path):
@@ -57,9 +57,9 @@ def read_input(path: Path, folder: Path | None, distinct: tuple[str, int] | None
     return source
 
 
-def _save(found: InputMap, path: Path) -> None:
+def _save(input_map: InputMap, path: Path) -> None:
     with contextlib.suppress(StorageError), atomic_write(path) as file:  # the next process looks itself
-        file.write(msgspec.msgpack.encode(found))
+        file.write(msgspec.msgpack.encode(input_map))
 
 
 def _version(path: Path) -> tuple[int, ...]:
