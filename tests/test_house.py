@@ -254,10 +254,7 @@ SHARED_NAMES = {
     "CommandGroup": "NeMo-Skills' word in Python plans",
     "Pipeline": "NeMo-Skills' word in Python plans",
     "Checkpoint": "of the loops, and of the recipes that drive Tinker",
-    "Content": "of a package of code; of records that are compared",
-    "Group": "of benchmarks; of answers to one problem in GRPO",
-    "Selection": "settings of solvers that select; samples to show",
-    "Step": "of data building; of an explanation why two runs differ",
+    "Group": "of benchmarks, which users write; of answers to one problem, as GRPO calls it",
     "Progress": "of a run; of a training loop",
     "Steps": "of the loops, and of the recipes that drive Tinker",
 }

@@ -15,7 +15,7 @@ from newskills.base.store import locked
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mirror import Mirror, mirror_path
-from newskills.benchmarks.downloads.mirror_build import Mirrored, build_mirror, check_mirror
+from newskills.benchmarks.downloads.mirror_build import MirroredBenchmark, build_mirror, check_mirror
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_mirror_is_built_and_used(web: Web, tmp_path: Path, monkeypatch: pytes
     plain = published(web, "plain", "/set.jsonl")
     folder = tmp_path / "m"
     results = build_mirror([repository, plain], folder)
-    assert [(r.files, r.fresh) for r in results if isinstance(r, Mirrored)] == [(3, 3), (1, 1)]
+    assert [(r.files, r.fresh) for r in results if isinstance(r, MirroredBenchmark)] == [(3, 3), (1, 1)]
     manifest = json.loads((folder / "MANIFEST.json").read_text())
     entries = {entry["url"]: entry for entry in manifest["files"]}
     assert set(entries) == {web.url("/set.jsonl")} | {
@@ -115,12 +115,12 @@ def test_a_mirror_is_built_and_used(web: Web, tmp_path: Path, monkeypatch: pytes
     assert not (folder / ".downloads").exists()
     asked = len(web.asked)
     again = build_mirror([repository, plain, published(web, "twin", "/set.jsonl")], folder)
-    assert [r.fresh for r in again if isinstance(r, Mirrored)] == [0, 0, 0]
+    assert [r.fresh for r in again if isinstance(r, MirroredBenchmark)] == [0, 0, 0]
     assert len(web.asked) == asked
     offline = FetchOptions(mirror=str(folder), offline=True)
     second = tmp_path / "m2"
     copied = build_mirror([repository, plain], second, options=offline)
-    assert [r.fresh for r in copied if isinstance(r, Mirrored)] == [3, 1]
+    assert [r.fresh for r in copied if isinstance(r, MirroredBenchmark)] == [3, 1]
     for place in (folder, second):
         assert check_mirror(place).problems == []
         for one in (repository, plain):
@@ -136,7 +136,7 @@ def test_a_cut_build_goes_on(web: Web, tmp_path: Path) -> None:
     one, two = published(web, "one", "/one"), published(web, "two", "/two")
     options = FetchOptions(retries=0, pause=0.01)
     first, failed = build_mirror([one, two], tmp_path, options=options)
-    assert isinstance(first, Mirrored)
+    assert isinstance(first, MirroredBenchmark)
     assert isinstance(failed, DataError)
     assert [entry["benchmarks"] for entry in json.loads((tmp_path / "MANIFEST.json").read_text())["files"]] == [
         ["one"]

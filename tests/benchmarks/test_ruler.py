@@ -26,7 +26,7 @@ from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.ruler import second
 from newskills.benchmarks.ruler.build import make
 from newskills.benchmarks.ruler.second import make as make_second
-from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, build
+from newskills.benchmarks.ruler.tasks import TASKS, Article, TaskMaterial, TaskSample, build
 from newskills.cli import main
 
 ARTICLES = [Article(f"Where is Bob{n}?", ["Rome", "in Rome"], [f"Bob{n} lives in Rome."]) for n in range(300)]
@@ -43,8 +43,8 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _made(name: str, units: int = 200, index: int = 0) -> Made:
-    return build(TASKS[name], units, Random(f"{name}{index}"), Material(articles=ARTICLES), index)
+def _made(name: str, units: int = 200, index: int = 0) -> TaskSample:
+    return build(TASKS[name], units, Random(f"{name}{index}"), TaskMaterial(articles=ARTICLES), index)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -245,7 +245,7 @@ def _fact(n: int) -> Article:
 FACTS = [_fact(n) for n in range(100)]
 
 
-def _second(name: str, units: int = 120) -> Made:
+def _second(name: str, units: int = 120) -> TaskSample:
     material = () if name.endswith("niah_basic") else FACTS if name.startswith("qa") else ITEMS
     return second.build(name, units, Random(name), material, 3)
 

@@ -12,7 +12,7 @@ import yaml
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.records import Row
-from newskills.interop.compile.compiler import Compiled, CompileRequest, compile_config
+from newskills.interop.compile.compiler import CompileRequest, CompilerResult, compile_config
 from newskills.interop.config import CompiledConfig, EnvValue
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -43,7 +43,7 @@ env_vars = { B = "2" }
 
 def compiled(
     folder: Path, name: str, *words: str, profile: str | None = None, tasks: tuple[str, ...] = ()
-) -> Compiled:
+) -> CompilerResult:
     overrides = dict(word.split("=", 1) for word in words)
     mode = "run" if profile else "local"
     asked = CompileRequest(mode=mode, config=name, profile=profile, tasks=tasks, overrides=overrides)

@@ -12,11 +12,11 @@ from tests.interop.test_compile import ENVIRON, MINIMAL
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.interop.compile.compiler import Compiled, CompileRequest, compile_config
+from newskills.interop.compile.compiler import CompileRequest, CompilerResult, compile_config
 from newskills.interop.remote import why_not_squash
 
 
-def made(folder: Path, content: Row, *, dry_run: bool = False, profile: str | None = None) -> Compiled:
+def made(folder: Path, content: Row, *, dry_run: bool = False, profile: str | None = None) -> CompilerResult:
     (folder / "config.yaml").write_text(yaml.safe_dump(content))
     mode = "run" if profile else "local"
     asked = CompileRequest(mode=mode, config=str(folder / "config.yaml"), dry_run=dry_run, profile=profile)

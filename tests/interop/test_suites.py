@@ -11,7 +11,7 @@ import yaml
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.interop.compile.compiler import Compiled, CompileRequest
+from newskills.interop.compile.compiler import CompileRequest, CompilerResult
 from newskills.interop.suites.compiling import compile_all
 
 ENVIRON = {"HOME": "/home/me", "USER": "me", "MY_KEY": "sk-hidden-0123", "PLACE": "/shared", "PORT": "9000"}
@@ -31,7 +31,7 @@ def suite(*benchmarks: Row, **sections: object) -> Row:
     return {"services": {"mine": MODEL}, "benchmarks": listed, **sections}
 
 
-def made(folder: Path, content: Row, *, tasks: tuple[str, ...] = (), **overrides: str) -> list[Compiled]:
+def made(folder: Path, content: Row, *, tasks: tuple[str, ...] = (), **overrides: str) -> list[CompilerResult]:
     (folder / "suite.yaml").write_text(yaml.safe_dump(content))
     asked = CompileRequest(
         config=str(folder / "suite.yaml"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from _pytest.outcomes import Skipped
 from msgspec import to_builtins
 
-from newskills.benchmarks.standing import Agreed, stored_figures
+from newskills.benchmarks.standing import Agreement, stored_figures
 from tests.agreement.page import measured
 from tests.agreement.registry import comparisons
 from tests.graders.originals.ours import SCORERS, agreement
@@ -28,19 +28,19 @@ PACKAGES: Mapping[str, tuple[tuple[str, ...], str]] = {
 missing."""
 
 
-def measure() -> dict[str, Agreed]:
+def measure() -> dict[str, Agreement]:
     """Benchmark → comparison with its official scorer, all run now."""
-    figures: dict[str, Agreed] = {}
+    figures: dict[str, Agreement] = {}
     for comparison in comparisons().values():
         figure = measured(comparison)
         for name in comparison.benchmarks:
-            figures[name] = Agreed(comparison.scorer, figure.attempts, figure.share)
+            figures[name] = Agreement(comparison.scorer, figure.attempts, figure.share)
     for recording in COMPARISONS:
         result = compared(recording)
         for name in result.benchmarks:
-            figures[name] = Agreed(result.scorer, result.attempts, result.agreement)
+            figures[name] = Agreement(result.scorer, result.attempts, result.agreement)
     for name, scorer in SCORERS.items():
-        figures.setdefault(name, Agreed(scorer, *agreement(name)))
+        figures.setdefault(name, Agreement(scorer, *agreement(name)))
     stored = stored_figures(FIGURES)
     for module, (names, scorer) in PACKAGES.items():
         try:
@@ -49,7 +49,7 @@ def measure() -> dict[str, Agreed]:
             figures |= {name: stored[name] for name in names if name in stored}
             continue
         differ, attempts = compared_here()
-        figures |= dict.fromkeys(names, Agreed(scorer, attempts, 1 - len(differ) / attempts))
+        figures |= dict.fromkeys(names, Agreement(scorer, attempts, 1 - len(differ) / attempts))
     return figures
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Public(Struct, frozen=True, kw_only=True):
+class PublicModule(Struct, frozen=True, kw_only=True):
     """`names`: what may be imported from a module; empty: it is run (`python -m`) or read by other programs."""
 
     purpose: str
@@ -17,8 +17,8 @@ HEAD = ("| module | for | names |", "|---|---|---|")
 """First lines of the table in docs/python.md."""
 
 PUBLIC = {
-    "newskills": Public(purpose="scripts: the functions and objects of this page", names=("*",)),
-    "newskills.base.errors": Public(
+    "newskills": PublicModule(purpose="scripts: the functions and objects of this page", names=("*",)),
+    "newskills.base.errors": PublicModule(
         purpose="scripts, plug-ins: errors",
         names=(
             "NewskillsError",
@@ -40,7 +40,7 @@ PUBLIC = {
             "StorageError",
         ),
     ),
-    "newskills.base.records": Public(
+    "newskills.base.records": PublicModule(
         purpose="scripts, plug-ins: requests, replies, scores, reports",
         names=(
             "Attempt",
@@ -59,7 +59,7 @@ PUBLIC = {
             "Usage",
         ),
     ),
-    "newskills.base.protocols": Public(
+    "newskills.base.protocols": PublicModule(
         purpose="plug-ins: what a grader, a metric, a model, a solver must have",
         names=(
             "ExecutingGrader",
@@ -77,37 +77,45 @@ PUBLIC = {
             "ToolSpec",
         ),
     ),
-    "newskills.base.benchmark": Public(
+    "newskills.base.benchmark": PublicModule(
         purpose="benchmarks",
         names=("Asset", "Benchmark", "Drop", "Group", "Judge", "Option", "OTHER_SPLIT", "Source"),
     ),
-    "newskills.benchmarks.agent_tasks": Public(purpose="benchmarks", names=("task_set",)),
-    "newskills.benchmarks.terminal_tasks": Public(purpose="benchmarks", names=("terminal_task_set",)),
-    "newskills.benchmarks.options": Public(
+    "newskills.benchmarks.agent_tasks": PublicModule(purpose="benchmarks", names=("task_set",)),
+    "newskills.benchmarks.terminal_tasks": PublicModule(purpose="benchmarks", names=("terminal_task_set",)),
+    "newskills.benchmarks.options": PublicModule(
         purpose="options of a benchmark",
         names=("field_set", "first_rows", "kept_if", "rows_changed", "rows_with", "sources_with"),
     ),
-    "newskills.benchmarks.scores": Public(
+    "newskills.benchmarks.scores": PublicModule(
         purpose="scores of a group", names=("entries", "headline", "mean", "weighted")
     ),
-    "newskills.benchmarks.text": Public(
+    "newskills.benchmarks.text": PublicModule(
         purpose="rows of a benchmark", names=("choices", "number_text", "shuffled", "yes_no")
     ),
-    "newskills.graders.code.harness": Public(
+    "newskills.graders.code.harness": PublicModule(
         purpose="graders that run code", names=("Program", "Suite", "SuiteVerdict", "Time", "run_program")
     ),
-    "newskills.metrics.counting.base": Public(purpose="metrics", names=("ScoreMetric",)),
-    "newskills.models.config": Public(purpose="model backends", names=("ServerConfig",)),
-    "newskills.rewards": Public(
+    "newskills.metrics.counting.base": PublicModule(purpose="metrics", names=("ScoreMetric",)),
+    "newskills.models.config": PublicModule(purpose="model backends", names=("ServerConfig",)),
+    "newskills.rewards": PublicModule(
         purpose="rewards in other trainers (`pkg://newskills.rewards`)",
         names=("ClientOptions", "RewardClient", "compute_score", "trl_reward"),
     ),
-    "newskills.solve.chat": Public(purpose="solvers", names=("ChatSolver", "MAIN", "ask")),
-    "newskills.solve.dialogue": Public(purpose="solvers of several turns", names=("continued", "with_budget")),
-    "newskills.solve.parts": Public(purpose="solvers", names=("SolverParts", "chat", "code_execution", "tools")),
-    "newskills.tools.provider": Public(purpose="tools", names=("FunctionTool", "ToolContext", "ToolProvider")),
-    "newskills.train.trainers": Public(purpose="trainers", names=("LoraSettings", "Trainer", "TrainerSettings")),
-    "newskills.train.verbs": Public(
+    "newskills.solve.chat": PublicModule(purpose="solvers", names=("ChatSolver", "MAIN", "ask")),
+    "newskills.solve.dialogue": PublicModule(
+        purpose="solvers of several turns", names=("continued", "with_budget")
+    ),
+    "newskills.solve.parts": PublicModule(
+        purpose="solvers", names=("SolverParts", "chat", "code_execution", "tools")
+    ),
+    "newskills.tools.provider": PublicModule(
+        purpose="tools", names=("FunctionTool", "ToolContext", "ToolProvider")
+    ),
+    "newskills.train.trainers": PublicModule(
+        purpose="trainers", names=("LoraSettings", "Trainer", "TrainerSettings")
+    ),
+    "newskills.train.verbs": PublicModule(
         purpose="trainers that have the verbs of the Tinker API",
         names=(
             "AdamParams",
@@ -122,14 +130,14 @@ PUBLIC = {
             "TrainingClient",
         ),
     ),
-    "newskills.train.loops.dpo": Public(purpose="trainers", names=("DpoConfig", "Pair")),
-    "newskills.train.loops.folder": Public(purpose="trainers", names=("TrainingFolder",)),
-    "newskills.train.loops.grpo": Public(purpose="trainers", names=("GrpoConfig",)),
-    "newskills.train.loops.samples": Public(purpose="trainers", names=("Problem", "Scorer")),
-    "newskills.train.loops.sft": Public(purpose="trainers", names=("SftConfig",)),
-    "newskills.train.loops.stepping": Public(purpose="trainers", names=("Hooks",)),
-    "newskills.train.loops.trainer": Public(purpose="trainers", names=("LoopTrainer",)),
-    "newskills.aimo": Public(
+    "newskills.train.loops.dpo": PublicModule(purpose="trainers", names=("DpoConfig", "Pair")),
+    "newskills.train.loops.folder": PublicModule(purpose="trainers", names=("TrainingFolder",)),
+    "newskills.train.loops.grpo": PublicModule(purpose="trainers", names=("GrpoConfig",)),
+    "newskills.train.loops.samples": PublicModule(purpose="trainers", names=("Problem", "Scorer")),
+    "newskills.train.loops.sft": PublicModule(purpose="trainers", names=("SftConfig",)),
+    "newskills.train.loops.stepping": PublicModule(purpose="trainers", names=("Hooks",)),
+    "newskills.train.loops.trainer": PublicModule(purpose="trainers", names=("LoopTrainer",)),
+    "newskills.aimo": PublicModule(
         purpose="scripts of the math recipe, under its own names",
         names=(
             "extract_answer_from_solution",
@@ -141,7 +149,7 @@ PUBLIC = {
             "verify_answers",
         ),
     ),
-    "newskills.aimo.evaluation.answer_extraction": Public(
+    "newskills.aimo.evaluation.answer_extraction": PublicModule(
         purpose="the same",
         names=(
             "extract_answer_from_solution",
@@ -152,17 +160,17 @@ PUBLIC = {
             "verify_answer",
         ),
     ),
-    "newskills.aimo.training.rl_math": Public(
+    "newskills.aimo.training.rl_math": PublicModule(
         purpose="the same", names=("MathRewardFunction", "RLMathConfig", "RLMathTrainer")
     ),
-    "newskills.aimo.training.train": Public(purpose="`ns aimo train`"),
-    "newskills.aimo.inference.generate": Public(purpose="`ns aimo generate`"),
-    "newskills.aimo.evaluation.evaluate": Public(purpose="`ns aimo evaluate`"),
-    "newskills.interop.harness": Public(purpose="images for NeMo Evaluator", names=("target",)),
-    "newskills.interop.nel_environments": Public(purpose="benchmarks in nemo-evaluator"),
-    "newskills.run": Public(purpose="the run of a folder with run.json, again"),
-    "newskills.sandbox.local_sandbox_server": Public(purpose="`ns sandbox serve`"),
-    "newskills.training.prepare_data": Public(purpose="`ns prepare_training_data`"),
+    "newskills.aimo.training.train": PublicModule(purpose="`ns aimo train`"),
+    "newskills.aimo.inference.generate": PublicModule(purpose="`ns aimo generate`"),
+    "newskills.aimo.evaluation.evaluate": PublicModule(purpose="`ns aimo evaluate`"),
+    "newskills.interop.harness": PublicModule(purpose="images for NeMo Evaluator", names=("target",)),
+    "newskills.interop.nel_environments": PublicModule(purpose="benchmarks in nemo-evaluator"),
+    "newskills.run": PublicModule(purpose="the run of a folder with run.json, again"),
+    "newskills.sandbox.local_sandbox_server": PublicModule(purpose="`ns sandbox serve`"),
+    "newskills.training.prepare_data": PublicModule(purpose="`ns prepare_training_data`"),
 }
 
 

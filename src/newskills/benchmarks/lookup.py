@@ -125,10 +125,10 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
             hint="Rename one, or name it by its path.",
         )
     _, match = places[0]
-    return match.load() if isinstance(match, _Built) else match
+    return match.load() if isinstance(match, _CatalogItem) else match
 
 
-class _Built(NamedTuple):
+class _CatalogItem(NamedTuple):
     entry: CatalogEntry
 
     def load(self) -> Benchmark | Group:
@@ -159,11 +159,11 @@ def _from_file(name: str) -> Benchmark | Group:
     return _as_benchmark((groups or exported_objects or [None])[0], name)
 
 
-def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _Built | Benchmark | Group]]:
+def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _CatalogItem | Benchmark | Group]]:
     """Every place that knows `name`."""
     for entry in entries():
         if fold(name) in map(fold, (entry.name, *entry.aliases)):
-            yield f"the built-in '{entry.name}'", _Built(entry)
+            yield f"the built-in '{entry.name}'", _CatalogItem(entry)
     for point in installed(ENTRY_POINTS, name):
         yield f"the entry point {point.value}", _as_benchmark(point.load(), point.value)
     for folder in extra_folders(name, extra):

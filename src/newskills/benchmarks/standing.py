@@ -26,7 +26,7 @@ share all of this have one line. [Agreement](agreement.md) explains disagreement
 |---|---|---|---|---|---|"""
 
 
-class Agreed(Struct):
+class Agreement(Struct):
     """What a comparison with an official scorer came to; `agreement` 0–1."""
 
     scorer: str
@@ -34,12 +34,12 @@ class Agreed(Struct):
     agreement: float
 
 
-def stored_figures(file: Path) -> dict[str, Agreed]:
+def stored_figures(file: Path) -> dict[str, Agreement]:
     """Benchmark → comparison, of a JSON file."""
-    return msgspec.convert(json.loads(file.read_text(encoding="utf-8")), dict[str, Agreed])
+    return msgspec.convert(json.loads(file.read_text(encoding="utf-8")), dict[str, Agreement])
 
 
-def standing_page(figures: Mapping[str, Agreed]) -> str:
+def standing_page(figures: Mapping[str, Agreement]) -> str:
     lines: dict[tuple[str, ...], list[str]] = {}
     for _, benchmark in built_in():
         family = benchmark.name.partition(".")[0]
@@ -56,6 +56,6 @@ def _line(key: tuple[str, ...], names: list[str]) -> str:
     return f"| [{name}](benchmarks/{family}.md) | {' | '.join(cells)} |"
 
 
-def _percent(figure: Agreed) -> str:
+def _percent(figure: Agreement) -> str:
     """Rounded down: 100 % means all."""
     return f"{int(figure.agreement * 1000) / 10:.1f} %"

@@ -71,7 +71,7 @@ class Package(Struct, frozen=True, kw_only=True):
     copied: int = 0
 
 
-class Content(Struct, frozen=True, kw_only=True):
+class PackageContent(Struct, frozen=True, kw_only=True):
     """What goes into a package. `data` is relative to the repository; `own` is newskills' folder, None: committed."""
 
     committed: tuple[tuple[str, GitCommit], ...] = ()
@@ -95,7 +95,7 @@ def package(
     environ: Mapping[str, str],
     options: PackageOptions = PackageOptions(),  # noqa: B008 - frozen
     say: PrintLine = lambda text: None,
-) -> tuple[Package, Content]:
+) -> tuple[Package, PackageContent]:
     """The package of the repository that the user stands in, copied to `root`/packages unless it is there.
 
     Where jobs are processes of this machine (executor none), the repository itself. `say` hears of what is left out.
@@ -105,7 +105,7 @@ def package(
     repository = None if _on("FORCE_PATTERN_PACKAGER", environ) else repository_of(folder)
     commit = read_commit(repository) if repository else None
     if in_place(cluster):
-        return _record(str(repository or folder), "", commit), Content()
+        return _record(str(repository or folder), "", commit), PackageContent()
     data = () if commit is None else tuple(_data(commit))
     if commit is not None:
         allowed = options.allow_uncommitted or _on("DISABLE_UNCOMMITTED_CHANGES_CHECK", environ)
@@ -212,7 +212,7 @@ def _present(commit: GitCommit, name: str) -> bool:
 
 def _content(
     commit: GitCommit | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
-) -> Content:
+) -> PackageContent:
     trees = [("", commit)] if commit is not None else []
     top = {name.split("/", 1)[0] for name in commit.files} if commit is not None else set()
     for name, path in options.repositories.items():
@@ -224,10 +224,10 @@ def _content(
         trees.append((name, read_commit(root)))
     held = "" if commit is None or _on("FORCE_INSTALLED_PACKAGE", environ) else _held(commit)
     if held:
-        return Content(committed=tuple(trees), data=data, link=held if held != _OWN else "")
+        return PackageContent(committed=tuple(trees), data=data, link=held if held != _OWN else "")
     if commit is not None and _OWN in top and not _on("FORCE_INSTALLED_PACKAGE", environ):
         raise ConfigError(f"The repository has a folder '{_OWN}', which would hide the package of that name.")
-    return Content(committed=tuple(trees), data=data, own=Path(base.__file__).parents[1])
+    return PackageContent(committed=tuple(trees), data=data, own=Path(base.__file__).parents[1])
 
 
 def _held(commit: GitCommit) -> str:
@@ -243,7 +243,7 @@ def _own_files(own: Path) -> list[str]:
     return sorted(name for name in names if "__pycache__" not in name)
 
 
-def _hash(content: Content) -> str:
+def _hash(content: PackageContent) -> str:
     """Of names, modes and contents: git's own hash of the tree stands for committed files."""
     parts = [f"tree\0{prefix}\0{tree.tree}" for prefix, tree in content.committed]
     for prefix, tree in content.committed:
@@ -265,7 +265,7 @@ def _digest(path: Path) -> str:
     return hasher.hexdigest()
 
 
-def _publish(content: Content, shell: Shell, folder: str) -> tuple[str, int]:
+def _publish(content: PackageContent, shell: Shell, folder: str) -> tuple[str, int]:
     """Builds the package here, copies it to a name of its own there, and renames it. Returns its hash and bytes copied.
 
     Somebody may work on newskills at the same time: the hash is that of what was copied.
@@ -282,7 +282,7 @@ def _publish(content: Content, shell: Shell, folder: str) -> tuple[str, int]:
     return name, copied.bytes
 
 
-def _build(content: Content, tree: Path) -> None:
+def _build(content: PackageContent, tree: Path) -> None:
     try:
         tree.mkdir(mode=0o755)
         for prefix, commit in content.committed:

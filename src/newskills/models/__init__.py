@@ -111,9 +111,9 @@ def check_inference(model: Model, inference: Inference, *, tools: bool = False) 
 
 
 def _route_through(model: Model, server: str, key_path: str | None) -> None:
-    from newskills.models.tunnel import Routable
+    from newskills.models.tunnel import RoutableModel
 
-    if not isinstance(model, Routable):
+    if not isinstance(model, RoutableModel):
         raise ConfigError(
             "server.ssh_server works only for endpoints over HTTP and gRPC.",
             hint="Leave it out for this server type.",

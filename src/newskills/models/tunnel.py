@@ -15,7 +15,7 @@ DEADLINE = 30.0
 
 
 @runtime_checkable
-class Routable(Protocol):
+class RoutableModel(Protocol):
     """A model whose endpoint may lie behind an SSH host."""
 
     def route_through(self, server: str, key_path: str | None) -> None:

@@ -39,7 +39,7 @@ class Preference(Struct, frozen=True, kw_only=True):
     tools: list[Row] | None = None
 
 
-class Labelled(Struct, frozen=True, kw_only=True):
+class LabelledText(Struct, frozen=True, kw_only=True):
     """A reply that is good or bad. `prompt` is a conversation, or a text that is used as it is, and so is the reply."""
 
     prompt: list[Row] | str
@@ -84,7 +84,7 @@ def read_preferences(path: Path) -> list[Preference]:
     return rows
 
 
-def read_labelled(path: Path) -> list[Labelled]:
+def read_labelled(path: Path) -> list[LabelledText]:
     """Rows `{prompt, completion, label}` of texts or of conversations, as TRL reads them. Raises DataError."""
     rows = [_labelled(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
     if not rows:
@@ -92,12 +92,12 @@ def read_labelled(path: Path) -> list[Labelled]:
     return rows
 
 
-def label_outputs(files: Sequence[Path], skill: Skill, *, keep_cut_off: bool) -> tuple[list[Labelled], int]:
+def label_outputs(files: Sequence[Path], skill: Skill, *, keep_cut_off: bool) -> tuple[list[LabelledText], int]:
     """The different replies of graded outputs, correct ones as good; and how many nobody has decided.
 
     Raises DataError for a row without a reply, or where no reply is left.
     """
-    labelled: dict[tuple[str, str], Labelled] = {}
+    labelled: dict[tuple[str, str], LabelledText] = {}
     unscored = 0
     for path in files:
         for number, row in enumerate(read_rows(path), 1):
@@ -110,7 +110,7 @@ def label_outputs(files: Sequence[Path], skill: Skill, *, keep_cut_off: bool) ->
                 continue
             text = _generation(row, where)
             reply = skill.pair(row, text)["output"] if ended else text
-            made = Labelled(prompt=skill.prompt_text(row), completion=reply, label=correct)
+            made = LabelledText(prompt=skill.prompt_text(row), completion=reply, label=correct)
             labelled.setdefault((_identity(row, where), text), made)
     if not labelled:
         raise DataError(
@@ -277,7 +277,7 @@ def _generation(row: Row, where: str) -> str:
     return text
 
 
-def _labelled(row: Row, where: str) -> Labelled:
+def _labelled(row: Row, where: str) -> LabelledText:
     prompt, completion, label = row.get("prompt"), row.get("completion"), row.get("label")
     if not isinstance(label, bool) or not prompt or completion is None:
         raise DataError(
@@ -286,10 +286,10 @@ def _labelled(row: Row, where: str) -> Labelled:
             hint="Graded outputs go to --input_files.",
         )
     if isinstance(prompt, list):
-        return Labelled(prompt=prompt, completion=_said(completion, where), label=label)
+        return LabelledText(prompt=prompt, completion=_said(completion, where), label=label)
     if not isinstance(completion, str) or not completion:
         raise DataError(f"{where}: `completion` must be a text that is not empty.")
-    return Labelled(prompt=prompt, completion=completion, label=label)
+    return LabelledText(prompt=prompt, completion=completion, label=label)
 
 
 def _preference(row: Row, where: str) -> Preference:

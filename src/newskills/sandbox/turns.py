@@ -52,7 +52,7 @@ class Turn:
         self.stop = self.go = None
 
 
-class First(NamedTuple):
+class QueueHead(NamedTuple):
     """The first of a line. `turn` is None for a cell that has not begun; `since` by `time.monotonic`."""
 
     step: int
@@ -123,7 +123,7 @@ class Turns:
         if self._timer is None and (any(self._new.values()) or any(self._stopped.values())):
             self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
 
-    def _give(self, first: First) -> None:
+    def _give(self, first: QueueHead) -> None:
         self._given += 1
         if first.turn is None:
             turn = Turn(self, whole=first.whole)
@@ -135,12 +135,14 @@ class Turns:
         if first.turn.go is not None:
             first.turn.go()
 
-    def _next(self, running: int) -> First | None:
+    def _next(self, running: int) -> QueueHead | None:
         """Whose turn it is while `running` others run; None where there is no room or nobody waits."""
         # One more cell may run beside programs, which nobody can stop.
         programs = sum(turn.whole for turn in self._running) >= self._usual and not self._strict
-        first = [First(0, line.since, whole) for whole, line in self._new.items() if line]
-        first += [First(step, line[0].waits_since, False, line[0]) for step, line in self._stopped.items() if line]
+        first = [QueueHead(0, line.since, whole) for whole, line in self._new.items() if line]
+        first += [
+            QueueHead(step, line[0].waits_since, False, line[0]) for step, line in self._stopped.items() if line
+        ]
         first = [line for line in first if running < self._usual + (programs and not line.whole)]
         if len(first) > 1 and (self._given % OLDEST_EVERY == OLDEST_EVERY - 1 or not self._ample()):
             return min(first, key=lambda waiter: waiter.since)

@@ -71,7 +71,7 @@ def chat_page(model: ServedModel, options: ChatOptions) -> Iterator[str]:
         thread.join()
 
 
-class _Talk(Struct):
+class _Conversation(Struct):
     messages: list[dict[str, Any]]
 
 
@@ -116,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _relay(self, body: bytes) -> None:
         try:
-            messages = msgspec.json.decode(body, type=_Talk).messages
+            messages = msgspec.json.decode(body, type=_Conversation).messages
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             self._json(400, {"error": "A chat is a JSON object with messages."})
             return

@@ -22,7 +22,7 @@ from newskills.base.errors import DataError, NewskillsError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import atomic_folder
 from newskills.view.assets import asset, bundle
-from newskills.view.library import Indexed, Library
+from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
 from newskills.view.pages.overview import overview
@@ -53,7 +53,7 @@ ENDINGS = {
 }
 
 
-class Exported(Struct, frozen=True, kw_only=True):
+class ExportedPage(Struct, frozen=True, kw_only=True):
     """`page`: the file to open; `size`: bytes of all files; `notes`: what was left out."""
 
     page: Path
@@ -62,7 +62,7 @@ class Exported(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def export(places: Sequence[Path], target: Path, most: int) -> Exported:
+def export(places: Sequence[Path], target: Path, most: int) -> ExportedPage:
     """Writes `target`, with at most `most` samples of each benchmark and run.
 
     Raises DataError for what cannot be read, StorageError for a folder that holds something already.
@@ -75,7 +75,7 @@ def export(places: Sequence[Path], target: Path, most: int) -> Exported:
     finally:
         library.close()
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-    return Exported(page=target / "index.html", samples=writer.samples, size=size, notes=tuple(writer.notes))
+    return ExportedPage(page=target / "index.html", samples=writer.samples, size=size, notes=tuple(writer.notes))
 
 
 class _Writer:
@@ -121,7 +121,7 @@ class _Writer:
                 f"{run}, {benchmark}: {written:,} of {total:,} samples are exported (--export_samples says how many)."
             )
 
-    def _samples(self, at: dict[str, str], indexed: Indexed, file: int, count: int) -> list[str]:
+    def _samples(self, at: dict[str, str], indexed: IndexedBenchmark, file: int, count: int) -> list[str]:
         """Names of scripts with `CHUNK` samples each."""
         names = []
         for start in range(0, count, CHUNK):

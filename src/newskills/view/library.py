@@ -26,7 +26,7 @@ MOST_INDEXES = 256
 """Of files that were asked for last; others are loaded again when they are asked for."""
 
 
-class Indexed(NamedTuple):
+class IndexedBenchmark(NamedTuple):
     """A benchmark of a run, and the indexes of its files in their order."""
 
     run: Run
@@ -87,7 +87,7 @@ class Library:
             raise UnknownNameError("training", name, trainings)
         return trainings[name]
 
-    def indexed(self, run: str, benchmark: str, *, patience: float = PATIENCE) -> Indexed:
+    def indexed(self, run: str, benchmark: str, *, patience: float = PATIENCE) -> IndexedBenchmark:
         """What is indexed of it so far; the rest is being indexed from now on, and waited for a moment.
 
         Raises UnknownNameError, DataError.
@@ -106,7 +106,7 @@ class Library:
         for index in indexes:
             if error := self._errors.get(index.file.path):
                 raise DataError(error)
-        return Indexed(opened, results, indexes)
+        return IndexedBenchmark(opened, results, indexes)
 
     @property
     def indexing(self) -> bool:

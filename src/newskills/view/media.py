@@ -24,7 +24,7 @@ SOUNDS = (".wav", ".flac", ".mp3", ".ogg", ".opus")
 _DEEPEST = 6
 
 
-class Medium(NamedTuple):
+class MediaPart(NamedTuple):
     """`kind`: image or sound; `source`: a path, or `data` (base64) where that is carried along."""
 
     kind: str
@@ -56,7 +56,7 @@ class Medium(NamedTuple):
         return {"kind": self.kind, "source": self.source[:300]}
 
 
-def media_in(messages: list[Row], row: Row) -> list[Medium]:
+def media_in(messages: list[Row], row: Row) -> list[MediaPart]:
     """Of the prompt, and of the record where the prompt does not carry them."""
     media = list(dict.fromkeys([*_carried(messages, 0), *_carried(row, 0)]))
     if not media:
@@ -81,7 +81,7 @@ def sniffed(data: bytes) -> str | None:
     return next((kind for head, kind in heads if data.startswith(head)), None)
 
 
-def _carried(value: Any, depth: int) -> Iterator[Medium]:
+def _carried(value: Any, depth: int) -> Iterator[MediaPart]:
     """Content parts with base64 data."""
     if depth > _DEEPEST:
         return
@@ -93,24 +93,24 @@ def _carried(value: Any, depth: int) -> Iterator[Medium]:
             part = value.get(key)
             url = part.get("url") if isinstance(part, dict) else part
             if isinstance(url, str) and url.startswith(prefix) and ";base64," in url:
-                yield Medium(kind, "in the record", url.partition(";base64,")[2])
+                yield MediaPart(kind, "in the record", url.partition(";base64,")[2])
         sound = value.get("input_audio")
         if isinstance(sound, dict) and isinstance(sound.get("data"), str):
-            yield Medium("sound", "in the record", sound["data"])
+            yield MediaPart("sound", "in the record", sound["data"])
         for item in value.values():
             if isinstance(item, list | dict):
                 yield from _carried(item, depth + 1)
 
 
-def _named(value: Any, depth: int) -> Iterator[Medium]:
+def _named(value: Any, depth: int) -> Iterator[MediaPart]:
     """Files that the record names."""
     if isinstance(value, str):
         name = value.lower()
         if len(value) < 1000 and "\n" not in value and "://" not in value.removeprefix("file://"):
             if name.endswith(IMAGES):
-                yield Medium("image", value)
+                yield MediaPart("image", value)
             elif name.endswith(SOUNDS):
-                yield Medium("sound", value)
+                yield MediaPart("sound", value)
     elif depth < _DEEPEST and isinstance(value, list | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _named(item, depth + 1)

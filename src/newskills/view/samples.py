@@ -35,7 +35,7 @@ _TEXTS: Mapping[str, tuple[str, ...]] = {
 """What is shown, and the fields of a record of which the first that is there tells it."""
 
 
-class Selection(Struct, frozen=True, kw_only=True):
+class SampleFilter(Struct, frozen=True, kw_only=True):
     """Which samples; None = any. `search`: a text in the question, the reply or the answers, whatever its case."""
 
     benchmarks: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class SelectedSample(Struct, frozen=True, kw_only=True):
     record: Row
 
 
-def select(folder: Path, selection: Selection, notes: list[str]) -> Iterator[SelectedSample]:
+def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
     """In the order of the files. What cannot be read goes into `notes`.
 
     Raises DataError where nothing is there, UnknownNameError for a benchmark that is not.
@@ -74,7 +74,7 @@ def select(folder: Path, selection: Selection, notes: list[str]) -> Iterator[Sel
             yield from _of_benchmark(item, selection, notes)
 
 
-def _of_benchmark(item: BenchmarkResults, selection: Selection, notes: list[str]) -> Iterator[SelectedSample]:
+def _of_benchmark(item: BenchmarkResults, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
     if not item.files:
         notes.append(f"{item.benchmark} has no finished output files in {item.folder}.")
         return
@@ -92,7 +92,7 @@ def _of_benchmark(item: BenchmarkResults, selection: Selection, notes: list[str]
         notes.append(f"{item.benchmark}: {error.message}")
 
 
-def _fits(judged: JudgedRow, selection: Selection) -> bool:
+def _fits(judged: JudgedRow, selection: SampleFilter) -> bool:
     row, sample = judged.row, judged.sample
     wanted = (
         (selection.outcome, sample.outcome),

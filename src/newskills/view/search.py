@@ -13,7 +13,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.view.folders import Folders
 from newskills.view.index import FileIndex
-from newskills.view.library import Indexed
+from newskills.view.library import IndexedBenchmark
 
 TURN = 0.25
 """Seconds that one turn may take, and one block longer."""
@@ -22,7 +22,7 @@ MOST_HITS = 2_000
 LONGEST_QUERY = 500
 
 
-def search(folders: Folders, indexed: Indexed, query: str, file: int, offset: int) -> Row:
+def search(folders: Folders, indexed: IndexedBenchmark, query: str, file: int, offset: int) -> Row:
     """Records, as [file, number], whose line holds `query`; letters of ASCII in either case.
 
     `next` is where to go on ([file, byte]), or None at the end; `done` and `total` are bytes. Raises ConfigError.

@@ -33,7 +33,7 @@ _prompts: OrderedDict[str, _PromptOfRun] = OrderedDict()
 _lock = threading.Lock()
 
 
-class Sent(NamedTuple):
+class SentPrompt(NamedTuple):
     """`messages` empty: it is not known, and `note` says why. `exact`: this is what the model was shown."""
 
     messages: list[Row]
@@ -46,29 +46,29 @@ class _PromptOfRun(NamedTuple):
     folder: Path
 
 
-def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> Sent:
+def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentPrompt:
     """Never raises: what cannot be shown is said in the note."""
     if messages := messages_in(row):
-        return Sent(_asked(messages), True, RECORDED)
+        return SentPrompt(_asked(messages), True, RECORDED)
     if "_prompt" in row or isinstance(row.get("rendered_prompt"), str):
         text = row.get("_prompt", row.get("rendered_prompt"))
-        return Sent([{"role": "user", "content": text}], True, "The record holds the prompt.")
+        return SentPrompt([{"role": "user", "content": text}], True, "The record holds the prompt.")
     settings = table(state_of(folders, file).get("settings"))
     unit = _unit(folders, run, file) or _named(settings)
     if unit is None:
-        return Sent([], False, "The run left no settings from which the prompt could be rendered again.")
+        return SentPrompt([], False, "The run left no settings from which the prompt could be rendered again.")
     try:
         rendering = _prompt(folders, unit)
         _check_files(folders, rendering, row)
         messages = [msgspec.to_builtins(message) for message in rendering.prompt.messages(row)]
     except (NewskillsError, msgspec.MsgspecError, TypeError, ValueError) as error:
-        return Sent([], False, f"The prompt cannot be rendered again: {error}")
+        return SentPrompt([], False, f"The prompt cannot be rendered again: {error}")
     recorded = str(settings.get("prompt") or "")
     name = f"{rendering.prompt.name} {rendering.prompt.hash}"
     if recorded in ("", name):
-        return Sent(messages, bool(recorded), f"Rendered again with prompt {name}.")
+        return SentPrompt(messages, bool(recorded), f"Rendered again with prompt {name}.")
     note = f"Rendered again with prompt {name}, but the run was made with {recorded}: it may differ from what was sent."
-    return Sent(messages, False, note)
+    return SentPrompt(messages, False, note)
 
 
 def _asked(messages: list[Row]) -> list[Row]:

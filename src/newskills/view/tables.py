@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from newskills.base.records import Row
-from newskills.view.library import Indexed
+from newskills.view.library import IndexedBenchmark
 from newskills.view.rows import OUTCOMES
 
 CORRECT = OUTCOMES.index("correct")
@@ -41,7 +41,7 @@ class Samples(NamedTuple):
     finishes: list[str]
 
 
-def samples_of(indexed: Indexed) -> Samples:
+def samples_of(indexed: IndexedBenchmark) -> Samples:
     """What is indexed of the benchmark by now."""
     names = ("id", "tokens", "subset", "outcome", "cause", "finish")
     each = [index.columns(*names) for index in indexed.indexes]
@@ -83,7 +83,7 @@ def by_problem(samples: Samples) -> tuple[bytearray | array[int], bytearray | ar
     return corrects, totals
 
 
-def encoded(indexed: Indexed, samples: Samples) -> bytes:
+def encoded(indexed: IndexedBenchmark, samples: Samples) -> bytes:
     """For the page: length of a JSON head (4 bytes, little-endian), the head, padding to 4, then the columns."""
     head: Row = {
         "rows": len(samples.outcome),

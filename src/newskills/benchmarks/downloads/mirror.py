@@ -30,7 +30,7 @@ MANIFEST = "MANIFEST.json"
 LAYOUT = "<folder>/<host>/<url path, percent-decoded>; query strings dropped"
 
 
-class Listed(Struct, omit_defaults=True):
+class ManifestEntry(Struct, omit_defaults=True):
     """One file in the manifest; `benchmarks`: that need it; `commit`: of its repository, where it is known."""
 
     path: str
@@ -43,7 +43,7 @@ class Listed(Struct, omit_defaults=True):
 
 
 class Manifest(Struct):
-    files: list[Listed]
+    files: list[ManifestEntry]
     layout: str = LAYOUT
 
 
@@ -98,7 +98,7 @@ class Mirror:
                     files[name] = (path, original.sha256)
         return files
 
-    def _repository(self, repository: str) -> Iterator[tuple[str, Path, Listed]]:
+    def _repository(self, repository: str) -> Iterator[tuple[str, Path, ManifestEntry]]:
         """(path from the ref on, file, its entry) of the files of a GitHub repository."""
         place = f"{RAW}/{repository}/"
         listed = [(key, file) for key, file in self._manifest.items() if key.startswith(place)]
@@ -109,7 +109,7 @@ class Mirror:
             for path in sorted(top.rglob("*")):
                 if path.is_file():
                     key = _folded(f"{place}{path.relative_to(top).as_posix()}")
-                    yield key.removeprefix(place), path, Listed(path=key)
+                    yield key.removeprefix(place), path, ManifestEntry(path=key)
 
     def files_below(self, url: str) -> list[str]:
         """Names of the files in the folder that stands for `url`, shortest first, then sorted."""
@@ -120,13 +120,13 @@ class Mirror:
     def holds(self, url: str) -> bool:
         return self._place(url)[0].is_file()
 
-    def _place(self, url: str) -> tuple[Path, Listed | None]:
+    def _place(self, url: str) -> tuple[Path, ManifestEntry | None]:
         key = mirror_path(url)
         original = self._manifest.get(key)
         return self.folder / (original.path if original else key), original
 
     @cached_property
-    def _manifest(self) -> dict[str, Listed]:
+    def _manifest(self) -> dict[str, ManifestEntry]:
         return {_folded(file.path): file for file in read_manifest(self.folder).files}
 
 

@@ -24,21 +24,21 @@ from newskills.base.store import locked, write_json
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mirror import (
     MANIFEST,
-    Listed,
     Manifest,
+    ManifestEntry,
     Mirror,
     file_sha256,
     mirror_path,
     read_manifest,
 )
-from newskills.benchmarks.downloads.sources import Original, opened
+from newskills.benchmarks.downloads.sources import PublishedFile, opened
 
 _DOWNLOADS = ".downloads"
 _LOCK = ".lock"
 _AT_ONCE = 8
 
 
-class Mirrored(Struct, frozen=True, kw_only=True):
+class MirroredBenchmark(Struct, frozen=True, kw_only=True):
     """What the mirror has of one benchmark; `fresh`: files that were not there before; `missing`: splits left out."""
 
     benchmark: str
@@ -57,7 +57,7 @@ class MirrorCheck(Struct, frozen=True, kw_only=True):
     unlisted: list[str]
 
 
-Report = Callable[[Benchmark, Mirrored | NewskillsError], None]
+Report = Callable[[Benchmark, MirroredBenchmark | NewskillsError], None]
 
 
 def build_mirror(
@@ -66,7 +66,7 @@ def build_mirror(
     *,
     options: FetchOptions | None = None,
     report: Report | None = None,
-) -> list[Mirrored | NewskillsError]:
+) -> list[MirroredBenchmark | NewskillsError]:
     """Brings the files of all splits into `folder`; a benchmark that fails gives its error in its place.
 
     `options.mirror` may be another mirror, from which is copied. `report` is called as each is done. Raises
@@ -79,9 +79,9 @@ def build_mirror(
             left.unlink(missing_ok=True)
         builder = _Builder(folder, options)
 
-        def mirror_or_error(benchmark: Benchmark) -> Mirrored | NewskillsError:
+        def mirror_or_error(benchmark: Benchmark) -> MirroredBenchmark | NewskillsError:
             try:
-                result: Mirrored | NewskillsError = builder.add(benchmark)
+                result: MirroredBenchmark | NewskillsError = builder.add(benchmark)
             except NewskillsError as error:
                 result = error
             if report:
@@ -103,8 +103,8 @@ class _Builder:
         self.here = msgspec.structs.replace(options, mirror=str(folder), offline=True)
         self.options = options
 
-    def add(self, benchmark: Benchmark) -> Mirrored:
-        originals_by_url: dict[str, Original] = {}
+    def add(self, benchmark: Benchmark) -> MirroredBenchmark:
+        originals_by_url: dict[str, PublishedFile] = {}
         missing: dict[str, str] = {}
         fresh = 0
         for split in dict.fromkeys(source.split for source in benchmark.sources if not source.path):
@@ -119,12 +119,12 @@ class _Builder:
         with self.lock:
             write_json(self.folder / MANIFEST, Manifest(files=[self.listed[path] for path in sorted(self.listed)]))
             size = sum(self.listed[mirror_path(url)].bytes for url in originals_by_url)
-        return Mirrored(
+        return MirroredBenchmark(
             benchmark=benchmark.name, files=len(originals_by_url), size=size, fresh=fresh, missing=missing
         )
 
     @contextlib.contextmanager
-    def _originals(self, benchmark: Benchmark, split: str) -> Iterator[Sequence[Original]]:
+    def _originals(self, benchmark: Benchmark, split: str) -> Iterator[Sequence[PublishedFile]]:
         """The files of the first source that can be had; of what is in the folder already, if that is whole."""
         cache = self.folder / _DOWNLOADS
         sources = [source for source in benchmark.sources if source.split == split and not source.path]
@@ -142,7 +142,7 @@ class _Builder:
         hints = dict.fromkeys(problem.hint for problem in problems)
         raise DataError(" ".join(problem.message for problem in problems), hint=" ".join(hints))
 
-    def _place(self, original: Original, benchmark: Benchmark) -> bool:
+    def _place(self, original: PublishedFile, benchmark: Benchmark) -> bool:
         """Puts one file in; says whether it was not there."""
         place = mirror_path(original.url)
         target = self.folder / place
@@ -152,7 +152,7 @@ class _Builder:
         if fresh:
             _copy(original.path, target, link=self.folder / _DOWNLOADS in original.path.parents)
         users = [*(listed_file.benchmarks if listed_file else []), benchmark.data or benchmark.name]
-        entry = Listed(
+        entry = ManifestEntry(
             path=place,
             sha256=original.sha256,
             commit=original.commit or (listed_file.commit if listed_file else ""),
@@ -192,7 +192,7 @@ def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], Non
     total = sum(max(file.bytes, 0) for file in files)
     done = 0
 
-    def problem(file: Listed) -> str:
+    def problem(file: ManifestEntry) -> str:
         nonlocal done
         problem_text = _problem(folder / file.path, file)
         done += max(file.bytes, 0)
@@ -208,7 +208,7 @@ def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], Non
     return MirrorCheck(files=len(files), size=total, problems=problems, unlisted=sorted(unlisted))
 
 
-def _problem(path: Path, file: Listed) -> str:
+def _problem(path: Path, file: ManifestEntry) -> str:
     if not path.is_file():
         return f"{file.path} is missing."
     size = path.stat().st_size

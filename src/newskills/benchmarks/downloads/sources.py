@@ -22,7 +22,7 @@ from msgspec import Struct
 from newskills.base.benchmark import Source
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.benchmarks.downloads.fetch import Fetched, Fetcher, archives, check_sha256, hub
+from newskills.benchmarks.downloads.fetch import FetchedFile, Fetcher, archives, check_sha256, hub
 from newskills.benchmarks.downloads.mirror import RAW, file_sha256, verify
 from newskills.benchmarks.downloads.patterns import braces, select
 from newskills.benchmarks.downloads.readers import RawRow, members, read_source
@@ -44,7 +44,7 @@ class _File(NamedTuple):
     source: Source
 
 
-class Original(Struct, frozen=True):
+class PublishedFile(Struct, frozen=True):
     """A file as it is published: what a mirror holds. `commit`: of the repository, where it is known."""
 
     url: str
@@ -53,14 +53,14 @@ class Original(Struct, frozen=True):
     commit: str = ""
 
 
-class Opened(Struct, frozen=True):
+class OpenedSource(Struct, frozen=True):
     """The files of a source; `origin` is what to record about them; `assets` by name; `originals`: what was fetched."""
 
     source: Source
     files: Sequence[_File]
     origin: list[Row]
     assets: dict[str, Path]
-    originals: Sequence[Original] = ()
+    originals: Sequence[PublishedFile] = ()
 
     def rows(self) -> Iterator[RawRow]:
         """Raises DataError naming file, line and what is wrong."""
@@ -73,7 +73,7 @@ class Opened(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[Opened]:
+def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[OpenedSource]:
     """The files of `source`, fetched and verified, until the end of the block. Raises DataError.
 
     `folder`: where relative paths begin.
@@ -104,8 +104,8 @@ def _parts(source: Source) -> list[Source]:
     return [msgspec.structs.replace(plain, **{other: "" for other in kinds if other != kind}) for kind in kinds]
 
 
-def _all_of(source: Source, parts: Sequence[Opened]) -> Opened:
-    return Opened(
+def _all_of(source: Source, parts: Sequence[OpenedSource]) -> OpenedSource:
+    return OpenedSource(
         source,
         [file for part in parts for file in part.files],
         [origin for part in parts for origin in part.origin],
@@ -114,7 +114,7 @@ def _all_of(source: Source, parts: Sequence[Opened]) -> Opened:
     )
 
 
-def _with_beside(main_source: Opened, source: Source, fetcher: Fetcher) -> Opened:
+def _with_beside(main_source: OpenedSource, source: Source, fetcher: Fetcher) -> OpenedSource:
     """The same with what lies beside it in each row. Raises DataError."""
     file = fetcher.fetch(source.beside, Source(url=source.beside))
     text = file.path.read_text(encoding="utf-8")
@@ -130,7 +130,7 @@ def _with_beside(main_source: Opened, source: Source, fetcher: Fetcher) -> Opene
         main_source,
         files=[file._replace(extra={**file.extra, **fields}) for file in main_source.files],
         origin=[*main_source.origin, _origin(file, source)],
-        originals=[*main_source.originals, Original(source.beside, file.path, file.sha256)],
+        originals=[*main_source.originals, PublishedFile(source.beside, file.path, file.sha256)],
     )
 
 
@@ -164,7 +164,7 @@ def local_files(source: Source, folder: Path) -> dict[str, Path]:
     return {name: Path(path) for name, path in zip(_below_folder(str(place), paths), paths, strict=True)}
 
 
-def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Opened:
+def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> OpenedSource:
     local_opened = local_files(source, folder)
     tree = (folder / source.path).is_dir()
     sums = {name: file_sha256(path) for name, path in local_opened.items()}
@@ -185,14 +185,14 @@ def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Opened:
         "sha256": sha256,
         "files": len(local_opened),
     }
-    return Opened(source, files, [origin], assets)
+    return OpenedSource(source, files, [origin], assets)
 
 
 def _names_below(folder: Path) -> Iterator[str]:
     return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
+def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> OpenedSource:
     urls = braces(source.url)
     single = len(urls) == 1 and "{" not in source.url
     each = source if single else msgspec.structs.replace(source, sha256="")
@@ -209,9 +209,10 @@ def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) ->
         for file, name in zip(fetched, names, strict=True)
     ]
     originals = [
-        Original(url, file.path, file.sha256, source.revision) for url, file in zip(urls, fetched, strict=True)
+        PublishedFile(url, file.path, file.sha256, source.revision)
+        for url, file in zip(urls, fetched, strict=True)
     ]
-    return Opened(source, files, [_origin(file, source) for file in fetched], assets, originals)
+    return OpenedSource(source, files, [_origin(file, source) for file in fetched], assets, originals)
 
 
 def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitStack) -> dict[str, Path]:
@@ -228,7 +229,7 @@ def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitSt
     return unpacked
 
 
-def _hub(source: Source, fetcher: Fetcher) -> Opened:
+def _hub(source: Source, fetcher: Fetcher) -> OpenedSource:
     files, origin, originals = [], [], []
     several = "{" in f"{source.hf}{source.config}{source.hf_split}"
     parquet = msgspec.structs.replace(source, format="parquet", members="")
@@ -239,8 +240,8 @@ def _hub(source: Source, fetcher: Fetcher) -> Opened:
             name = "/".join(filter(None, place))
             files.append(_File(file.path, str(file.path), name, fields if several else {}, parquet))
             origin.append(_origin(file, source))
-            originals.append(Original(f"{listing}/{number}.parquet", file.path, file.sha256))
-    return Opened(source, files, origin, {}, originals)
+            originals.append(PublishedFile(f"{listing}/{number}.parquet", file.path, file.sha256))
+    return OpenedSource(source, files, origin, {}, originals)
 
 
 def _listings(source: Source) -> list[tuple[str, Row]]:
@@ -264,7 +265,7 @@ def _shards(listing: str, source: Source, fetcher: Fetcher) -> list[str]:
         raise DataError(f"{listing} did not answer with a list of files ({error}).") from error
 
 
-def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
+def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> OpenedSource:
     tree = _mirrored_tree(source, fetcher)
     at, commit = source.revision or source.ref, source.revision
     record = {"from": "mirror", "revision": at, "url": f"https://github.com/{source.github}/tree/{at}"}
@@ -280,13 +281,13 @@ def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -
     sha256 = _together((name, wanted[name]) for name in names)
     check_sha256(record["url"], record["from"], sha256, source)
     shown = f"{source.github}@{at[:12]}"
-    return Opened(
+    return OpenedSource(
         source,
         [_File(tree[name][0], f"{shown}, {name}", name, {}, source) for name in names],
         [{**record, "sha256": sha256, "files": len(names)}],
         {name: tree[name][0] for name in _assets(source, tree)},
         [
-            Original(f"https://{RAW}/{source.github}/{at}/{name}", tree[name][0], wanted[name], commit)
+            PublishedFile(f"https://{RAW}/{source.github}/{at}/{name}", tree[name][0], wanted[name], commit)
             for name in wanted
         ],
     )
@@ -362,5 +363,5 @@ def _each(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
         return list(pool.map(work, items))
 
 
-def _origin(file: Fetched, source: Source) -> Row:
+def _origin(file: FetchedFile, source: Source) -> Row:
     return {"url": file.url, "sha256": file.sha256, "from": file.origin, "revision": source.revision}

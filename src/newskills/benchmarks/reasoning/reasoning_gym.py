@@ -60,7 +60,7 @@ _CHANCE = {
 }
 
 
-class _Easy(NamedTuple):
+class _EasySettings(NamedTuple):
     """Settings that a model of 100 to 500 million parameters can partly solve, or learns quickly.
 
     `numeric`: graded by the last number of the reply, since such models put answers into sentences.
@@ -78,13 +78,13 @@ _TWO_DIGITS = {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 1}
 _FOUR_INTEGERS = {"min_numbers": 4, "max_numbers": 4, "max_decimals": 0, "min_value": 0, "max_value": 99}
 _TWO_ANIMALS = {"min_animals": 2, "max_animals": 2, "min_instances": 1, "max_instances": 9}
 _EASY = (
-    _Easy("easy-sum", "chain_sum", _TWO_DIGITS),
-    _Easy("easy-product", "products", _TWO_DIGITS, test=60, train=40),
-    _Easy("easy-gcd", "gcd", {"max_value": 20}),
-    _Easy("easy-letters", "letter_counting", {"min_words": 2, "max_words": 4}),
-    _Easy("easy-legs", "leg_counting", _TWO_ANIMALS),
-    _Easy("easy-sorting", "number_sorting", _FOUR_INTEGERS, numeric=False),
-    _Easy("easy-reversal", "word_sequence_reversal", {"min_words": 3, "max_words": 5}, numeric=False),
+    _EasySettings("easy-sum", "chain_sum", _TWO_DIGITS),
+    _EasySettings("easy-product", "products", _TWO_DIGITS, test=60, train=40),
+    _EasySettings("easy-gcd", "gcd", {"max_value": 20}),
+    _EasySettings("easy-letters", "letter_counting", {"min_words": 2, "max_words": 4}),
+    _EasySettings("easy-legs", "leg_counting", _TWO_ANIMALS),
+    _EasySettings("easy-sorting", "number_sorting", _FOUR_INTEGERS, numeric=False),
+    _EasySettings("easy-reversal", "word_sequence_reversal", {"min_words": 3, "max_words": 5}, numeric=False),
 )
 
 # The library draws some rows from generators that all threads share.
@@ -120,7 +120,7 @@ def rows(split: str, *, task: str, settings: Row, items: dict[str, int]) -> list
         return test if split == "test" else list(islice(fresh("train"), items["train"]))
 
 
-def _benchmark(name: str, task: str, title: str, *, easy: _Easy | None = None) -> Benchmark:
+def _benchmark(name: str, task: str, title: str, *, easy: _EasySettings | None = None) -> Benchmark:
     numeric = easy is not None and easy.numeric
     items = {"test": easy.test, "train": easy.train} if easy else {"test": _ITEMS, "train": _ITEMS}
     return Benchmark(

@@ -17,7 +17,7 @@ from newskills.base.records import Row
 from newskills.base.store import atomic_write, write_json, write_rows
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import opened
-from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, build
+from newskills.benchmarks.ruler.tasks import TASKS, Article, TaskMaterial, TaskSample, build
 from newskills.config.fields import leaves
 from newskills.config.settings import read_config
 
@@ -89,7 +89,7 @@ class Family(NamedTuple):
     name: str
     tasks: Mapping[str, AnswerLimits]
     material: Callable[[str, RulerOptions, Fetcher], tuple[Any, Row]]
-    build: Callable[[str, int, Random, Any, int], Made]
+    build: Callable[[str, int, Random, Any, int], TaskSample]
 
 
 def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
@@ -151,11 +151,11 @@ def _checked(options: RulerOptions, family: Family) -> list[str]:
     return wanted or list(family.tasks)
 
 
-def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Material, Row]:
+def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[TaskMaterial, Row]:
     task = TASKS[name]
     if task.documents:
         articles, url = articles_of(task.documents, fetcher)
-        return Material(articles=articles), {"documents": url}
+        return TaskMaterial(articles=articles), {"documents": url}
     if task.haystack == "essay" and options.haystack_file:
         try:
             text = Path(options.haystack_file).expanduser().read_text(encoding="utf-8")
@@ -163,8 +163,8 @@ def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Mater
             raise ConfigError(f"--haystack_file {options.haystack_file} cannot be read: {error}.") from error
         if not (sentences := [" ".join(part.split()) for part in _SENTENCE.split(text) if part.strip()]):
             raise ConfigError(f"--haystack_file {options.haystack_file} is empty.")
-        return Material(sentences=sentences), {"haystack": options.haystack_file}
-    return Material(), {"haystack": "generated sentences" if task.haystack == "essay" else task.haystack}
+        return TaskMaterial(sentences=sentences), {"haystack": options.haystack_file}
+    return TaskMaterial(), {"haystack": "generated sentences" if task.haystack == "essay" else task.haystack}
 
 
 def articles_of(documents: str, fetcher: Fetcher) -> tuple[list[Article], str]:
@@ -208,7 +208,7 @@ def _rows(
     limits = family.tasks[name]
     room = options.max_seq_length - options.template_tokens - limits.tokens
 
-    def sample(index: int, units: int) -> tuple[Made, int]:
+    def sample(index: int, units: int) -> tuple[TaskSample, int]:
         random = Random(f"{VERSION}-{options.random_seed}-{name}-{index}")  # noqa: S311 - the same everywhere
         made = family.build(name, units, random, material, index)
         return made, count(f"{made.prompt}\n{made.prefix}")

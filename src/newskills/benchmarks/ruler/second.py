@@ -19,7 +19,7 @@ from newskills.benchmarks.downloads.sources import opened
 from newskills.benchmarks.general_knowledge.mmlu import BENCHMARK as MMLU
 from newskills.benchmarks.ruler import words
 from newskills.benchmarks.ruler.build import AnswerLimits, Family, RulerOptions, articles_of, make_family
-from newskills.benchmarks.ruler.tasks import Article, Made
+from newskills.benchmarks.ruler.tasks import Article, TaskSample
 
 _ORDINALS = ("first", "second", "third", "fourth")
 _DIGITS, _VALUE_DIGITS = 7, 10
@@ -32,7 +32,7 @@ class OptionQuestion(NamedTuple):
     letter: str
 
 
-class Numbered(NamedTuple):
+class NumberedItem(NamedTuple):
     """An item and its number in the text, which up to `same` items share."""
 
     number: str
@@ -68,7 +68,7 @@ def _item(raw: Row) -> OptionQuestion:
     return OptionQuestion(" ".join(f"{raw['question']} {options}".split()), raw["answer"])
 
 
-def build(name: str, units: int, random: Random, material: Any, index: int) -> Made:
+def build(name: str, units: int, random: Random, material: Any, index: int) -> TaskSample:
     """A sample among `units` other keys, questions or documents. Raises DataError: there are not so many."""
     kind, _, level = name.rpartition("_")
     if kind == "qa":
@@ -80,7 +80,7 @@ def build(name: str, units: int, random: Random, material: Any, index: int) -> M
     return _items(kind == "mv_niah", level, units, random, material, index)
 
 
-def _keys(values: int, units: int, random: Random) -> Made:
+def _keys(values: int, units: int, random: Random) -> TaskSample:
     wanted, *others = words.keys(random, 1 + units)
     numbers = [words.number(random, _VALUE_DIGITS) for _ in range(values)]
     pairs = [(wanted, value) for value in numbers]
@@ -88,7 +88,7 @@ def _keys(values: int, units: int, random: Random) -> Made:
     random.shuffle(pairs)
     text = "\n".join(f"The secret number of {key} is {value}." for key, value in pairs)
     wish_object = "all secret numbers" if values > 1 else "the secret number"
-    return Made(
+    return TaskSample(
         f"The text below gives secret numbers to names. You will be asked about one of the names.\n\n{text}\n\n"
         f"Give {wish_object} of {wanted} in the text.",
         "",
@@ -98,11 +98,11 @@ def _keys(values: int, units: int, random: Random) -> Made:
 
 def _items(
     shared: bool, level: str, units: int, random: Random, items: Sequence[OptionQuestion], index: int
-) -> Made:
+) -> TaskSample:
     target_item = items[index * 997 % len(items)]
     others = random.sample([item for item in items if item.text != target_item.text], units)
     numbers = _numbers(len(others) + 1, len(_ORDINALS) if shared else 1, random)
-    listed = [Numbered(number, item) for number, item in zip(numbers, [*others, target_item], strict=True)]
+    listed = [NumberedItem(number, item) for number, item in zip(numbers, [*others, target_item], strict=True)]
     target = listed[-1]
     random.shuffle(listed)
     same = [numbered.item for numbered in listed if numbered.number == target.number]
@@ -113,7 +113,7 @@ def _items(
     return _single(level, text, target, examples)
 
 
-def _line(numbered: Numbered) -> str:
+def _line(numbered: NumberedItem) -> str:
     return f"Question {numbered.number}: {numbered.item.text}"
 
 
@@ -127,22 +127,22 @@ def _numbers(count: int, same: int, random: Random) -> list[str]:
     return numbers[:count]
 
 
-def _copied(level: str, text: str, target: Numbered, same: Sequence[OptionQuestion]) -> Made:
+def _copied(level: str, text: str, target: NumberedItem, same: Sequence[OptionQuestion]) -> TaskSample:
     head = (
         f"Here are numbered questions; several may have the same number. You will be asked to copy.\n\n{text}\n\n"
     )
     if level == "easy":
         texts = list(dict.fromkeys(item.text for item in same))
-        return Made(f"{head}Copy every Question {target.number} of the text, word by word.", "", texts)
+        return TaskSample(f"{head}Copy every Question {target.number} of the text, word by word.", "", texts)
     steps = f"First copy every Question {target.number} in their order. Then, at the end, copy"
     place = _ORDINALS[same.index(target.item)]
     wish = f"the {place} Question {target.number} of the text, counted from its beginning."
-    return Made(f"{head}{steps if level == 'medium' else 'Copy'} {wish}", "", [target.item.text])
+    return TaskSample(f"{head}{steps if level == 'medium' else 'Copy'} {wish}", "", [target.item.text])
 
 
-def _single(level: str, text: str, target: Numbered, examples: Sequence[Numbered]) -> Made:
+def _single(level: str, text: str, target: NumberedItem, examples: Sequence[NumberedItem]) -> TaskSample:
     if level == "easy":
-        return Made(
+        return TaskSample(
             f"Here are numbered questions. You will be asked to copy one of them.\n\n{text}\n\n"
             f"Copy Question {target.number} of the text, word by word.",
             "",
@@ -161,7 +161,7 @@ def _single(level: str, text: str, target: Numbered, examples: Sequence[Numbered
         )
         for numbered in examples
     )
-    return Made(
+    return TaskSample(
         "Here are numbered questions. You will be asked to answer one of them, with only the letter in \\boxed{}."
         f"\n\n{text}\n\nSome examples:\n\n{shown}\n\nNow the task:\n\n{wish.format(target.number)}",
         "",
@@ -169,7 +169,7 @@ def _single(level: str, text: str, target: Numbered, examples: Sequence[Numbered
     )
 
 
-def _documents(level: str, units: int, random: Random, articles: Sequence[Article], index: int) -> Made:
+def _documents(level: str, units: int, random: Random, articles: Sequence[Article], index: int) -> TaskSample:
     asked_article = articles[index % len(articles)]
     own = set(asked_article.texts)
     pool = list(dict.fromkeys(text for article in articles for text in article.texts if text not in own))
@@ -182,17 +182,17 @@ def _documents(level: str, units: int, random: Random, articles: Sequence[Articl
     head = f"Here are numbered documents.\n\n{listed}\n\n"
     if level == "basic":
         wish = f"Which number has this document? Give the number only.\n\n{asked_article.supports[0]}"
-        return Made(f"{head}{wish}", "", [numbers[asked_article.supports[0]]])
+        return TaskSample(f"{head}{wish}", "", [numbers[asked_article.supports[0]]])
     if level == "easy":
         wish = "Which document helps most to answer this question? Give its number only."
-        return Made(
+        return TaskSample(
             f"{head}{wish}\n\nQuestion: {asked_article.question}",
             "",
             [numbers[text] for text in asked_article.supports],
         )
     steps = "First copy the documents that matter for it, then answer" if level == "medium" else "Answer"
     wish = f"{steps} this question from the documents."
-    return Made(f"{head}{wish}\n\nQuestion: {asked_article.question}", "", list(asked_article.golds))
+    return TaskSample(f"{head}{wish}\n\nQuestion: {asked_article.question}", "", list(asked_article.golds))
 
 
 SECOND = Family(

@@ -17,7 +17,7 @@ _ZETA_2 = math.pi**2 / 6
 _FREQUENT, _SELDOM, _COMMON = 30, 3, 10
 
 
-class Made(NamedTuple):
+class TaskSample(NamedTuple):
     """`prompt` ends with the question, `prefix` begins the answer, `answers` are the texts to be found in it."""
 
     prompt: str
@@ -34,7 +34,7 @@ class Article(NamedTuple):
     supports: Sequence[str] = ()
 
 
-class Material(NamedTuple):
+class TaskMaterial(NamedTuple):
     """What tasks are made of besides words: sentences to hide in (none: generated ones), and documents."""
 
     sentences: Sequence[str] = ()
@@ -73,7 +73,7 @@ TASKS = {
 }
 
 
-def build(task: RulerTask, units: int, random: Random, material: Material, index: int) -> Made:
+def build(task: RulerTask, units: int, random: Random, material: TaskMaterial, index: int) -> TaskSample:
     """A sample with `units` units of haystack: sentences, needles, words or documents."""
     if task.kind == "needles":
         return _needles(task, units, random, material)
@@ -86,7 +86,7 @@ def build(task: RulerTask, units: int, random: Random, material: Material, index
     return _documents(units, random, material.articles, index)
 
 
-def _needles(task: RulerTask, units: int, random: Random, material: Material) -> Made:
+def _needles(task: RulerTask, units: int, random: Random, material: TaskMaterial) -> TaskSample:
     kind = "number" if task.valued_by == "numbers" else "code"
     names = _names(task, random, task.keys + (units if task.haystack == "needle" else 0))
     wanted, others = names[: task.keys], names[task.keys :]
@@ -105,7 +105,7 @@ def _needles(task: RulerTask, units: int, random: Random, material: Material) ->
         " and ".join((", ".join(asked_names[:-1]), asked_names[-1])) if len(asked_names) > 1 else asked_names[0]
     )
     noun, verb, each = (f"{kind}s", "are", "all ") if len(golds) > 1 else (kind, "is", "")
-    return Made(
+    return TaskSample(
         f"Somewhere in the text below, secret {kind}s are given to certain names. Remember them: you will be asked "
         f"about them afterwards.\n\n{text}\n\nWhat {verb} {each}the secret {noun} of {about} in the text?",
         f"The secret {noun} of {about} in the text {verb}",
@@ -155,7 +155,7 @@ def _assignments(random: Random, hops: int) -> tuple[str, list[str], list[str]]:
     return value, names, statements
 
 
-def _chain(units: int, random: Random) -> Made:
+def _chain(units: int, random: Random) -> TaskSample:
     example_value, example_names, example = _assignments(random, 2)
     value, names, statements = _assignments(random, 4)
     hay = list(islice(words.noise(), max(units, 0)))
@@ -163,7 +163,7 @@ def _chain(units: int, random: Random) -> Made:
     for place, statement in zip(places, reversed(statements), strict=True):
         hay.insert(round(len(hay) * place / 40), statement)
     question = "Which variables have the value {}, directly or by way of others? Name all of them."
-    return Made(
+    return TaskSample(
         "A text hides assignments of variables. Follow them.\n\n"
         f"Example: {' '.join(example)}\n{question.format(example_value)}\nAnswer: {' '.join(example_names)}\n\n"
         f"Text: {' '.join(hay)}\n\n{question.format(value)}",
@@ -172,13 +172,13 @@ def _chain(units: int, random: Random) -> Made:
     )
 
 
-def _common(units: int, random: Random) -> Made:
+def _common(units: int, random: Random) -> TaskSample:
     """A list of about `units` words: ten frequent ones, and seldom ones."""
     frequent, seldom = (_FREQUENT, _SELDOM) if units >= 2 * _COMMON * _FREQUENT else (10, 1)
     others = max(_COMMON, (units - _COMMON * frequent) // seldom)
     example, text = _word_list(10, 3, 20, 1, random), _word_list(_COMMON, frequent, others, seldom, random)
     question = "Which ten words occur most often in the list?"
-    return Made(
+    return TaskSample(
         "Read a numbered list of words, in which some occur more often than others.\n\n"
         f"Example:\n{example[1]}\n{question}\nAnswer: {' '.join(example[0])}\n\n"
         f"List:\n{text[1]}\n\n{question}",
@@ -199,7 +199,7 @@ def _word_list(common: int, often: int, others: int, seldom: int, random: Random
     return chosen[:common], " ".join(f"{place}. {word}" for place, word in enumerate(listed, 1))
 
 
-def _frequent(units: int, random: Random) -> Made:
+def _frequent(units: int, random: Random) -> TaskSample:
     """About `units` coded words, whose counts fall with the square of their rank; the first rank is dots."""
     vocabulary: dict[str, None] = {}
     while len(vocabulary) < max(50, units // 50):
@@ -209,7 +209,7 @@ def _frequent(units: int, random: Random) -> Made:
     counts[1:4] = [max(count, least) for count, least in zip(counts[1:4], (4, 3, 2), strict=True)]
     text = [word for word, count in zip(ranked, counts, strict=True) for _ in range(count)]
     random.shuffle(text)
-    return Made(
+    return TaskSample(
         "Read a coded text and find out which words are frequent in it. Dots are no words.\n\n"
         f"{' '.join(text)}\n\nWhich three coded words occur most often in the text?",
         "The three coded words that occur most often are",
@@ -217,7 +217,7 @@ def _frequent(units: int, random: Random) -> Made:
     )
 
 
-def _documents(units: int, random: Random, articles: Sequence[Article], index: int) -> Made:
+def _documents(units: int, random: Random, articles: Sequence[Article], index: int) -> TaskSample:
     """The texts of one question among `units` others. Raises DataError where there are not so many."""
     if not articles:
         raise DataError("There are no documents to ask about.")
@@ -230,7 +230,7 @@ def _documents(units: int, random: Random, articles: Sequence[Article], index: i
     random.shuffle(texts)
     listed = "\n\n".join(f"Document {number}:\n{text}" for number, text in enumerate(texts, 1))
     request = "Answer the question from these documents, in a few words and without anything else."
-    return Made(
+    return TaskSample(
         f"{request}\n\n{listed}\n\n{request}\n\nQuestion: {asked_article.question}",
         "Answer:",
         list(dict.fromkeys(asked_article.golds)),

@@ -14,7 +14,7 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import expand, list_benchmarks
 from newskills.benchmarks.downloads.fetch import FetchOptions
-from newskills.benchmarks.downloads.mirror_build import Mirrored, build_mirror, check_mirror
+from newskills.benchmarks.downloads.mirror_build import MirroredBenchmark, build_mirror, check_mirror
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
 from newskills.pipelines.data.downloads import DownloadProgress, ProgressBar
@@ -85,7 +85,7 @@ _NOTHING = {True: "is generated: it needs no mirror", False: "ships with its dat
 
 
 class _MirrorProgress(DownloadProgress):
-    def report(self, benchmark: Benchmark, result: Mirrored | NewskillsError) -> None:
+    def report(self, benchmark: Benchmark, result: MirroredBenchmark | NewskillsError) -> None:
         self.count_one()
         if isinstance(result, NewskillsError):
             self.line(f"error: {benchmark.name}: {result}", sys.stderr)

@@ -60,9 +60,9 @@ def result(parsed: Parsed[Options]) -> list[SelectedSample]:
 
 
 def _selected(options: Options, notes: list[str], most: int) -> list[SelectedSample]:
-    from newskills.view.samples import Selection, select
+    from newskills.view.samples import SampleFilter, select
 
-    selection = Selection(
+    selection = SampleFilter(
         benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
         outcome=options.outcome,
         cause=options.cause,

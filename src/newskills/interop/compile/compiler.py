@@ -54,7 +54,7 @@ class CompileRequest(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...] = ()
 
 
-class Compiled(Struct, frozen=True):
+class CompilerResult(Struct, frozen=True):
     """`hidden`: texts that must not be shown: values of variables of keys that the config resolves itself.
 
     dry_run  the command line or the config asks for it
@@ -69,7 +69,7 @@ class Compiled(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def compile_config(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> Compiled:
+def compile_config(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> CompilerResult:
     """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
     try:
         file, env_file = named_file(request, environ, cwd)
@@ -78,7 +78,9 @@ def compile_config(request: CompileRequest, environ: Mapping[str, str], cwd: Pat
         raise too_deep(request) from error
 
 
-def compile_file(request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
+def compile_file(
+    request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile
+) -> CompilerResult:
     """The same for the file that `asked` names, once it is read. Raises UserError, RecursionError."""
     _check_named(request, file.path)
     tree, plain = _composed(file, request)
@@ -103,7 +105,7 @@ def finish(
     env_file: EnvFile,
     *,
     overriding: Mapping[str, str] = {},
-) -> Compiled:
+) -> CompilerResult:
     """From the composed `tree` of the file at `path`: profile, overrides, references, types. Raises UserError.
 
     `overriding`: those of the overrides that win over the profile, too.
@@ -125,7 +127,7 @@ def finish(
     compiled = _typed(request, str(path), resolved, env_file, resolver)
     refuse([problem for problem in problems if not (dry_run and problem.open)], str(path))
     left = tuple(f"{shown_path(problem.path)}: {problem.what}" for problem in problems)
-    return Compiled(compiled, frozenset(resolver.secrets), dry_run, left)
+    return CompilerResult(compiled, frozenset(resolver.secrets), dry_run, left)
 
 
 def _check_named(request: CompileRequest, path: Path) -> None:

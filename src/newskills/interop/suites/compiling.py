@@ -10,7 +10,14 @@ from msgspec import structs
 
 from newskills.base.errors import ConfigError
 from newskills.interop.compile import overrides
-from newskills.interop.compile.compiler import Compiled, CompileRequest, compile_file, finish, named_file, too_deep
+from newskills.interop.compile.compiler import (
+    CompileRequest,
+    CompilerResult,
+    compile_file,
+    finish,
+    named_file,
+    too_deep,
+)
 from newskills.interop.compile.defaults import compose
 from newskills.interop.compile.files import File
 from newskills.interop.compile.problems import ConfigProblem, refuse
@@ -19,7 +26,7 @@ from newskills.interop.suites.composing import compose_suite, expanded, is_suite
 from newskills.interop.suites.translate import NEWER, parts_of
 
 
-def compile_all(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> list[Compiled]:
+def compile_all(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> list[CompilerResult]:
     """In the order of the file. Raises UserError, for a suite with all that newskills has nothing for."""
     try:
         file, env_file = named_file(request, environ, cwd)
@@ -30,7 +37,9 @@ def compile_all(request: CompileRequest, environ: Mapping[str, str], cwd: Path) 
         raise too_deep(request) from error
 
 
-def _suite(request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile) -> list[Compiled]:
+def _suite(
+    request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile
+) -> list[CompilerResult]:
     problems: list[ConfigProblem] = []
     tree = compose_suite(file)
     overrides.apply(tree, request.overrides)

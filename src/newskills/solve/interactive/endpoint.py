@@ -90,7 +90,7 @@ class ChatEndpoint:
         return json_response(_completion(reply, session.model.name, len(session.replies)))
 
 
-class _Asked(Struct):
+class _RequestBody(Struct):
     """Of the body: what the program decides. Sampling parameters are the run's."""
 
     messages: list[Message]
@@ -102,7 +102,7 @@ class _Asked(Struct):
 
 def _request(body: Any, run: Request) -> Request:
     """Raises ValidationError."""
-    body_read = msgspec.convert(body, _Asked)
+    body_read = msgspec.convert(body, _RequestBody)
     stop = [body_read.stop] if isinstance(body_read.stop, str) else list(body_read.stop or ())
     choice = {} if body_read.tool_choice in (None, "auto") else {"tool_choice": body_read.tool_choice}
     return msgspec.structs.replace(

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Shared(Generic[T]):
+class SharedContext(Generic[T]):
     """Some contexts must end in the task that they began in, whichever sample is the last."""
 
     def __init__(self, opened: Callable[[], AbstractAsyncContextManager[T]]) -> None:

@@ -22,7 +22,7 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN
 from newskills.solve.interactive.endpoint import ChatEndpoint, ChatSession
-from newskills.solve.interactive.shared import Shared
+from newskills.solve.interactive.shared import SharedContext
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
@@ -56,7 +56,7 @@ class VerifiersSolver:
 
     def __init__(self, parts: SolverParts, config: VerifiersConfig = VerifiersConfig()) -> None:  # noqa: B008 - frozen
         self._chat, self._config = parts.chat, config
-        self._shared: dict[str, Shared[_Served]] = {}
+        self._shared: dict[str, SharedContext[_ServedEnvironment]] = {}
 
     def check(self) -> None:
         """Raises ConfigError where the package is missing."""
@@ -83,7 +83,7 @@ class VerifiersSolver:
         """Raises what the model raises, ConfigError, EnvironmentFailedError."""
         row = sample.row
         key = msgspec.json.encode([row["environment"], row.get("taskset") or {}]).decode()
-        shared = self._shared.setdefault(key, Shared(lambda: self._serving(row)))
+        shared = self._shared.setdefault(key, SharedContext(lambda: self._serving(row)))
         session = ChatSession(
             model=kit.models[MAIN], request=msgspec.structs.replace(request, solver={}), replies=[]
         )
@@ -100,12 +100,12 @@ class VerifiersSolver:
         return await self._attempt(sample, request, session, episode)
 
     @asynccontextmanager
-    async def _serving(self, row: Row) -> AsyncIterator[_Served]:
+    async def _serving(self, row: Row) -> AsyncIterator[_ServedEnvironment]:
         environment = await asyncio.to_thread(
             load, row["environment"], row.get("taskset") or {}, self._config.settings, self._config.max_turns
         )
         async with ChatEndpoint() as endpoint, environment.serving():
-            yield _Served(environment, endpoint)
+            yield _ServedEnvironment(environment, endpoint)
 
     async def _attempt(self, sample: Sample, request: Request, session: ChatSession, episode: Any) -> Attempt:
         """Raises EnvironmentFailedError, and the failure of a request that ended the task."""
@@ -138,7 +138,7 @@ class VerifiersSolver:
         return attempt
 
 
-class _Served:
+class _ServedEnvironment:
     """A loaded environment with what it needs at work."""
 
     def __init__(self, environment: Any, endpoint: ChatEndpoint) -> None:

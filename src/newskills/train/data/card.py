@@ -33,7 +33,7 @@ class Step(Struct, frozen=True, kw_only=True):
     changed: int = 0
 
 
-class Lengths(Struct, kw_only=True):
+class LengthSummary(Struct, kw_only=True):
     """Of texts, in characters."""
 
     total: int = 0
@@ -70,8 +70,8 @@ class Card(Struct, kw_only=True):
     rows_written: int = 0
     bytes: int = 0
     sha256: str = ""
-    input_chars: Lengths = msgspec.field(default_factory=Lengths)
-    output_chars: Lengths = msgspec.field(default_factory=Lengths)
+    input_chars: LengthSummary = msgspec.field(default_factory=LengthSummary)
+    output_chars: LengthSummary = msgspec.field(default_factory=LengthSummary)
     compared_with: Sequence[str] = ()
     overlap: Overlap | None = None
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from newskills.base.errors import UnknownNameError
 from newskills.base.records import Row
 from newskills.view.comparison.origin import run_file
-from newskills.view.comparison.records import BenchmarkRecords, Content
+from newskills.view.comparison.records import BenchmarkRecords, RecordContent
 
 Kind = Literal["data", "prompt", "grader", "sampling", "model", "engine", "version"]
 MUST_AGREE: tuple[Kind, ...] = ("data", "prompt", "grader")
@@ -164,7 +164,7 @@ def _contents(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Differe
     ]
 
 
-def _differ(first: Content, second: Content) -> bool:
+def _differ(first: RecordContent, second: RecordContent) -> bool:
     return any(a and b and a != b for a, b in zip(first, second, strict=True))
 
 

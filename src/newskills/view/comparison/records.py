@@ -69,7 +69,7 @@ class SampleScore(NamedTuple):
     story: Story | None
 
 
-class Content(NamedTuple):
+class RecordContent(NamedTuple):
     """Hashes of a problem's question and of its expected answer; empty where a record has none."""
 
     question: str
@@ -94,7 +94,7 @@ class BenchmarkRecords(Struct, kw_only=True):
     folder: Path
     files: tuple[Path, ...]
     samples: dict[str, list[SampleScore | None]] = {}
-    contents: dict[str, Content] = {}
+    contents: dict[str, RecordContent] = {}
     score: str = ""
     metric: str = ""
     graders: set[str] = msgspec.field(default_factory=set)
@@ -337,9 +337,9 @@ def _sample(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -
     return SampleScore(outcome, cause, None if score is None else float(score), answer, tokens, story)
 
 
-def _content(row: Row) -> Content:
+def _content(row: Row) -> RecordContent:
     question = next((row[name] for name in QUESTIONS if row.get(name) is not None), None)
-    return Content(content_hash(question), content_hash(row.get("expected_answer")))
+    return RecordContent(content_hash(question), content_hash(row.get("expected_answer")))
 
 
 def content_hash(value: object) -> str:

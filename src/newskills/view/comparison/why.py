@@ -30,7 +30,7 @@ from newskills.view.comparison.records import (
 _LABEL = re.compile(r"(?P<name>[^@\s]+)@(?P<version>\S+)(?: (?P<config>\{.*\}))?", re.DOTALL)
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class ExplanationStep(Struct, frozen=True, kw_only=True):
     """Both scores in percent after one more thing was made equal. `worth`: points that this took off the difference."""
 
     what: str
@@ -52,7 +52,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     after: str
     differs: tuple[Difference, ...]
     prompt_diff: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ExplanationStep, ...]
     unknown: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
@@ -96,7 +96,7 @@ def _explained(
 
 def _steps(
     before: BenchmarkRecords, after: BenchmarkRecords, differing: Sequence[Difference], unknown: list[str]
-) -> list[Step]:
+) -> list[ExplanationStep]:
     """From both scores as they are to those of equal rows, an equal grader, and answers that were not cut off."""
     steps = [_step("scores as they are", before, after, None, common=False)]
     steps.append(_step("on the problems that both have", before, after, steps[-1]))
@@ -122,11 +122,11 @@ def _step(
     what: str,
     before: BenchmarkRecords,
     after: BenchmarkRecords,
-    last: Step | None,
+    last: ExplanationStep | None,
     *,
     common: bool = True,
     cut: bool = True,
-) -> Step:
+) -> ExplanationStep:
     """`common`: only problems with a score on both sides; not `cut`: only those no sample of which was cut off."""
     kept = [dict(_means(side, cut=cut)) for side in (before, after)]
     ids = [
@@ -138,7 +138,7 @@ def _step(
         for own, chosen in zip(kept, ids, strict=True)
     ]
     worth = 0.0 if last is None else last.difference - (values[1] - values[0])
-    return Step(what=what, before=values[0], after=values[1], problems=min(map(len, ids)), worth=worth)
+    return ExplanationStep(what=what, before=values[0], after=values[1], problems=min(map(len, ids)), worth=worth)
 
 
 def _means(records: BenchmarkRecords, *, cut: bool) -> Iterator[tuple[str, float]]:

@@ -16,7 +16,7 @@ from newskills.base.records import Row
 from newskills.base.store import LONGEST_LINE
 from newskills.run.reporting.predictions import decoder_of
 from newskills.view.index import FileIndex
-from newskills.view.library import Indexed, Library
+from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.graded import GradedScores, graded_scores
 from newskills.view.pages.overview import settings_of
 from newskills.view.rows import OUTCOMES
@@ -30,7 +30,7 @@ _kept: WeakKeyDictionary[FileIndex, dict[tuple[int, int], Story]] = WeakKeyDicti
 
 
 class _Side(NamedTuple):
-    indexed: Indexed
+    indexed: IndexedBenchmark
     samples: Samples
     right: Any
     scored: Any
@@ -278,7 +278,7 @@ def _difference(scores: list[tuple[list[float], list[float]]]) -> Row | None:
     }
 
 
-def _changed(library: Library, a: Indexed, b: Indexed) -> list[Row]:
+def _changed(library: Library, a: IndexedBenchmark, b: IndexedBenchmark) -> list[Row]:
     first, second = settings_of(library, a.results), settings_of(library, b.results)
     return [
         {"setting": name, "first": first.get(name, ""), "second": second.get(name, "")}

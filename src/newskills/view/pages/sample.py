@@ -9,7 +9,7 @@ from typing import Any
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.view.index import FileIndex
-from newskills.view.library import Indexed, Library
+from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in
 from newskills.view.records import LONGEST_TEXT, as_text, messages_in, read_record, require, shortened
 from newskills.view.rows import NO_TOKENS, OUTCOMES
@@ -84,7 +84,7 @@ def _turns(row: Row) -> list[Row]:
     return turns if len(turns) > 1 or any(turn.get("tool_calls") for turn in turns) else []
 
 
-def siblings(indexed: Indexed, index: FileIndex, number: int) -> list[Row]:
+def siblings(indexed: IndexedBenchmark, index: FileIndex, number: int) -> list[Row]:
     """The other samples of the same problem: file, record, seed, outcome."""
     if len(indexed.indexes) < 2:
         return []

@@ -16,7 +16,7 @@ from newskills.commands.evaluate.evaluate import Options
 from newskills.commands.evaluate.evaluate.compiled_view import show_compiled, show_tasks
 from newskills.commands.shared.invocations import follow_foreign, follow_jobs, print_jobs
 from newskills.config.command_line import Parsed
-from newskills.interop.compile.compiler import Compiled, CompileRequest
+from newskills.interop.compile.compiler import CompileRequest, CompilerResult
 from newskills.interop.config import CompiledConfig, Dialect, Mode
 from newskills.interop.deployments import DeploymentPlan, plan_invocation
 from newskills.interop.invocations import Store, new_invocation
@@ -60,7 +60,7 @@ def run(parsed: Parsed[Options]) -> int:
     return next((code for code in codes if code), 0)
 
 
-def _one(parsed: Parsed[Options], made: Compiled, environ: Mapping[str, str], cwd: Path) -> int:
+def _one(parsed: Parsed[Options], made: CompilerResult, environ: Mapping[str, str], cwd: Path) -> int:
     program = find_launcher(environ)
     foreign = needs_launcher(made.config)
     if parsed.explain:
@@ -124,7 +124,7 @@ def _calls(compiled: CompiledConfig) -> list[EvalCall | None]:
     ]
 
 
-def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> None:
+def _dry_run(made: CompilerResult, environ: Mapping[str, str], *, foreign: bool) -> None:
     """Everything but the doing: panels, tasks, what becomes of images, the text of each job's script."""
     show_compiled(made.config, made.hidden)
     _show_notes(made)
@@ -146,7 +146,7 @@ def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> No
     sys.stdout.write(masked(shown.getvalue(), made.hidden))
 
 
-def _show_notes(made: Compiled) -> None:
+def _show_notes(made: CompilerResult) -> None:
     for note in made.notes:
         sys.stdout.write(masked(f"note: {printable(note)}\n", made.hidden))
 

@@ -22,7 +22,7 @@ from newskills.commands.train.kto import KtoKeys, Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.recipes.preferences import Labelled, label_outputs, read_labelled
+from newskills.recipes.preferences import LabelledText, label_outputs, read_labelled
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import fitting, model_folder
 from newskills.train.loops.kto import KtoConfig, LabelledReply
@@ -73,7 +73,9 @@ def run(parsed: Parsed[Options]) -> int:
         )
 
 
-def _labelled(options: Options, keys: KtoKeys, base: Path, files: Sequence[Path]) -> tuple[Skill, list[Labelled]]:
+def _labelled(
+    options: Options, keys: KtoKeys, base: Path, files: Sequence[Path]
+) -> tuple[Skill, list[LabelledText]]:
     if options.training_data is not None:
         return Skill(base, template=keys.chat_template_kwargs), read_labelled(files[0])
     skill = asked_by(options, keys, base, files[0])
@@ -84,7 +86,7 @@ def _labelled(options: Options, keys: KtoKeys, base: Path, files: Sequence[Path]
     return skill, labelled
 
 
-def _fitting(labelled: Sequence[Labelled], skill: Skill, keys: KtoKeys, base: Path) -> list[LabelledReply]:
+def _fitting(labelled: Sequence[LabelledText], skill: Skill, keys: KtoKeys, base: Path) -> list[LabelledReply]:
     """Token ids of the replies that fit into the model's context. Raises DataError."""
     limit = keys.limit(base)
     examples = [row.example(skill) for row in labelled]

@@ -30,7 +30,7 @@ from newskills.solve.agents.swe_agent import forward
 from newskills.solve.agents.swe_agent.gateway import SOCKET, gateway
 from newskills.solve.agents.swe_agent.trajectories import SUFFIX, read_trajectory
 from newskills.solve.interactive.endpoint import HEADER, ChatEndpoint, ChatSession
-from newskills.solve.interactive.shared import Shared
+from newskills.solve.interactive.shared import SharedContext
 
 GATEWAY = "/newskills-agent"
 """Where the container sees our folder, with the socket and the program that leads to it."""
@@ -92,7 +92,7 @@ class SweAgent:
         self._place = tempfile.TemporaryDirectory(prefix="newskills-agent-")
         shutil.copy(forward.__file__, Path(self._place.name, "forward.py"))
         Path(self._place.name).chmod(0o755)
-        self._endpoint: Shared[ChatEndpoint] = Shared(lambda: gateway(Path(self._place.name)))
+        self._endpoint: SharedContext[ChatEndpoint] = SharedContext(lambda: gateway(Path(self._place.name)))
 
     @property
     def prompt(self) -> str:
