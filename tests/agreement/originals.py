@@ -38,7 +38,7 @@ def defined(path: Path, *names: str, **scope: Any) -> Any:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             node.decorator_list = []
     code = compile(ast.Module(body, []), str(path), "exec", flags=annotations.compiler_flag)
-    exec(code, scope)  # noqa: S102 - originals, when they are recorded
+    exec(code, scope)
     return SimpleNamespace(**scope)
 
 
