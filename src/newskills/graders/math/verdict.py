@@ -11,6 +11,7 @@ from newskills.graders.math.compare import same
 from newskills.graders.math.extraction.prose import formula_in_prose
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
+from newskills.graders.math.residues import same_residues
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.syntax.parser import parse
 from newskills.graders.math.syntax.tables import HEDGES
@@ -68,6 +69,8 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
             return False, "option"
     if (timely := same_time(p, g)) is not None:
         return timely, "time of day"
+    if "mod" in p and "mod" in g and (congruent := same_residues(p, g)) is not None:
+        return congruent, "residues"
     if (measured := _measured(p, g, options)) is not None:
         return measured
     return _read(p, g, pred, options)
