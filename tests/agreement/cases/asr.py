@@ -83,6 +83,16 @@ def _digits(text: str) -> str:
     return text.replace("fifty", "50").replace("percent", "%").replace("one oh seven point nine", "107.9")
 
 
+def _accuracy(rate: float) -> float:
+    """Scores are 0 to 1: the share of words that are right, 0 where there are more errors than words."""
+    return 1 - min(rate, 1.0)
+
+
+def ours(row: Row, reply: Any) -> float | None:
+    rate = by_grader("audio", {"normalization_mode": "hf_leaderboard"}, value="wer")(row, reply)
+    return None if rate is None else _accuracy(rate)
+
+
 def original(folder: Path) -> Verdict:
     """Needs kaldialign and regex."""
     sys.path.insert(0, str(folder / "normalizer"))
@@ -92,7 +102,7 @@ def original(folder: Path) -> Verdict:
 
     def verdict(row: Row, reply: Any) -> float:
         right, heard = (tuple(normaliser(text).split()) for text in (row["expected_answer"], reply))
-        return float(rate([right], [heard], merge_compounds=True)["err_rate"])
+        return _accuracy(float(rate([right], [heard], merge_compounds=True)["err_rate"]))
 
     return verdict
 
@@ -105,6 +115,6 @@ COMPARISON = Comparison(
     rows=rows,
     forms=forms,
     original=original,
-    ours=by_grader("audio", {"normalization_mode": "hf_leaderboard"}, value="wer"),
+    ours=ours,
     known={"other names": "the original has a list of names that it makes alike, such as Alan and Allen"},
 )

@@ -14,8 +14,8 @@ from tests.agreement.compare import Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _GOLDS = (
-    "(A)", "4", "25.0", "-17", "yes", "no", "unknown", "2, 3, 4", "proved", "ambiguous", "Kyoto, Osaka", "[1, 5]", "0.5",
-    "left right up", "(c)", "1,204",
+    "(A)", "4", "25.0", "-17", "yes", "no", "unknown", "2, 3, 4", "proved", "ambiguous", "Kyoto, Osaka", "[1, 5]",
+    "0.5", "left right up", "(c)", "1,204",
 )  # fmt: skip
 _THOUGHT = "Let me see. There are 3 steps, and in the 2nd one I go left.\n"
 

@@ -31,7 +31,7 @@ def forms(row: Row) -> Mapping[str, Any]:
     """Answers in several dresses; the original is given the answer alone, as its extraction leaves it."""
     gold = row["expected_answer"]
     if row["task"].startswith("MCQ"):
-        answers = _LETTERS if "multiple" in row["task"] else _LETTERS[:4]
+        answers: tuple[str, ...] = _LETTERS if "multiple" in row["task"] else _LETTERS[:4]
     else:
         answers = tuple(f"{float(gold) + float(offset):.4f}".rstrip("0").rstrip(".") for offset in _OFFSETS)
     replies: dict[str, Any] = {}

@@ -19,13 +19,14 @@ _OPTIONS = (
     {"A": "3/8", "B": "1/2", "C": "5/8", "D": "3/4"},
 )
 _LABELS = {
-    "ar": "الإجابة:", "ar bare": "إجابة:", "ar other": "الجواب:", "ar final": "الإجابة النهائية:", "ar right": "الإجابة الصحيحة:",
+    "ar": "الإجابة:", "ar bare": "إجابة:", "ar other": "الجواب:", "ar final": "الإجابة النهائية:",
+    "ar right": "الإجابة الصحيحة:",
     "ar right is": "الإجابة الصحيحة هي:", "ar is": "الإجابة هي:", "ar final other": "الجواب النهائي:", "bn": "উত্তর:",
     "bn sign": "উত্তরঃ", "de": "Antwort:", "es": "Respuesta:", "fr": "Réponse:", "fr spaced": "Réponse :", "hi": "उत्तर:",
     "id": "Jawaban:", "it": "Risposta:", "ja": "回答：", "ja word": "答え:", "ja solution": "解答:", "ko": "정답:",
     "ko reply": "답변:", "ko short": "답:", "pt": "Resposta:", "sw": "Jibu:", "yo": "Ìdáhùn:", "yo plain": "Idahun:",
-    "yo other": "Àdáhùn:", "yo choice": "Àṣàyàn:", "yo hint": "Àmọ̀nà:", "zh": "答案：", "zh short": "答:", "zh reply": "答复：",
-    "zh said": "答曰：",
+    "yo other": "Àdáhùn:", "yo choice": "Àṣàyàn:", "yo hint": "Àmọ̀nà:", "zh": "答案：", "zh short": "答:",
+    "zh reply": "答复：", "zh said": "答曰：",
 }  # fmt: skip
 
 

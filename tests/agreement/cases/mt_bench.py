@@ -28,7 +28,7 @@ _READ = (
     ),
     *("reference before", "decimal", "heading", "twice", "another after it", "code", "dollars", "thought before"),
 )
-_MARKS = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "7.5", "8.5", "9.5", "6.25", "0", "11")
+_MARKS = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "7.5", "8.5", "9.5", "6.25", "10.0", "0")
 
 
 def rows() -> Iterator[Row]:

@@ -454,7 +454,7 @@ def _same_infinity(gold: Node, pred: Node) -> bool | None:
 
 
 def _constants_alike(gold: Node, pred: Node) -> Node:
-    """`c` for `C` where only the case of a constant of integration differs, `C` for `K` where it can be nothing else."""
+    """`c` for `C`, where only the case of a constant of integration differs; `K` for `C`, where it is one for sure."""
     wanted, got = symbols(gold) - symbols(pred), symbols(pred) - symbols(gold)
     if len(wanted) == len(got) == 1:
         (old,), (new,) = got, wanted

@@ -180,9 +180,7 @@ def _distance(node: Node) -> RealSet | None:
         if side.kind != "fn" or side.name != "abs" or len(variables) != 1 or relation not in _ORDER:
             continue
         (variable,), bound = variables, _end(other)
-        inside = [
-            replace(side.args[0], lambda n, x=x: number(x) if n.kind == "sym" else None) for x in (0, 1, 2, -7)
-        ]
+        inside = [_with(side.args[0], value) for value in (0, 1, 2, -7)]
         start, *values = [real_value(tree) for tree in inside]
         if start is None or None in values or mp.isinf(bound):
             raise NoRealSet("no distance")
@@ -195,6 +193,11 @@ def _distance(node: Node) -> RealSet | None:
         part = RealSet(near) if relation in "<≤" else _complement(RealSet(near))
         return RealSet(part.pieces, variable)
     return None
+
+
+def _with(node: Node, value: int) -> Node:
+    """With a number for its one variable."""
+    return replace(node, lambda part: number(value) if part.kind == "sym" else None)
 
 
 def _half(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:
