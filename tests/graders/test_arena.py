@@ -20,7 +20,9 @@ from newskills.metrics import make_metric
         ("[[A=B]]", "A=B"),
         ("[[B=A]]", "A=B"),
         ("**[[A>B]]** and again [[A>B]]", "A>B"),
-        ("First [[A>B]], no: [[B>A]]", None),
+        ("First [[A>B]], no: [[B>A]]", "A<B"),
+        ("[[a>b]] beats [A=B] and [B>>A]", "A>B"),
+        ("**[B>A]**", "A<B"),
         ("<think>[[A>B]]</think>[[B>A]]", "A<B"),
         ("A is better", None),
         ("[[A>A]]", None),
@@ -34,7 +36,15 @@ def test_verdicts(text: str | None, label: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("[[7]]", 7), ("[[1]] … [[9.5]]", 9.5), ("[[11]]", None), ("[[0]]", None), ("7", None), ("[7]", None)],
+    [
+        ("[[7]]", 7),
+        ("[[1]] … [[9.5]]", 9.5),
+        ("[[11]]", None),
+        ("[[0]]", None),
+        ("7", None),
+        ("[7]", 7),
+        ("As [2] says: [[8]]", 8),
+    ],
 )
 def test_marks(text: str, value: float | None) -> None:
     assert mark(text) == value

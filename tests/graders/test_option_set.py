@@ -65,11 +65,13 @@ def test_all_letters_have_to_be_there(generation: str, gold: str, outcome: str) 
         (r"\boxed{13}", "12", "Integer", 0.0),
         (r"\boxed{2.36}", "2.35", "Numeric", 1.0),
         (r"\boxed{2.38}", "2.35", "Numeric", 0.0),
+        (r"\boxed{0.254}", "0.25", "Numeric", 1.0),
+        (r"\boxed{0.27}", "0.25", "Numeric", 0.0),
     ],
 )
 def test_credit_in_the_examination(generation: str, gold: str, kind: str, credit: float) -> None:
     score = grade(generation, gold, "jeebench", answer_type=kind)
-    assert score.grader == "jeebench@2"
+    assert score.grader == "jeebench@3"
     metric = make_metric("generic")
     metric.update([{"id": 1, "outcome": score.outcome, **score.fields}])
     assert metric.metrics()["pass@1"]["accuracy"] == pytest.approx(100 * credit)

@@ -6,14 +6,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from typing import Literal, get_args
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.overlap import edit_distance, squad_score, squad_tokens
-from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.overlap import squad_score, squad_tokens
+from newskills.graders.reading.replies import after_thinking, decided, unanswered, unscored
 from newskills.graders.short_answer import short_answer
 
-Measure = Literal["f1", "rouge_l", "class", "count", "retrieval", "code", "contains", "sequence", "label"]
+Measure = Literal[
+    "f1", "rouge_l", "summary", "class", "count", "retrieval", "code", "contains", "sequence", "label"
+]
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LATIN_WORD = re.compile(r"[a-z0-9]+")
 _INTEGER = re.compile(r"\d+")
@@ -25,17 +28,18 @@ class LongTextGrader:
 
     f1          words of the final answer (characters of Chinese and Japanese)
     rouge_l     longest common subsequence of words in the whole reply, as the package rouge-score (rougeL) has it
+    summary     the same of distinct words, sentence by sentence, as the package rouge (rouge-l) has it
     class       the right class among `all_classes` that the reply names, shared by as many as it names
     count       the share of numbers in the reply that are the right one
     retrieval   the same of numbers of paragraphs
-    code        likeness of the first line of code, 1 − edit distance / length
+    code        likeness (difflib's ratio) of the first line that is neither a fence nor a comment
     contains    the right text occurs in the reply
     sequence    the share of leading numbers that are right
     label       the right one is all of `all_classes` that the first sentence names, but for those in `asked`
     """
 
     name = "long_text"
-    version = "3"
+    version = "4"
 
     def gold_reply(self, record: Row) -> str | None:
         golds = record.get("answers") or [record.get("expected_answer")]
@@ -50,10 +54,10 @@ class LongTextGrader:
         if not golds or measure not in get_args(Measure):
             why = "the record has no expected_answer" if not golds else f"there is no measure '{measure}'"
             return unscored(stamp, why, {"predicted_answer": None, "score": None})
-        text = visible(str(record.get("generation") or ""))
-        if not text:
+        reply = after_thinking(str(record.get("generation") or "")) or ""
+        if not (text := reply.strip()):
             return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
-        answer = (short_answer(text) if measure == "f1" else text) or text
+        answer = (short_answer(text) if measure == "f1" else reply if measure == "code" else text) or text
         value = max(_MEASURES[measure](answer, gold, record) for gold in golds)
         fields: Row = {"predicted_answer": answer, "score": value}
         return decided(stamp, value == 1, fields, f"{measure} {value:.2f}", value)
@@ -74,17 +78,64 @@ def _rouge_l(answer: str, gold: str, record: Row) -> float:
     return 2 * common / (len(first) + len(second)) if common else 0.0
 
 
+def _summary(answer: str, gold: str, record: Row) -> float:
+    ours, theirs = _sentences(answer), _sentences(gold)
+    if not ours or not theirs:
+        return 0.0
+    common = {word for right in theirs for said in ours for word in _common_words(right, said)}
+    distinct = [len({word for sentence in sentences for word in sentence}) for sentences in (ours, theirs)]
+    return 2 * len(common) / sum(distinct)
+
+
+def _sentences(text: str) -> list[list[str]]:
+    """Words of the parts between full stops; a part of blanks alone is one empty word, as in the package."""
+    sentences: list[list[str]] = []
+    room = _MOST_TOKENS
+    for part in text.split("."):
+        if part and room > 0:
+            sentences.append(part.split()[:room] or [""])
+            room -= len(sentences[-1])
+    return sentences
+
+
+def _common_words(first: Sequence[str], second: Sequence[str]) -> set[str]:
+    """The words of a longest common subsequence; of several, the one whose words stand last in `second`."""
+    rows = _rows(first, second)
+    common: set[str] = set()
+    at, other = len(first), len(second)
+    while at and other:
+        if first[at - 1] == second[other - 1]:
+            common.add(first[at - 1])
+            at, other = at - 1, other - 1
+        elif _length(rows[other], at - 1) > _length(rows[other - 1], at):
+            at -= 1
+        else:
+            other -= 1
+    return common
+
+
+def _length(row: int, size: int) -> int:
+    """Of the longest common subsequence with the first `size` tokens."""
+    return size - (row & ((1 << size) - 1)).bit_count()
+
+
 def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest common subsequence, by sets of bits (Hyyrö 2004): O(len(first) · len(second) / 64)."""
+    """Length of the longest common subsequence: O(len(first) · len(second) / 64)."""
+    return _length(_rows(first, second)[-1], len(first))
+
+
+def _rows(first: Sequence[str], second: Sequence[str]) -> list[int]:
+    """The table of longest common subsequences, by sets of bits (Hyyrö 2004); a bit is 0 where the length grows."""
     places: dict[str, int] = {}
     for at, token in enumerate(first):
         places[token] = places.get(token, 0) | 1 << at
     full = (1 << len(first)) - 1
-    row = full
+    rows = [full]
     for token in second:
+        row = rows[-1]
         met = row & places.get(token, 0)
-        row = ((row + met) | (row - met)) & full
-    return len(first) - row.bit_count()
+        rows.append(((row + met) | (row - met)) & full)
+    return rows
 
 
 def _class(answer: str, gold: str, record: Row) -> float:
@@ -100,10 +151,11 @@ def _count(answer: str, gold: str, record: Row) -> float:
 
 
 def _code(answer: str, gold: str, record: Row) -> float:
-    lines = (line for line in answer.lstrip("\n").split("\n") if not line.lstrip().startswith(("`", "#", "//")))
-    first, right = next(lines, "").strip()[:_LONGEST_LINE], gold.strip()[:_LONGEST_LINE]
-    longest = max(len(first), len(right))
-    return 1 - edit_distance(first, right) / longest if longest else 0.0
+    lines = (
+        line for line in answer.lstrip("\n").split("\n") if not any(mark in line for mark in ("`", "#", "//"))
+    )
+    first = next(lines, "")[:_LONGEST_LINE]
+    return round(100 * SequenceMatcher(None, first, gold[:_LONGEST_LINE]).ratio()) / 100
 
 
 def _contains(answer: str, gold: str, record: Row) -> float:
@@ -132,6 +184,7 @@ def _label(answer: str, gold: str, record: Row) -> float:
 _MEASURES: dict[str, Callable[[str, str, Row], float]] = {
     "f1": _f1,
     "rouge_l": _rouge_l,
+    "summary": _summary,
     "class": _class,
     "count": _count,
     "retrieval": _count,

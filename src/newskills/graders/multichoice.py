@@ -65,7 +65,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "8"
+    version = "9"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen

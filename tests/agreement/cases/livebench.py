@@ -234,6 +234,9 @@ def _olympiad(row: Row) -> dict[str, str]:
             f"{kind} in brackets": f"{_THOUGHT}Answer: <{text}>",
             f"{kind} label, box": f"{_THOUGHT}Answer: $\\boxed{{{text}}}$",
             f"{kind} expressions": f"{_THOUGHT}Answer: {', '.join(f'expression {n}' for n in numbers)}",
+            f"{kind} first, then why": f"{text}\n\nThe others follow from these.",
+            f"{kind} bold, then why": f"**{text}**\n\nThe others follow from these.",
+            f"{kind} label, rule, remark": f"{_THOUGHT}**Answer:** {text}\n\n---\nTell me if that helps!",
         }
     return made | {"nothing": "I do not know.", "then words": f"Answer: {','.join(order)}\nThis is the order."}
 

@@ -69,7 +69,7 @@ class AudioGrader:
     """
 
     name = "audio"
-    version = "2"
+    version = "3"
     Config = AudioConfig
 
     def __init__(self, config: AudioConfig = AudioConfig()) -> None:  # noqa: B008 - frozen
@@ -146,7 +146,7 @@ class AudioGrader:
 
     def _heard(self, words: list[str], heard: str, mode: texts.Mode, record: Row) -> list[str]:
         ours = self._words(heard, mode, record)
-        return joined_compounds(words, ours) if mode == "multilingual" else ours
+        return joined_compounds(words, ours) if mode in ("multilingual", "hf_leaderboard") else ours
 
     def _translation(self, record: Row, right: str, heard: str) -> Score:
         tokenizer = _TOKENIZERS.get(_language(record, "target_language"), "13a")

@@ -4,27 +4,42 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided
 
 GAMES = ("judgement-gen-base", "judgement-base-gen")
-_LABEL = re.compile(r"\[\[([AB][<>=]{1,2}[AB])\]\]|\[([AB][<>=]{1,2}[AB])\]")
+_LABELLED = tuple(
+    re.compile(pattern) for pattern in (r"\[\[([AB][<>=]{1,2}[AB])\]\]", r"\[([AB][<>=]{1,2}[AB])\]")
+)
 _LABELS = {"A>>B": 1.0, "A>B": 1.0, "A=B": 0.5, "A<B": 0.0, "A<<B": 0.0}
 _TURNED = {"B>>A": "A<<B", "B>A": "A<B", "B=A": "A=B", "B<A": "A>B", "B<<A": "A>>B"}
 _OTHER_SIDE = {"A>>B": "A<<B", "A>B": "A<B", "A=B": "A=B", "A<B": "A>B", "A<<B": "A>>B"}
-_MARK = re.compile(r"\[\[(\d{1,2}(?:\.\d{1,3})?)\]\]")
+_MARKED = tuple(
+    re.compile(rf"{left}(\d{{1,2}}(?:\.\d{{1,3}})?){right}")
+    for left, right in ((r"\[\[", r"\]\]"), (r"\[", r"\]"))
+)
 _HIGHEST = 10
 
 
 def arena_label(text: object) -> str | None:
-    """The only verdict in the text, from A's side: A>>B, A>B, A=B, A<B, A<<B; None for none, or different ones."""
+    """The last verdict in the text, from A's side: A>>B, A>B, A=B, A<B, A<<B; None for none.
+
+    In double brackets, or else in single ones.
+    """
+    last = _last(_LABELLED, text.upper() if isinstance(text, str) else text, "</THINK>")
+    label = _TURNED.get(str(last), last)
+    return label if label in _LABELS else None
+
+
+def _last(patterns: Sequence[re.Pattern[str]], text: object, thought: str = "</think>") -> str | None:
+    """The last match of the first pattern that has one, behind the judge's thinking."""
     if not isinstance(text, str):
         return None
-    label_set = {double or single for double, single in _LABEL.findall(text.rpartition("</think>")[2])}
-    labels = {_TURNED.get(label, label) for label in label_set}
-    label = labels.pop() if len(labels) == 1 else None
-    return label if label in _LABELS else None
+    said = text.rpartition(thought)[2]
+    matches = next(filter(None, (pattern.findall(said) for pattern in patterns)), [])
+    return str(matches[-1]) if matches else None
 
 
 class ArenaGrader:
@@ -34,7 +49,7 @@ class ArenaGrader:
     """
 
     name = "arena"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -50,11 +65,9 @@ class ArenaGrader:
 
 
 def mark(text: object) -> float | None:
-    """The last `[[n]]` from 1 to 10."""
-    if not isinstance(text, str) or not (marks := _MARK.findall(text.rpartition("</think>")[2])):
-        return None
-    value = float(marks[-1])
-    return value if 1 <= value <= _HIGHEST else None
+    """The last `[[n]]`, or else `[n]`, from 1 to 10."""
+    last = _last(_MARKED, text)
+    return float(last) if last is not None and 1 <= float(last) <= _HIGHEST else None
 
 
 class RatingGrader:
@@ -64,7 +77,7 @@ class RatingGrader:
     """
 
     name = "rating"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

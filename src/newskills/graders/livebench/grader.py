@@ -60,7 +60,7 @@ class LiveBenchGrader:
     """Records have `task`, `ground_truth`, `question`. Fields written: `symbolic_correct` (0–1), `predicted_answer`."""
 
     name = "livebench"
-    version = "3"
+    version = "4"
 
     def gold_reply(self, record: Row) -> str | None:
         """In the form that the task asks for; None for instructions, which have no right answer."""
@@ -198,7 +198,10 @@ def _proof_order(text: str, gold: str, record: Row) -> float | None:
 
 
 def _order(text: str) -> list[str]:
-    """The numbers behind the last "Answer:", in the box, or in the last line; a part that is no number is "?"."""
+    """The numbers behind the last "Answer:", in the box, or in the last line; a part that is no number is "?".
+
+    Where the last line has none, those that the reply begins with.
+    """
     lines = text.lower().split("\n")
     for place in (at for at in reversed(range(len(lines))) if _ORDER in lines[at]):
         behind = _unmarked(lines[place].split(_ORDER)[1])
@@ -210,7 +213,20 @@ def _order(text: str) -> list[str]:
     if (box := _boxed(text)) is not None and (order := _numbers(_parts(_bare(box)))):
         return order
     digits = (_DIGITS.search(part) for part in lines[-1].split(","))
-    return [str(int(match[0])) for match in digits if match is not None and len(match[0]) < _LONGEST_NUMBER]
+    order = [str(int(match[0])) for match in digits if match is not None and len(match[0]) < _LONGEST_NUMBER]
+    return order or _leading_numbers(text.rpartition(_ORDER)[2])
+
+
+def _leading_numbers(text: str) -> list[str]:
+    """Numbers with commas between them, up to the first with anything else beside it."""
+    numbers: list[str] = []
+    for part in _parts(text):
+        match = _DIGITS.search(part)
+        if match is not None and len(match[0]) < _LONGEST_NUMBER:
+            numbers.append(str(int(match[0])))
+        if numbers[1:] and (match is None or match[0] != part):
+            break
+    return numbers
 
 
 def _unmarked(text: str) -> str:

@@ -17,6 +17,7 @@ MAX_ITEMS = 300
 MAX_UNORDERED = 60
 _SET_OPERATIONS = frozenset({"union", "inter", "minus", "builder"})
 _HALF_OPEN = ("(]", "[)")
+_VARIABLES = frozenset("xytuvwzsrθ") | {"theta"}
 _COLLECTIONS = frozenset({"list", "set", "tuple"})
 
 
@@ -391,6 +392,8 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
     """Two values with their units, percent and degree signs."""
     if gold.kind == "based" or pred.kind == "based":
         return _same_numeral(gold, pred)
+    if has(gold, "app") != has(pred, "app"):
+        gold, pred = replace(gold, _counted), replace(pred, _counted)
     if (infinite := _same_infinity(gold, pred)) is not None:
         return infinite
     if gold.kind == pred.kind == "add" and has(gold, "unit") and has(pred, "unit") and not quantities.is_sum(gold):
@@ -408,6 +411,19 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
         if is_same is None:
             verdict = None
     return verdict
+
+
+def _counted(node: Node) -> Node | None:
+    """`C(n, k)` as a binomial, `P(n, k)` as a quotient of factorials, where k may be chosen out of n."""
+    if node.kind != "app" or node.name not in ("C", "P") or len(node.args) != 2:
+        return None
+    total, taken = node.args
+    if total.kind == taken.kind == "num" and not 0 <= taken.value <= total.value:
+        return None
+    if node.name == "C":
+        return Node("fn", (total, taken), name="binom")
+    rest = Node("add", (total, Node("neg", (taken,))))
+    return Node("div", tuple(Node("fn", (size, number(1)), name="factorial") for size in (total, rest)))
 
 
 def _terms(node: Node) -> list[Node]:
@@ -438,10 +454,24 @@ def _same_infinity(gold: Node, pred: Node) -> bool | None:
 
 
 def _constants_alike(gold: Node, pred: Node) -> Node:
-    """`c` for `C` where only the case of a constant of integration differs."""
+    """`c` for `C`, where only the case of a constant of integration differs; `K` for `C`, where it is one for sure."""
     wanted, got = symbols(gold) - symbols(pred), symbols(pred) - symbols(gold)
     if len(wanted) == len(got) == 1:
         (old,), (new,) = got, wanted
         if old.lower() == new.lower() and old[:1].lower() in ("c", "k"):
             return rename(pred, old, new)
+        if (
+            new in ("C", "c", "K")
+            and old in ("C", "c", "K", "k")
+            and all(_is_constant_of_integration(name, tree) for name, tree in ((new, gold), (old, pred)))
+        ):
+            return rename(pred, old, new)
     return pred
+
+
+def _is_constant_of_integration(name: str, tree: Node) -> bool:
+    """Whether it is added, once, to what else depends on variables only."""
+    terms = _terms(tree)
+    others = [term for term in terms if term != Node("sym", name=name)]
+    names = {other for term in others for other in symbols(term)}
+    return len(others) == len(terms) - 1 and bool(names) and names <= _VARIABLES

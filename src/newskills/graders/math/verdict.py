@@ -11,6 +11,7 @@ from newskills.graders.math.compare import same
 from newskills.graders.math.extraction.prose import formula_in_prose
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
+from newskills.graders.math.residues import same_residues
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.syntax.parser import parse
 from newskills.graders.math.syntax.tables import HEDGES
@@ -66,11 +67,20 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
                 return False, "option"
         elif len(g) > 1 or len(p) > 1:
             return False, "option"
-    if (timely := same_time(p, g)) is not None:
-        return timely, "time of day"
+    if (certain := _by_notation(p, g)) is not None:
+        return certain
     if (measured := _measured(p, g, options)) is not None:
         return measured
     return _read(p, g, pred, options)
+
+
+def _by_notation(p: str, g: str) -> Verdict | None:
+    """Of times of day and residue classes, which are no expressions."""
+    if (timely := same_time(p, g)) is not None:
+        return timely, "time of day"
+    if "mod" in p and "mod" in g and (congruent := same_residues(p, g)) is not None:
+        return congruent, "residues"
+    return None
 
 
 def _measured(p: str, g: str, options: Options) -> Verdict | None:

@@ -37,6 +37,7 @@ _LATIN = (
     "cevap",
     "svar",
     "antwoord",
+    "idahun",
 )
 _OTHERS = (
     *(
@@ -51,8 +52,25 @@ _OTHERS = (
         "απάντηση",
         "תשובה",
     ),
-    *("答案", "故选", "应选", "答え", "回答", "解答", "正解", "정답", "답변", "الإجابة", "الجواب", "پاسخ", "جواب"),
-    *("উত্তর", "उत्तर", "సమాధానం", "பதில்", "คำตอบ"),
+    *(
+        "答案",
+        "故选",
+        "应选",
+        "答え",
+        "回答",
+        "解答",
+        "正解",
+        "答复",
+        "答曰",
+        "答:",
+        "答：",
+        "정답",
+        "답변",
+        "답:",
+        "답 :",
+    ),
+    *("إجابة", "الجواب", "پاسخ", "جواب", "উত্তর", "उत्तर", "సమాధానం", "பதில்", "คำตอบ"),
+    *("ìdáhùn", "idáhùn", "àdáhùn", "àmọ̀nà", "ànúgọ", "àṣàyàn"),
 )
 _IS = (
     "is|are|was|must be|should be|would be|has to be|ist|lautet|est|es|è|é|jest|adalah|là|är|este|είναι|היא|هي|هو"
@@ -60,12 +78,12 @@ _IS = (
 )
 _FILL = (
     "the|la|el|correcta?|correcte|corrett?[ao]|right|finale?|best|to|this|question|therefore|thus|definitely|clearly"
-    "|indeed|most|likely|probably|richtige?|benar|đúng"
+    "|indeed|most|likely|probably|richtige?|benar|đúng|النهائية?|الصحيحة?"
 )
 _NOUN = "option|choice|letter"
 _WORD_ENDS = r"(?![^\W\d_])"
 _TOKEN = re.compile(
-    rf"(?P<firm>[:：=→]|-+>|[-–—]+(?=\s)|(?:{_IS}){_WORD_ENDS}|[是为為选選はが은는이])"
+    rf"(?P<firm>[:：=→ঃ]|-+>|[-–—]+(?=\s)|(?:{_IS}){_WORD_ENDS}|[是为為选選はが은는이])"
     r"|(?P<dress>[\s*_\"'“”„‘’«»`(（\[【{$<>|#~]|\\[(\[]|\\[a-zA-Z]{2,14}|\\boldsymbol)"
     rf"|(?P<noun>(?:{_NOUN}){_WORD_ENDS})|(?P<fill>(?:{_FILL}){_WORD_ENDS})",
     re.IGNORECASE,

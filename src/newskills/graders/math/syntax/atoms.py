@@ -31,6 +31,12 @@ _DECORATIONS = frozenset(
         r"\mathring",
     ]
 )
+_SAME_MARK = {
+    r"\overrightarrow": r"\vec",
+    r"\widehat": r"\hat",
+    r"\widetilde": r"\tilde",
+    r"\bar": r"\overline",
+}
 _FACTORS = frozenset("abcdkmnt")
 _APPLIED = frozenset({"f", "g", "h", "F", "G", "H", "P", "Q", "R", "T", "u", "p", "q", "S", "N", "V", "A"})
 
@@ -210,7 +216,7 @@ class Atoms(Cursor):
             if name == r"\begin":
                 return self._environment()
             if name in _DECORATIONS:
-                return Node("sym", name=f"{name[1:]} {self._raw_group()}")
+                return Node("sym", name=f"{_SAME_MARK.get(name, name)[1:]} {self._raw_group()}")
         constant = {r"\pi": "pi", r"\infty": "inf", r"\emptyset": "empty", r"\ldots": "dots"}.get(name)
         if constant is None:
             raise Unreadable(f"{name[:30]} is not read here")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from newskills.graders.math.syntax.nodes import Node, symbols, walk
+from newskills.graders.math.syntax.nodes import Node, number, replace, symbols, walk
 from newskills.graders.math.syntax.tables import FLIPPED
 from newskills.graders.math.values.equal import agree, real_value
 from newskills.graders.math.values.evaluate import context
@@ -155,6 +155,8 @@ def _relation(node: Node) -> RealSet:
         inner = real_set(sides[1])
         return RealSet(inner.pieces, sides[0].name if sides[0].kind == "sym" else "")
     where = [i for i, side in enumerate(sides) if side.kind == "sym"]
+    if not where and (distance := _distance(node)) is not None:
+        return distance
     if len(where) != 1:
         raise NoRealSet("no single variable")
     at, mp = where[0], context()
@@ -168,6 +170,34 @@ def _relation(node: Node) -> RealSet:
         other, relation = (sides[i], FLIPPED.get(name, "")) if i == at - 1 else (sides[i + 1], name)
         pieces = _intersection([pieces, RealSet(_half(relation, _end(other), mp))])
     return RealSet(pieces.pieces, variable)
+
+
+def _distance(node: Node) -> RealSet | None:
+    """`|ax + b| < c`, either way round."""
+    mp, (first, second) = context(), node.args[:2]
+    for side, other, relation in ((first, second, node.name), (second, first, FLIPPED.get(node.name, ""))):
+        variables = symbols(side)
+        if side.kind != "fn" or side.name != "abs" or len(variables) != 1 or relation not in _ORDER:
+            continue
+        (variable,), bound = variables, _end(other)
+        inside = [_with(side.args[0], value) for value in (0, 1, 2, -7)]
+        start, *values = [real_value(tree) for tree in inside]
+        if start is None or None in values or mp.isinf(bound):
+            raise NoRealSet("no distance")
+        slope = values[0] - start
+        if not slope or not (agree(values[1], start + 2 * slope) and agree(values[2], start - 7 * slope)):
+            raise NoRealSet("no line")
+        low, high = sorted(((-bound - start) / slope, (bound - start) / slope))
+        closed = relation in "≤>"
+        near = (Piece(low, closed, high, closed),) if bound > 0 or (closed and bound == 0) else ()
+        part = RealSet(near) if relation in "<≤" else _complement(RealSet(near))
+        return RealSet(part.pieces, variable)
+    return None
+
+
+def _with(node: Node, value: int) -> Node:
+    """With a number for its one variable."""
+    return replace(node, lambda part: number(value) if part.kind == "sym" else None)
 
 
 def _half(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:

@@ -21,8 +21,8 @@ _MOST = Fraction(1, 100)
 _Base = tuple[tuple[str, int], ...]
 
 
-def near(pred: str, gold: str, share: float, off: float) -> bool:
-    """Whether both are real numbers and `pred` differs by at most `share` of `gold`, or by `off` and 1%.
+def near(pred: str, gold: str, share: float, off: float, *, strict: bool = True) -> bool:
+    """Whether both are real numbers and `pred` differs by at most `share` of `gold`, or by `off` and, if strict, 1%.
 
     A unit that only one of them states is forgiven; of two units one must be a multiple of the other.
     """
@@ -36,7 +36,7 @@ def near(pred: str, gold: str, share: float, off: float) -> bool:
         if base_a != base_b:
             return False
         a, b = a * factor_a, b * factor_b
-    allowed = max(_fraction(share) * abs(b), min(_fraction(off), _MOST * abs(b)))
+    allowed = max(_fraction(share) * abs(b), min(_fraction(off), _MOST * abs(b)) if strict else _fraction(off))
     return abs(a - b) <= allowed
 
 
