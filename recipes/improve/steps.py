@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows for the recipe: solved problems to begin with, and the others, which the model solves itself."""
+"""Rows for the recipe: solved problems to begin with, others, which the model solves itself, and wrong ones."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from files import Row, Rows, main
 
-FIRST = 480
-"""Solved problems: so many that the model is sometimes correct afterwards, and often not."""
+FIRST, WRONG = 400, 300
+"""Solved problems of each task, so many that the model is sometimes correct afterwards, and often not; problems with
+wrong expected answers."""
 
 
 def solved(rows: Rows) -> Iterator[Row]:
@@ -24,9 +25,21 @@ def solved(rows: Rows) -> Iterator[Row]:
 
 
 def others(rows: Rows) -> Iterator[Row]:
-    """The problems of which no answer was shown."""
-    yield from islice(rows, FIRST, None)
+    """The problems of which no answer was shown, without the last ones."""
+    yield from list(rows)[FIRST:-WRONG]
+
+
+def wrong(rows: Rows) -> Iterator[Row]:
+    """The last problems, each with the expected answer of another one, as a data set may have them."""
+    last = list(rows)[-WRONG:]
+    for row, other in zip(last, [*last[1:], last[0]], strict=True):
+        yield {**row, "expected_answer": other["expected_answer"], "generation": other["expected_answer"]}
+
+
+def joined(rows: Rows) -> Iterator[Row]:
+    """Of all files."""
+    yield from rows
 
 
 if __name__ == "__main__":
-    main({"solved": solved, "others": others}, str(__doc__))
+    main({"solved": solved, "others": others, "wrong": wrong, "joined": joined}, str(__doc__))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small model learns to use Python for sums beyond its reach: solutions of its own, found by showing it examples
-once, a short fine-tuning on them, then reinforcement learning in the sandbox, measured on held-out sums.
+"""A small model learns to use Python for calculations beyond its reach: solutions of its own, found by showing it
+examples once, a short fine-tuning on them, then reinforcement learning in the sandbox, measured on held-out problems.
 
     python recipes/tool_use/run.py --dry_run
     python recipes/tool_use/run.py --output_dir=results/tool_use
@@ -19,7 +19,7 @@ from stages import StepRecipe, options  # noqa: E402
 
 STAGES = (
     *("problems", "base", "before", "begun", "harvest", "solved", "data", "sft", "gguf", "tuned"),
-    *("grpo", "after", "report"),
+    *("grpo", "after", "replay", "report"),
 )
 TO_HF, TO_GGUF = ("--convert_from=gguf", "--convert_to=hf"), ("--convert_from=hf", "--convert_to=gguf")
 CODE = {
@@ -37,12 +37,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = options(str(__doc__))
     parser.set_defaults(model="smollm2", server_type="")
     parser.add_argument("--sft_steps", type=int, default=6, help="steps of fine-tuning, of 8 solutions each")
-    parser.add_argument("--grpo_steps", type=int, default=8, help="steps of reinforcement learning")
+    parser.add_argument(
+        "--grpo_steps",
+        type=int,
+        default=16,
+        help="steps of reinforcement learning, of 4 problems with 8 samples each",
+    )
     args = parser.parse_args(argv)
     args.server_type = args.server_type or ("vllm" if args.cluster else "llamacpp")
     recipe = StepRecipe(HERE, args, STAGES)
-    data, skill = recipe.out / "problems", recipe.own("sums.py")
-    train, base = data / "sums" / "train.jsonl", recipe.out / "base"
+    data, skill = recipe.out / "problems", recipe.own("calculations.py")
+    train, base = data / "calculations" / "train.jsonl", recipe.out / "base"
     tuned = recipe.out / "sft" / "final_hf_model"
     rewarded = recipe.out / "grpo" / "final_hf_model"
 
@@ -65,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     recipe.rows("begun", "begun", "begun", [train])
     keys = {
         **code,
-        "inference.tokens_to_generate": 96,
+        "inference.tokens_to_generate": 64,
         "inference.temperature": 0.7,
         "prompt_config": recipe.prompt("shown"),
         "start_assistant_response_key": "begin",
@@ -96,19 +101,36 @@ def main(argv: Sequence[str] | None = None) -> None:
         *(
             f"++steps={args.grpo_steps}",
             "++batch_size=4",
-            "++group_size=6",
+            "++group_size=8",
             "++learning_rate=3e-4",
             "++held_out=0",
         ),
     ]
     recipe.run("grpo", words, reads=[tuned])
 
+    # The rewards once more: what the grader says of each sample now is what it was rewarded with.
+    samples, graded = recipe.file("samples"), recipe.file("graded")
+    recipe.rows("replay", "sampled", "samples", [recipe.out / "grpo" / "samples.jsonl"])
+    words = [
+        "ns",
+        "grade",
+        "--grader=exact",
+        f"--input_files={samples}",
+        f"--output_file={graded}",
+        "++extract=answer",
+    ]
+    recipe.run("replay", words, reads=[samples])
+    recipe.rows("replay", "replayed", "replay", [graded])
+
     for stage, model in (("tuned", tuned), ("after", rewarded)):
         served = recipe.out / "gguf" / f"{stage}.gguf"
         recipe.run("gguf", ["ns", "convert", f"--input_model={model}", f"--output_model={served}", *TO_GGUF])
         measure(stage, str(served))
-    for before, after in (("before", "tuned"), ("tuned", "after")):
-        recipe.run("report", ["ns", "compare", recipe.out / before, recipe.out / after])
+    for stage in ("before", "tuned", "after"):
+        output = recipe.out / stage / "eval-results" / "calculations" / "output.jsonl"
+        recipe.rows("report", "used", f"used-{stage}", [output])
+    for earlier, later in (("before", "tuned"), ("tuned", "after")):
+        recipe.run("report", ["ns", "compare", recipe.out / earlier, recipe.out / later])
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct"
 MODEL = "--server_type=openai --server_address=http://127.0.0.1:9 --model=m"
 TASKS = "evaluation: {tasks: [{name: gsm8k}]}"
 LINES = {
-    "quickstart": ("ns quickstart --output_dir=out", "out/training"),
+    "quickstart": ("ns quickstart --output_dir=out", "out/rounds"),
     "setup": ("ns setup --non_interactive --executor=none --name=mine", "cluster_configs/mine.yaml"),
     "prepare_data": (
         "ns prepare_data ./sums.py reasoning-gym.easy-sum --data_dir=data",
@@ -77,7 +77,7 @@ LINES = {
     ),
     "improve": (
         "ns improve --benchmark=./sums.py --data_dir=ready --training_data=new.jsonl --output_dir=out",
-        "1 problem to train on",
+        "each round (SFT): 1 problem, at most",
     ),
     "sft_nemo_rl": (
         "ns nemo_rl sft --hf_model=/models/m --training_data=pairs.jsonl --output_dir=out --num_gpus=1",

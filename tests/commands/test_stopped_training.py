@@ -164,7 +164,7 @@ def test_a_recipe_stops_with_its_training(tmp_path: Path, number: int) -> None:
 @pytest.mark.timeout(1800)
 def test_the_quickstart_stops_with_a_checkpoint_and_goes_on(small_model: Path, tmp_path: Path) -> None:
     words = ["quickstart", "--output_dir=out", "--share=0.01", f"--model={small_model}", "--data_dir=data"]
-    folder, done = tmp_path / "out/training/sft", 0
+    folder, done = tmp_path / "out/rounds/sft/training", 0
     for number in (signal.SIGINT, signal.SIGTERM):
         wanted = done + 2
         with begun(
@@ -173,5 +173,5 @@ def test_the_quickstart_stops_with_a_checkpoint_and_goes_on(small_model: Path, t
             said = send(process, number)
         done = whole_up_to_its_checkpoint(folder)
         assert done >= wanted
-        assert f"SFT: stopped after step {done}; run the same command to resume from there." in said
+        assert f"SFT, sft: stopped after step {done}; run the same command to resume from there." in said
     assert not (tmp_path / "out/models/sft").exists()

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,13 @@ import pytest
 from newskills.base.errors import DataError
 from newskills.base.store import read_rows
 from newskills.benchmarks.reasoning.lessons import sorting
+from newskills.recipes.improve.records import ImproveKeys
 from newskills.recipes.lesson import LessonSpec, LessonStage, lesson, report
 from newskills.recipes.skill import accepted
 from newskills.recipes.steps_shown import StepReporter
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.sft import SftConfig
+from newskills.train.trainers import TrainerSettings
 
 ROWS = sorting("test")[:40]
 
@@ -75,35 +74,41 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
     assert {"76.9", "mcnemar,", "1.9e-09"} <= set(shown.split())
 
 
-@pytest.mark.nightly
-@pytest.mark.local_model
-@pytest.mark.slow
-def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: Path) -> None:
-    said: list[Any] = []
-    steps: list[Any] = []
-    spec = LessonSpec(
-        output_dir=tmp_path,
-        model=str(small_model),
+def small_lesson(tmp_path: Path, model: Path, steps: list[Any]) -> LessonSpec:
+    threads = TrainerSettings(threads=1)
+    return LessonSpec(
+        output_dir=tmp_path / "lesson",
+        model=str(model),
         data_dir=tmp_path / "data-of-benchmarks",
         watch=lambda title: nullcontext(
             StepReporter(on_step=lambda progress: steps.append((title, progress.done)))
         ),
-        sft=SftConfig(steps=2, batch_size=4, learning_rate=1e-3),
-        grpo=GrpoConfig(steps=1, batch_size=2, group_size=4, max_tokens=16),
-        problems=4,
-        apart=4,
-        threads=1,
+        sft=ImproveKeys(problems=8, samples=0, epochs=1, batch_size=4, learning_rate=1e-3, trainer=threads),
+        grpo=ImproveKeys(
+            problems=16, samples=0, steps=1, batch_size=2, group_size=4, max_tokens=16, checked=4, trainer=threads
+        ),
+        problems=12,
     )
-    stages = lesson(spec, say=said.append)
+
+
+@pytest.mark.nightly
+@pytest.mark.local_model
+@pytest.mark.slow
+def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: Path) -> None:
+    """A model of three blocks learns nothing in two steps, so the gate keeps the initial one, and says so."""
+    spoken: list[str] = []
+    steps: list[Any] = []
+    spec = small_lesson(tmp_path, small_model, steps)
+    stages, improvement = lesson(spec, say=spoken.append)
     assert [stage.name for stage in stages] == ["base", "sft", "grpo"]
-    assert all(len(stage.scores) == 4 for stage in stages)
-    assert steps == [("SFT", 1), ("SFT", 2), ("GRPO", 1)]
-    assert "0 questions are in both" in said[0]
-    assert sum("of the replies cut off at 64 tokens" in text for text in said) == 3
-    assert len(list(read_rows(tmp_path / "data/sft.jsonl"))) == 8
-    assert json.loads((tmp_path / "models/grpo/config.json").read_text())["model_type"] == "llama"
+    assert all(len(stage.scores) == 12 for stage in stages)
+    assert steps == [("SFT, sft", 1), ("SFT, sft", 2), ("GRPO, grpo", 1)]
+    assert [record.kept for record in improvement.rounds] == [False, False]
+    assert improvement.model == spec.output_dir / "models/base"
+    assert any("overlap: 0 of 400 questions" in text for text in spoken)
+    assert len(list(read_rows(spec.output_dir / "rounds/sft/data/train.jsonl"))) == 8
     steps.clear()
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}
-    assert lesson(spec, say=said.append) == stages
+    assert lesson(spec, say=spoken.append) == (stages, improvement)
     assert not steps
     assert files == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}

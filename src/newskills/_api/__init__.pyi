@@ -1251,10 +1251,14 @@ def improve(
     *,
     benchmark: str,
     output_dir: str,
+    expname: str | None = None,
+    log_dir: str | None = None,
+    dry_run: bool = False,
     model: str = 'smollm2',
     rounds: int = 5,
     patience: int = 2,
     method: Literal['sft', 'grpo'] = 'sft',
+    config: str | None = None,
     split: str = 'train',
     training_data: str | None = None,
     solutions: str | Sequence[str] = (),
@@ -1264,12 +1268,35 @@ def improve(
     server_type: str = 'llamacpp',
     server_gpus: int = 0,
     data_dir: str | None = None,
-    dry_run: bool = False,
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
 ) -> None:
-    """Improve a model in rounds on this machine: sample replies to training problems, grade them, train on
-    the correct ones (or by GRPO), evaluate on held-out problems, and keep the round only if a paired
-    test shows that it is better; else go back to the last kept model and change the mixture. A killed
-    or stopped run resumes with the same command. Needs newskills[train,local].
+    """Improve a model in rounds, here or as a cluster job: sample replies to training problems, grade
+    them, train on the correct ones (or by GRPO), evaluate on held-out problems, and keep the round only
+    if a paired test shows that it is better; else go back to the last kept model and change the
+    mixture. A killed or stopped run resumes with the same command. Needs newskills[train,local].
 
     `ns improve` as a function.
 
@@ -1278,11 +1305,15 @@ def improve(
         benchmark: benchmark to get better at; evaluated on its own split, which is never trained on
             (required)
         output_dir: folder for everything; a run in the same folder resumes where it stopped (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
         model: Hugging Face folder or hub name, .gguf file, or smollm2 (default 'smollm2')
         rounds: largest number of rounds; raise it to continue a run that has ended (default 5)
         patience: end after this many rounds in a row that were not kept (default 2)
         method: sft: on correct replies (rejection sampling); grpo: on problems that are sometimes
             correct (default 'sft')
+        config: YAML file of ++ keys, and of stages: the first rounds, each with settings of its own
         split: split of the benchmark to train on (default 'train')
         training_data: JSONL file of problems to train on instead, with the fields of the benchmark's
         solutions: JSONL files {id, generation}: replies of others to training problems, which are
@@ -1295,7 +1326,30 @@ def improve(
             'llamacpp')
         server_gpus: GPUs of the server (default 0)
         data_dir: folder of prepared data
-        dry_run: check everything and show what would be done; run nothing
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `hf_model` for `model`.
 

@@ -26,6 +26,7 @@ from newskills.train.loops.reward_model import HeldOutPairs, PairScores, right
 from newskills.train.verbs import Datum
 
 DECIDED = ("correct", "wrong", "no_answer")
+LAST_STEPS = 10
 CUT = "length"
 """The finish reason of a reply that reached its limit of tokens: no token ends it."""
 
@@ -214,6 +215,18 @@ def told_accuracy(path: Path) -> str:
         f"accuracy on held-out pairs: {100 * fmean(shares):.1f} % (95 % interval {100 * interval.low:.1f} to "
         f"{100 * interval.high:.1f}; {counted(pairs, 'pair')} of {counted(len(shares), 'problem')}, each problem "
         "counts once)"
+    )
+
+
+def displacement(metrics: Path) -> str:
+    """A sentence where the chosen replies are less likely at the end of DPO than with the initial model; else empty."""
+    last = [row["rewards/chosen"] for row in read_rows(metrics)][-LAST_STEPS:]
+    if not last or fmean(last) >= 0:
+        return ""
+    return (
+        "The chosen replies are less likely now than with the initial model (rewards/chosen "
+        f"{fmean(last):.3g} in the last {counted(len(last), 'step')}), so the model may answer worse. Compare answers "
+        "to held-out problems (--eval_benchmark), raise ++sft_weight or lower ++learning_rate."
     )
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
-from newskills.recipes.improve.gate import check_guard, closed, gate_test, guard_check, level_of
+from newskills.recipes.improve.gate import check_gate, check_guard, closed, gate_test, guard_check, level_of
 
 
 def scores(right: int, wrong: int, start: int = 0) -> dict[str, float]:
@@ -61,3 +61,12 @@ def test_the_gate_is_closed_where_too_few_problems_are_wrong() -> None:
         "no gain could be told from chance any more: 8 of 400 held-out problems are wrong, and p < 0.0076 needs 9 "
         "that turn correct"
     )
+
+
+def test_a_gate_that_never_opens_is_said_before_the_first_round() -> None:
+    check_gate(scores(5, 7), 0.03)
+    with pytest.raises(
+        ConfigError, match=r"The gate cannot open: .* 4 of 10 held-out problems are wrong"
+    ) as caught:
+        check_gate(scores(6, 4), 0.03)
+    assert "++held_out" in caught.value.hint

@@ -20,7 +20,7 @@ from newskills.base.errors import ConfigError, StorageError
 from newskills.base.store import read_rows
 from newskills.pipelines.improvement_report import write_improvement_report
 from newskills.recipes.improve.loop import Improvement, improve
-from newskills.recipes.improve.records import ImproveSpec, RoundRecord
+from newskills.recipes.improve.records import ImproveSpec, ImproveStage, RoundRecord
 
 pytestmark = [pytest.mark.local_model, pytest.mark.slow]
 
@@ -91,17 +91,27 @@ def test_what_is_done_is_not_done_again_and_more_rounds_change_the_mixture(
         improve(msgspec.structs.replace(spec, keys=msgspec.structs.replace(KEYS, epochs=1)), say=lambda _: None)
 
 
-def test_a_round_whose_guard_got_worse_is_not_kept(
+def test_a_stage_whose_guard_got_worse_is_not_kept(
     poisoned: tuple[ImproveSpec, Improvement], tmp_path: Path
 ) -> None:
-    """The model that says yes learns to say no to other problems, and then says no to those that it knew, too."""
+    """The model that says yes learns to say no to other problems, and then says no to those that it knew, too.
+
+    The stage has no samples of the model, only the replies of others.
+    """
     write_training(tmp_path, "Thing", ("no", "no"))
     guard = words_benchmark(tmp_path, "guard", "Item", "yes")
+    stage = ImproveStage(
+        name="things",
+        keys=msgspec.structs.replace(KEYS, samples=0),
+        training_data=tmp_path / "train.jsonl",
+        solutions=(tmp_path / "solutions.jsonl",),
+    )
     spec = spec_for(
         tmp_path,
         poisoned[0].model_folder("round-01"),
         words_benchmark(tmp_path, "things", "Thing", "no"),
         rounds=1,
+        stages=(stage,),
         guards=(guard,),
         margin=25.0,
     )
@@ -110,6 +120,11 @@ def test_a_round_whose_guard_got_worse_is_not_kept(
     assert record.test.better
     assert not record.kept
     assert "the guard guard may have lost more than 25 points" in record.why
+    assert (record.name, record.mixture, record.tokens_sampled) == ("things", "stage things", 0)
+    assert (record.examples.replies, record.examples.examples) == (COUNT, COUNT)
+    assert (spec.output_dir / "rounds/things/data/train.jsonl").is_file()
+    assert (spec.output_dir / "eval/things").is_dir()
+    assert not spec.model_folder("things").exists()
     with pytest.raises(ConfigError, match="would fail even a model without any change: with 30 problems"):
         improve(msgspec.structs.replace(spec, margin=1.0, output_dir=tmp_path / "narrow"), say=lambda _: None)
 

@@ -51,7 +51,8 @@ def test_the_loss_is_the_papers_and_its_slope_is_what_autograd_finds(
 def test_replies_that_are_preferred_become_likelier_than_those_that_are_not(model: Path, tmp_path: Path) -> None:
     assert prefer(model, tmp_path)
     rows = metrics(tmp_path)
-    assert rows[0]["loss"] == pytest.approx(torch.log(torch.tensor(2.0)).item(), rel=1e-5)  # still the reference
+    first = rows[0]["loss"] - DPO.sft_weight * rows[0]["nll"]
+    assert first == pytest.approx(torch.log(torch.tensor(2.0)).item(), rel=1e-5)  # still the reference
     assert rows[0]["rewards/margins"] == pytest.approx(0, abs=1e-5)
     assert rows[-1]["rewards/margins"] > 0.5
     assert rows[-1]["rewards/accuracies"] == 1.0
@@ -76,26 +77,42 @@ def test_two_passes_give_the_gradient_of_the_loss(model: Path, tmp_path: Path) -
     client = Recorder(model, CpuTrainerConfig(lora=lora, dtype="float32", threads=1))
     client.gradients = []
     folder = TrainingFolder(tmp_path, {})
-    config = msgspec.structs.replace(DPO, steps=3, batch_size=len(PAIRS), max_grad_norm=0.0)
+    config = msgspec.structs.replace(DPO, steps=3, batch_size=len(PAIRS), max_grad_norm=0.0, sft_weight=0.5)
     assert dpo(client, PAIRS, config, folder)
     folder.close()
 
     plain = CpuTrainer(model, CpuTrainerConfig(lora=lora, dtype="float32", threads=1))
     for step in range(3):
-        loss = torch.zeros(())
+        loss, likelier, tokens = torch.zeros(()), torch.zeros(()), 0.0
         for pair in PAIRS:
             parts = []
             for datum in (pair.chosen, pair.rejected):
                 own = plain._pass([datum], "cross_entropy", LossConfig())[0]
-                parts.append(-own - sum(plain.reference_logprobs([datum])[0]))
+                weights = datum.weights or ()
+                reference = plain.reference_logprobs([datum])[0]
+                parts.append(-own - sum(weight * value for weight, value in zip(weights, reference, strict=True)))
+                if datum is pair.chosen:
+                    likelier, tokens = likelier + own, tokens + sum(weights)
             margin = config.beta * (parts[0] - parts[1])
             loss = loss - torch.nn.functional.logsigmoid(margin)
-        (loss / len(PAIRS)).backward()
+        (loss / len(PAIRS) + config.sft_weight * likelier / tokens).backward()
         for name, gradient in client.gradients[step].items():
             expected = plain.named[name].grad
             assert expected is not None
             torch.testing.assert_close(gradient, expected, rtol=1e-3, atol=1e-6)
         plain.optim_step(config.adam(step))
+
+
+def test_the_sft_loss_keeps_the_chosen_replies_likely(model: Path, tmp_path: Path) -> None:
+    """Without it, they may become unlikelier as long as the rejected ones do so faster."""
+    chosen = []
+    for weight in (0.0, 1.0):
+        config = msgspec.structs.replace(DPO, sft_weight=weight)
+        assert prefer(model, tmp_path / str(weight), config)
+        last = metrics(tmp_path / str(weight))[-1]
+        assert last["rewards/accuracies"] == 1.0
+        chosen.append(last["rewards/chosen"])
+    assert chosen[1] > chosen[0]
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(model: Path, tmp_path: Path) -> None:

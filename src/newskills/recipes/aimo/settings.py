@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from msgspec import Meta, Struct
 
-from newskills.base.errors import ConfigError
 from newskills.config.layers import Layer, Resolved, resolve
-from newskills.config.values import Text
+from newskills.config.settings_file import read_settings
 
 StageName = Literal["cot", "tir", "rl"]
 STAGES: tuple[StageName, ...] = ("cot", "tir", "rl")
@@ -204,25 +202,6 @@ DEFAULTS = Path(__file__).with_name("default.yaml")
 
 def settings(file: str | None, options: Mapping[str, Any], overrides: Mapping[str, Any]) -> Resolved[AimoConfig]:
     """Defaults, then `file` (YAML), then `options` and `++` keys. Raises ConfigError, UnknownNameError."""
-    layers = [Layer(file, _read(Path(file).expanduser()))] if file else []
+    hint = f"An example is {DEFAULTS}."
+    layers = [Layer(file, read_settings(Path(file).expanduser(), hint))] if file else []
     return resolve(AimoConfig, [*layers, Layer("options", options), Layer("command line", overrides)])
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.", hint=f"An example is {DEFAULTS}.") from error
-    if not isinstance(settings, dict):
-        raise ConfigError(
-            f"{path}: expected settings, got {type(settings).__name__}.", hint=f"An example is {DEFAULTS}."
-        )
-    return _texts(settings)
-
-
-def _texts(values: dict[str, Any]) -> dict[str, Any]:
-    """Texts are read as those of a command line are: YAML takes 2e-5 for one."""
-    return {
-        str(key): _texts(value) if isinstance(value, dict) else Text(value) if isinstance(value, str) else value
-        for key, value in values.items()
-    }

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, file_digest, locked, read_rows, write_json, write_rows
 from newskills.base.terminal import counted
@@ -23,6 +24,7 @@ from newskills.recipes.improve.gate import (
     GateTest,
     GuardCheck,
     Scores,
+    check_gate,
     check_guard,
     closed,
     gate_test,
@@ -42,7 +44,7 @@ from newskills.recipes.improve.records import (
     RoundRecord,
     read_rounds,
 )
-from newskills.recipes.improve.training import train_round, trained_tokens
+from newskills.recipes.improve.training import check_solver, train_round, trained_tokens
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import model_folder, served_file
 from newskills.run.planning.plan import BenchmarkRun
@@ -71,7 +73,13 @@ def improve(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
     """
     with locked(spec.output_dir / "lock", str(spec.output_dir)):
         problems = load_problems(spec, say)
-        claim_settings(spec.output_dir, {**spec.identity(), "training problems": file_digest(problems.source)})
+        files = [
+            path
+            for number, stage in enumerate(spec.stages, 1)
+            for path in (problems.pool(number).source, *stage.examples)
+        ]
+        digests = ", ".join(map(file_digest, files or [problems.pool(1).source]))
+        claim_settings(spec.output_dir, {**spec.identity(), "training problems": digests})
         return _Improving(spec, problems, say).run()
 
 
@@ -79,11 +87,11 @@ class _Improving:
     def __init__(self, spec: ImproveSpec, problems: ImproveProblems, say: PrintLine) -> None:
         self._spec, self._problems, self._say = spec, problems, say
         self._base = model_folder(spec.model, spec.model_folder(BASE), say=say)
-        benchmark = self._problems.benchmark
-        asking_of(benchmark, self._problems.source, str(self._base)).check_one_reply(benchmark.name)
+        for number, pool in enumerate(problems.pools, 1):
+            check_solver(spec.stage(number), problems.benchmark, pool.source, self._base)
         self._rounds = read_rounds(spec.output_dir)
         self._server = RecipeServer(
-            resume_with="ns improve",
+            resume_with=spec.resume_with,
             server_type=spec.server_type,
             num_gpus=spec.server_gpus,
             timeout=spec.timeout,
@@ -121,7 +129,10 @@ class _Improving:
 
     @property
     def _mixture(self) -> RoundMixture:
-        return MIXTURES[sum(not record.kept for record in self._rounds) % len(MIXTURES)]
+        """Of the next round. A stage says itself where its examples come from."""
+        if len(self._rounds) < len(self._spec.stages):
+            return RoundMixture(name=f"stage {self._spec.stage(len(self._rounds) + 1).name}")
+        return MIXTURES[sum(not record.kept for record in self._rounds if not record.stage) % len(MIXTURES)]
 
     def _folder(self, name: str) -> Path:
         return self._base if name == BASE else self._spec.model_folder(name)
@@ -134,34 +145,36 @@ class _Improving:
             return f"nothing was gained in {counted(without, 'round')} (--patience={spec.patience})"
         if len(self._rounds) >= spec.rounds:
             return f"all rounds are done (--rounds={spec.rounds})"
+        if not self._rounds:
+            check_gate(initial[self._held_out.name], self._level)
         scores = initial if self._kept == BASE else self._scores(self._kept, self._folder(self._kept), 0)
-        why = closed(scores[self._held_out.name], self._level)
-        if why and not self._rounds:
-            raise ConfigError(
-                f"The gate cannot open: {why}.",
-                hint="Evaluate on more problems (++held_out), or on harder ones.",
-            )
-        return why
+        return closed(scores[self._held_out.name], self._level)
 
     def _round(self, number: int, initial: Mapping[str, Scores]) -> RoundRecord:
         spec, mixture, begun_from = self._spec, self._mixture, self._kept
+        stage, pool = spec.stage(number), self._problems.pool(number)
         base, folder = self._folder(begun_from), spec.folder(number)
-        self._say(f"round {number} of {spec.rounds}, from {begun_from}, {mixture.name}: sampling")
-        rows = drawn(self._problems.training, number, spec.keys.problems, spec.keys.seed)
-        with self._timed(number, "samples"):
-            files = self._samples(number, rows, base, mixture)
+        self._say(f"round {number} of {spec.rounds}, from {begun_from}, {mixture.name}")
+        rows = drawn(pool.rows, number, stage.keys.problems, stage.keys.seed)
+        files: list[Path] = []
+        if stage.keys.samples:
+            self._say(f"  sampling replies to {counted(len(rows), 'problem')}")
+            with self._timed(number, "samples"):
+                files = self._samples(number, rows, base, mixture)
         record = RoundRecord(
             round=number,
             mixture=mixture.name,
             begun_from=begun_from,
             kept=False,
             why="nothing to train on: no reply was correct, new and short enough",
-            examples=self._examples(folder, rows, files, mixture, base),
+            examples=self._examples(number, rows, files, mixture, base),
+            stage=stage.name if number <= len(spec.stages) else "",
             tokens_sampled=sum(row.get("num_generated_tokens") or 0 for path in files for row in read_rows(path)),
         )
         if not record.examples.examples:
             return record
-        self._say(f"  training on {counted(record.examples.examples, 'example')} ({spec.method.upper()})")
+        what = "problem" if stage.method == "grpo" else "example"
+        self._say(f"  training on {counted(record.examples.examples, what)} ({stage.method.upper()})")
         with self._timed(number, "training"):
             model = train_round(spec, self._problems, number, base, self._say)
         self._say("  evaluating")
@@ -174,7 +187,7 @@ class _Improving:
             for run in self._problems.evaluated[1:]
         )
         kept = test.better and all(guard.passed for guard in guards)
-        return msgspec.structs.replace(
+        return replace(
             record,
             kept=kept,
             why=_why(test, guards, spec.margin),
@@ -185,13 +198,14 @@ class _Improving:
 
     def _samples(self, number: int, rows: Sequence[Row], base: Path, mixture: RoundMixture) -> list[Path]:
         """Replies of the model to the round's problems, graded: one file for each seed."""
-        keys, folder = self._spec.keys, self._spec.folder(number) / "data"
+        stage, folder = self._spec.stage(number), self._spec.folder(number) / "data"
+        keys = stage.keys
         problems = folder / "problems.jsonl"
         if not problems.is_file():
             write_rows(problems, rows)
         run = BenchmarkRun(
             name=self._problems.benchmark.name,
-            benchmark=self._problems.benchmark,
+            benchmark=stage.applied(self._problems.benchmark),
             samples=keys.samples * mixture.factor,
             split=self._spec.split,
             input_file=problems,
@@ -205,31 +219,33 @@ class _Improving:
         return replies[run.name]
 
     def _examples(
-        self, folder: Path, rows: Sequence[Row], files: Sequence[Path], mixture: RoundMixture, base: Path
+        self, number: int, rows: Sequence[Row], files: Sequence[Path], mixture: RoundMixture, base: Path
     ) -> ExampleCount:
         """Writes the round's examples and how they came to be; reads the latter where that is done."""
+        folder = self._spec.folder(number)
         card, data = folder / "data/card.json", folder / "data/train.jsonl"
         if card.is_file():
             return msgspec.json.decode(card.read_bytes(), type=ExampleCount)
-        benchmark, spec = self._problems.benchmark, self._spec
+        stage, pool = self._spec.stage(number), self._problems.pool(number)
+        benchmark = stage.applied(self._problems.benchmark)
         replies = list(read_replies(files))
         with BatchGrader(benchmark.grader, benchmark.grader_config) as verdict:
-            replies += grade_solutions(rows, self._problems.solutions, verdict)
-        selected, count = select(replies, mixture, spec.keys.per_problem)
-        if spec.method == "grpo":
-            chosen = mixed_problems(replies, rows, hard=mixture.hard)
-            count = msgspec.structs.replace(count, examples=len(chosen))
+            replies += grade_solutions(rows, pool.solutions, verdict)
+        selected, count = select(replies, mixture, stage.keys.per_problem)
+        if stage.method == "grpo":
+            chosen = mixed_problems(replies, rows, hard=mixture.hard) if stage.keys.samples else list(rows)
         else:
-            skill = Skill(base, asking_of(benchmark, self._problems.source, str(base)))
-            chosen = list(example_rows(selected, rows, skill))
+            skill = Skill(base, asking_of(benchmark, pool.source, str(base)))
+            chosen = [*example_rows(selected, rows, skill), *pool.examples]
+        count = replace(count, examples=len(chosen))
         if mixture.earlier:
             before = [
                 row
                 for record in self._rounds
-                if record.kept
-                for row in read_rows(spec.folder(record.round) / "data/train.jsonl")
+                if record.kept and self._spec.stage(record.round).method == stage.method
+                for row in read_rows(self._spec.folder(record.round) / "data/train.jsonl")
             ]
-            count = msgspec.structs.replace(count, earlier=len(before), examples=len(chosen) + len(before))
+            count = replace(count, earlier=len(before), examples=len(chosen) + len(before))
             chosen += before
         write_rows(data, chosen)
         write_json(card, msgspec.to_builtins(count))
@@ -238,8 +254,11 @@ class _Improving:
     def _scores(self, name: str, folder: Path, number: int) -> dict[str, Scores]:
         """Benchmark → held-out scores of a model, evaluated once."""
         out = self._spec.output_dir / EVALUATIONS / name
+        held_out, *guards = self._problems.evaluated
         with self._timed(number, "evaluation"):
-            files = evaluate_quietly(name, self._weights(folder), self._problems.evaluated, out, self._server)
+            files = evaluate_quietly(
+                name, self._weights(folder), [self._answered(name, held_out), *guards], out, self._server
+            )
         scores: dict[str, Scores] = {
             benchmark: {
                 str(row["id"]): float(row["outcome"] == "correct")
@@ -252,6 +271,11 @@ class _Improving:
         if empty := [benchmark for benchmark, own in scores.items() if not own]:
             raise DataError(f"{name} has no score on {empty[0]}: all replies are unscored.")
         return scores
+
+    def _answered(self, name: str, held_out: BenchmarkRun) -> BenchmarkRun:
+        """The held-out problems, asked and answered as the stage that made the model does."""
+        stage = next((stage for stage in self._spec.stages if stage.name == name), None)
+        return replace(held_out, benchmark=stage.applied(held_out.benchmark)) if stage is not None else held_out
 
     def _weights(self, folder: Path) -> Path:
         """What is served: llama.cpp reads files, other servers folders."""

@@ -20,8 +20,9 @@ from newskills.base.store import read_rows
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import NotPreparedError, load_rows, prepare
-from newskills.recipes.improve.records import ImproveSpec
+from newskills.recipes.improve.records import ImproveSpec, ImproveStage
 from newskills.recipes.leakage import FIELDS, check_overlap, question_of, texts_of
+from newskills.recipes.training import check_rows
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.train.data.filters.contamination import digest
 from newskills.train.data.overlap import OverlapIndex
@@ -31,18 +32,35 @@ COMMON = 0.5
 _WORD = re.compile(r"\w+")
 
 
-class ImproveProblems(Struct, frozen=True, kw_only=True):
-    """`training`: rows with an id each, none of them evaluated on; `source` is the file that they are from.
+class TrainingPool(Struct, frozen=True, kw_only=True):
+    """What a round may train on: rows with an id each, the file that they are from, replies of others to them (problem
+    id → texts), and rows for `ns sft` (`examples`)."""
 
+    rows: list[Row]
+    source: Path
+    solutions: Mapping[str, Sequence[str]]
+    examples: list[Row]
+
+    @property
+    def size(self) -> str:
+        examples = f" and {counted(len(self.examples), 'example')}" if self.examples else ""
+        return f"{counted(len(self.rows), 'problem')}{examples}"
+
+
+class ImproveProblems(Struct, frozen=True, kw_only=True):
+    """None that is trained on is evaluated on.
+
+    pools      of the stages, then of the rounds after them, if there may be any
     evaluated  the held-out problems, then the guards
-    solutions  problem id → replies of others
     """
 
     benchmark: Benchmark
-    training: list[Row]
-    source: Path
+    pools: list[TrainingPool]
     evaluated: list[BenchmarkRun]
-    solutions: Mapping[str, Sequence[str]]
+
+    def pool(self, number: int) -> TrainingPool:
+        """Of a round, counted from 1."""
+        return self.pools[min(number, len(self.pools)) - 1]
 
 
 def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> ImproveProblems:
@@ -51,14 +69,7 @@ def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> 
     Raises UnknownNameError, ConfigError (replies of others for GRPO, a guard named twice), DataError (no data,
     held-out problems among those to train on, none left).
     """
-    if spec.method == "grpo" and spec.solutions:
-        raise ConfigError(
-            "GRPO trains on the model's own samples, so --solutions has no effect.",
-            hint="Leave it out, or use --method=sft.",
-        )
     benchmark = get_benchmark(spec.benchmark)
-    source = spec.training_data or _data(benchmark, spec.split, spec.data_dir, writes=writes)
-    rows = _with_ids(list(read_rows(source)), source)
     evaluated = [_run(get_benchmark(name), spec, writes=writes) for name in (spec.benchmark, *spec.guards)]
     names = [run.name for run in evaluated]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -67,8 +78,38 @@ def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> 
         f"{run.name} ({run.split})": [text for row in read_rows(run.input_file) if (text := question_of(row))]
         for run in evaluated
     }
+    rounds = range(1, min(spec.rounds, len(spec.stages) + 1) + 1)
+    return ImproveProblems(
+        benchmark=benchmark,
+        pools=[_pool(spec, spec.stage(number), benchmark, questions, say, writes=writes) for number in rounds],
+        evaluated=evaluated,
+    )
+
+
+def _pool(
+    spec: ImproveSpec,
+    stage: ImproveStage,
+    benchmark: Benchmark,
+    questions: Mapping[str, Sequence[str]],
+    say: PrintLine,
+    *,
+    writes: bool,
+) -> TrainingPool:
+    """What the stage trains on, without what is almost like the `questions` that are evaluated on."""
+    if stage.method == "grpo" and (stage.solutions or stage.examples):
+        raise ConfigError(
+            "GRPO trains on the model's own samples, so "
+            f"{'--solutions' if stage.solutions else 'examples'} has no effect.",
+            hint="Leave it out, or use --method=sft.",
+        )
+    if stage.asks:
+        source = stage.training_data or _data(benchmark, spec.split, spec.data_dir, writes=writes)
+        rows = _with_ids(list(read_rows(source)), source)
+    else:
+        source, rows = stage.examples[0], list[Row]()
+    examples = [row for path in stage.examples for row in _examples(path)]
     check_overlap(
-        lambda: (text for row in rows for text in texts_of(row)),
+        lambda: (text for row in (*rows, *examples) for text in texts_of(row)),
         questions,
         allowed=False,
         say=say,
@@ -79,17 +120,19 @@ def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> 
     training = decontaminated(rows, everything, spec.keys.overlap_share)
     if dropped := len(rows) - len(training):
         say(f"left out: {counted(dropped, 'training problem')} almost like a problem that is evaluated on")
-    if not training:
+    if stage.asks and not training:
         raise DataError(
             f"No training problem is left: all {len(rows)} of {source} are almost like problems that are evaluated on.",
             hint="Give others (--training_data, --split), or raise ++overlap_share if they only share a form of words.",
         )
-    return ImproveProblems(
-        benchmark=benchmark,
-        training=training,
+    apart = decontaminated(examples, everything, spec.keys.overlap_share)
+    if dropped := len(examples) - len(apart):
+        say(f"left out: {counted(dropped, 'example')} almost like a problem that is evaluated on")
+    return TrainingPool(
+        rows=training,
         source=source,
-        evaluated=evaluated,
-        solutions=_solutions(spec.solutions, {row["id"] for row in rows}),
+        solutions=_solutions(stage.solutions, {row["id"] for row in rows}),
+        examples=apart,
     )
 
 
@@ -116,11 +159,11 @@ def decontaminated(rows: Sequence[Row], evaluated: Sequence[str], share: float) 
     index = OverlapIndex(map(telling, evaluated), share=share)
     kept = []
     for number, row in enumerate(rows, 1):
-        text = question_of(row)
-        if text is None:
+        text = question_of(row) or row.get("input")
+        if not isinstance(text, str):
             raise DataError(
                 f"Training problem {number} has no question to compare with those that are evaluated on.",
-                hint=f"Its text must be in one of the fields {', '.join(FIELDS)}, messages.",
+                hint=f"Its text must be in one of the fields {', '.join(FIELDS)}, messages, input.",
             )
         if digest(" ".join(text.casefold().split())) not in hashes and not index.holds(telling(text)):
             kept.append(row)
@@ -136,6 +179,13 @@ def _telling(texts: Sequence[str]) -> Callable[[str], str]:
         return " ".join(word for word in _WORD.findall(text.casefold()) if word not in common) or text
 
     return telling
+
+
+def _examples(path: Path) -> list[Row]:
+    """Raises DataError."""
+    rows = list(read_rows(path))
+    check_rows(rows, path)
+    return rows
 
 
 def _run(benchmark: Benchmark, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:

@@ -11,12 +11,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows
 from newskills.recipes.improve.gate import GateTest, GuardCheck
 from newskills.recipes.steps_shown import StepReporter
+from newskills.run.rewarding.reward import RewardConfig
 from newskills.train.data.overlap import SHARE
-from newskills.train.settings import TrainerSettings
+from newskills.train.settings import Schedule, TrainerSettings
 
 ROUNDS, STAGES = "rounds.jsonl", "stages.jsonl"
 EVALUATIONS = "eval"
@@ -53,7 +55,9 @@ class ImproveKeys(Struct, frozen=True, kw_only=True):
     """`++` keys of `ns improve`."""
 
     problems: Annotated[int, Meta(ge=1, description="training problems per round")] = 200
-    samples: Annotated[int, Meta(ge=1, description="samples per problem")] = 4
+    samples: Annotated[
+        int, Meta(ge=0, description="samples per problem; 0 = none: only --solutions (sft), all problems (grpo)")
+    ] = 4
     temperature: Annotated[float, Meta(gt=0, description="temperature of the samples")] = 0.8
     per_problem: Annotated[
         int, Meta(ge=1, description="different correct samples to train on per problem, at most")
@@ -77,9 +81,73 @@ class ImproveKeys(Struct, frozen=True, kw_only=True):
     ] = None
     group_size: Annotated[int, Meta(ge=2, description="samples per problem in a step (grpo)")] = 8
     learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 2e-4
+    schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
+    warmup: Annotated[float, Meta(ge=0, lt=1, description="share of the steps for warm-up")] = 0.0
+    weight_decay: Annotated[float, Meta(ge=0, description="weight decay of AdamW")] = 0.0
+    max_grad_norm: Annotated[float, Meta(ge=0, description="gradient clipping: largest norm; 0 = none")] = 1.0
+    kl: Annotated[
+        float, Meta(ge=0, description="weight of the KL divergence from the model of the round before (grpo)")
+    ] = 0.0
+    checked: Annotated[
+        int,
+        Meta(
+            ge=0, description="training problems of a round that choose its best checkpoint (grpo); 0 = the last"
+        ),
+    ] = 0
+    reward: RewardConfig = RewardConfig()
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 10
     seed: Annotated[int, Meta(description="seed of the choice of problems and of the data order")] = 0
     trainer: TrainerSettings = TrainerSettings()
+
+
+Method = Literal["sft", "grpo"]
+UNNAMED = (
+    *("output_dir", "watch", "rounds", "patience", "data_dir", "timeout", "resume_with"),
+    *("keys", "stages"),  # by their values
+)
+"""What of a spec does not name a run as it is."""
+
+
+class ImproveStage(Struct, frozen=True, kw_only=True):
+    """How a round learns, and from what. Its `name` is that of its model and of its evaluation.
+
+    training_data  file of problems; None: the benchmark's split
+    solutions      files of replies `{id, generation}` to these, graded and filtered like the model's own
+    examples       files of rows for `ns sft`, which are trained on as they are
+    prompt_config  asks for replies in this stage, when it is trained and when it is evaluated
+    code_tags      how code is marked in its replies, which the sandbox runs then; at most code_executions blocks
+    """
+
+    name: str
+    keys: ImproveKeys
+    method: Method = "sft"
+    training_data: Path | None = None
+    solutions: tuple[Path, ...] = ()
+    examples: tuple[Path, ...] = ()
+    prompt_config: str | None = None
+    code_tags: str | None = None
+    code_executions: int = 5
+
+    @property
+    def asks(self) -> bool:
+        """Whether it needs problems."""
+        return self.method == "grpo" or self.keys.samples > 0 or bool(self.solutions)
+
+    @property
+    def learns(self) -> bool:
+        """Whether there is anything to train on."""
+        return self.asks or bool(self.examples)
+
+    def applied(self, benchmark: Benchmark) -> Benchmark:
+        """The benchmark with the stage's way to ask and to answer. Raises ConfigError."""
+        from newskills.run.rewarding.rollouts import with_code
+
+        changes: Row = {"inference.tokens_to_generate": self.keys.max_tokens}
+        if self.prompt_config is not None:
+            changes["prompt_config"] = self.prompt_config
+        if self.code_tags is not None:
+            changes |= with_code(self.code_tags, self.code_executions, self.keys.max_tokens)
+        return msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **changes})
 
 
 class ImproveSpec(Struct, frozen=True, kw_only=True):
@@ -87,9 +155,11 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
 
     split          of the benchmark, whose problems are trained on, unless there is `training_data`
     solutions      files of replies `{id, generation}` to training problems, graded and filtered like the model's own
+    stages         the first rounds, each with settings of its own; those after them are like one another
     guards         benchmarks that must not get worse by `margin` points
     patience       rounds in a row that are not kept, after which it ends
     watch          title → what shows a training
+    resume_with    the command that goes on with it
     """
 
     output_dir: Path
@@ -101,7 +171,8 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
     solutions: tuple[Path, ...] = ()
     rounds: int = 5
     patience: int = 2
-    method: Literal["sft", "grpo"] = "sft"
+    method: Method = "sft"
+    stages: tuple[ImproveStage, ...] = ()
     guards: tuple[str, ...] = ()
     margin: float = 2.0
     backend: str = "cpu"
@@ -110,26 +181,41 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
     data_dir: Path | None = None
     timeout: float = 300.0
     keys: ImproveKeys = ImproveKeys()
+    resume_with: str = "ns improve"
 
     def identity(self) -> Row:
         """The settings with which alone it may be resumed: there may be more rounds and more patience."""
         trainer = {
             name: value for name, value in msgspec.to_builtins(self.keys.trainer).items() if name != "threads"
         }
+        stages = {"stages": msgspec.to_builtins(self.stages, enc_hook=str)} if self.stages else {}
         return {
             **{
                 name: str(value) if isinstance(value, Path) else value
                 for name, value in msgspec.structs.asdict(self).items()
-                if name not in ("output_dir", "watch", "rounds", "patience", "data_dir", "timeout", "keys")
+                if name not in UNNAMED
             },
+            **stages,
             "solutions": list(map(str, self.solutions)),
             **msgspec.to_builtins(self.keys),
             "trainer": trainer,
         }
 
+    def stage(self, number: int) -> ImproveStage:
+        """Of a round, counted from 1."""
+        if number <= len(self.stages):
+            return self.stages[number - 1]
+        return ImproveStage(
+            name=round_name(number),
+            keys=self.keys,
+            method=self.method,
+            training_data=self.training_data,
+            solutions=self.solutions,
+        )
+
     def folder(self, number: int) -> Path:
         """Of a round's data and training."""
-        return self.output_dir / "rounds" / round_name(number)
+        return self.output_dir / "rounds" / self.stage(number).name
 
     def model_folder(self, name: str) -> Path:
         return self.output_dir / "models" / name
@@ -153,7 +239,8 @@ class ExampleCount(Struct, frozen=True, kw_only=True):
 class RoundRecord(Struct, frozen=True, kw_only=True):
     """A line of rounds.jsonl: a round that has ended. `test`: None where there was nothing to train on.
 
-    begun_from  the model that was trained, by name: base or round-NN
+    stage       its name where the round has settings of its own
+    begun_from  the model that was trained, by name: base or that of a round
     why         why it was kept, or not
     """
 
@@ -167,10 +254,11 @@ class RoundRecord(Struct, frozen=True, kw_only=True):
     guards: tuple[GuardCheck, ...] = ()
     tokens_sampled: int = 0
     tokens_trained: int = 0
+    stage: str = ""
 
     @property
     def name(self) -> str:
-        return round_name(self.round)
+        return self.stage or round_name(self.round)
 
 
 def round_name(number: int) -> str:

@@ -3,22 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
+from newskills.base.benchmark import Benchmark
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.base.store import read_rows
+from newskills.prompts.code_tags import code_tags
 from newskills.recipes.improve.problems import ImproveProblems
-from newskills.recipes.improve.records import ImproveSpec, round_name
-from newskills.recipes.skill import RewardConfig, Skill
+from newskills.recipes.improve.records import ImproveSpec, ImproveStage
+from newskills.recipes.rolling import roll_out
+from newskills.recipes.skill import Skill
 from newskills.recipes.training import context_of, examples_of, fitting, fitting_problems, train_to_end
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.rewarding.questions import asking_of
+from newskills.run.rewarding.questions import QuestionFormat, asking_of
+from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import METRICS, TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stepping import Hooks
@@ -29,60 +35,106 @@ Learn = Callable[[Trainer, TrainingFolder, Hooks], bool]
 TRAINING = "training"
 
 
+def check_solver(stage: ImproveStage, benchmark: Benchmark, source: Path, base: Path) -> None:
+    """Raises ConfigError where the replies of the benchmark's solver cannot be trained on."""
+    asking = asking_of(stage.applied(benchmark), source, str(base))
+    if stage.method == "grpo" or asking.config.code_execution:
+        asking.check_one_answer(benchmark.name)
+    else:
+        asking.check_one_reply(benchmark.name)
+
+
 def train_round(spec: ImproveSpec, problems: ImproveProblems, number: int, base: Path, say: PrintLine) -> Path:
     """Trains `base` on the round's data, from its last checkpoint on; the folder of the model.
 
     Raises StoppedError where a signal came, DataError, TrainingError, StorageError.
     """
-    data = spec.folder(number) / "data/train.jsonl"
-    if spec.method == "sft":
-        return _sft(spec, number, base, data, say)
-    rows = list(read_rows(data))
-    benchmark, keys = problems.benchmark, spec.keys
-    skill = Skill(base, asking_of(benchmark, problems.source, str(base)))
+    stage, source = spec.stage(number), problems.pool(number).source
+    benchmark = stage.applied(problems.benchmark)
+    asking = asking_of(benchmark, source, str(base))
+    task = _Task(spec=spec, number=number, base=base, say=say)
+    if stage.method == "sft":
+        return _sft(task, asking)
+    rows = list(read_rows(task.data))
+    skill = Skill(base, asking)
+    with (
+        BatchGrader(benchmark.grader, benchmark.grader_config) as verdict,
+        roll_out(skill, asking, base, rows) as rollouts,
+    ):
+        scorer = msgspec.structs.replace(skill.scorer(verdict, stage.keys.reward), roll_out=rollouts)
+        return _grpo(task, [skill.problem(row) for row in rows], scorer)
+
+
+class _Task(Struct, frozen=True, kw_only=True):
+    """A round that is to be trained from the model in `base`."""
+
+    spec: ImproveSpec
+    number: int
+    base: Path
+    say: PrintLine
+
+    @property
+    def stage(self) -> ImproveStage:
+        return self.spec.stage(self.number)
+
+    @property
+    def data(self) -> Path:
+        return self.spec.folder(self.number) / "data/train.jsonl"
+
+
+def _grpo(task: _Task, problems: Sequence[Problem], scorer: Scorer) -> Path:
+    keys = task.stage.keys
+    room = fitting_problems(problems, context_of(task.base), keys.max_tokens, "drop", say=task.say)
+    held_out = None
+    if checked := min(keys.checked, len(room) - 1):
+        room, apart = room[:-checked], room[-checked:]
+        every = max(1, keys.steps // 2)
+        settings = EvalSettings(every=every, max_tokens=keys.max_tokens, batch_size=checked, max_problems=checked)
+        held_out = HeldOut(problems=apart, scorer=scorer, settings=settings)
     config = GrpoConfig(
         steps=keys.steps,
-        batch_size=min(keys.batch_size or 8, len(rows)),
+        batch_size=min(keys.batch_size or 8, len(room)),
         group_size=keys.group_size,
         learning_rate=keys.learning_rate,
+        schedule=keys.schedule,
+        warmup_steps=round(keys.warmup * keys.steps),
+        weight_decay=keys.weight_decay,
+        max_grad_norm=keys.max_grad_norm,
+        kl=keys.kl,
         max_tokens=keys.max_tokens,
         save_every=keys.save_every,
         seed=keys.seed,
     )
-    with BatchGrader(benchmark.grader, benchmark.grader_config) as verdict:
-        fitting_rows = fitting_problems(
-            [skill.problem(row) for row in rows], context_of(base), keys.max_tokens, "drop", say=say
-        )
-        scorer = skill.scorer(verdict, RewardConfig())
-        return _train(
-            spec,
-            number,
-            base,
-            config,
-            lambda trainer, folder, hooks: trainer.grpo(fitting_rows, config, folder, scorer, hooks),
-        )
+    return _train(
+        task,
+        config,
+        lambda trainer, folder, hooks: trainer.grpo(
+            room, config, folder, scorer, msgspec.structs.replace(hooks, held_out=held_out)
+        ),
+    )
 
 
-def _sft(spec: ImproveSpec, number: int, base: Path, data: Path, say: PrintLine) -> Path:
-    keys = spec.keys
-    examples = fitting(examples_of(list(read_rows(data)), Skill(base), data), context_of(base), "drop", say=say)
+def _sft(task: _Task, asking: QuestionFormat) -> Path:
+    keys, data = task.stage.keys, task.data
+    tags = code_tags(asking.config.code_tags) if asking.config.code_execution and asking.config.code_tags else None
+    every = examples_of(list(read_rows(data)), Skill(task.base), data, tags)
+    examples = fitting(every, context_of(task.base), "drop", say=task.say)
     if not examples:
         raise DataError(f"No example of {data} fits into the model's context.", hint="Lower ++max_tokens.")
     size = keys.batch_size or 16
+    steps = steps_of(keys.epochs, len(examples), size)
     config = SftConfig(
-        steps=steps_of(keys.epochs, len(examples), size),
+        steps=steps,
         batch_size=size,
         learning_rate=keys.learning_rate,
+        schedule=keys.schedule,
+        warmup_steps=round(keys.warmup * steps),
+        weight_decay=keys.weight_decay,
+        max_grad_norm=keys.max_grad_norm,
         save_every=keys.save_every,
         seed=keys.seed,
     )
-    return _train(
-        spec,
-        number,
-        base,
-        config,
-        lambda trainer, folder, hooks: trainer.sft(examples, config, folder, hooks),
-    )
+    return _train(task, config, lambda trainer, folder, hooks: trainer.sft(examples, config, folder, hooks))
 
 
 def trained_tokens(folder: Path) -> int:
@@ -90,14 +142,15 @@ def trained_tokens(folder: Path) -> int:
     return round(sum(float(row.get("tokens", 0)) for row in read_rows(folder / TRAINING / METRICS)))
 
 
-def _train(spec: ImproveSpec, number: int, base: Path, config: SftConfig | GrpoConfig, learn: Learn) -> Path:
-    target = spec.model_folder(round_name(number))
-    settings = {**msgspec.to_builtins(config), "model": str(base)}
-    folder = TrainingFolder(spec.folder(number) / TRAINING, settings)
-    trainer = make_trainer(spec.backend, base, spec.keys.trainer)
-    title = f"{spec.method.upper()}, round {number}"
+def _train(task: _Task, config: SftConfig | GrpoConfig, learn: Learn) -> Path:
+    spec, stage = task.spec, task.stage
+    target = spec.model_folder(stage.name)
+    settings = {**msgspec.to_builtins(config), "model": str(task.base)}
+    folder = TrainingFolder(spec.folder(task.number) / TRAINING, settings)
+    trainer = make_trainer(spec.backend, task.base, stage.keys.trainer)
+    title = f"{stage.method.upper()}, {stage.name}"
     with stop_on_signals() as stop, spec.watch(title) as watch:
-        hooks = Hooks(on_start=watch.on_start, on_step=watch.on_step, stop=stop)
+        hooks = Hooks(on_start=watch.on_start, on_step=watch.on_step, remark=task.say, stop=stop)
         whole = train_to_end(trainer, folder, target, lambda own: learn(own, folder, hooks))
     if whole and not stop():
         return target

@@ -2,7 +2,9 @@
 """Direct preference optimisation (https://arxiv.org/abs/2305.18290): of two replies to one prompt, make one likelier.
 
 With m = β · ((log p(chosen) − log p_ref(chosen)) − (log p(rejected) − log p_ref(rejected))), sums over the tokens of
-a reply, the loss of a pair is −log σ(m), and that of a batch is the mean.
+a reply, the loss of a pair is −log σ(m), and that of a batch is the mean. Beside it, `sft_weight` times the mean of
+−log p over the tokens of the chosen replies: without it, the loss is content if both replies become unlikely, the
+rejected one more so (iterative RPO, https://arxiv.org/abs/2404.19733).
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class DpoConfig(Struct, frozen=True, kw_only=True):
     steps: int
     batch_size: int = 8
     beta: float = 0.1
+    sft_weight: float = 1.0
     learning_rate: float = 5e-5
     schedule: Schedule = "linear"
     warmup_steps: int = 0
@@ -109,8 +112,10 @@ def dpo(
         reference = [cache[place] for place in places]
         losses = [pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference, strict=True)]
         adam = config.adam(step)
-        metrics = {**_measured(losses), "learning_rate": adam.learning_rate, "tokens": sum(map(_count, data))}
-        weighted = _weighted(data, losses, config.beta)
+        measured = _measured(losses, own, data)
+        measured["loss"] += config.sft_weight * measured["nll"]
+        metrics = {**measured, "learning_rate": adam.learning_rate, "tokens": sum(map(_count, data))}
+        weighted = _weighted(data, losses, config)
         if not weighted:
             return {**metrics, "grad_norm": 0.0}
         client.forward_backward(weighted, "cross_entropy")
@@ -168,9 +173,11 @@ def _by_pair(data: Sequence[Datum], logprobs: Sequence[Sequence[float]]) -> list
     return [PairLogprobs(*two) for two in zip(sums[::2], sums[1::2], strict=True)]
 
 
-def _weighted(data: Sequence[Datum], losses: Sequence[PairLoss], beta: float) -> list[Datum]:
+def _weighted(data: Sequence[Datum], losses: Sequence[PairLoss], config: DpoConfig) -> list[Datum]:
     """The replies with the negative slope of the mean loss as their weights; none where a slope is 0."""
-    factors = [sign * beta * pair.slope / len(losses) for pair in losses for sign in (-1.0, 1.0)]
+    likelier = config.sft_weight / sum(map(_count, data[::2]))
+    slopes = [config.beta * pair.slope / len(losses) for pair in losses]
+    factors = [factor for slope in slopes for factor in (likelier - slope, slope)]
     return [
         Datum(
             tokens=datum.tokens,
@@ -182,10 +189,11 @@ def _weighted(data: Sequence[Datum], losses: Sequence[PairLoss], beta: float) ->
     ]
 
 
-def _measured(losses: Sequence[PairLoss]) -> dict[str, float]:
-    """Means over the pairs, by the names that TRL gives them."""
+def _measured(losses: Sequence[PairLoss], own: Sequence[PairLogprobs], data: Sequence[Datum]) -> dict[str, float]:
+    """Means over the pairs, by the names that TRL gives them; `nll`: −log p of a token of the chosen replies."""
     return {
         "loss": fmean(pair.loss for pair in losses),
+        "nll": -sum(pair.chosen for pair in own) / sum(map(_count, data[::2])),
         "rewards/chosen": fmean(pair.chosen_reward for pair in losses),
         "rewards/rejected": fmean(pair.rejected_reward for pair in losses),
         "rewards/margins": fmean(pair.chosen_reward - pair.rejected_reward for pair in losses),

@@ -52,6 +52,8 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
         args=TrlConfig(
             **arguments(config, settings, size, output=folder.path, updates=config.steps),
             beta=config.beta,
+            loss_type=["sigmoid", "sft"] if config.sft_weight else ["sigmoid"],
+            loss_weights=[1.0, config.sft_weight] if config.sft_weight else None,
             max_length=None,
             precompute_ref_log_probs=True,
             train_sampling_strategy="sequential",

@@ -17,7 +17,8 @@ from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.recipes.lesson import PROBLEMS, LessonSpec, lesson
+from newskills.recipes.improve.records import ROUNDS
+from newskills.recipes.lesson import FEWEST, PROBLEMS, LessonSpec, lesson
 from newskills.recipes.quickstart import PARTS, QuickstartSpec, activation, quickstart
 from newskills.recipes.steps_shown import steps_shown
 from newskills.run.planning.plan import RESULTS
@@ -25,9 +26,9 @@ from newskills.train.loops.stopping import StoppedError, ended_by_term
 
 NEXT = """
 Next:
-{activate}  ns view {out}   the three models side by side, what changed and why, and the curves of both trainings
-  ns start_server --server_type=llamacpp --model={out}/models/grpo.F16.gguf
-  ns grpo --model={out}/models/sft --benchmark=sorting-lesson --output_dir=out/grpo ++steps=60
+{activate}  ns view {out}   the models side by side, what changed and why, and the curves of both trainings
+  ns start_server --server_type=llamacpp --model={model}.F16.gguf
+  ns improve --model={model} --benchmark=sorting-lesson --rounds=3 --output_dir=out/improve
   ns quickstart --no_train  evaluate the untrained model on two benchmarks, with several seeds
   ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
   ns list benchmarks        benchmarks to evaluate on and to train on"""
@@ -74,7 +75,7 @@ def _lesson(options: Options) -> int:
         model=options.model,
         watch=steps_shown,
         data_dir=Path(options.data_dir) if options.data_dir else None,
-        problems=max(2, round(PROBLEMS * min(options.share, 1))),
+        problems=max(FEWEST, round(PROBLEMS * min(options.share, 1))),
     )
     if options.dry_run:
         show_dry_run(_lesson_steps(spec))
@@ -84,7 +85,7 @@ def _lesson(options: Options) -> int:
     )
     try:
         with ended_by_term():
-            lesson(spec, say=lambda text: print(text, flush=True))
+            _, improvement = lesson(spec, say=lambda text: print(text, flush=True))
     except StoppedError as stopped:
         print(stopped, flush=True)
         return STOPPED
@@ -92,7 +93,7 @@ def _lesson(options: Options) -> int:
         print("stopped; finished work is kept, run the same command to resume", flush=True)
         return STOPPED
     _write_page(spec.output_dir)
-    print(NEXT.format(activate=activation(), out=spec.output_dir))
+    print(NEXT.format(activate=activation(), out=spec.output_dir, model=improvement.model))
     return 0
 
 
@@ -109,9 +110,10 @@ def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:
     yield "reads", spec.model, "the model, served on this machine's CPU"
     for name in ("base", "sft", "grpo"):
         yield "writes", out / "eval" / name, f"answers to {spec.problems} held-out problems, graded"
-    yield "writes", out / "data/sft.jsonl", "answers of a solver, kept if the grader accepts them"
-    yield "writes", out / "training", f"checkpoints: {spec.sft.steps} steps of SFT, {spec.grpo.steps} of GRPO"
-    yield "writes", out / "models", "the model after each training, for more training and for serving"
+    yield "writes", out / "data", f"a solver's answers to {spec.sft.problems} problems for SFT, others for GRPO"
+    yield "writes", out / "rounds", f"of both rounds: data, checkpoints, metrics; {spec.grpo.steps} steps of GRPO"
+    yield "writes", out / ROUNDS, "the test of each round: it is kept only if it is better"
+    yield "writes", out / "models", "the model after each round, for more training and for serving"
     yield "writes", out / "report.md", "the comparison"
     yield "writes", out / f"{REPORT}.html", "the same with plots, curves and settings; and as Markdown"
 

@@ -25,6 +25,9 @@ class DpoKeys(PairKeys, frozen=True, kw_only=True):
     beta: Annotated[float, Meta(gt=0, description="beta: how much a difference from the initial model counts")] = (
         0.1
     )
+    sft_weight: Annotated[
+        float, Meta(ge=0, description="weight of the SFT loss on the chosen replies beside the DPO loss; 0 = none")
+    ] = 1.0
     schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
@@ -43,5 +46,8 @@ COMMAND = Command(
         "ns dpo --model=training/sft/final_hf_model --benchmark=sorting-lesson "
         "--input_files 'results/eval-results/sorting-lesson/output-rs*.jsonl' --output_dir=training/dpo",
     ),
-    essentials=(*TRAINING, "input_files", "benchmark", "++beta", "++pairs_per_problem", "++too_long"),
+    essentials=(
+        *(*TRAINING, "input_files", "benchmark"),
+        *("++beta", "++sft_weight", "++pairs_per_problem", "++too_long"),
+    ),
 )

@@ -14,14 +14,17 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
+    remark,
     run_training,
 )
 from newskills.commands.train.dpo import DpoKeys, Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
+from newskills.recipes.preferences import displacement
 from newskills.recipes.training import model_folder
 from newskills.train.loops.dpo import DpoConfig
+from newskills.train.loops.folder import METRICS
 from newskills.train.loops.schedule import steps_of
 
 
@@ -50,9 +53,12 @@ def run(parsed: Parsed[Options]) -> int:
     config = config_of(DpoConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, **pairs_identity(files, preferences)}
     with held_out_of(options, keys, base) as held_out:
-        return run_training(
+        code = run_training(
             options,
             keys,
             TrainingRun(title="DPO", base=base, settings=settings, held_out=held_out),
             lambda trainer, folder, hooks: trainer.dpo(pairs, config, folder, hooks),
         )
+    if code == 0 and (sentence := displacement(out / METRICS)):
+        remark(sentence)
+    return code

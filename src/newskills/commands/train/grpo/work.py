@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,31 +37,15 @@ from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
+from newskills.recipes.rolling import roll_out
 from newskills.recipes.skill import Skill
-from newskills.recipes.training import context_of, fitting_problems, model_folder
+from newskills.recipes.training import fitting_problems, model_folder
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.rewarding.policy import PolicyFormat
-from newskills.run.rewarding.questions import QuestionFormat, asking_of
-from newskills.run.rewarding.rollouts import SolverRollouts
+from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Problem
 from newskills.train.loops.schedule import steps_of
-
-
-@contextmanager
-def _roll_out(
-    skill: Skill, asking: QuestionFormat, base: Path, rows: list[Row]
-) -> Iterator[SolverRollouts | None]:
-    """How problems are solved that take several replies. Raises ConfigError, SandboxError where that cannot be here."""
-    if asking.one_reply:
-        yield None
-        return
-    form = PolicyFormat(tokenizer=skill.tokenizer, stops=skill.stops, context=context_of(base))
-    with SolverRollouts(asking, form) as rollouts:
-        if rows:
-            rollouts.check(rows[0])
-        yield rollouts
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -117,10 +100,10 @@ def run(parsed: Parsed[Options]) -> int:
     with (
         BatchGrader(benchmark.grader, benchmark.grader_config) as verdict,
         held_out_of(options, keys, base) as other,
-        _roll_out(skill, asking, base, rows) as roll_out,
+        roll_out(skill, asking, base, rows) as rollouts,
     ):
         problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
-        scorer = msgspec.structs.replace(skill.scorer(verdict, keys.reward), roll_out=roll_out)
+        scorer = msgspec.structs.replace(skill.scorer(verdict, keys.reward), roll_out=rollouts)
         held_out, held_out_problems = other, list[Problem]()
         if options.eval_data is not None:
             rows = list(read_rows(Path(options.eval_data)))

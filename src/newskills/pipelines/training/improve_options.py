@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns improve`: rounds of training on the model's own correct replies, each kept only if it is better."""
+"""The options of `ns improve`."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from newskills.commands.command import Command
-from newskills.pipelines.options import DryRun, doc
-from newskills.recipes.improve.records import ImproveKeys
+from newskills.pipelines.options import PlacementOptions, doc
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class ImproveOptions(PlacementOptions, frozen=True, kw_only=True):
     benchmark: Annotated[
         str, doc("benchmark to get better at; evaluated on its own split, which is never trained on")
     ]
@@ -26,6 +24,9 @@ class Options(Struct, frozen=True, kw_only=True):
         Literal["sft", "grpo"],
         doc("sft: on correct replies (rejection sampling); grpo: on problems that are sometimes correct"),
     ] = "sft"
+    config: Annotated[
+        str | None, doc("YAML file of ++ keys, and of stages: the first rounds, each with settings of its own")
+    ] = None
     split: Annotated[str, doc("split of the benchmark to train on")] = "train"
     training_data: Annotated[
         str | None, doc("JSONL file of problems to train on instead, with the fields of the benchmark's")
@@ -35,7 +36,7 @@ class Options(Struct, frozen=True, kw_only=True):
         doc(
             "JSONL files {id, generation}: replies of others to training problems, which are graded and used, too"
         ),
-    ] = []
+    ] = []  # noqa: RUF012 - copied
     guard: Annotated[
         str | None,
         doc(
@@ -49,42 +50,3 @@ class Options(Struct, frozen=True, kw_only=True):
     )
     server_gpus: Annotated[int, Meta(ge=0, description="GPUs of the server")] = 0
     data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-    dry_run: DryRun = False
-
-
-COMMAND = Command(
-    name="improve",
-    summary="Improve a model in rounds on this machine: sample replies to training problems, grade them, train on "
-    "the correct ones (or by GRPO), evaluate on held-out problems, and keep the round only if a paired test shows "
-    "that it is better; else go back to the last kept model and change the mixture. A killed or stopped run resumes "
-    "with the same command. Needs newskills[train,local].",
-    options=Options,
-    config=ImproveKeys,
-    run="newskills.commands.train.improve.work:run",
-    aliases={"hf_model": "model"},
-    examples=(
-        "ns improve --model=smollm2 --benchmark=sorting-lesson --solutions=solutions.jsonl --rounds=3 "
-        "--output_dir=results/improve ++learning_rate=1e-3",
-    ),
-    essentials=(
-        "benchmark",
-        "output_dir",
-        "model",
-        "rounds",
-        "patience",
-        "method",
-        "training_data",
-        "solutions",
-        "guard",
-        "margin",
-        "dry_run",
-        "++problems",
-        "++samples",
-        "++max_tokens",
-        "++held_out",
-        "++alpha",
-        "++epochs",
-        "++learning_rate",
-        "++seed",
-    ),
-)

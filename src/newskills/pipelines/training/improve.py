@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns improve` does: rounds of training on the model's own correct replies, here or as a job."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from newskills.base.errors import ConfigError
+from newskills.base.terminal import counted
+from newskills.config.command_line import Parsed
+from newskills.config.fields import leaves
+from newskills.config.layers import explain, resolve
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import PlacementOptions
+from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
+from newskills.pipelines.submission.groups import MAIN, job_group, main_container
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.submit import run_prepared
+from newskills.pipelines.training.command_script import CommandScript
+from newskills.pipelines.training.improve_options import ImproveOptions
+from newskills.recipes.improve.problems import load_problems
+from newskills.recipes.improve.records import ROUNDS, ImproveKeys, ImproveSpec, ImproveStage
+from newskills.recipes.improve.stages import ImproveConfig, key_layers, read_config
+from newskills.recipes.steps_shown import steps_shown
+from newskills.train.loops.stopping import StoppedError, ended_by_term
+
+NAME = "improve"
+EMBEDDED = ("xllamacpp", "gguf")
+FILES = ("output_dir", "data_dir", "training_data", "config", "solutions")
+"""Options with paths, which a job may see under other names."""
+
+
+def run(parsed: Parsed[ImproveOptions]) -> int:
+    """Returns the exit code. Raises ConfigError (keys, packages), DataError (problems, overlap), TrainingError."""
+    options = parsed.options
+    if parsed.explain:
+        for key, value, source in explain(resolve(ImproveKeys, key_layers(options.config, parsed.overrides))):
+            sys.stdout.write(f"++{key} = {value}  ({source})\n")
+        return 0
+    cluster = target_cluster(options, parsed.given)
+    if cluster is not None:
+        return run_prepared(prepare(parsed, cluster), show=(MAIN,))
+    spec = _spec(options, read_config(options.config, parsed.overrides))
+    if options.dry_run:
+        show_dry_run(_steps(spec))
+        return 0
+    return _here(spec)
+
+
+def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedSubmission:
+    """The same command as one job, which resumes in the ones after it. Raises ConfigError, UnknownNameError."""
+    options = parsed.options
+    paths = paths_of(cluster, main_container(options), options)
+    config = paths.here(paths.path_in_job(options.config, "--config")) if options.config is not None else None
+    read_config(config, parsed.overrides)
+    target = paths.path_in_job(options.output_dir, "--output_dir")
+    words = [
+        *_words(options, parsed.given, paths),
+        *(f"++{key}={value}" for key, value in parsed.overrides.items()),
+    ]
+    script = CommandScript(NAME, words, installation_command=options.installation_command)
+    plan = Plan()
+    group = job_group(script, options, gpus=options.server_gpus)
+    plan.add(options.expname or NAME, [group], outputs=(target,), makes=(target,), copies=options.dependent_jobs)
+    shown = {"improves": options.model, "on": options.benchmark, "writes": target}
+    return prepared(options.expname or NAME, plan, cluster, options, shown)
+
+
+def _words(options: ImproveOptions, named: frozenset[str], paths: ClusterPaths) -> Iterator[str]:
+    """The options that the user set, apart from those of the job, with paths as the job sees them."""
+    for name in leaves(ImproveOptions):
+        if name not in named or name in leaves(PlacementOptions):
+            continue
+        value = getattr(options, name)
+        values = value if isinstance(value, list) else [value]
+        if name in FILES:
+            values = [paths.path_in_job(str(item), f"--{name}") for item in values]
+        elif name == "model" and Path(value).exists():
+            values = [paths.path_in_job(value, "--model")]
+        elif name in ("benchmark", "guard"):
+            values = [",".join(_code(item, paths) for item in str(value).split(","))]
+        yield from (f"--{name}={item}" for item in values)
+
+
+def _code(benchmark: str, paths: ClusterPaths) -> str:
+    """A benchmark's name, or its file as jobs find it."""
+    return paths.code(benchmark) if ".py" in benchmark else benchmark
+
+
+def _here(spec: ImproveSpec) -> int:
+    require_train("torch", "safetensors", "tokenizers")
+    if spec.server_type == "llamacpp" and (missing := [name for name in EMBEDDED if find_spec(name) is None]):
+        raise ConfigError(
+            f"The embedded server needs {', '.join(missing)}, which this environment does not have.",
+            hint="Run: pip install 'newskills[local]', or choose another --server_type.",
+        )
+    from newskills.pipelines.improvement_report import write_improvement_report
+    from newskills.recipes.improve.loop import improve
+
+    try:
+        with ended_by_term():
+            improvement = improve(spec, say=_say)
+    except StoppedError as stopped:
+        _say(str(stopped))
+        return StoppedError.exit_code
+    except KeyboardInterrupt:
+        _say("stopped; finished work is kept, run the same command to resume")
+        return StoppedError.exit_code
+    page = write_improvement_report(spec, improvement)
+    _say(f"ended: {improvement.why}")
+    kept = ", ".join(record.name for record in improvement.kept) or "none: the model is the initial one"
+    _say(
+        f"kept      {kept}\nmodel     {improvement.model}\nrounds    {spec.output_dir / ROUNDS}\nreport    {page}"
+    )
+    return 0
+
+
+def _spec(options: ImproveOptions, config: ImproveConfig) -> ImproveSpec:
+    return ImproveSpec(
+        output_dir=Path(options.output_dir),
+        model=options.model,
+        benchmark=options.benchmark,
+        watch=steps_shown,
+        split=options.split,
+        training_data=Path(options.training_data) if options.training_data else None,
+        solutions=tuple(map(Path, options.solutions)),
+        rounds=max(options.rounds, len(config.stages)),
+        stages=config.stages,
+        patience=options.patience,
+        method=options.method,
+        guards=tuple(filter(None, map(str.strip, (options.guard or "").split(",")))),
+        margin=options.margin,
+        backend=options.backend,
+        server_type=options.server_type,
+        server_gpus=options.server_gpus,
+        data_dir=Path(options.data_dir) if options.data_dir else None,
+        keys=config.keys,
+    )
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _steps(spec: ImproveSpec) -> Iterator[Step]:
+    problems = load_problems(spec, lambda text: print(text, file=sys.stderr), writes=False)
+    out = spec.output_dir
+    yield "reads", spec.model, "the model"
+    for number, pool in enumerate(problems.pools, 1):
+        stage = spec.stage(number)
+        which = f"stage {stage.name}" if number <= len(spec.stages) else "each round"
+        yield "reads", pool.source, f"{which} ({stage.method.upper()}): {pool.size}, {_amount(stage)}"
+    for run_ in problems.evaluated:
+        yield "reads", run_.input_file, f"{run_.name}: evaluated after each round, never trained on"
+    yield "writes", out / "rounds", "samples, examples, checkpoints of each round"
+    yield "writes", out / "models", "the models of kept rounds"
+    yield "writes", out / ROUNDS, "the test of each round"
+    yield (
+        "writes",
+        out / "report.html",
+        "curve, cost and gain of each round, samples that changed; and as Markdown",
+    )
+
+
+def _amount(stage: ImproveStage) -> str:
+    """How much it trains."""
+    keys = stage.keys
+    length = counted(keys.steps, "step") if stage.method == "grpo" else f"{keys.epochs:g} epochs"
+    problems = f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, " if keys.samples else ""
+    return f"{problems}{length}"
