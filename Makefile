@@ -13,7 +13,7 @@ quickstart: $(QUICK)/bin/ns ## teach a real model on this machine's CPU, and mea
 	$(QUICK)/bin/ns quickstart
 
 fast: $(FAST)/bin/ns ## in minutes: tests of most floors, with few packages
-	$(FAST)/bin/pytest -q -r fE -n auto --dist loadfile -m "not slow" $(FLOORS:%=tests/%)
+	$(FAST)/bin/python -m pytest -q -r fE -p tests.workers --workers auto -m "not slow" $(FLOORS:%=tests/%)
 
 coverage: $(FAST)/bin/ns ## the same, and how much of those floors they reach
 	$(FAST)/bin/pytest -q -r fE -n auto --dist loadfile -m "not slow" $(FLOORS:%=--cov=newskills.%) --cov-report term $(FLOORS:%=tests/%)
