@@ -82,7 +82,7 @@ def _summary(answer: str, gold: str, record: Row) -> float:
     ours, theirs = _sentences(answer), _sentences(gold)
     if not ours or not theirs:
         return 0.0
-    common = {word for right in theirs for said in ours for word in _common_words(right, said)}
+    common = {word for right in theirs for line in ours for word in _common_words(right, line)}
     distinct = [len({word for sentence in sentences for word in sentence}) for sentences in (ours, theirs)]
     return 2 * len(common) / sum(distinct)
 

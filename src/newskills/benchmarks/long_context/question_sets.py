@@ -211,8 +211,8 @@ BENCHMARKS = (
         longbench,
         4750,
         "arXiv:2308.14508",
-        "Each task has its own measure; Chinese is compared by characters, not by words as in the paper. English ones are "
-        "those of the authors: see [Agreement](../agreement.md).",
+        "Each task has its own measure; Chinese is compared by characters, not by words as in the paper. English ones "
+        "are those of the authors: see [Agreement](../agreement.md).",
         "Texts are given whole, and requests are ours.",
     ),
     _benchmark(

@@ -37,8 +37,8 @@ def _last(patterns: Sequence[re.Pattern[str]], text: object, thought: str = "</t
     """The last match of the first pattern that has one, behind the judge's thinking."""
     if not isinstance(text, str):
         return None
-    said = text.rpartition(thought)[2]
-    matches = next(filter(None, (pattern.findall(said) for pattern in patterns)), [])
+    reply = text.rpartition(thought)[2]
+    matches = next(filter(None, (pattern.findall(reply) for pattern in patterns)), [])
     return str(matches[-1]) if matches else None
 
 
