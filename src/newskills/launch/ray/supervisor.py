@@ -354,10 +354,12 @@ def _lost_follower(job: RayJob) -> Exception | None:
     try:
         ray.get([follower.node.remote() for follower in job.followers], timeout=FENCE)
     except ray.exceptions.GetTimeoutError as error:
-        return ray.exceptions.ActorUnavailableError(str(error), None)
+        lost: Exception = ray.exceptions.ActorUnavailableError(str(error), None)
     except ray.exceptions.RayError as error:
-        return error
-    return None
+        lost = error
+    else:
+        return None
+    return lost
 
 
 def _missing(wanted: Sequence[Mapping[str, float]], nodes: Sequence[Mapping[str, float]]) -> str:

@@ -184,7 +184,7 @@ class TrlTrainer:
         from newskills.train.trl.model import check
 
         datasets.disable_progress_bars()
-        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers.utils.logging.disable_progress_bar()
         check(self._settings)
         if self._settings.threads:
             torch.set_num_threads(self._settings.threads)

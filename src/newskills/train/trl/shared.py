@@ -78,7 +78,7 @@ class TrlTrainerMixin:
             )
 
 
-class StepRecords(TrainerCallback):
+class StepRecords(TrainerCallback):  # type: ignore[misc]  # of a package whose types are not read
     """Our record of a run of TRL: after every step what follows in `TrainingMonitor`."""
 
     def __init__(
