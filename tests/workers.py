@@ -212,7 +212,7 @@ def _exit(code: int) -> NoReturn:
 
 def _separate(config: pytest.Config, name: str, connection: Connection) -> _Sender:
     """From here on this process shares no file with those that it was forked beside."""
-    os.environ.update(PYTEST_XDIST_WORKER=name)
+    os.environ.update(PYTEST_XDIST_WORKER=name, PYTEST_XDIST_TESTRUNUID=str(os.getppid()))
     random.seed()
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
