@@ -84,6 +84,7 @@ def learn(
         ({}, 0),
         ({"importance_cap": 0.0, "scale_by_std": False}, 4),
         ({"loss": "ppo", "kl": 0.2, "iterations": 2}, 0),
+        ({"loss": "gspo", "turn_weight": 0.0}, 0),
     ],
 )
 def test_masks_losses_and_weights_are_those_of_the_cpu_trainer(
@@ -100,7 +101,7 @@ def test_masks_losses_and_weights_are_those_of_the_cpu_trainer(
     assert grpo(client, PROBLEMS, config, folder, Scorer(by_first, decode, [END], Turns(turns.made)))
     folder.close()
     names = ["grad_norm", "reward", "lost", "turns", "tokens", "groups_used"]
-    close(tmp_path / "trl", tmp_path / "cpu", [*names, "loss", *(["kl"] if config.kl else [])])
+    close(tmp_path / "trl", tmp_path / "cpu", [*names, *(["kl"] if config.kl else ["loss"])])
     # A second turn that stands on its own is read after another token than it was sampled after.
     close(
         tmp_path / "trl", tmp_path / "cpu", ["sampler_kl", *(["importance_cut"] if config.importance_cap else [])]

@@ -92,7 +92,9 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raises ConfigError."""
         if self.iterations > 1 and self.loss == "importance_sampling":
-            raise ConfigError("More than one iteration needs a clipped loss.", hint="Set ++loss=ppo.")
+            raise ConfigError(
+                "More than one iteration needs a clipped loss.", hint="Set ++loss=ppo or ++loss=gspo."
+            )
 
 
 def grpo(
@@ -211,7 +213,7 @@ def _learn(
     if config.kl and isinstance(client, ReferenceClient):
         learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor)
     loss, bounds = config.loss, None
-    if loss == "ppo":
+    if loss in ("ppo", "gspo"):
         bounds = LossConfig(clip_low_threshold=1 - config.clip_low, clip_high_threshold=1 + config.clip_high)
     elif cap:
         # min(p / q, cap), held fixed, · log p · advantage: this is the loss cispo without a lower bound.

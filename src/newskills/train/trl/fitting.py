@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from newskills.train.memory import (
@@ -76,8 +77,6 @@ def _capacity() -> tuple[float, str]:
     if not on_cpu() and torch.cuda.is_available():
         return float(torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory), "GPU"
     size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
+    with suppress(OSError, ValueError):  # no limit: `max`, or another kind of cgroup
         size = min(size, int(CGROUP.read_text()))
-    except (OSError, ValueError):  # no limit: `max`, or another kind of cgroup
-        pass
     return size / int(os.environ.get("LOCAL_WORLD_SIZE", "1")), "process"

@@ -31,7 +31,7 @@ from newskills.train.trl.model import (
     seed_pairs,
 )
 from newskills.train.trl.processes import gathered
-from newskills.train.trl.rollouts import TurnsTrainer, loss_settings, no_reward
+from newskills.train.trl.rollouts import TurnsTrainer, level, loss_settings, no_reward
 from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
 from newskills.train.verbs import Sampled
 
@@ -251,7 +251,11 @@ def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | 
 
 def _only_grpo(config: GrpoConfig) -> dict[str, Any]:
     """dapo: the mean over all completion tokens of a batch."""
-    return {"scale_rewards": "group" if config.scale_by_std else "none", "loss_type": "dapo"}
+    return {
+        "scale_rewards": "group" if config.scale_by_std else "none",
+        "loss_type": "dapo",
+        "importance_sampling_level": level(config),
+    }
 
 
 def _end_with(trainer: Any, stops: list[int]) -> None:

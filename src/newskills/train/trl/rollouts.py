@@ -28,12 +28,17 @@ def no_reward(prompts: Sequence[str], **_: Any) -> list[None]:
     return [None] * len(prompts)
 
 
+def level(config: GrpoConfig) -> str:
+    """What TRL takes one importance weight for."""
+    return "sequence" if config.loss == "gspo" else "token"
+
+
 def loss_settings(config: GrpoConfig) -> dict[str, Any]:
     """Arguments of GRPOConfig under which its loss is that of `newskills.train.loops.grpo` on rollouts. p / q is the
     importance weight, q of the sampler.
     """
-    if config.loss == "ppo":
-        how: dict[str, Any] = {"loss_type": "dapo"}
+    if config.loss in ("ppo", "gspo"):
+        how: dict[str, Any] = {"loss_type": "dapo", "importance_sampling_level": level(config)}
     elif config.importance_cap:
         how = {"loss_type": "cispo", "epsilon_high": config.importance_cap}
     else:
