@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by an interpreter that has verl and Hydra: composes a configuration of verl's own (FOLDER/NAME, below its package)
-with the overrides in argv, as JSON.
+"""Run by an interpreter that has verl and Hydra: composes one of the configurations of verl (FOLDER/NAME, below its
+package) with the overrides in argv, as JSON.
 
 verl itself is not imported, as that would bring PyTorch: its configuration is found where the package lies.
 """

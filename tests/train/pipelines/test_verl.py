@@ -75,7 +75,9 @@ def test_the_trainer_composes_with_megatron_and_its_own_reward() -> None:
 
 
 def test_the_asynchronous_trainer_composes_with_tools() -> None:
-    training = Verl(run=RUN, prompt_data="/d/x.jsonl", graded=True, tools="/d/my tools.py", staleness=0.3, samplers=3)
+    training = Verl(
+        run=RUN, prompt_data="/d/x.jsonl", graded=True, tools="/d/my tools.py", staleness=0.3, samplers=3
+    )
     assert training.words()[:3] == ["python", "-m", ASYNC_MODULE]
     config = composed(training.overrides(), ASYNC)
     assert config["async_training"]["staleness_threshold"] == 0.3

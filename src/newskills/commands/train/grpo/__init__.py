@@ -66,7 +66,9 @@ class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
     scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
     loss: Annotated[
         Literal["importance_sampling", "ppo", "gspo"],
-        Meta(description="ppo: clip the probability ratio of a token (trl always does); gspo: of a whole sequence"),
+        Meta(
+            description="ppo: clip the probability ratio of a token (trl always does); gspo: of a whole sequence"
+        ),
     ] = "importance_sampling"
     iterations: Annotated[
         int, Meta(ge=1, description="updates per step with the same samples; more than 1 needs loss ppo")
