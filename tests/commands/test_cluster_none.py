@@ -326,17 +326,6 @@ def test_the_slurm_jobs_shown_have_the_names_of_those_submitted(place: Place) ->
     assert re.search(r"--job-name=.*\bsame\b", shown), shown
 
 
-def test_a_command_on_several_nodes_is_told_where_they_meet(place: Place) -> None:
-    place.config("slurm", "executor: slurm")
-    line = "ns run_cmd --cluster=slurm --dry_run --show_scripts"
-    shown = place.ns(f"{line} --num_nodes=2 --num_gpus=8 true").stdout
-    assert "export NNODES=2\n" in shown
-    for name, value in (("RANK", "rank"), ("ADDR", "node"), ("PORT", "meeting_port")):
-        prefix = "NODE" if name == "RANK" else "MASTER"
-        assert re.search(rf'export {prefix}_{name}="\$ref_main_{value}"', shown), shown
-    assert "MASTER_" not in place.ns(f"{line} true").stdout
-
-
 def test_containers_and_mounts_without_containers_are_noted(place: Place) -> None:
     line = "ns run_cmd --cluster=mine --run_after=one,two --dry_run --allow_missing_dependency"
     asked = "--main_container=/i.sqsh --mount_paths=/tmp:/t"
