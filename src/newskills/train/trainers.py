@@ -78,6 +78,13 @@ class KtoTrainer(Protocol):
 
 
 @runtime_checkable
+class RolloutTrainer(Protocol):
+    """A trainer whose `grpo` asks `Scorer.rollouts` for its samples, so that problems may take several turns."""
+
+    rolls_out: bool
+
+
+@runtime_checkable
 class RewardModelTrainer(Protocol):
     """A trainer that also makes reward models; `Trainer.finish` then writes one."""
 

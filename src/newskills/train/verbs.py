@@ -13,10 +13,12 @@ from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-LossName = Literal["cross_entropy", "importance_sampling", "ppo", "cispo"]
-LOSSES: tuple[LossName, ...] = ("cross_entropy", "importance_sampling", "ppo", "cispo")
-CLIPS = {"ppo": (0.8, 1.2), "cispo": (0.0, 4.0)}
-"""Bounds of the ratio where a LossConfig leaves them out."""
+LossName = Literal["cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo"]
+LOSSES: tuple[LossName, ...] = ("cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo")
+CLIPS = {"ppo": (0.8, 1.2), "cispo": (0.0, 4.0), "gspo": (1 - 3e-4, 1 + 4e-4)}
+"""Bounds of the ratio where a LossConfig leaves them out; those of gspo are its paper's."""
+BETA = 0.05
+"""Weight of dro's penalty where a LossConfig leaves it out."""
 NOT_FINITE = (
     "Checkpoints are kept. Check the data, or use a lower learning rate and another output folder; ns "
     "merge_lora turns the last checkpoint into a model to start from."
@@ -30,8 +32,9 @@ class Datum(Struct, frozen=True, kw_only=True):
     tokens      the input, x[:-1]
     targets     x[1:]
     weights     cross_entropy: how much each target counts; 0 on a prompt
-    logprobs    importance_sampling, ppo, cispo: log-probabilities under which the targets were sampled
-    advantages  importance_sampling, ppo, cispo: 0 on a prompt
+    logprobs    all other losses: log-probabilities under which the targets were sampled
+    advantages  all other losses: 0 on a prompt
+    in_ratio    gspo: whether a target counts in the ratio of the sequence; None = where it was sampled
     """
 
     tokens: Sequence[int]
@@ -39,16 +42,25 @@ class Datum(Struct, frozen=True, kw_only=True):
     weights: Sequence[float] | None = None
     logprobs: Sequence[float] | None = None
     advantages: Sequence[float] | None = None
+    in_ratio: Sequence[float] | None = None
+
+    def sampled(self) -> list[float]:
+        """1 for each target that was sampled, or has an advantage."""
+        pairs = zip(self.logprobs or (), self.advantages or (), strict=True)
+        return [float(logprob != 0 or advantage != 0) for logprob, advantage in pairs]
 
 
 class LossConfig(Struct, frozen=True, kw_only=True):
-    """Bounds of the ratio, as Tinker's `loss_fn_config` names them; None = as `CLIPS` has it.
+    """Bounds of the ratio and weight of the penalty, as Tinker's `loss_fn_config` names them; None = as `CLIPS` and
+    `BETA` have it.
 
-    ppo (https://arxiv.org/abs/1707.06347), cispo (https://arxiv.org/abs/2506.13585)
+    ppo (https://arxiv.org/abs/1707.06347), cispo (https://arxiv.org/abs/2506.13585),
+    gspo (https://arxiv.org/abs/2507.18071), dro (https://arxiv.org/abs/2405.19107)
     """
 
     clip_low_threshold: float | None = None
     clip_high_threshold: float | None = None
+    beta: float | None = None
 
     def bounds(self, loss: LossName) -> tuple[float, float]:
         low, high = CLIPS[loss]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.train.tiny import VOCAB, plain_logits, tensors, tiny_folder, with_pai
 from newskills.base.errors import ConfigError, DataError, TrainingError
 from newskills.train.cpu.layout import Layout, share
 from newskills.train.cpu.llama import Llama, LoraConfig
+from newskills.train.cpu.losses import loss_of
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.cpu.weights import read_shape, read_tensors
 from newskills.train.loops.sft import example
@@ -236,3 +238,25 @@ def test_folders_that_hold_no_model(tmp_path: Path, folder: Path) -> None:
         CpuTrainer(tmp_path, FULL)
     with pytest.raises(ConfigError, match="no dtype float8"):
         CpuTrainer(folder, CpuTrainerConfig(dtype="float8"))
+
+
+def test_the_loss_of_whole_sequences_is_that_of_its_formula() -> None:
+    """gspo and dro beside plain arithmetic; the slope of gspo is each token's own."""
+    logprobs = torch.tensor([-1.0, -2.0, -0.5], requires_grad=True)
+    inputs = {
+        "logprobs": torch.tensor([-1.2, -1.9, -0.6]),
+        "advantages": torch.tensor([1.0, -0.5, 2.0]),
+        "in_ratio": torch.tensor([1.0, 1.0, 1.0]),
+        "sequence": torch.tensor([0, 0, 1]),
+    }
+    first, second = math.exp((0.2 - 0.1) / 2), math.exp(0.1)
+    wide = LossConfig(clip_low_threshold=0.5, clip_high_threshold=1.06)
+    loss = loss_of("gspo", logprobs, inputs, wide)
+    assert loss.item() == pytest.approx(-(first * 1.0 + first * -0.5 + 1.06 * 2.0), rel=1e-5)
+    loss.backward()
+    assert logprobs.grad is not None
+    assert logprobs.grad.tolist() == pytest.approx([-first, 0.5 * first, 0.0], rel=1e-5)
+    dro = loss_of("dro", logprobs, inputs, LossConfig(beta=0.1))
+    penalty = 0.05 * (0.2**2 + 0.1**2 + 0.1**2)
+    assert dro.item() == pytest.approx(-(-1.0 + 1.0 - 1.0 - penalty), rel=1e-5)
+    assert second > 1.06

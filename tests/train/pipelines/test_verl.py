@@ -23,7 +23,7 @@ from newskills.train.pipelines.common import TrainerRun, Wandb
 from newskills.train.pipelines.formats import PPO, examine
 from newskills.train.pipelines.grading_pool import BROKEN, GradingPool
 from newskills.train.pipelines.inside import main, to_verl
-from newskills.train.pipelines.verl import EXPIRES, REWARD, Verl, converter, quoted
+from newskills.train.pipelines.verl import ASYNC_MODULE, EXPIRES, REWARD, Verl, converter, quoted
 
 VARIABLE = "NEWSKILLS_VERL_PYTHON"
 COMPOSE = Path(__file__).with_name("compose_verl.py")
@@ -38,12 +38,15 @@ RUN = TrainerRun(
 )
 
 
-def composed(overrides: list[str]) -> dict[str, Any]:
+ASYNC = "experimental/fully_async_policy/config/fully_async_ppo_trainer"
+
+
+def composed(overrides: list[str], config: str = "trainer/config/ppo_trainer") -> dict[str, Any]:
     """Skips where no interpreter with verl is named; CI names one."""
     python = os.environ.get(VARIABLE)
     if not python:
         pytest.skip(f"{VARIABLE} names no Python with verl and hydra-core (pip install --no-deps verl)")
-    done = subprocess.run([python, str(COMPOSE), *overrides], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([python, str(COMPOSE), config, *overrides], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -69,6 +72,24 @@ def test_the_trainer_composes_with_megatron_and_its_own_reward() -> None:
     assert config["actor_rollout_ref"]["actor"]["strategy"] == "megatron"
     assert config["reward"]["custom_reward_function"]["path"] is None
     assert config["trainer"]["test_freq"] == -1
+
+
+def test_the_asynchronous_trainer_composes_with_tools() -> None:
+    training = Verl(
+        run=RUN, prompt_data="/d/x.jsonl", graded=True, tools="/d/my tools.py", staleness=0.3, samplers=3
+    )
+    assert training.words()[:3] == ["python", "-m", ASYNC_MODULE]
+    config = composed(training.overrides(), ASYNC)
+    assert config["async_training"]["staleness_threshold"] == 0.3
+    assert (config["rollout"]["nnodes"], config["rollout"]["n_gpus_per_node"]) == (2, 3)
+    assert config["trainer"]["n_gpus_per_node"] == 1
+    assert config["actor_rollout_ref"]["hybrid_engine"] is False
+    rollout = config["actor_rollout_ref"]["rollout"]
+    assert rollout["multi_turn"]["enable"] is True
+    assert rollout["multi_turn"]["function_tool_path"] == "/d/my tools.py"
+    assert rollout["agent"]["default_agent_loop"] == "tool_agent"
+    stateful = Verl(run=RUN, prompt_data="/d/x.jsonl", tools="/d/tools.yaml").overrides()
+    assert any(word.startswith("actor_rollout_ref.rollout.multi_turn.tool_config_path=") for word in stateful)
 
 
 def test_a_misspelt_key_is_refused_by_verl_itself() -> None:

@@ -87,7 +87,7 @@ def test_supervised_steps_are_those_of_the_trainer_in_this_process(model: Path, 
     assert found[-1] < 0.7 * found[0]
 
 
-@pytest.mark.parametrize("loss", ["importance_sampling", "ppo", "cispo"])
+@pytest.mark.parametrize("loss", ["importance_sampling", "ppo", "cispo", "dro", "gspo"])
 def test_policy_losses_and_log_probabilities_are_those_of_the_trainer(
     model: Path, client: TinkerClient, loss: str
 ) -> None:

@@ -35,6 +35,7 @@ from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, TimeLimit
 from newskills.train.loops.stopping import ASKED_TO_END, WARNED, StoppedError, stop_on_signals
 from newskills.train.trainers import Trainer, make_trainer
+from newskills.train.trl.launching import launch, wants_launch
 
 S = TypeVar("S", bound=Struct)
 
@@ -58,6 +59,7 @@ COMPUTING_TRL = (
     "gradient_checkpointing",
     "attention",
     "vllm_memory",
+    "vllm_sleep",
     "vllm_tensor_parallel",
     "vllm_url",
 )
@@ -76,6 +78,23 @@ def identity(keys: StepKeys) -> dict[str, Any]:
 def check_trainer(options: LocalOptions, keys: StepKeys) -> None:
     """Raises UnknownNameError, ConfigError for a trainer that does not exist or cannot follow its settings."""
     make_trainer(options.backend, Path(options.model), keys.trainer)
+
+
+def launched(command: str, parsed: Parsed[Any], keys: StepKeys) -> int | None:
+    """The exit code of several processes that train together, where they are wanted and this is none of them.
+
+    Raises ConfigError.
+    """
+    options: LocalOptions = parsed.options
+    if options.backend != "trl" or not wants_launch(keys.trainer.trl, os.environ):
+        return None
+    words = [f"--{name}={_word(getattr(options, name))}" for name in sorted(parsed.given)]
+    more = [f"++{name}={value}" for name, value in parsed.overrides.items()]
+    return launch(keys.trainer.trl, [command, *words, *more], Path(options.output_dir))
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def config_of(kind: type[S], keys: StepKeys, steps: int) -> S:

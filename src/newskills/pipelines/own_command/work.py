@@ -43,17 +43,27 @@ BASE_URL_VARIABLE, MODEL_VARIABLE = "NEMO_SKILLS_OPENAI_BASE_URL", "NEMO_SKILLS_
 
 @dataclass(eq=False)
 class OwnScript(BaseJobScript):
-    """The user's command, which is told by variables where the server and the sandbox are."""
+    """The user's command, which is told by variables where the server and the sandbox are; on several nodes also which
+    one it is on, and where they meet (the names that torch reads).
+    """
 
     _: KW_ONLY
     server: ServerScript | None = None
     address: str | None = None
     model: str | None = None
     sandbox: SandboxScript | None = None
+    nodes: int = 1
 
     def build(self, context: Context) -> Script:
         script = super().build(context)
         env: dict[str, Word] = {**script.env, **sandbox_env(self.sandbox, context)}
+        if self.span_group_nodes:
+            env |= {
+                "NNODES": str(self.nodes),
+                "NODE_RANK": Ref(context.own, "rank"),
+                "MASTER_ADDR": Ref(context.own, "node"),
+                "MASTER_PORT": Ref(context.own, "meeting_port"),
+            }
         if self.server is not None:
             ref = context.ref(self.server)
             env |= {ADDRESS_VARIABLE: ref, BASE_URL_VARIABLE: Ref(ref.component, ref.attribute, "", "/v1")}
@@ -102,6 +112,8 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
         sandbox=sandbox,
         installation_command=options.installation_command,
         span_group_nodes=options.num_nodes > 1,
+        nodes=options.num_nodes,
+        port=0 if options.num_nodes > 1 else None,
         num_tasks_override=options.num_tasks if options.num_tasks > 1 else None,
     )
     workdir = os.getcwd() if cluster.executor == "none" else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref, Word
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
@@ -80,6 +81,11 @@ def _training(
     evaluated = placement.data(options.eval_data, "--eval_data")
     if evaluated is not None:
         placement.data_facts(evaluated, (form,), form)
+    if options.staleness is not None and options.rollout_gpus >= trained.gpus:
+        raise ConfigError(
+            f"--rollout_gpus={options.rollout_gpus} of {trained.gpus} GPUs per node leaves none that learns.",
+            hint="Give fewer, or more --num_gpus.",
+        )
     files = {data: f"{trained.output_dir}/data/train.jsonl"}
     if evaluated is not None and evaluated != data:
         files[evaluated] = f"{trained.output_dir}/data/eval.jsonl"
@@ -101,6 +107,9 @@ def _training(
         module=options.script_module,
         config_dir=options.verl_config_dir,
         config_name=options.verl_config_name,
+        tools=placement.data(options.tools, "--tools"),
+        staleness=options.staleness,
+        samplers=options.rollout_gpus,
     )
     services = reward_services(options)
     if trained.save_by is not None:

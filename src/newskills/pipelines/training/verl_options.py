@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import AtLeastOne, doc
 from newskills.pipelines.training.options import (
     MODEL,
     TRAINING,
@@ -28,6 +28,20 @@ class PpoVerlOptions(RayOptions, frozen=True, kw_only=True):
         doc("verl or plain, if the file does not exist yet (default: read from its first line)", TRAINING),
     ] = None
     prompt_config: PromptConfig = "generic/math"
+    tools: Annotated[
+        str | None,
+        doc("tools that the model may call: verl's YAML of tools, or a Python file with its functions", TRAINING),
+    ] = None
+    staleness: Annotated[
+        float | None,
+        doc(
+            "asynchronous rollouts: largest share of samples that an older model may have made, such as 0.1",
+            TRAINING,
+        ),
+    ] = None
+    rollout_gpus: Annotated[
+        AtLeastOne, doc("GPUs of each node that sample, with --staleness; the others learn", TRAINING)
+    ] = 1
     script_module: Annotated[str, doc("training module", TRAINING)] = MODULE
     verl_config_dir: Annotated[str | None, doc("folder with another Hydra configuration", TRAINING)] = None
     verl_config_name: Annotated[str | None, doc("name of that configuration", TRAINING)] = None

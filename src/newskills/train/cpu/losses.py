@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from newskills.train.verbs import LossConfig, LossName
+from newskills.train.verbs import BETA, LossConfig, LossName
 
 CHUNK = 256
 """Rows of logits that are worked on at once."""
@@ -59,10 +59,17 @@ def loss_of(name: LossName, logprobs: Tensor, inputs: dict[str, Tensor], config:
     importance_sampling  -Σ p / q · advantage
     ppo                  -Σ min(p / q · advantage, clip(p / q) · advantage)
     cispo                -Σ clip(p / q), held fixed, · log p · advantage
+    dro                  -Σ log p · advantage − ½ beta · (log p − log q)²
+    gspo                 as ppo, with s · p / p held fixed for p / q; s: the geometric mean of p / q over the targets of
+                         the sequence that count in it
     """
     if name == "cross_entropy":
         return -(inputs["weights"] * logprobs).sum()
-    ratio, advantages = (logprobs - inputs["logprobs"]).exp(), inputs["advantages"]
+    gaps, advantages = logprobs - inputs["logprobs"], inputs["advantages"]
+    if name == "dro":
+        beta = BETA if config.beta is None else config.beta
+        return -(logprobs * advantages - 0.5 * beta * gaps.square()).sum()
+    ratio = (gaps if name != "gspo" else _of_sequence(gaps, inputs)).exp()
     plain = ratio * advantages
     if name == "importance_sampling":
         return -plain.sum()
@@ -70,3 +77,12 @@ def loss_of(name: LossName, logprobs: Tensor, inputs: dict[str, Tensor], config:
     if name == "cispo":
         return -(clipped.detach() * logprobs * advantages).sum()
     return -torch.minimum(plain, clipped * advantages).sum()
+
+
+def _of_sequence(gaps: Tensor, inputs: dict[str, Tensor]) -> Tensor:
+    """For each target the mean of its sequence, with the slope of its own."""
+    numbers, counted = inputs["sequence"], (inputs["in_ratio"] != 0).float()
+    empty = gaps.new_zeros(int(numbers.max()) + 1)
+    sums = empty.index_add(0, numbers, gaps.detach() * counted)
+    counts = empty.index_add(0, numbers, counted).clamp(min=1)
+    return (sums / counts)[numbers] + gaps - gaps.detach()

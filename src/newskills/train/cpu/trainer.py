@@ -41,6 +41,8 @@ FIELDS: dict[LossName, tuple[str, ...]] = {
     "importance_sampling": ("logprobs", "advantages"),
     "ppo": ("logprobs", "advantages"),
     "cispo": ("logprobs", "advantages"),
+    "dro": ("logprobs", "advantages"),
+    "gspo": ("logprobs", "advantages", "in_ratio"),
 }
 ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -257,6 +259,8 @@ class CpuTrainer:
             field: torch.tensor([value for datum in part for value in _field(datum, field, loss)])
             for field in FIELDS[loss]
         }
+        if loss == "gspo":
+            joined["sequence"] = torch.arange(len(part)).repeat_interleave(torch.tensor(lengths))
         counts = torch.stack([joined[field] != 0 for field in FIELDS[loss]]).any(0).nonzero().squeeze(1)
         if not len(counts) and not self.all_logprobs:
             raise DataError(f"The loss {loss} has no tokens to train on: every token has weight zero.")
@@ -275,6 +279,8 @@ class CpuTrainer:
 
 def _field(datum: Datum, field: str, loss: str) -> Sequence[float]:
     values: Any = getattr(datum, field)
+    if field == "in_ratio" and values is None:
+        values = datum.sampled()
     if values is None or len(values) != len(datum.tokens) or len(datum.targets) != len(datum.tokens):
         raise DataError(f"The loss {loss} needs as many {field} and targets as tokens in every datum.")
     field_values: Sequence[float] = values

@@ -22,7 +22,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.folder import TrainingLog
 from newskills.train.loops.groups import Group, grouped, measured
-from newskills.train.loops.samples import Problem, Scorer
+from newskills.train.loops.samples import Problem, Rollout, Scorer
 from newskills.train.loops.schedule import Schedule, batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
 from newskills.train.loops.traces import TrainingSequence, sampler_gap, traces
@@ -31,6 +31,7 @@ from newskills.train.verbs import (
     LossConfig,
     LossName,
     ReferenceClient,
+    SamplingClient,
     SamplingParams,
     TrainingClient,
 )
@@ -84,10 +85,16 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
         """What the loss over so many completion tokens is divided by."""
         return tokens
 
+    def counts(self, rollout: Rollout) -> bool:
+        """Whether anything is learnt from it."""
+        return not rollout.lost and not (self.drop_cut_off and rollout.finish_reason == "length")
+
     def check(self) -> None:
         """Raises ConfigError."""
         if self.iterations > 1 and self.loss == "importance_sampling":
-            raise ConfigError("More than one iteration needs a clipped loss.", hint="Set ++loss=ppo.")
+            raise ConfigError(
+                "More than one iteration needs a clipped loss.", hint="Set ++loss=ppo or ++loss=gspo."
+            )
 
 
 def grpo(
@@ -144,7 +151,7 @@ def _groups(
     client: TrainingClient, problems: Sequence[Problem], config: GrpoConfig, step: int, scorer: Scorer
 ) -> list[Group]:
     """The groups of a step: those that teach nothing give way to some of further problems (as DAPO samples)."""
-    groups = _roll_out(client, batch_at(problems, step, config.batch_size, config.seed), config, step, scorer)
+    groups = roll_out(client, batch_at(problems, step, config.batch_size, config.seed), config, step, scorer)
     for extra in range(1, config.resample + 1):
         places = [place for place, group in enumerate(groups) if not group.teaches]
         if not places:
@@ -152,15 +159,16 @@ def _groups(
         # Steps after the last one of the run, so that no step trains on what another was given.
         later = config.steps * extra + step
         batch = batch_at(problems, later, config.batch_size, config.seed)[: len(places)]
-        fresh = [candidate for candidate in _roll_out(client, batch, config, later, scorer) if candidate.teaches]
+        fresh = [candidate for candidate in roll_out(client, batch, config, later, scorer) if candidate.teaches]
         for place, group in zip(places, fresh, strict=False):
             groups[place] = group
     return groups
 
 
-def _roll_out(
-    client: TrainingClient, batch: Sequence[Problem], config: GrpoConfig, step: int, scorer: Scorer
+def roll_out(
+    client: SamplingClient, batch: Sequence[Problem], config: GrpoConfig, step: int, scorer: Scorer
 ) -> list[Group]:
+    """The groups of a step. Raises what the client and `scorer` raise."""
     params = SamplingParams(
         max_tokens=config.max_tokens,
         stop=scorer.stops,
@@ -187,7 +195,7 @@ def _learn(
         (rollout, advantages)
         for group in groups
         for rollout, advantages in zip(group.rollouts, group.advantages, strict=True)
-        if not rollout.lost and not (config.drop_cut_off and rollout.finish_reason == "length")
+        if config.counts(rollout)
     ]
     divisor = config.divisor(sum(rollout.tokens for rollout, _ in rows))
     learnt = [
@@ -203,9 +211,9 @@ def _learn(
     if not learnt:
         return {"loss": 0.0, "grad_norm": 0.0, **metrics}
     if config.kl and isinstance(client, ReferenceClient):
-        learnt, metrics["kl"] = _held_back(client, learnt, config.kl / divisor)
+        learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor)
     loss, bounds = config.loss, None
-    if loss == "ppo":
+    if loss in ("ppo", "gspo"):
         bounds = LossConfig(clip_low_threshold=1 - config.clip_low, clip_high_threshold=1 + config.clip_high)
     elif cap:
         # min(p / q, cap), held fixed, · log p · advantage: this is the loss cispo without a lower bound.
@@ -219,7 +227,7 @@ def _learn(
     return {"loss": output.loss, **metrics, **changed}
 
 
-def _held_back(
+def held_back(
     client: ReferenceClient, learnt: Sequence[TrainingSequence], weight: float
 ) -> tuple[list[TrainingSequence], float]:
     """The data with the divergence from the reference weights folded into their advantages, and its mean.

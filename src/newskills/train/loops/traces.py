@@ -59,20 +59,28 @@ def _trace(tokens: Sequence[int], values: Sequence[tuple[int, float, float]]) ->
 
 
 def sampler_gap(learnt: Sequence[TrainingSequence], output: LossOutput, cap: float) -> dict[str, float]:
-    """How far the trainer's log-probabilities p are from the sampler's q, over the tokens that the model wrote.
+    """`gap_metrics` of the tokens that the model wrote."""
+    return gap_metrics(
+        [
+            output.logprobs[index][place] - (trace.datum.logprobs or ())[place]
+            for index, trace in enumerate(learnt)
+            for place in trace.written
+        ],
+        cap,
+    )
+
+
+def gap_metrics(gaps: Sequence[float], cap: float) -> dict[str, float]:
+    """How far the trainer's log-probabilities p are from the sampler's q; `gaps` = log p − log q of each token.
 
     sampler_kl      mean of r − 1 − log r with r = p / q, an estimate of KL(q ‖ p)
                     (http://joschu.net/blog/kl-approx.html)
     importance_cut  share of the importance weights r above `cap`, where there is one
     """
-    gaps = [
-        min(max(output.logprobs[index][place] - (trace.datum.logprobs or ())[place], -20.0), 20.0)
-        for index, trace in enumerate(learnt)
-        for place in trace.written
-    ]
     if not gaps:
         return {}
-    metrics = {"sampler_kl": fmean(math.expm1(gap) - gap for gap in gaps)}
+    bounded = [min(max(gap, -20.0), 20.0) for gap in gaps]
+    metrics = {"sampler_kl": fmean(math.expm1(gap) - gap for gap in bounded)}
     if cap:
-        metrics["importance_cut"] = fmean(math.exp(gap) > cap for gap in gaps)
+        metrics["importance_cut"] = fmean(math.exp(gap) > cap for gap in bounded)
     return metrics

@@ -21,6 +21,8 @@ class LoopTrainer:
     is not finished, and closed at its end.
     """
 
+    rolls_out = True
+
     def __init__(self, client: Callable[[], AbstractContextManager[TrainingClient]]) -> None:
         self._client = client
 

@@ -11,6 +11,8 @@ from newskills.train.pipelines.common import TrainerRun
 from newskills.train.pipelines.inside import DEADLINE, PYTHON
 
 MODULE = "verl.trainer.main_ppo"
+ASYNC_MODULE = "verl.experimental.fully_async_policy.fully_async_main"
+"""Its trainer whose samples come from GPUs of their own, while others learn."""
 PREFIX = "global_step_"
 """Beginning of the names of its checkpoints."""
 REWARD = "pkg://newskills.train.pipelines.verl_reward"
@@ -29,6 +31,9 @@ class Verl(Struct, frozen=True, kw_only=True):
 
     graded  the rows are ours, and so is the reward
     prompt, answer  tokens of them at most
+    tools   file of tools that the model may call: YAML of stateful ones, or Python with functions
+    staleness, samplers  asynchronous rollouts: the largest share of samples of an older model, and GPUs of each node
+                         that sample; None: the same GPUs sample and learn in turns
     """
 
     run: TrainerRun
@@ -41,10 +46,14 @@ class Verl(Struct, frozen=True, kw_only=True):
     module: str = MODULE
     config_dir: str | None = None
     config_name: str | None = None
+    tools: str | None = None
+    staleness: float | None = None
+    samplers: int = 1
 
     def words(self) -> list[str]:
         """The trainer and our overrides; what the user adds goes behind them."""
-        words = [PYTHON, "-m", self.module]
+        asynchronous = self.staleness is not None and self.module == MODULE
+        words = [PYTHON, "-m", ASYNC_MODULE if asynchronous else self.module]
         if self.config_dir:
             words.append(f"--config-path={self.config_dir}")
         if self.config_name:
@@ -84,6 +93,21 @@ class Verl(Struct, frozen=True, kw_only=True):
             values |= {
                 "reward.custom_reward_function.path": quoted(REWARD),
                 "reward.custom_reward_function.name": "compute_score",
+            }
+        if self.tools is not None:
+            kind = "tool_config_path" if self.tools.endswith((".yaml", ".yml")) else "function_tool_path"
+            values |= {
+                "actor_rollout_ref.rollout.multi_turn.enable": True,
+                f"actor_rollout_ref.rollout.multi_turn.{kind}": quoted(self.tools),
+                "actor_rollout_ref.rollout.agent.default_agent_loop": "tool_agent",
+            }
+        if self.staleness is not None:
+            values |= {
+                "async_training.staleness_threshold": self.staleness,
+                "actor_rollout_ref.hybrid_engine": False,
+                "rollout.nnodes": run.nodes,
+                "rollout.n_gpus_per_node": self.samplers,
+                "trainer.n_gpus_per_node": run.gpus - self.samplers,
             }
         if run.save_by is not None:
             values[f"++ray_kwargs.ray_init.runtime_env.env_vars.{EXPIRES}"] = f"'{DEADLINE}'"

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from newskills.base.errors import AuthError, ConfigError, DataError, NewskillsError, TrainingError
 from newskills.train.verbs import (
+    BETA,
     NOT_FINITE,
     AdamParams,
     Datum,
@@ -235,8 +236,10 @@ class TinkerClient:
 
     def _datum(self, datum: Datum, loss: LossName) -> Any:
         names = ("weights",) if loss == "cross_entropy" else ("logprobs", "advantages")
-        kinds = {"target_tokens": "int64", **dict.fromkeys(names, "float32")}
         values = {"target_tokens": datum.targets, **{name: getattr(datum, name) for name in names}}
+        if loss == "gspo":
+            values["sequence_ratio_mask"] = datum.sampled() if datum.in_ratio is None else datum.in_ratio
+        kinds = {name: "int64" if name == "target_tokens" else "float32" for name in values}
         inputs = {
             name: self._types.TensorData(data=list(values[name]), dtype=kind, shape=[len(values[name])])
             for name, kind in kinds.items()
@@ -260,9 +263,14 @@ def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: Los
     """The loss of one datum from what the service computed, for services that do not give it."""
     if loss == "cross_entropy":
         return -sum(weight * logprob for weight, logprob in zip(datum.weights or (), logprobs, strict=True))
-    total = 0.0
+    total, of_sequence = 0.0, _sequence_gap(datum, logprobs) if loss == "gspo" else None
+    beta = BETA if config.beta is None else config.beta
     for before, advantage, logprob in zip(datum.logprobs or (), datum.advantages or (), logprobs, strict=True):
-        ratio = math.exp(logprob - before) if advantage else 0.0
+        if loss == "dro":
+            counted = before != 0 or advantage != 0
+            total -= logprob * advantage - 0.5 * beta * (logprob - before) ** 2 * counted
+            continue
+        ratio = math.exp(logprob - before if of_sequence is None else of_sequence) if advantage else 0.0
         if loss == "importance_sampling":
             total -= ratio * advantage
             continue
@@ -270,6 +278,17 @@ def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: Los
         clipped = min(max(ratio, low), high)
         total -= clipped * logprob * advantage if loss == "cispo" else min(ratio * advantage, clipped * advantage)
     return total
+
+
+def _sequence_gap(datum: Datum, logprobs: Sequence[float]) -> float:
+    """Mean of log p − log q over the targets that count in the ratio of a sequence."""
+    counted = datum.sampled() if datum.in_ratio is None else datum.in_ratio
+    gaps = [
+        logprob - before
+        for logprob, before, weight in zip(logprobs, datum.logprobs or (), counted, strict=True)
+        if weight
+    ]
+    return sum(gaps) / max(1, len(gaps))
 
 
 def _sampled(sequence: Any) -> Sampled:

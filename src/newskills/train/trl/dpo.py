@@ -13,6 +13,7 @@ from trl import DPOTrainer
 from newskills.base.errors import DataError
 from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.schedule import batch_at
+from newskills.train.trl.fitting import check_fits
 from newskills.train.trl.model import (
     TrainingTask,
     arguments,
@@ -36,14 +37,17 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     """The order of pairs, the learning rates and the loss are those of `newskills.train.loops.dpo`; log-probabilities
     of the reference are computed before the first step, once per pair.
 
-    Raises DataError where there is nothing to train on, or a pair is longer than the model's context.
+    Raises DataError where there is nothing to train on, or a pair is longer than the model's context,
+    ConfigError where memory cannot suffice.
     """
     if not pairs:
         raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
     settings, folder = task.settings, task.folder
-    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     rows = Dataset.from_list([_row(pair) for pair in pairs])
     lengths = [len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"])) for row in rows]
+    # Both replies of a pair go through the model at once.
+    check_fits(task, min(config.batch_size, len(pairs)), 2 * max(lengths), 2 * max(lengths))
+    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     check_lengths(lengths, model, "pairs")
     size = min(config.batch_size, len(rows))
     order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]

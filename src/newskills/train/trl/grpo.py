@@ -14,12 +14,13 @@ from trl import GRPOConfig as TrlConfig
 from trl import GRPOTrainer, RLOOTrainer
 from trl import RLOOConfig as RlooConfig
 
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Judged, Problem, Rollout, SampledTurn, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
 from newskills.train.trainers import TrainerSettings
+from newskills.train.trl.fitting import check_fits
 from newskills.train.trl.model import (
     TrainingTask,
     arguments,
@@ -30,6 +31,7 @@ from newskills.train.trl.model import (
     seed_pairs,
 )
 from newskills.train.trl.processes import gathered
+from newskills.train.trl.rollouts import TurnsTrainer, level, loss_settings, no_reward
 from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
 from newskills.train.verbs import Sampled
 
@@ -137,41 +139,77 @@ def _left_out(rewards: Sequence[float | None]) -> list[float]:
 def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
     """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`.
 
-    Raises DataError without problems, ConfigError for lengths that do not fit the model.
+    Raises DataError without problems or for lengths that do not fit the model, ConfigError for settings that do not go
+    together.
     """
     if not problems:
         raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
     settings, folder = task.settings, task.folder
+    _check_turns(settings, scorer)
+    size = min(config.batch_size, len(problems))
+    sequences, longest = size * config.group_size, max(len(problem.prompt) for problem in problems)
+    reference = bool(config.kl) and settings.weights == "full"
+    check_fits(
+        task,
+        sequences,
+        longest + config.max_tokens,
+        config.max_tokens,
+        sampled=sequences,
+        reference=reference,
+    )
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base, list(scorer.stops))
     _check_lengths(problems, config, context_of(model))
-    size = min(config.batch_size, len(problems))
     order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
     updates = config.steps * config.iterations
     trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
-    rewards = _Rewards(problems, config, scorer, leave_one_out=settings.trl.algorithm == "rloo")
-    rloo = settings.trl.algorithm == "rloo"
+    rloo, turns = settings.trl.algorithm == "rloo", scorer.roll_out is not None
+    rewards = _Rewards(problems, config, scorer, leave_one_out=rloo)
     how = _how(config, settings, _pages(problems, config))
-    trainer = (_RlooTrainer if rloo else _GrpoTrainer)(
+    special = loss_settings(config) if turns else {}
+    trainer = (TurnsTrainer if turns else _RlooTrainer if rloo else _GrpoTrainer)(
         model=model,
-        reward_funcs=rewards,
+        reward_funcs=no_reward if turns else rewards,
         args=RlooConfig(**trl_arguments, **how)
         if rloo
-        else TrlConfig(**trl_arguments, **how, **_only_grpo(config)),
+        else TrlConfig(**{**trl_arguments, **how, **_only_grpo(config), **special}),
         train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
     trainer.problems, trainer.loop_config, trainer.updates_a_step = problems, config, config.iterations
+    if turns:
+        trainer.scorer, trainer.rollout_config = scorer, config
+        trainer.beta = 0.0  # what holds back stands in the advantages
     if settings.weights == "lora":
         seed_pairs(trainer.model, settings.lora)
     _end_with(trainer, list(scorer.stops))
 
     def more() -> dict[str, float]:
-        folder.groups(rewards.groups, trainer.state.global_step // config.iterations)
+        done = trainer.state.global_step // config.iterations
+        if turns:
+            folder.groups(trainer.groups, done)
+            return trainer.step_metrics()  # type: ignore[no-any-return]
+        folder.groups(rewards.groups, done)
         tokens = sum(rollout.tokens for group in rewards.groups for rollout in group.rollouts)
         return measured(rewards.groups) | {"tokens": float(tokens)}
 
     return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
+
+
+def _check_turns(settings: TrainerSettings, scorer: Scorer) -> None:
+    """Raises ConfigError for what rollouts of several turns cannot have."""
+    if scorer.roll_out is None:
+        return
+    if settings.trl.algorithm == "rloo":
+        raise ConfigError(
+            "++trainer.trl.algorithm=rloo has one reply per problem; these problems take several turns.",
+            hint="Leave it out: GRPO learns from several turns.",
+        )
+    if settings.trl.sampler == "paged":
+        raise ConfigError(
+            "++trainer.trl.sampler=paged has one reply per problem; these problems take several turns.",
+            hint="Use transformers (the default), vllm or vllm_server.",
+        )
 
 
 def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:
@@ -207,12 +245,17 @@ def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | 
         "vllm_server_base_url": trl.vllm_url if trl.sampler == "vllm_server" else None,
         "vllm_gpu_memory_utilization": trl.vllm_memory,
         "vllm_tensor_parallel_size": trl.vllm_tensor_parallel,
+        "vllm_enable_sleep_mode": trl.vllm_sleep,
     }
 
 
 def _only_grpo(config: GrpoConfig) -> dict[str, Any]:
     """dapo: the mean over all completion tokens of a batch."""
-    return {"scale_rewards": "group" if config.scale_by_std else "none", "loss_type": "dapo"}
+    return {
+        "scale_rewards": "group" if config.scale_by_std else "none",
+        "loss_type": "dapo",
+        "importance_sampling_level": level(config),
+    }
 
 
 def _end_with(trainer: Any, stops: list[int]) -> None:

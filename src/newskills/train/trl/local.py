@@ -39,6 +39,8 @@ QUIET = {
 
 
 class TrlTrainer:
+    rolls_out = True
+
     def __init__(self, base: Path, settings: TrainerSettings) -> None:
         """Raises ConfigError where a package is missing."""
         if missing := [name for name in PACKAGES if find_spec(name) is None]:

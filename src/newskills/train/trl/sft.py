@@ -15,6 +15,7 @@ from newskills.base.errors import DataError
 from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import SftConfig
 from newskills.train.trainers import TrainerSettings
+from newskills.train.trl.fitting import check_fits
 from newskills.train.trl.model import (
     TrainingTask,
     arguments,
@@ -38,11 +39,14 @@ class _SftTrainer(TrlTrainerMixin, SFTTrainer):  # type: ignore[misc]
 def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> bool:
     """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`.
 
-    Raises DataError where there is nothing to train on.
+    Raises DataError where there is nothing to train on, ConfigError where memory cannot suffice.
     """
     if not examples:
         raise DataError("There is nothing to train on.", hint="Check the filters of the training data.")
     settings, folder = task.settings, task.folder
+    longest = max(len(datum.tokens) + 1 for datum in examples)
+    length = settings.trl.packed_length if settings.trl.packing else longest
+    check_fits(task, min(config.batch_size, len(examples)), length, length)
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     rows = _rows(examples, context_of(model), settings)
     size = min(config.batch_size, len(rows))

@@ -14,6 +14,7 @@ from zipfile import is_zipfile
 import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
+from torch.distributed.tensor import DTensor
 from transformers import PrinterCallback, TrainerCallback
 
 from newskills.base.errors import DataError, TrainingError
@@ -23,6 +24,7 @@ from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.stepping import Hooks, OnStart, Steps, TrainingMonitor
 from newskills.train.tensors import check_finite, written
 from newskills.train.trl.processes import agreed
+from newskills.train.trl.sampling import TrlSampler
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
 
 PARTIAL = ".unfinished"
@@ -125,7 +127,7 @@ class TrlLearner:
     """The model in training: samples with it, saves it whole or not at all."""
 
     def __init__(self, trainer: Any, pad: int) -> None:
-        self.trainer, self._pad = trainer, pad
+        self.trainer, self.sampler = trainer, TrlSampler(trainer, pad)
 
     def save_state(self, folder: Path) -> None:
         """The checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`.
@@ -133,7 +135,9 @@ class TrlLearner:
         Raises TrainingError for weights that are not finite, StorageError.
         """
         trainer = self.trainer
-        learnt = {name: value.detach() for name, value in trainer.model.named_parameters() if value.requires_grad}
+        learnt = {
+            name: _own_part(value) for name, value in trainer.model.named_parameters() if value.requires_grad
+        }
         check_finite(learnt, f"{folder} is not written")
         partial, usual = folder.parent / PARTIAL, trainer.args.output_dir
         if trainer.is_world_process_zero():
@@ -151,61 +155,25 @@ class TrlLearner:
             partial.rmdir()
         trainer.accelerator.wait_for_everyone()
 
-    @torch.inference_mode()
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
-        """Without log-probabilities; the random numbers of the training are left as they are."""
-        model = self.trainer.accelerator.unwrap_model(self.trainer.model)
-        width, device = max(map(len, prompts)), model.device
-        ids = torch.tensor(
-            [[self._pad] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=device
-        )
-        mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)
-        how: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-        if params.temperature > 0:
-            how = {
-                "do_sample": True,
-                "temperature": params.temperature,
-                "top_p": params.top_p,
-                "top_k": max(params.top_k, 0),
-            }
-        different = num_samples if params.temperature > 0 else 1
-        training = model.training
-        model.eval()
-        try:
-            with torch.random.fork_rng():
-                torch.manual_seed(params.seed)
-                generated = model.generate(
-                    input_ids=ids,
-                    attention_mask=mask,
-                    max_new_tokens=params.max_tokens,
-                    num_return_sequences=different,
-                    eos_token_id=list(params.stop),
-                    pad_token_id=self._pad,
-                    **how,
-                )
-        finally:
-            model.train(training)
-        rows = [_cut(row, params.stop) for row in generated[:, width:].tolist()]
-        groups = [rows[at : at + different] for at in range(0, len(rows), different)]
-        return [group * (num_samples // different) for group in groups]
+        """As `newskills.train.trl.sampling.TrlSampler.sample`."""
+        return self.sampler.sample(prompts, num_samples, params)
 
 
-def _cut(tokens: list[int], stops: Sequence[int]) -> Sampled:
-    """What was sampled, up to the first token that ends it."""
-    ends = [place for place, token in enumerate(tokens) if token in set(stops)]
-    kept = tokens[: ends[0] + 1] if ends else tokens
-    return Sampled(tokens=kept, logprobs=[], stop_reason="stop" if ends else "length")
+def _own_part(value: torch.Tensor) -> torch.Tensor:
+    """What this process holds of a weight that FSDP splits."""
+    kept: torch.Tensor = value.to_local() if isinstance(value, DTensor) else value  # type: ignore[no-untyped-call]
+    return kept.detach()
 
 
 def together(hooks: Hooks) -> Hooks:
-    """Hooks for several processes: the first one decides and measures, all follow."""
+    """Hooks for several processes: the first one decides and measures, all follow and sample with it."""
 
     def measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
         assert isinstance(client, TrlLearner)
-        first = client.trainer.is_world_process_zero()
-        return agreed(measure(client, held_out, seed) if first else {})
+        return client.sampler.lead(lambda: measure(client, held_out, seed))
 
     return msgspec.structs.replace(hooks, stop=lambda: agreed(hooks.stop()), measure=measured)
 

@@ -14,6 +14,7 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
+    launched,
     remark,
     run_training,
 )
@@ -46,6 +47,8 @@ def run(parsed: Parsed[Options]) -> int:
             ]
         )
         return 0
+    if (code := launched("dpo", parsed, keys)) is not None:
+        return code
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     preferences, pairs = read_pairs(options, keys, base, files)

@@ -65,8 +65,10 @@ class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
     top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass of the samples")] = 1.0
     scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
     loss: Annotated[
-        Literal["importance_sampling", "ppo"],
-        Meta(description="ppo: clip the probability ratio (trl always does)"),
+        Literal["importance_sampling", "ppo", "gspo"],
+        Meta(
+            description="ppo: clip the probability ratio of a token (trl always does); gspo: of a whole sequence"
+        ),
     ] = "importance_sampling"
     iterations: Annotated[
         int, Meta(ge=1, description="updates per step with the same samples; more than 1 needs loss ppo")

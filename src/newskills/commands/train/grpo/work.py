@@ -19,11 +19,11 @@ from newskills.benchmarks.data import load_rows
 from newskills.commands.shared.training import (
     FINAL,
     TrainingRun,
-    check_trainer,
     config_of,
     held_out_of,
     identity,
     keys_of,
+    launched,
     measured_by,
     questions_in,
     remark,
@@ -46,6 +46,7 @@ from newskills.train.loops.evaluation import HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Problem
 from newskills.train.loops.schedule import steps_of
+from newskills.train.trainers import RolloutTrainer, make_trainer
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -54,7 +55,7 @@ def run(parsed: Parsed[Options]) -> int:
     keys = keys_of(GrpoKeys, parsed)
     if keys is None:
         return 0
-    check_trainer(options, keys)
+    trainer = make_trainer(options.backend, Path(options.model), keys.trainer)
     benchmark, data = _skill(options, keys)
     out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
@@ -62,11 +63,11 @@ def run(parsed: Parsed[Options]) -> int:
     early = [] if Path(options.model).is_dir() else [Layer("this check", {"inference.endpoint_type": "chat"})]
     asking = asking_of(benchmark, data, options.model, [*keys.layers(), *early])
     asking.check_one_answer(options.benchmark or str(data))
-    if not asking.one_reply and options.backend != "cpu":
+    if not asking.one_reply and not isinstance(trainer, RolloutTrainer):
         raise ConfigError(
             f"--backend={options.backend} samples one reply per problem; {options.benchmark or data} takes several "
             f"(solver {asking.config.solved_by}).",
-            hint="Use --backend=cpu.",
+            hint="Use --backend=cpu, trl or tinker.",
         )
     check_overlap(
         lambda: (text for row in rows for text in texts_of(row)),
@@ -90,6 +91,8 @@ def run(parsed: Parsed[Options]) -> int:
             ]
         )
         return 0
+    if (code := launched("grpo", parsed, keys)) is not None:
+        return code
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     asking = asking_of(benchmark, data, str(base), keys.layers())

@@ -16,6 +16,7 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
+    launched,
     run_training,
 )
 from newskills.commands.train.kto import KtoKeys, Options
@@ -55,6 +56,8 @@ def run(parsed: Parsed[Options]) -> int:
             ]
         )
         return 0
+    if (code := launched("kto", parsed, keys)) is not None:
+        return code
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     skill, labelled = _labelled(options, keys, base, files)

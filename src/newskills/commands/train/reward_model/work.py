@@ -14,6 +14,7 @@ from newskills.commands.shared.training import (
     config_of,
     identity,
     keys_of,
+    launched,
     run_training,
 )
 from newskills.commands.train.reward_model import Options, RewardModelKeys
@@ -48,6 +49,8 @@ def run(parsed: Parsed[Options]) -> int:
             ]
         )
         return 0
+    if (code := launched("reward_model", parsed, keys)) is not None:
+        return code
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     preferences, pairs = read_pairs(options, keys, base, files)

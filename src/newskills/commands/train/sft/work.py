@@ -14,6 +14,7 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
+    launched,
     measured_by,
     remark,
     run_training,
@@ -56,6 +57,8 @@ def run(parsed: Parsed[Options]) -> int:
             ]
         )
         return 0
+    if (code := launched("sft", parsed, keys)) is not None:
+        return code
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     tags = code_tags(keys.code_tags) if keys.code_tags is not None else None

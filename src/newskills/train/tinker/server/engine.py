@@ -25,7 +25,8 @@ from newskills.train.tinker.server.wire import Adam, PassRequest, SampleRequest,
 from newskills.train.verbs import AdamParams, LossConfig, LossName, LossOutput, Sampled, SamplingParams
 
 LOSSES: tuple[LossName, ...] = get_args(LossName)
-SETTINGS = {"ppo": LossConfig.__struct_fields__, "cispo": LossConfig.__struct_fields__}
+BOUNDS = ("clip_low_threshold", "clip_high_threshold")
+SETTINGS = {"ppo": BOUNDS, "cispo": BOUNDS, "gspo": BOUNDS, "dro": ("beta",)}
 """What `loss_fn_config` may hold, by loss."""
 
 

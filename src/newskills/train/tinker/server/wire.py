@@ -279,6 +279,7 @@ def _datum(message: memoryview, index: int) -> Datum:
         weights=inputs.get("weights"),
         logprobs=inputs.get("logprobs"),
         advantages=inputs.get("advantages"),
+        in_ratio=inputs.get("sequence_ratio_mask"),
     )
 
 

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory of a device a training needs, from the sizes of the model and of a step.
+
+Weights, gradients and moments are counted exactly. Activations and logits are those that autograd keeps of the Llama
+layers of transformers with fused attention (measured in the tests); other models differ by some percent. See
+https://arxiv.org/abs/2205.05198 for the way of counting, https://arxiv.org/abs/1910.02054 for the stages of ZeRO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.train.shape import ModelShape
+
+GB = 1e9
+NF4 = 0.5 + 4 / 64
+"""Bytes of a weight in 4 bits: 64 of them share a float32 scale (https://arxiv.org/abs/2305.14314)."""
+CONTEXT, SLACK = 0.8e9, 0.05
+"""Bytes that a GPU's driver and libraries take, and the share that an allocator loses in pieces."""
+
+Split = Literal["none", "zero1", "zero2", "zero3", "fsdp"]
+"""What is divided among the devices: moments (zero1), gradients, too (zero2), weights, too (zero3, fsdp)."""
+
+
+class StepSize(Struct, frozen=True, kw_only=True):
+    """One pass on one device.
+
+    sequences, length   of a forward and backward pass, in tokens
+    scored              tokens of a sequence whose logits are computed
+    sampled             sequences that are sampled at once, 0 = none; `cache`: their length at the end
+    """
+
+    sequences: int
+    length: int
+    scored: int
+    sampled: int = 0
+    cache: int = 0
+
+
+class TrainingPlan(Struct, frozen=True, kw_only=True):
+    """How a model is trained.
+
+    half      products in bfloat16; frozen weights on a GPU, too
+    rank      of LoRA pairs on `targets`; 0 = all weights are trained
+    devices   among which `split` divides
+    vllm      bytes that vLLM takes on the same device
+    reference a second copy of the weights is kept (KL, all weights)
+    """
+
+    half: bool
+    gpu: bool
+    rank: int = 0
+    targets: tuple[str, ...] = ()
+    nf4: bool = False
+    checkpointing: bool = False
+    split: Split = "none"
+    devices: int = 1
+    vllm: float = 0.0
+    reference: bool = False
+
+
+def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, float]:
+    """Bytes of one device, by what they are for."""
+    moments, gradients, weights = (
+        plan.devices if plan.split in stages else 1
+        for stages in (
+            ("zero1", "zero2", "zero3", "fsdp"),
+            ("zero2", "zero3", "fsdp"),
+            ("zero3", "fsdp"),
+        )
+    )
+    frozen = 2 if plan.half and plan.gpu else 4
+    if plan.rank:
+        trained = shape.pairs(plan.rank, plan.targets)
+        held = shape.in_layers * NF4 + shape.elsewhere * 4 if plan.nf4 else shape.weights * frozen
+        sizes = held / weights, 4 * trained / gradients, (4 + 8) * trained / moments
+    elif plan.split.startswith("zero") and plan.half:
+        # DeepSpeed keeps weights and gradients in bfloat16, and a float32 copy with the moments.
+        sizes = 2 * shape.weights / weights, 2 * shape.weights / gradients, 12 * shape.weights / moments
+    else:
+        # Autocast makes a bfloat16 copy of each weight on the way.
+        copies = 2 if plan.half else 0
+        size = shape.weights
+        sizes = (4 + copies) * size / weights, 4 * size / gradients, 8 * size / moments
+    if plan.reference and not plan.rank:
+        sizes = sizes[0] + frozen * shape.weights / weights, *sizes[1:]
+    tokens = step.sequences * step.length
+    needed = {
+        "weights": sizes[0],
+        "gradients": sizes[1],
+        "optimizer": sizes[2],
+        "activations": tokens * _activations(shape, plan),
+        "logits": step.sequences * step.scored * shape.vocab * (14 if plan.half else 12),
+    }
+    if plan.vllm:
+        needed["vLLM"] = plan.vllm
+    elif step.sampled:
+        value = 2 if plan.half else 4
+        needed["KV cache"] = step.sampled * step.cache * 2 * shape.layers * shape.kv * value
+    if plan.gpu:
+        needed["CUDA"] = CONTEXT + SLACK * (sum(needed.values()) - plan.vllm)
+    return needed
+
+
+def _activations(shape: ModelShape, plan: TrainingPlan) -> float:
+    """Bytes of a token."""
+    layer = _layer(shape, plan)
+    if not plan.checkpointing:
+        return shape.layers * layer
+    stream = 2 if plan.half and plan.gpu and plan.rank else 4
+    return shape.layers * stream * shape.hidden + layer
+
+
+def _layer(shape: ModelShape, plan: TrainingPlan) -> float:
+    """Bytes of a token in a layer: inputs of norms and projections, queries, keys, values, outputs of attention, and
+    four times the width of the feed-forward layer (three without gate).
+    """
+    inner = (4 if shape.gated else 3) * (shape.inner * max(1, shape.active) + shape.shared)
+    inside = 3 * shape.attention + 2 * shape.kv + inner
+    if not plan.half:
+        return 4 * ((4 if plan.rank else 6) * shape.hidden + inside)
+    return (18 if plan.rank else 26) * shape.hidden + 2 * inside
+
+
+def needed_line(needed: Mapping[str, float], capacity: float | None, device: str) -> str:
+    """`needs about 61 GB of 80 GB on each GPU: weights 28.1, optimizer 14.2, …`."""
+    largest = sorted(needed.items(), key=lambda part: -part[1])
+    shown = ", ".join(f"{name} {_gb(size)}" for name, size in largest if size >= 0.005 * sum(needed.values()))
+    of = "" if capacity is None else f" of {_gb(capacity)} GB"
+    return f"needs about {_gb(sum(needed.values()))} GB{of} on each {device}: {shown}"
+
+
+def _gb(size: float) -> str:
+    value = size / GB
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+
+
+def check_memory(
+    shape: ModelShape, plan: TrainingPlan, step: StepSize, capacity: float, device: str
+) -> str | None:
+    """What to say where the estimate does not fit; None where it does.
+
+    Raises ConfigError where weights, gradients and moments alone do not fit: these are no estimate.
+    """
+    needed = parts(shape, plan, step)
+    if sum(needed.values()) <= capacity:
+        return None
+    certain = sum(needed[name] for name in ("weights", "gradients", "optimizer"))
+    text = f"This training {needed_line(needed, capacity, device)}."
+    advice = _smaller(shape, plan, step, capacity)
+    if certain > capacity:
+        raise ConfigError(text, hint=advice)
+    return f"{text} It may run out of memory. {advice}"
+
+
+def _smaller(shape: ModelShape, plan: TrainingPlan, step: StepSize, capacity: float) -> str:
+    """The first of the changes, each with those before it, by which it fits."""
+    changes: list[str] = []
+    for text, changed_plan, changed_step in _changes(plan, step):
+        if text is not None:
+            changes.append(text)
+        total = sum(parts(shape, changed_plan, changed_step).values())
+        if changes and total <= capacity:
+            return f"{' '.join(changes)} would need about {_gb(total)} GB."
+    return "Take a smaller model, or more and larger devices."
+
+
+def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, TrainingPlan, StepSize]]:
+    small = replace(step, sequences=1)
+    saved = replace(plan, checkpointing=True)
+    lora = saved if saved.rank else replace(saved, rank=16, targets=ALL, split="none", reference=False)
+    nf4 = replace(lora, nf4=True)
+    steps: list[tuple[str | None, TrainingPlan, StepSize]] = [
+        ("++trainer.trl.micro_batch_size=1" if step.sequences > 1 else None, plan, small),
+        ("++trainer.trl.gradient_checkpointing=true" if not plan.checkpointing else None, saved, small),
+    ]
+    if plan.devices > 1 and plan.split not in ("zero3", "fsdp"):
+        steps.append(("++trainer.trl.split=fsdp", replace(saved, split="fsdp"), small))
+    if not plan.rank:
+        steps.append(("++trainer.weights=lora", lora, small))
+    if plan.gpu and not plan.nf4:
+        steps.append(("++trainer.trl.quantization=nf4", nf4, small))
+    return steps
+
+
+ALL = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+def step_size(sequences: int, micro: int, devices: int, length: int, scored: int, *, sampled: int = 0) -> StepSize:
+    """Of a step of `sequences` over all devices, `micro` at once on each (0 = all); `sampled` of them are sampled."""
+    share = ceil(sequences / devices)
+    return StepSize(
+        sequences=min(micro, share) if micro else share,
+        length=length,
+        scored=scored,
+        sampled=ceil(sampled / devices),
+        cache=length if sampled else 0,
+    )

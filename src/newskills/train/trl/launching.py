@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes on one or more nodes: what accelerate launch is told. Loads neither torch nor accelerate."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.models.serving.gpus import visible_gpus
+from newskills.train.trl.settings import TrlSettings
+
+NODES, NODE, ADDRESS, PORT = "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"
+"""Variables by which `ns run_cmd --num_nodes` tells the command on each node where it is."""
+CONFIG = "accelerate.yaml"
+LAUNCHED = "LOCAL_RANK"
+"""Variable that every process of accelerate launch and torchrun has."""
+
+
+class NodePlace(Struct, frozen=True, kw_only=True):
+    """This node among several, and where the first process listens."""
+
+    nodes: int = 1
+    rank: int = 0
+    address: str | None = None
+    port: int | None = None
+
+
+def place_from(environ: Mapping[str, str]) -> NodePlace:
+    """Raises ConfigError for variables that are no numbers, and for several nodes without a meeting place."""
+    try:
+        nodes, rank = int(environ.get(NODES) or 1), int(environ.get(NODE) or 0)
+        port = int(environ[PORT]) if environ.get(PORT) else None
+    except ValueError as error:
+        raise ConfigError(f"{NODES}, {NODE} and {PORT} have to be whole numbers: {error}.") from error
+    if nodes == 1:
+        return NodePlace()
+    if not environ.get(ADDRESS) or port is None:
+        raise ConfigError(
+            f"{NODES}={nodes}, but {ADDRESS} and {PORT} do not say where the first node listens.",
+            hint="Start it with: ns run_cmd --num_nodes=… --num_gpus=… ns …",
+        )
+    return NodePlace(nodes=nodes, rank=rank, address=environ[ADDRESS], port=port)
+
+
+def accelerate_config(settings: TrlSettings, place: NodePlace, *, gpu: bool) -> dict[str, Any]:
+    """The file for `accelerate launch --config_file`. Precision comes with the training's own arguments.
+
+    Raises ConfigError for weights that are to be split where no GPU is.
+    """
+    split = settings.split
+    if split != "none" and not gpu:
+        raise ConfigError(
+            f"++trainer.trl.split={split} needs GPUs, but none is visible here.",
+            hint="Leave it out: processes on CPUs have all weights each.",
+        )
+    kind = "FSDP" if split == "fsdp" else "DEEPSPEED" if split != "none" else "MULTI_GPU" if gpu else "MULTI_CPU"
+    return {
+        "compute_environment": "LOCAL_MACHINE",
+        "debug": False,
+        "distributed_type": kind,
+        "downcast_bf16": "no",
+        "enable_cpu_affinity": False,
+        "machine_rank": place.rank,
+        "main_process_ip": place.address,
+        "main_process_port": place.port,
+        "main_training_function": "main",
+        "mixed_precision": "no",
+        "num_machines": place.nodes,
+        "num_processes": settings.processes * place.nodes,
+        "rdzv_backend": "static",
+        "same_network": True,
+        "use_cpu": not gpu,
+        **({"fsdp_config": FSDP} if kind == "FSDP" else {}),
+        **({"deepspeed_config": _deepspeed(int(split[-1]), place)} if kind == "DEEPSPEED" else {}),
+    }
+
+
+FSDP = {
+    "fsdp_version": 2,
+    "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+    "fsdp_reshard_after_forward": True,
+    "fsdp_offload_params": False,
+    "fsdp_cpu_ram_efficient_loading": False,
+    "fsdp_state_dict_type": "FULL_STATE_DICT",
+    "fsdp_activation_checkpointing": False,
+}
+"""Layers are split one by one; a checkpoint holds whole weights, as one without FSDP does."""
+
+
+def _deepspeed(stage: int, place: NodePlace) -> dict[str, Any]:
+    return {
+        "zero_stage": stage,
+        "offload_optimizer_device": "none",
+        "offload_param_device": "none",
+        "zero3_init_flag": False,
+        **({"zero3_save_16bit_model": True} if stage == 3 else {}),
+        **({"deepspeed_multinode_launcher": "standard"} if place.nodes > 1 else {}),
+    }
+
+
+def wants_launch(settings: TrlSettings, environ: Mapping[str, str]) -> bool:
+    """Whether this process is to start others, and none of them itself."""
+    return LAUNCHED not in environ and (settings.processes > 1 or settings.split != "none")
+
+
+def launch(settings: TrlSettings, words: Sequence[str], folder: Path) -> int:
+    """Runs `python -m newskills WORDS` in all processes of this node; its exit code.
+
+    Raises ConfigError.
+    """
+    import subprocess
+
+    place = place_from(os.environ)
+    if gpus := visible_gpus():
+        _check_gpus(settings, gpus)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / (CONFIG if place.rank == 0 else f"{place.rank}.{CONFIG}")
+    path.write_text(yaml.safe_dump(accelerate_config(settings, place, gpu=gpus > 0), sort_keys=True))
+    argv = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(path)]
+    return subprocess.call([*argv, "-m", "newskills", *words])
+
+
+def _check_gpus(settings: TrlSettings, gpus: int) -> None:
+    """Raises ConfigError."""
+    if settings.processes > gpus:
+        raise ConfigError(
+            f"++trainer.trl.processes={settings.processes}, but this node has {gpus} GPUs for it.",
+            hint=f"Set ++trainer.trl.processes={gpus}; more nodes: ns run_cmd --num_nodes=… --num_gpus={gpus} ns …",
+        )

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What accelerate launch is told, as the real accelerate (and DeepSpeed, where it is) reads it."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from newskills.base.errors import ConfigError
+from newskills.train.trl.launching import NodePlace, accelerate_config, place_from, wants_launch
+from newskills.train.trl.settings import TrlSettings
+
+pytest.importorskip("accelerate")
+pytestmark = pytest.mark.filterwarnings("ignore")
+TWO = NodePlace(nodes=2, rank=1, address="node1", port=29500)
+
+
+def told(config: dict[str, Any], folder: Path) -> tuple[Namespace, dict[str, str]]:
+    """The arguments of accelerate launch after it has read the file, and what it tells its processes."""
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
+
+    path = folder / "accelerate.yaml"
+    path.write_text(yaml.safe_dump(config))
+    words = ["--config_file", str(path), "-m", "newskills", "sft"]
+    args, *_ = _validate_launch_command(launch_command_parser().parse_args(words))
+    if args.use_deepspeed:
+        args.deepspeed_fields_from_accelerate_config = ",".join(config["deepspeed_config"])
+        return args, prepare_deepspeed_cmd_env(args)[1]
+    return args, prepare_multi_gpu_env(args)
+
+
+def test_weights_split_by_fsdp_on_two_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = accelerate_config(TrlSettings(processes=8, split="fsdp"), TWO, gpu=True)
+    before = dict(os.environ)
+    try:
+        args, env = told(config, tmp_path)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert (args.num_machines, args.machine_rank, args.num_processes) == (2, 1, 16)
+    assert (args.main_process_ip, args.main_process_port) == ("node1", 29500)
+    assert args.use_fsdp
+    expected = {
+        "ACCELERATE_USE_FSDP": "true",
+        "FSDP_VERSION": "2",
+        "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+        "FSDP_RESHARD_AFTER_FORWARD": "true",
+        "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT",
+        "FSDP_OFFLOAD_PARAMS": "false",
+        "FSDP_CPU_RAM_EFFICIENT_LOADING": "false",
+    }
+    assert {name: env[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
+    settings = TrlSettings(processes=4, split=f"zero{stage}")
+    config = accelerate_config(settings, NodePlace(), gpu=True)
+    assert config["deepspeed_config"]["zero_stage"] == stage
+    assert ("zero3_save_16bit_model" in config["deepspeed_config"]) == (stage == 3)
+    pytest.importorskip("deepspeed")
+    before = dict(os.environ)
+    try:
+        _, env = told(config, tmp_path)
+        os.environ.update(env)
+        from accelerate.utils import DeepSpeedPlugin
+        from deepspeed.runtime.config import DeepSpeedConfig
+
+        plugin = DeepSpeedPlugin()
+        plugin.deepspeed_config["train_micro_batch_size_per_gpu"] = 1
+        plugin.deepspeed_config["train_batch_size"] = 1
+        read = DeepSpeedConfig(plugin.deepspeed_config)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert read.zero_optimization_stage == stage
+    assert read.zero_config.gather_16bit_weights_on_model_save == (stage == 3)
+
+
+def test_processes_of_a_cpu_and_of_gpus(tmp_path: Path) -> None:
+    settings = TrlSettings(processes=2)
+    here, gpus = (accelerate_config(settings, NodePlace(), gpu=gpu) for gpu in (False, True))
+    assert (here["distributed_type"], here["use_cpu"]) == ("MULTI_CPU", True)
+    assert (gpus["distributed_type"], gpus["use_cpu"], gpus["num_processes"]) == ("MULTI_GPU", False, 2)
+    with pytest.raises(ConfigError, match="needs GPUs"):
+        accelerate_config(TrlSettings(split="zero3"), NodePlace(), gpu=False)
+
+
+def test_where_this_node_is() -> None:
+    assert place_from({}) == NodePlace()
+    variables = {"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"}
+    assert place_from(variables) == TWO
+    with pytest.raises(ConfigError, match="do not say where the first node listens"):
+        place_from({"NNODES": "2"})
+    with pytest.raises(ConfigError, match="whole numbers"):
+        place_from({"NNODES": "two"})
+    assert wants_launch(TrlSettings(processes=2), {})
+    assert not wants_launch(TrlSettings(processes=2), {"LOCAL_RANK": "0"})
+    assert not wants_launch(TrlSettings(), {})

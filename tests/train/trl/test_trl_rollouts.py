@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rollouts of several turns with TRL: the masks, losses and weights of the cpu trainer on the same sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.train.loops.test_rollouts import two_turns
+from tests.train.tiny import tiny_folder, with_tokenizer
+from tests.train.trl.test_trl_trainer import END, GRPO, PROBLEMS, SETTINGS, alike, by_first, close, decode, metrics
+
+from newskills.base.errors import ConfigError
+from newskills.base.store import read_rows
+from newskills.train.cpu.llama import LoraConfig
+from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.samples import Problem, Rollout, SampledTurn, Scorer
+from newskills.train.loops.stepping import Hooks
+from newskills.train.trainers import TrainerSettings, make_trainer
+from newskills.train.trl.settings import TrlSettings
+from newskills.train.verbs import SamplingClient, SamplingParams
+
+pytest.importorskip("trl")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+TURNS = msgspec.structs.replace(GRPO, steps=2, max_tokens=4, learning_rate=0.01, turn_weight=0.5)
+
+
+class Turns:
+    """Two turns of each attempt; every third attempt is shown the second one on its own, so that it is two sequences.
+
+    Keeps the rollouts, and gives those of `recorded` where there are some.
+    """
+
+    def __init__(self, recorded: list[list[list[Rollout]]] | None = None) -> None:
+        self.made: list[list[list[Rollout]]] = []
+        self._recorded = list(recorded or ())
+
+    def __call__(
+        self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        groups = self._recorded.pop(0) if self._recorded else self._sample(client, problems, count, params)
+        self.made.append(groups)
+        return groups
+
+    def _sample(
+        self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        groups = two_turns(client, problems, count, params)
+        return [
+            [_apart(rollout) if at % 3 == 0 else rollout for at, rollout in enumerate(group)] for group in groups
+        ]
+
+
+def _apart(rollout: Rollout) -> Rollout:
+    first, second = rollout.turns
+    second = SampledTurn([9, *second.prompt], second.sampled)
+    return msgspec.structs.replace(rollout, turns=[first, second], rewards=[float(len(rollout.text) % 2), 0.5])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_tokenizer(tiny_folder(tmp_path_factory.mktemp("model") / "tiny", eos_token_id=END))
+
+
+def learn(
+    model: Path, path: Path, config: GrpoConfig, turns: Turns, settings: TrainerSettings = SETTINGS, **hooks: Any
+) -> bool:
+    folder = TrainingFolder(path, {"steps": config.steps})
+    try:
+        scorer = Scorer(by_first, decode, [END], turns)
+        return make_trainer("trl", model, settings).grpo(PROBLEMS, config, folder, scorer, Hooks(**hooks))
+    finally:
+        folder.close()
+
+
+@pytest.mark.parametrize(
+    ("changed", "micro"),
+    [
+        ({}, 0),
+        ({"importance_cap": 0.0, "scale_by_std": False}, 4),
+        ({"loss": "ppo", "kl": 0.2, "iterations": 2}, 0),
+        ({"loss": "gspo", "turn_weight": 0.0}, 0),
+    ],
+)
+def test_masks_losses_and_weights_are_those_of_the_cpu_trainer(
+    model: Path, tmp_path: Path, changed: dict[str, Any], micro: int
+) -> None:
+    config = msgspec.structs.replace(TURNS, **changed)
+    turns = Turns()
+    settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(micro_batch_size=micro))
+    assert learn(model, tmp_path / "trl", config, turns, settings)
+    client = CpuTrainer(
+        model, CpuTrainerConfig(lora=LoraConfig(rank=4, alpha=8, seed=3), dtype="float32", threads=1)
+    )
+    folder = TrainingFolder(tmp_path / "cpu", {})
+    assert grpo(client, PROBLEMS, config, folder, Scorer(by_first, decode, [END], Turns(turns.made)))
+    folder.close()
+    names = ["grad_norm", "reward", "lost", "turns", "tokens", "groups_used"]
+    close(tmp_path / "trl", tmp_path / "cpu", [*names, *(["kl"] if config.kl else ["loss"])])
+    # A second turn that stands on its own is read after another token than it was sampled after.
+    close(
+        tmp_path / "trl", tmp_path / "cpu", ["sampler_kl", *(["importance_cut"] if config.importance_cap else [])]
+    )
+    assert metrics(tmp_path / "trl")[0]["sampler_kl"] > 0.01
+    alike(tmp_path / "trl", tmp_path / "cpu", 2)
+    assert list(read_rows(tmp_path / "trl/samples.jsonl")) == list(read_rows(tmp_path / "cpu/samples.jsonl"))
+
+
+def test_the_baseline_of_others_and_pages_are_refused(model: Path, tmp_path: Path) -> None:
+    for changed in ({"algorithm": "rloo"}, {"sampler": "paged"}):
+        settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(**changed))
+        with pytest.raises(ConfigError, match="one reply per problem"):
+            learn(model, tmp_path, TURNS, Turns(), settings)
