@@ -85,9 +85,8 @@ class BashAgent:
         self._native = config.native_tools
         self._finding_out = asyncio.Lock()
 
-    @property
-    def prompt(self) -> str:
-        return self.config.prompt
+    def prompt(self, usual: str) -> str:
+        return self.config.prompt or usual
 
     @property
     def mounts(self) -> Mapping[str, str]:
