@@ -21,7 +21,8 @@ PROGRAMS = (
     *("which", "dirname", "basename", "readlink", "uname", "tee"),
 )
 SETTINGS = "containers.conf"
-FLOOD_MB = int(os.environ.get("NEWSKILLS_TEST_FLOOD_MB", "64"))
+NIGHTLY = "NEWSKILLS_NIGHTLY" in os.environ
+FLOOD_MB = int(os.environ.get("NEWSKILLS_TEST_FLOOD_MB", "1024" if NIGHTLY else "64"))
 """Megabytes that commands print to drown their reader: far more than is kept of an output."""
 
 

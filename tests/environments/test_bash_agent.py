@@ -71,7 +71,7 @@ def test_an_endpoint_that_knows_the_fixes_resolves_all(
     records = rows_of(tmp_path / "results/eval-results/bugs/output.jsonl")
     assert [(record["id"], record["outcome"]) for record in records] == [(bug.name, "correct") for bug in BUGS]
     first = records[0]
-    assert (first["exit_status"], first["agent"], first["num_steps"]) == ("submitted", "bash@1", 3)
+    assert (first["exit_status"], first["agent"], first["num_steps"]) == ("submitted", "bash@2", 3)
     assert [step["exit_code"] for step in first["steps"]] == [0, 1, 0]
     assert first["model_patch"].startswith("diff --git a/src/marshmallow/")
     assert [message["role"] for message in first["conversation"][:4]] == ["system", "user", "assistant", "user"]

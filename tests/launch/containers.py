@@ -47,7 +47,7 @@ def unusable() -> str:
 def make_image(folder: Path, image: str = IMAGE, programs: Sequence[str] = ()) -> str:
     """Imports `image`, with more programs; returns what the engine says where it cannot run it."""
     archive = folder / "image.tar"
-    _archive(archive, (*PROGRAMS, *programs))
+    write_archive(archive, (*PROGRAMS, *programs))
     subprocess.run(["podman", "import", "--quiet", str(archive), image], check=True, capture_output=True)
     archive.unlink()
     return trial(image)
@@ -73,7 +73,8 @@ def trial(image: str = IMAGE) -> str:
     return done.stderr if done.returncode else ""
 
 
-def _archive(path: Path, programs: Sequence[str]) -> None:
+def write_archive(path: Path, programs: Sequence[str]) -> None:
+    """A root file system with `programs` of this machine, and its Python."""
     python = os.path.realpath(sys.executable)
     modules = Path(sysconfig.get_path("stdlib"), "lib-dynload")
     places = {name: os.path.realpath(shutil.which(name) or "") for name in programs}

@@ -85,6 +85,10 @@ def worked(model: Model, shell: Shell | None = None, *, samples: int = 1, **sett
     return asyncio.run(work())
 
 
+def completed(output: bytes, exit_code: int) -> ExecutedCommand:
+    return ExecutedCommand(status="completed", output=output, exit_code=exit_code)
+
+
 SUBMIT = "```bash\necho SUBMIT_CHANGES\n```"
 LOOK = "I look.\n```bash\nls\n```\n"
 
@@ -115,6 +119,15 @@ def test_limits(settings: dict[str, Any], ending: str) -> None:
     (trajectory,) = worked(Model(LOOK), **settings)
     assert trajectory.ended == ending
     assert len(trajectory.replies) == {"steps": 3, "tokens": 3, "cost": 3, "time": 1}[ending]
+
+
+def test_a_shell_that_warns_first_hears_the_submission() -> None:
+    warned = {"output": b"sh: no such locale\nSUBMIT_CHANGES\n", "exit_code": 0}
+    shell = Shell(ls=completed(**warned), **{"echo SUBMIT_CHANGES": completed(**warned)})
+    (trajectory,) = worked(Model(LOOK, SUBMIT), shell)
+    assert (trajectory.ended, len(trajectory.steps)) == ("submitted", 2)
+    failed = Shell(**{"echo SUBMIT_CHANGES": completed(**{**warned, "exit_code": 1})})
+    assert worked(Model(SUBMIT), failed, max_turns=2)[0].ended == "steps"
 
 
 def test_a_full_context_ends_the_work() -> None:

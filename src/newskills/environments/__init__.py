@@ -21,12 +21,16 @@ def make_environments(config: EnvironmentConfig, environ: Mapping[str, str]) -> 
     return ContainerPool(config, environ)
 
 
-def check_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> None:
-    """Raises ConfigError where no engine is installed. The sandbox says itself, when it starts, what it lacks."""
+def check_engine(config: EnvironmentConfig, environ: Mapping[str, str], mounts: Mapping[str, str]) -> None:
+    """Raises ConfigError where no engine is installed, or where it cannot show `mounts`. The sandbox says itself, when
+    it starts, what it lacks."""
     from newskills.environments.engines import find_engine
+    from newskills.environments.sessions import refuse_mounts
 
     if config.engine != SESSIONS:
         find_engine(config, environ)
+    else:
+        refuse_mounts(mounts)
 
 
 def check_image(config: EnvironmentConfig, spec: EnvironmentSpec, environ: Mapping[str, str]) -> None:

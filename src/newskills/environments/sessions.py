@@ -12,6 +12,7 @@ import itertools
 import os
 import shlex
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from newskills.base.aio import Gate
@@ -42,6 +43,15 @@ def place_in_session(path: str) -> str:
     if any(path == folder or path.startswith(f"{folder}/") for folder in OWN):
         return path
     return HOME + path.rstrip("/")
+
+
+def refuse_mounts(mounts: Mapping[str, str]) -> None:
+    """Raises ConfigError where there are any: sessions see no folders of this machine."""
+    if mounts:
+        raise ConfigError(
+            "This agent is a program that needs a container, and sessions of the sandbox are none.",
+            hint="Use containers: ++environment.engine=podman",
+        )
 
 
 class SessionPool:
@@ -87,11 +97,7 @@ class SessionEnvironment:
 
     async def start(self) -> None:
         """Raises ConfigError, EnvironmentFailedError."""
-        if self._spec.mounts:
-            raise ConfigError(
-                "This agent is a program that needs a container, and sessions of the sandbox are none.",
-                hint="Use containers: ++environment.engine=podman",
-            )
+        refuse_mounts(self._spec.mounts)
         made = await self._run(f"mkdir -p {shlex.quote(self._workdir)}", HOUSEKEEPING)
         if made.rung != ISOLATED:
             raise ConfigError(

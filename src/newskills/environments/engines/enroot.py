@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""enroot: an unpacked image that commands are started in, one after the other; no process stays between them."""
+"""enroot: an unpacked image with a first process that keeps its namespaces; commands join them."""
 
 from __future__ import annotations
 
@@ -16,30 +16,54 @@ from newskills.environments.engines.engine import (
     without_scheme,
 )
 
+_STAY = "while sleep 3600 || [ $? -gt 128 ]; do :; done"
+"""The first process: it outlives the end of its `sleep` by a signal."""
+_FIRST = 'pgrep -o -f "^sh -c while sleep .* $1\\$"'
+"""Its id on this machine; it holds the container's name as its last word."""
+_START = f"""
+log=$(mktemp); name=$1; shift
+setsid "$@" </dev/null >"$log" 2>&1 &
+client=$!
+set -- "$name"
+until {_FIRST} >/dev/null; do
+  kill -0 $client 2>/dev/null || {{ cat "$log"; rm -f "$log"; exit 1; }}
+  sleep 0.1
+done
+rm -f "$log"
+"""
+_JOIN = f"""
+pid=$({_FIRST}) || {{ echo "cannot find the first process of $1"; exit 125; }}
+program=$2; shift 2
+exec "$program" exec "$pid" "$@"
+"""
+_REMOVE = f'pid=$({_FIRST}) && kill -9 $pid; exec "$2" remove --force "$1"'
+
 
 class Enroot(EngineProgram):
-    """https://github.com/NVIDIA/enroot/blob/main/doc/cmd/start.md
+    """https://github.com/NVIDIA/enroot/blob/master/doc/cmd/start.md
 
-    It has no limits of its own for memory and processes, and does not close the network: a job's limits hold.
+    Since version 4.1 it can close the network and gives a container its own processes. It has no limits of its own for
+    memory and processes: a job's limits hold. Folders such as /tmp are made anew by each `enroot start`, so one start
+    serves all commands.
     """
 
     def __init__(self, program: str, config: EnvironmentConfig) -> None:
         self.program, self._config = program, config
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
-        """Raises ConfigError for an image that is no file, and where the network must be closed."""
+        """Raises ConfigError for an image that is no file."""
         if is_address(spec.image):
             image = without_scheme(spec.image)
             raise ConfigError(
                 f"enroot needs the image {image} as a file.",
                 hint=f"Import it once: enroot import --output NAME.sqsh docker://{image}",
             )
-        if spec.offline or not self._config.network:
-            raise ConfigError(
-                "enroot cannot keep commands from the network.",
-                hint="Allow it with ++environment.network=true, or use ++environment.engine=apptainer.",
-            )
-        return [[self.program, "create", "--name", name, spec.image]]
+        options = ["--root", "--rw", "--pid"]
+        options += [] if self._config.network and not spec.offline else ["--net"]
+        for source, target in sorted(spec.mounts.items()):
+            options += ["--mount", f"{source}:{target}:none:x-create=dir,bind,ro"]
+        stay = [self.program, "start", *options, name, "sh", "-c", _STAY, name]
+        return [[self.program, "create", "--name", name, spec.image], ["sh", "-c", _START, "sh", name, *stay]]
 
     def has_image(self, image: str) -> Argv:
         raise no_builder(self.program, image)
@@ -48,27 +72,27 @@ class Enroot(EngineProgram):
         raise no_builder(self.program, image)
 
     def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
-        options = [word for pair in variables("", spec) for word in ("--env", pair)]
-        for source, target in sorted(spec.mounts.items()):
-            options += ["--mount", f"{source}:{target}:none:x-create=dir,bind,ro"]
         inside = ["sh", "-c", f'cd "$2" && {SHELL}', "sh", command, spec.workdir or "/"]
-        return [self.program, "start", "--root", "--rw", *options, name, *inside]
+        return self._joined(name, "env", *variables("", spec), *inside)
 
     def end_processes(self, name: str) -> list[Argv]:
-        """Killing the client has ended them: they are its children."""
-        return []
+        """The first process outlives the signal, as it is the first of its namespace."""
+        return [self._joined(name, "sh", "-c", "kill -9 -1")]
 
     def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:
-        return [self.program, "start", "--root", "--rw", name, "tar", "-xf", "-", "-C", target]
+        return self._joined(name, "tar", "-xf", "-", "-C", target)
 
     def pack(self, name: str, spec: EnvironmentSpec, source: str) -> Argv:
-        return [self.program, "start", "--root", "--rw", name, "tar", "-cf", "-", "-C", source, "."]
+        return self._joined(name, "tar", "-cf", "-", "-C", source, ".")
 
     def remove(self, name: str) -> list[Argv]:
-        return [[self.program, "remove", "--force", name]]
+        return [["sh", "-c", _REMOVE, "sh", name, self.program]]
 
     def names(self) -> Argv:
         return [self.program, "list"]
 
     def written_files(self, name: str) -> Argv:
         return []
+
+    def _joined(self, name: str, *words: str) -> Argv:
+        return ["sh", "-c", _JOIN, "sh", name, self.program, *words]

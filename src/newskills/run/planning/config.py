@@ -195,7 +195,8 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     agent: Annotated[
         str | None,
         Meta(
-            description="agent that works on the task in a container of its own: bash, mini-swe-agent or swe-agent"
+            description="agent that works on the task in a container of its own: bash, mini-swe-agent, swe-agent or "
+            "openhands"
         ),
     ] = None
     agent_config: Annotated[Row, Meta(description="settings of the agent")] = {}

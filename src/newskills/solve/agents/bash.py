@@ -78,16 +78,15 @@ class BashAgent:
     """One for all samples. It finds out once whether the endpoint takes tools."""
 
     Config = BashAgentConfig
-    version = "1"
+    version = "2"
 
     def __init__(self, options: AgentOptions, config: BashAgentConfig) -> None:
         self._options, self.config = options, config
         self._native = config.native_tools
         self._finding_out = asyncio.Lock()
 
-    @property
-    def prompt(self) -> str:
-        return self.config.prompt
+    def prompt(self, usual: str) -> str:
+        return self.config.prompt or usual
 
     @property
     def mounts(self) -> Mapping[str, str]:
@@ -185,7 +184,7 @@ class BashAgent:
         config = self.config
         result = await environment.execute(command, timeout=config.command_timeout, max_output=config.max_output)
         trajectory.add_step(command, result)
-        if result.exit_code == 0 and result.output.lstrip().startswith(MARKER.encode()):
+        if _submits(command, result):
             trajectory.ended = "submitted"
         return observation(result, config.command_timeout)
 
@@ -202,6 +201,13 @@ class BashAgent:
         if config.cost_limit and cost is not None and cost >= config.cost_limit:
             return "cost"
         return None
+
+
+def _submits(command: str, result: ExecutedCommand) -> bool:
+    """Whether it printed the marker; shells may say something of their own before (a locale that is not there)."""
+    output, marker = result.output.lstrip(), MARKER.encode()
+    printed = output.startswith(marker) or (MARKER in command and marker in map(bytes.strip, output.splitlines()))
+    return result.exit_code == 0 and printed
 
 
 def observation(result: ExecutedCommand, timeout: float) -> str:

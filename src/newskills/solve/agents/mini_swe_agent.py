@@ -73,9 +73,8 @@ class MiniSweAgent:
         except FileNotFoundError as error:
             raise ConfigError(f"mini-swe-agent has no configuration '{config.config}': {error}") from error
 
-    @property
-    def prompt(self) -> str:
-        return self.config.prompt
+    def prompt(self, usual: str) -> str:
+        return self.config.prompt or usual
 
     @property
     def mounts(self) -> Mapping[str, str]:

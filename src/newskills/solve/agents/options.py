@@ -10,6 +10,9 @@ from newskills.base.records import Reply, Row
 from newskills.environments.config import EnvironmentConfig
 from newskills.solve.replies import total
 
+REPOSITORY, TERMINAL = "agents/bash", "agents/terminal"
+"""Usual prompts: they describe the work on a repository, and that on a whole machine."""
+
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
     """`settings` are the agent's own (`++agent_config.*`); prices are those of a million tokens, where known."""

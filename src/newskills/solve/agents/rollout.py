@@ -24,16 +24,15 @@ from newskills.graders.software.task import begin, software_task, taken_patch
 from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
 from newskills.solve.agents.bash import BashAgent, BashAgentConfig
 from newskills.solve.agents.mini_swe_agent import MiniSweAgent, MiniSweAgentConfig
-from newskills.solve.agents.options import AgentOptions, Trajectory
+from newskills.solve.agents.openhands.agent import OpenHands, OpenHandsConfig
+from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
 from newskills.solve.agents.resumed import ResumedSolver
 from newskills.solve.agents.swe_agent.agent import SweAgent, SweAgentConfig
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
-AGENTS = ("bash", "mini-swe-agent", "swe-agent")
-REPOSITORY, TERMINAL = "agents/bash", "agents/terminal"
-"""Prompts that describe the work on a repository, and that on a whole machine."""
+AGENTS = ("bash", "mini-swe-agent", "swe-agent", "openhands")
 PROFILE = {"BASH_ENV": "/root/.bashrc"}
 """Where the images of SWE-bench switch their Python on; bash takes no notice where it is not there."""
 
@@ -44,8 +43,9 @@ class Agent(Protocol):
     @property
     def version(self) -> str: ...
 
-    @property
-    def prompt(self) -> str: ...
+    def prompt(self, usual: str) -> str:
+        """Name of the prompt that describes the task, where agents get the `usual` one."""
+        ...
 
     @property
     def config(self) -> Struct: ...
@@ -78,6 +78,8 @@ def software_agent(parts: SolverParts) -> Solver:
         agent: Agent = BashAgent(options, read_config(BashAgentConfig, options.settings, where))
     elif name == "swe-agent":
         agent = SweAgent(options, read_config(SweAgentConfig, options.settings, where))
+    elif name == "openhands":
+        agent = OpenHands(options, read_config(OpenHandsConfig, options.settings, where))
     else:
         agent = MiniSweAgent(options, read_config(MiniSweAgentConfig, options.settings, where))
     solver = AgentSolver(parts, options, agent)
@@ -104,12 +106,12 @@ class AgentSolver:
         self._data_dir = parts.data_dir
         self._load, self._plain_chat = parts.load, parts.chat
         self._chats: dict[str, ChatSolver] = {}
-        if agent.prompt:
-            self._chat(agent.prompt)
+        for usual in (REPOSITORY, TERMINAL):
+            self._chat(usual)
 
     def check(self) -> None:
-        """Raises ConfigError where no container engine is installed."""
-        check_engine(self._options.environment, os.environ)
+        """Raises ConfigError where no container engine is installed, or the agent needs another one."""
+        check_engine(self._options.environment, os.environ, self._agent.mounts)
 
     def request(self, sample: Sample) -> Request:
         """Raises DataError for a row that is no task, ConfigError for an endpoint without messages and for an image
@@ -135,8 +137,8 @@ class AgentSolver:
         return self._agent.prepared(request)
 
     def _chat(self, usual: str) -> ChatSolver:
-        """Asks by the agent's prompt, or by the `usual` one of such tasks."""
-        name = self._agent.prompt or usual
+        """Asks by the agent's prompt for such tasks."""
+        name = self._agent.prompt(usual)
         if name not in self._chats:
             self._chats[name] = self._plain_chat.with_prompt(self._load(name))
         return self._chats[name]

@@ -56,7 +56,6 @@ def _in_containers(options: Options, engine: EngineName, source: Path) -> Iterat
     environment = EnvironmentConfig(
         engine=engine,
         container_formatter=options.container_formatter,
-        network=engine == "enroot",
         at_once=options.workers,
     )
     rows = read_rows(load_rows(get_benchmark(options.benchmark), "", options.data_dir))

@@ -8,11 +8,7 @@ Its folder is seen there read-only. The container has no network but a socket, b
 from __future__ import annotations
 
 import re
-import secrets
-import shlex
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -20,24 +16,16 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from newskills.base.environment import AgentEnvironment, ExecutedCommand
-from newskills.base.errors import ConfigError, ContextLimitError, EnvironmentFailedError
+from newskills.base.environment import AgentEnvironment
+from newskills.base.errors import ConfigError
 from newskills.base.protocols import Model
 from newskills.base.records import Request, Row
-from newskills.graders.software.task import REPOSITORY, SETUP_TIMEOUT, shown
+from newskills.graders.software.task import REPOSITORY
 from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
-from newskills.solve.agents.swe_agent import forward
-from newskills.solve.agents.swe_agent.gateway import SOCKET, gateway
+from newskills.solve.agents.programs.program import OUT, WORK, Asked, ContainerProgram
 from newskills.solve.agents.swe_agent.trajectories import SUFFIX, read_trajectory
-from newskills.solve.interactive.endpoint import HEADER, ChatEndpoint, ChatSession
-from newskills.solve.interactive.shared import SharedContext
+from newskills.solve.interactive.endpoint import HEADER
 
-GATEWAY = "/newskills-agent"
-"""Where the container sees our folder, with the socket and the program that leads to it."""
-WORK = "/tmp/newskills-agent"  # noqa: S108 - of the container
-ENDLESS = 7 * 86400.0
-MAX_FILES = 256 << 20
-LOG = 1 << 16
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -46,7 +34,7 @@ QUIET = {
 INSTALL = (
     "Install it once: git clone https://github.com/SWE-agent/SWE-agent {folder}/source; "
     "UV_PYTHON_INSTALL_DIR={folder}/python uv venv --managed-python --python 3.12 {folder}/venv; "
-    "uv pip install --python {folder}/venv/bin/python -e {folder}/source mcp"
+    "uv pip install --compile-bytecode --python {folder}/venv/bin/python -e {folder}/source mcp"
 )
 _VERSION = re.compile(r"sweagent-(.+)\.dist-info\Z")
 
@@ -89,50 +77,44 @@ class SweAgent:
             )
         self._yaml = self._configuration()
         self.version = self._version()
-        self._place = tempfile.TemporaryDirectory(prefix="newskills-agent-")
-        shutil.copy(forward.__file__, Path(self._place.name, "forward.py"))
-        Path(self._place.name).chmod(0o755)
-        self._endpoint: SharedContext[ChatEndpoint] = SharedContext(lambda: gateway(Path(self._place.name)))
+        self._container = ContainerProgram("SWE-agent", self._folder)
 
-    @property
-    def prompt(self) -> str:
-        return self.config.prompt
+    def prompt(self, usual: str) -> str:
+        return self.config.prompt or usual
 
     @property
     def mounts(self) -> Mapping[str, str]:
-        return {str(self._folder): str(self._folder), self._place.name: GATEWAY}
+        return self._container.mounts
 
     def prepared(self, request: Request) -> Request:
         return request
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
         """Raises what the model and the environment raise, EnvironmentFailedError where the program does not work."""
-        session = ChatSession(model=model, request=msgspec.structs.replace(request, solver={}), replies=[])
-        identity = secrets.token_urlsafe(16)
-        await self._write(environment, "issue.md", str(row["problem_statement"]))
-        await self._write(environment, "config.yaml", self._yaml)
-        limit = time_for(row, self.config.time_limit) or ENDLESS
-        async with self._endpoint.use() as endpoint:
-            endpoint.begin(identity, session)
-            try:
-                path = endpoint.url.rpartition("://")[2].partition("/")[2]
-                command = self._command(model.name, f"{{address}}/{path}", identity, row)
-                ran = await environment.execute(command, timeout=limit, max_output=LOG)
-            finally:
-                endpoint.end(session)
-        trajectory = await self._trajectory(environment, ran, session)
-        trajectory.replies, trajectory.tools = session.replies, session.tools
-        return trajectory
+        container = self._container
+        await container.write(environment, "issue.md", str(row["problem_statement"]))
+        await container.write(environment, "config.yaml", self._yaml)
+        ran, session = await container.run(
+            environment,
+            model,
+            request,
+            lambda asked: self._words(model.name, asked, row),
+            self._variables,
+            time_for(row, self.config.time_limit),
+        )
+        return await container.trajectory(environment, ran, session, _read, _REASON)
 
-    def _command(self, model: str, address: str, identity: str, row: Row) -> str:
-        """The program's command line, as the container's shell gets it."""
+    def _words(self, model: str, asked: Asked, row: Row) -> list[str]:
+        """The program's command line."""
         workdir = str(row.get("container_repo_dir") or REPOSITORY)
         options = {
             "config": f"{WORK}/config.yaml",
             "agent.model.name": f"openai/{model}",
-            "agent.model.api_base": address,
+            "agent.model.api_base": asked.address,
             "agent.model.api_key": "none",
-            "agent.model.completion_kwargs": msgspec.json.encode({"extra_headers": {HEADER: identity}}).decode(),
+            "agent.model.completion_kwargs": msgspec.json.encode(
+                {"extra_headers": {HEADER: asked.identity}}
+            ).decode(),
             "agent.model.per_instance_cost_limit": "0",
             "agent.model.total_cost_limit": "0",
             "agent.model.per_instance_call_limit": str(self._options.max_turns),
@@ -145,53 +127,20 @@ class SweAgent:
             "problem_statement.type": "text_file",
             "problem_statement.path": f"{WORK}/issue.md",
             "problem_statement.id": "task",
-            "output_dir": f"{WORK}/out",
+            "output_dir": OUT,
             **_flat(self.config.options),
         }
-        python = self._program.with_name("python")
-        words = [
-            str(python),
-            f"{GATEWAY}/forward.py",
-            f"{GATEWAY}/{SOCKET}",
-            str(python),
-            str(self._program),
-            "run",
-        ]
-        words += [f"--{name}={value}" for name, value in options.items()]
+        words = [str(self._program.with_name("python")), str(self._program), "run"]
+        return [*words, *(f"--{name}={value}" for name, value in options.items())]
+
+    @property
+    def _variables(self) -> dict[str, str]:
         places = {
             "SWE_AGENT_CONFIG_DIR": "config",
             "SWE_AGENT_TOOLS_DIR": "tools",
             "SWE_AGENT_TRAJECTORY_DIR": "trajectories",
         }
-        variables = QUIET | {name: str(self._folder / "source" / place) for name, place in places.items()}
-        return shlex.join(["env", *(f"{name}={value}" for name, value in variables.items()), *words])
-
-    async def _trajectory(
-        self, environment: AgentEnvironment, ran: ExecutedCommand, session: ChatSession
-    ) -> Trajectory:
-        """Raises the failure of the request that ended its work, EnvironmentFailedError."""
-        cut = isinstance(session.failure, ContextLimitError) and bool(session.replies)
-        if session.failure is not None and not cut:
-            raise session.failure
-        with tempfile.TemporaryDirectory() as place:
-            await environment.execute(f"mkdir -p {WORK}/out", timeout=SETUP_TIMEOUT)
-            await environment.copy_out(f"{WORK}/out", Path(place), max_bytes=MAX_FILES)
-            files = sorted(Path(place).rglob(f"*{SUFFIX}"))
-            if not files or not session.replies:
-                raise EnvironmentFailedError(f"SWE-agent did not begin its work: {_trouble(ran)}")
-            trajectory = read_trajectory(files[0])
-        if ran.status != "completed":
-            trajectory.ended = "time" if ran.status == "timeout" else ran.status
-        elif cut:
-            trajectory.ended = "context"
-        return trajectory
-
-    async def _write(self, environment: AgentEnvironment, name: str, text: str) -> None:
-        """Raises EnvironmentFailedError."""
-        command = f"mkdir -p {WORK} && cat > {WORK}/{name}"
-        done = await environment.execute(command, timeout=SETUP_TIMEOUT, stdin=text.encode("utf-8", "replace"))
-        if done.exit_code != 0:
-            raise EnvironmentFailedError(f"Files for SWE-agent cannot be written: {shown(done)}")
+        return QUIET | {name: str(self._folder / "source" / place) for name, place in places.items()}
 
     def _configuration(self) -> str:
         """Raises ConfigError."""
@@ -234,7 +183,7 @@ def _flat(options: Row, prefix: str = "") -> dict[str, str]:
     return flat
 
 
-def _trouble(ran: ExecutedCommand) -> str:
-    """The sentence of its log that says why it ended, if there is one."""
-    text = ran.output.decode("utf-8", "replace")
-    return match[0] if (match := _REASON.search(text)) else shown(ran)
+def _read(folder: Path) -> Trajectory | None:
+    """Raises EnvironmentFailedError."""
+    file = next(iter(sorted(folder.rglob(f"*{SUFFIX}"))), None)
+    return None if file is None else read_trajectory(file)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +13,8 @@ from newskills.base.environment import ExecutedCommand
 from newskills.base.errors import EnvironmentFailedError
 from newskills.base.records import Row
 from newskills.solve.agents.options import Trajectory
+from newskills.solve.agents.programs.messages import kept_message
+from newskills.solve.agents.programs.program import INTERRUPTED
 
 SUFFIX = ".traj"
 ENDINGS = {
@@ -70,24 +71,14 @@ def _ending(status: str | None) -> str:
     ('submitted', 'steps', 'exit_error')
     """
     if status is None:
-        return "interrupted"
+        return INTERRUPTED
     match = _AFTER_ALL.match(status)
     reason = match[1] if match else status
     return ENDINGS.get(reason, reason)
 
 
 def _message(raw: Row) -> Row:
-    """In OpenAI's shape."""
-    message: Row = {"role": raw.get("role"), "content": _text(raw.get("content"))}
-    if raw.get("tool_calls"):
-        message["tool_calls"] = raw["tool_calls"]
     answered = raw.get("tool_call_ids")
     if raw.get("role") == "tool" and isinstance(answered, list) and answered:
-        message["tool_call_id"] = answered[0]
-    return message
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return "" if content is None else str(content)
+        return kept_message({**raw, "tool_call_id": answered[0]})
+    return kept_message(raw)
