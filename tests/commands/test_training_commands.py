@@ -202,6 +202,10 @@ def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place: P
     assert "eval_reward" in next(iter(read_rows(place / "out/metrics.jsonl")))
     before, after = (load_file(place / name / "model.safetensors") for name in ("model", "out/final_hf_model"))
     assert before.keys() == after.keys()
+    for split in both_ranks(place, *words, "--output_dir=split", ACCELERATE_USE_FSDP="true", FSDP_VERSION="2"):
+        assert split.returncode != 0
+        assert "set to split the weights over the processes (FSDP, ACCELERATE_USE_FSDP=true)" in split.stderr
+    assert not list((place / "split").glob("checkpoint-*"))
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.memory import GB, StepSize, TrainingPlan, check_memory, needed_line, parts
+from newskills.train.settings import PROJECTIONS
 from newskills.train.shape import ModelShape, model_shape
-from newskills.train.trainers import PROJECTIONS
 
 LLAMA_8B = {
     "model_type": "llama",
@@ -162,7 +162,7 @@ def test_what_does_not_fit_says_why_and_what_would(tmp_path: Path) -> None:
     split = TrainingPlan(half=True, gpu=True, devices=8)
     with pytest.raises(ConfigError) as several:
         check_memory(shape, split, small, 80 * GB, "GPU")
-    assert "++trainer.trl.split=fsdp" in str(several.value.hint)
+    assert "++trainer.trl.split=zero2" in str(several.value.hint)
     assert needed_line({"weights": 1e9, "logits": 1e3}, None, "GPU") == (
         "needs about 1.0 GB on each GPU: weights 1.0"
     )

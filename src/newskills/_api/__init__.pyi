@@ -1508,6 +1508,9 @@ def ppo_verl(
     ray_template: str | None = None,
     data_format: str | None = None,
     prompt_config: str = 'generic/math',
+    tools: str | None = None,
+    staleness: float | None = None,
+    rollout_gpus: int = 1,
     script_module: str = 'verl.trainer.main_ppo',
     verl_config_dir: str | None = None,
     verl_config_name: str | None = None,
@@ -1580,6 +1583,10 @@ def ppo_verl(
         data_format: verl or plain, if the file does not exist yet (default: read from its first line)
         prompt_config: prompt for rows {problem, expected_answer}: the same as in evaluations (default
             'generic/math')
+        tools: tools that the model may call: verl's YAML of tools, or a Python file with its functions
+        staleness: asynchronous rollouts: largest share of samples that an older model may have made,
+            such as 0.1
+        rollout_gpus: GPUs of each node that sample, with `staleness`; the others learn (default 1)
         script_module: training module (default 'verl.trainer.main_ppo')
         verl_config_dir: folder with another Hydra configuration
         verl_config_name: name of that configuration

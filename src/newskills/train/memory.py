@@ -24,8 +24,8 @@ NF4 = 0.5 + 4 / 64
 CONTEXT, SLACK = 0.8e9, 0.05
 """Bytes that a GPU's driver and libraries take, and the share that an allocator loses in pieces."""
 
-Split = Literal["none", "zero1", "zero2", "zero3", "fsdp"]
-"""What is divided among the devices: moments (zero1), gradients, too (zero2), weights, too (zero3, fsdp)."""
+Split = Literal["none", "zero1", "zero2", "zero3"]
+"""What is divided among the devices: moments (zero1), gradients, too (zero2), weights, too (zero3)."""
 
 
 class StepSize(Struct, frozen=True, kw_only=True):
@@ -70,9 +70,9 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
     moments, gradients, weights = (
         plan.devices if plan.split in stages else 1
         for stages in (
-            ("zero1", "zero2", "zero3", "fsdp"),
-            ("zero2", "zero3", "fsdp"),
-            ("zero3", "fsdp"),
+            ("zero1", "zero2", "zero3"),
+            ("zero2", "zero3"),
+            ("zero3",),
         )
     )
     frozen = 2 if plan.half and plan.gpu else 4
@@ -180,8 +180,8 @@ def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, Train
         ("++trainer.trl.micro_batch_size=1" if step.sequences > 1 else None, plan, small),
         ("++trainer.trl.gradient_checkpointing=true" if not plan.checkpointing else None, saved, small),
     ]
-    if plan.devices > 1 and plan.split not in ("zero3", "fsdp"):
-        steps.append(("++trainer.trl.split=fsdp", replace(saved, split="fsdp"), small))
+    if plan.devices > 1 and plan.split in ("none", "zero1"):
+        steps.append(("++trainer.trl.split=zero2", replace(saved, split="zero2"), small))
     if not plan.rank:
         steps.append(("++trainer.weights=lora", lora, small))
     if plan.gpu and not plan.nf4:

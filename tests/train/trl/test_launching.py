@@ -35,35 +35,23 @@ def told(config: dict[str, Any], folder: Path) -> tuple[Namespace, dict[str, str
     return args, prepare_multi_gpu_env(args)
 
 
-def test_weights_split_by_fsdp_on_two_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = accelerate_config(TrlSettings(processes=8, split="fsdp"), TWO, gpu=True)
+def test_two_nodes(tmp_path: Path) -> None:
+    config = accelerate_config(TrlSettings(processes=8), TWO, gpu=True)
     before = dict(os.environ)
     try:
-        args, env = told(config, tmp_path)
+        args, _ = told(config, tmp_path)
     finally:
         os.environ.clear()
         os.environ.update(before)
     assert (args.num_machines, args.machine_rank, args.num_processes) == (2, 1, 16)
     assert (args.main_process_ip, args.main_process_port) == ("node1", 29500)
-    assert args.use_fsdp
-    expected = {
-        "ACCELERATE_USE_FSDP": "true",
-        "FSDP_VERSION": "2",
-        "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
-        "FSDP_RESHARD_AFTER_FORWARD": "true",
-        "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT",
-        "FSDP_OFFLOAD_PARAMS": "false",
-        "FSDP_CPU_RAM_EFFICIENT_LOADING": "false",
-    }
-    assert {name: env[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("stage", [1, 2])
 def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
     settings = TrlSettings(processes=4, split=f"zero{stage}")
     config = accelerate_config(settings, NodePlace(), gpu=True)
     assert config["deepspeed_config"]["zero_stage"] == stage
-    assert ("zero3_save_16bit_model" in config["deepspeed_config"]) == (stage == 3)
     pytest.importorskip("deepspeed")
     before = dict(os.environ)
     try:
@@ -80,7 +68,6 @@ def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
         os.environ.clear()
         os.environ.update(before)
     assert read.zero_optimization_stage == stage
-    assert read.zero_config.gather_16bit_weights_on_model_save == (stage == 3)
 
 
 def test_processes_of_a_cpu_and_of_gpus(tmp_path: Path) -> None:
@@ -89,7 +76,7 @@ def test_processes_of_a_cpu_and_of_gpus(tmp_path: Path) -> None:
     assert (here["distributed_type"], here["use_cpu"]) == ("MULTI_CPU", True)
     assert (gpus["distributed_type"], gpus["use_cpu"], gpus["num_processes"]) == ("MULTI_GPU", False, 2)
     with pytest.raises(ConfigError, match="needs GPUs"):
-        accelerate_config(TrlSettings(split="zero3"), NodePlace(), gpu=False)
+        accelerate_config(TrlSettings(split="zero2"), NodePlace(), gpu=False)
 
 
 def test_where_this_node_is() -> None:

@@ -64,9 +64,7 @@ def check_fits(
 
 def _split() -> Split:
     """How accelerate launch was told to divide."""
-    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":
-        return "fsdp"
-    stages: dict[str, Split] = {"1": "zero1", "2": "zero2", "3": "zero3"}
+    stages: dict[str, Split] = {"1": "zero1", "2": "zero2"}
     return stages.get(os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", ""), "none")
 
 

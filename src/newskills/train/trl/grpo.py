@@ -188,7 +188,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
         done = trainer.state.global_step // config.iterations
         if turns:
             folder.groups(trainer.groups, done)
-            return trainer.step_metrics()  # type: ignore[no-any-return]
+            return trainer.step_metrics()
         folder.groups(rewards.groups, done)
         tokens = sum(rollout.tokens for group in rewards.groups for rollout in group.rollouts)
         return measured(rewards.groups) | {"tokens": float(tokens)}

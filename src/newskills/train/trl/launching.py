@@ -52,7 +52,7 @@ def place_from(environ: Mapping[str, str]) -> NodePlace:
 def accelerate_config(settings: TrlSettings, place: NodePlace, *, gpu: bool) -> dict[str, Any]:
     """The file for `accelerate launch --config_file`. Precision comes with the training's own arguments.
 
-    Raises ConfigError for weights that are to be split where no GPU is.
+    Raises ConfigError for moments that are to be split where no GPU is.
     """
     split = settings.split
     if split != "none" and not gpu:
@@ -60,7 +60,7 @@ def accelerate_config(settings: TrlSettings, place: NodePlace, *, gpu: bool) -> 
             f"++trainer.trl.split={split} needs GPUs, but none is visible here.",
             hint="Leave it out: processes on CPUs have all weights each.",
         )
-    kind = "FSDP" if split == "fsdp" else "DEEPSPEED" if split != "none" else "MULTI_GPU" if gpu else "MULTI_CPU"
+    kind = "DEEPSPEED" if split != "none" else "MULTI_GPU" if gpu else "MULTI_CPU"
     return {
         "compute_environment": "LOCAL_MACHINE",
         "debug": False,
@@ -77,21 +77,8 @@ def accelerate_config(settings: TrlSettings, place: NodePlace, *, gpu: bool) -> 
         "rdzv_backend": "static",
         "same_network": True,
         "use_cpu": not gpu,
-        **({"fsdp_config": FSDP} if kind == "FSDP" else {}),
         **({"deepspeed_config": _deepspeed(int(split[-1]), place)} if kind == "DEEPSPEED" else {}),
     }
-
-
-FSDP = {
-    "fsdp_version": 2,
-    "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
-    "fsdp_reshard_after_forward": True,
-    "fsdp_offload_params": False,
-    "fsdp_cpu_ram_efficient_loading": False,
-    "fsdp_state_dict_type": "FULL_STATE_DICT",
-    "fsdp_activation_checkpointing": False,
-}
-"""Layers are split one by one; a checkpoint holds whole weights, as one without FSDP does."""
 
 
 def _deepspeed(stage: int, place: NodePlace) -> dict[str, Any]:
@@ -100,7 +87,6 @@ def _deepspeed(stage: int, place: NodePlace) -> dict[str, Any]:
         "offload_optimizer_device": "none",
         "offload_param_device": "none",
         "zero3_init_flag": False,
-        **({"zero3_save_16bit_model": True} if stage == 3 else {}),
         **({"deepspeed_multinode_launcher": "standard"} if place.nodes > 1 else {}),
     }
 

@@ -29,21 +29,32 @@ class TrainingTask(Struct, frozen=True):
     hooks: Hooks
 
 
-MEGATRON = "ACCELERATE_USE_MEGATRON_LM"
-"""Variable by which accelerate launch says that Megatron-LM holds the weights, which TRL cannot train."""
+SPLIT_WEIGHTS = {
+    "ACCELERATE_USE_FSDP": ("true", "FSDP"),
+    "ACCELERATE_USE_MEGATRON_LM": ("true", "Megatron-LM"),
+    "ACCELERATE_DEEPSPEED_ZERO_STAGE": ("3", "DeepSpeed ZeRO-3"),
+}
+"""Variables by which accelerate launch says how weights are held: value, name. None of them leaves a process with all
+weights, which measuring and checkpoints here need."""
 
 
 def check(settings: TrainerSettings) -> None:
-    """Raises ConfigError for an option that needs a GPU where there is none, or a package that is missing."""
+    """Raises ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights
+    that are split over processes.
+    """
     from importlib.util import find_spec
 
     import torch
 
-    if os.environ.get(MEGATRON, "").lower() == "true":
-        raise ConfigError(
-            f"accelerate is set to use Megatron-LM ({MEGATRON}=true), which the trl trainer does not support.",
-            hint="Split the weights with ++trainer.trl.split=fsdp or zero3, or use ns nemo_rl on a cluster.",
-        )
+    for name, (value, split) in SPLIT_WEIGHTS.items():
+        if os.environ.get(name, "").lower() == value:
+            raise ConfigError(
+                f"accelerate is set to split the weights over the processes ({split}, {name}={value}): the "
+                "trl trainer evaluates and saves only if one process has all weights.",
+                hint="Launch it without that setting (accelerate launch --multi_gpu), with LoRA pairs "
+                "instead of all weights or ++trainer.trl.split=zero2 if memory is short; for larger models: "
+                "ns nemo_rl sft or grpo on a cluster.",
+            )
     if settings.trl.split.startswith("zero") and find_spec("deepspeed") is None:
         raise ConfigError(
             f"++trainer.trl.split={settings.trl.split} needs deepspeed.", hint="Run: pip install deepspeed"

@@ -33,7 +33,7 @@ class _Done(Struct, frozen=True):
 
 class _Failed(Struct, frozen=True):
     reason: str
-    hint: str | None
+    hint: str
 
 
 class TrlSampler:
@@ -53,12 +53,12 @@ class TrlSampler:
             try:
                 value = work()
             except BaseException as error:
-                agreed(_Failed(str(error), error.hint if isinstance(error, NewskillsError) else None))
+                agreed(_Failed(str(error), error.hint if isinstance(error, NewskillsError) else ""))
                 raise
             agreed(_Done(value))
             return value
         while True:
-            message = agreed(None)
+            message: Any = agreed(None)
             if isinstance(message, _Order):
                 self._share(message)
             elif isinstance(message, _Failed):
@@ -145,7 +145,7 @@ class TrlSampler:
         return [group * (num_samples // different) for group in groups]
 
 
-class _Recorder(LogitsProcessor):
+class _Recorder(LogitsProcessor):  # type: ignore[misc]  # of a package whose types are not read
     """Log-probabilities of what is sampled, before top_k and top_p. A row of the vocabulary is kept for one token."""
 
     def __init__(self, temperature: float) -> None:

@@ -43,11 +43,8 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
         Meta(ge=1, description="processes on each node, one per GPU; ns starts them with accelerate launch"),
     ] = 1
     split: Annotated[
-        Literal["none", "zero1", "zero2", "zero3", "fsdp"],
-        Meta(
-            description="divide among the processes: optimizer (zero1), gradients, too (zero2), weights, too (zero3, "
-            "fsdp); zero needs deepspeed"
-        ),
+        Literal["none", "zero1", "zero2"],
+        Meta(description="divide among the processes: optimizer (zero1), gradients, too (zero2); needs deepspeed"),
     ] = "none"
     vllm_sleep: Annotated[bool, Meta(description="vllm frees its GPU memory while the model learns")] = False
     vllm_memory: Annotated[float, Meta(gt=0, le=1, description="share of GPU memory for vllm")] = 0.3

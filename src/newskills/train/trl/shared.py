@@ -14,7 +14,6 @@ from zipfile import is_zipfile
 import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
-from torch.distributed.tensor import DTensor
 from transformers import PrinterCallback, TrainerCallback
 
 from newskills.base.errors import DataError, TrainingError
@@ -135,9 +134,7 @@ class TrlLearner:
         Raises TrainingError for weights that are not finite, StorageError.
         """
         trainer = self.trainer
-        learnt = {
-            name: _own_part(value) for name, value in trainer.model.named_parameters() if value.requires_grad
-        }
+        learnt = {name: value.detach() for name, value in trainer.model.named_parameters() if value.requires_grad}
         check_finite(learnt, f"{folder} is not written")
         partial, usual = folder.parent / PARTIAL, trainer.args.output_dir
         if trainer.is_world_process_zero():
@@ -160,12 +157,6 @@ class TrlLearner:
     ) -> list[list[Sampled]]:
         """As `newskills.train.trl.sampling.TrlSampler.sample`."""
         return self.sampler.sample(prompts, num_samples, params)
-
-
-def _own_part(value: torch.Tensor) -> torch.Tensor:
-    """What this process holds of a weight that FSDP splits."""
-    kept: torch.Tensor = value.to_local() if isinstance(value, DTensor) else value  # type: ignore[no-untyped-call]
-    return kept.detach()
 
 
 def together(hooks: Hooks) -> Hooks:

@@ -27,7 +27,7 @@ from newskills.solve.agents.options import Trajectory
 from newskills.solve.agents.programs import forward
 from newskills.solve.agents.programs.gateway import SOCKET, gateway
 from newskills.solve.interactive.endpoint import ChatEndpoint, ChatSession
-from newskills.solve.interactive.shared import Shared
+from newskills.solve.interactive.shared import SharedContext
 
 GATEWAY = "/newskills-agent"
 """Where the container sees our folder, with the socket and the program that leads to it."""
@@ -59,7 +59,7 @@ class ContainerProgram:
         for file in (Path(forward.__file__), *files):
             shutil.copy(file, Path(self._place.name, file.name))
         Path(self._place.name).chmod(0o755)
-        self._endpoint: Shared[ChatEndpoint] = Shared(lambda: gateway(Path(self._place.name)))
+        self._endpoint: SharedContext[ChatEndpoint] = SharedContext(lambda: gateway(Path(self._place.name)))
 
     @property
     def mounts(self) -> Mapping[str, str]:
