@@ -55,7 +55,7 @@ def on(node: str, *commands: Command, name: str = "j", **hardware: object) -> Jo
 WHERE = """
 import os, pathlib, sys, time
 def raylet(pid):
-    while "raylet" not in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+    while pathlib.Path(pathlib.Path(f"/proc/{pid}/cmdline").read_text().partition(chr(0))[0]).name != "raylet":
         pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return pid
 rank, place = sys.argv[1], pathlib.Path(sys.argv[2])

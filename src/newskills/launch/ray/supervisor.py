@@ -350,7 +350,7 @@ def _runner(job: RayJob, rank: int) -> Any:
 
 
 def _lost_follower(job: RayJob) -> Exception | None:
-    """Why one of its further nodes does not answer any more, which the first one may have noticed before Ray."""
+    """RayActorError of a further node that does not answer any more, which the first may have noticed before Ray."""
     try:
         ray.get([follower.node.remote() for follower in job.followers], timeout=FENCE)
     except ray.exceptions.GetTimeoutError as error:

@@ -185,7 +185,9 @@ class Engine:
         config = structs.replace(config, server=server)
         server = server.endpoint()
         if server not in self._endpoints:
-            most = max(config.max_concurrent_requests, config.most_concurrent_requests)
+            # Rows that wait for their turn are asked, too: not where somebody counts what is asked.
+            counted = self._stops or self._budget.limited
+            most = max(config.max_concurrent_requests, 0 if counted else config.most_concurrent_requests)
             model = self._builder.model(server, most)
             waits = is_supervised() or any(name in self._builder.environ for name in SCHEDULED)
             policy = RetryPolicy(

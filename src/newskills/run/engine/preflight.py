@@ -21,7 +21,7 @@ from newskills.run.engine.unit import REFUSED, UnitRun, changed_settings, unit_r
 from newskills.run.planning.spec import RunSpec, Unit, UnitResult
 from newskills.run.records.chunks import count_lines, merge_if_complete
 from newskills.run.records.completeness import is_cut, is_marked, take_over
-from newskills.run.records.input_map import read_input
+from newskills.run.records.input_map import keep_input, read_input
 from newskills.run.records.log import Damage, lines, restore_log, set_aside
 from newskills.run.records.log_index import MANY, IndexFile, LogIndex
 from newskills.run.records.paths import done_path
@@ -51,6 +51,7 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
     if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():
         return _finished(unit, state)
     source, rows = _input(unit, state)
+    keep_input(source, paths.output.parent)
     prompt = builder.prompt(unit.config)
     wanted = settings(unit.config, input_digest=source.digest, prompt=f"{prompt.name} {prompt.hash}")
     changed = changes(state.settings, wanted) if state is not None and _binds(unit, state) else []

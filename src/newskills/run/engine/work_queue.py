@@ -9,11 +9,11 @@ free. Where all that is left is taken, a few jobs stay to take over from those t
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,8 +59,10 @@ def execute_shared(
     total = RunResult(units=[])
     queue = ChunkQueue(spec)
 
+    looks = itertools.count()
+
     def look() -> OpenPlaces:
-        return look_at(queue, tried)
+        return look_at(queue, tried, closely=next(looks) == 0)
 
     def work_on(place: int) -> RunResult:
         unit = queue[place]
@@ -79,7 +81,7 @@ def execute_shared(
                 if result.exit_code > SIGNALLED or any(unit.status not in ENDED for unit in result.units):
                     return total
             seen = look()
-            taken = len(list(chain(seen.fresh, seen.begun)))
+            taken = sum(1 for _ in itertools.chain(seen.fresh, seen.begun))
             if not taken:
                 return total
             if len(tried) > before:
@@ -102,7 +104,7 @@ def offers(
     """
     while True:
         seen, since = look(), clock()
-        for place in chain(seen.fresh, islice(seen.begun, TRIES)):
+        for place in itertools.chain(seen.fresh, itertools.islice(seen.begun, TRIES)):
             yield place
             if place in tried and clock() - since > STALE:
                 break
@@ -110,10 +112,11 @@ def offers(
             return
 
 
-def look_at(queue: ChunkQueue, tried: Collection[int]) -> OpenPlaces:
-    """By one listing of each folder. Chunks of a whole file are finished with it.
+def look_at(queue: ChunkQueue, tried: Collection[int], *, closely: bool) -> OpenPlaces:
+    """By one listing of each folder. Chunks of a whole file are finished with it, unless rows were lost since, which is
+    seen by counting them (`closely`).
 
-    Where all chunks are finished and nobody has joined them, or rows were lost since, all are looked at closely.
+    Chunks that are all finished and that nobody has joined are taken up again.
     """
     listings: dict[Path, set[str]] = {}
     fresh, begun = set[int](), set[int]()
@@ -124,7 +127,7 @@ def look_at(queue: ChunkQueue, tried: Collection[int]) -> OpenPlaces:
             listings[folder] = _names(folder)
         names = listings[folder]
         if {unit.merged.name, done_path(unit.merged).name} <= names and unit.config.skip_filled:
-            begun.update(places if is_cut(unit) else ())
+            begun.update(places if closely and is_cut(unit) else ())
             continue
         unbegun, unfinished = set[int](), set[int]()
         for place in places:

@@ -39,27 +39,34 @@ class InputMap(Struct):
 
 
 def read_input(path: Path, folder: Path | None, distinct: tuple[str, int] | None = None) -> Input:
-    """As `scan`, but what an earlier process has found is taken from `folder` while the file is the same. Raises
+    """As `scan`, but what an earlier process has kept in `folder` is used while the file is the same. Raises
     DataError."""
     if folder is None:
         return scan(path, distinct)
-    kept = folder / f".input-{hashlib.blake2b(str(path.absolute()).encode(), digest_size=8).hexdigest()}.map"
     version = _version(path)
     with contextlib.suppress(OSError, msgspec.MsgspecError):
-        input_map = msgspec.msgpack.decode(kept.read_bytes(), type=InputMap)
-        if input_map.version == version and input_map.byte_order == sys.byteorder:
-            marks = array("Q", input_map.marks)
-            return Input(path=path, rows=input_map.rows, digest=input_map.digest, distinct=True, marks=marks)
+        kept = msgspec.msgpack.decode(_map_of(path, folder).read_bytes(), type=InputMap)
+        if kept.version == version and kept.byte_order == sys.byteorder:
+            marks = array("Q", kept.marks)
+            return Input(path=path, rows=kept.rows, digest=kept.digest, distinct=True, marks=marks)
     source = scan(path, distinct)
-    settled = time.time() - max(version[2:]) / 1e9 > _SETTLED
-    if source.rows >= MANY and source.distinct and source.marks and settled and version == _version(path):
-        _save(InputMap(version, sys.byteorder, source.rows, source.digest, source.marks.tobytes()), kept)
+    if time.time() - max(version[2:]) / 1e9 > _SETTLED and version == _version(path):
+        source.version = version
     return source
 
 
-def _save(input_map: InputMap, path: Path) -> None:
+def keep_input(source: Input, folder: Path) -> None:
+    """Leaves in `folder`, which exists, what `read_input` uses; for large inputs, and where it pays."""
+    if source.rows < MANY or not source.version or not source.distinct or not source.marks:
+        return
+    path = _map_of(source.path, folder)
+    kept = InputMap(source.version, sys.byteorder, source.rows, source.digest, source.marks.tobytes())
     with contextlib.suppress(StorageError), atomic_write(path) as file:  # the next process looks itself
-        file.write(msgspec.msgpack.encode(input_map))
+        file.write(msgspec.msgpack.encode(kept))
+
+
+def _map_of(path: Path, folder: Path) -> Path:
+    return folder / f".input-{hashlib.blake2b(str(path.absolute()).encode(), digest_size=8).hexdigest()}.map"
 
 
 def _version(path: Path) -> tuple[int, ...]:

@@ -45,6 +45,7 @@ class Input(Struct, kw_only=True):
     distinct  no two rows have the same identity
     shared    hashes of own ids that several rows carry; such rows are known by their content instead
     repeats   by position: how many earlier rows have the same identity (absent when none has)
+    version   of the file, as its file system tells it; empty = not known, or too new to tell
     marks     of each `MARK`th row: byte at which its line begins, number of the line; empty = not known
     """
 
@@ -54,6 +55,7 @@ class Input(Struct, kw_only=True):
     distinct: bool = False
     shared: frozenset[int] = frozenset()
     repeats: array[int] | None = None
+    version: tuple[int, ...] = ()
     marks: array[int] = msgspec.field(default_factory=partial(array, "Q"))
 
     def samples(self, bounds: range) -> Iterator[Sample]:
