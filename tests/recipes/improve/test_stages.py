@@ -41,7 +41,9 @@ def test_the_three_stages_of_the_recipe_are_a_configuration() -> None:
             theirs.warmup,
         )
         assert (ours.weight_decay, ours.max_grad_norm) == (theirs.weight_decay, theirs.max_grad_norm)
-        assert (ours.trainer.lora.rank, ours.trainer.lora.alpha) == (theirs.lora_rank, theirs.lora_alpha)
+        lora = ours.trainer.lora
+        assert (lora.rank, lora.alpha, lora.dropout) == (theirs.lora_rank, theirs.lora_alpha, theirs.lora_dropout)
+        assert set(theirs.lora_modules) == set(lora.targets)
         assert stage.prompt_config == theirs.prompt
     cot, tir, rl = (stage.keys for stage in stages)
     assert (cot.epochs, tir.epochs, cot.batch_size, tir.batch_size) == (3, 2, recipe.cot.batch, recipe.tir.batch)
