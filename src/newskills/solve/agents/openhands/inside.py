@@ -62,7 +62,7 @@ def work(conversation: Any, settings: dict[str, Any]) -> str:
         conversation.max_iteration_per_run = settings["max_turns"] - turns(conversation)
         try:
             conversation.run()
-        except Exception:
+        except Exception:  # noqa: BLE001 - the program raises kinds of its own at the limit of turns
             if turns(conversation) < settings["max_turns"]:
                 raise
         if finished(conversation):
