@@ -21,7 +21,7 @@ from newskills.base.records import Request, Row
 from newskills.solve.agents.openhands import inside
 from newskills.solve.agents.openhands.events import read_events
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory, time_for
-from newskills.solve.agents.programs.program import GATEWAY, OUT, WORK, Asked, ContainerProgram
+from newskills.solve.agents.programs.program import GATEWAY, OUT, WORK, ContainerProgram, ProgramEndpoint
 from newskills.solve.interactive.endpoint import HEADER
 
 SETTINGS = "settings.json"
@@ -125,13 +125,17 @@ class OpenHands:
             environment,
             model,
             request,
-            lambda asked: [*words, self._model(model.name, asked)],
+            lambda endpoint: [*words, self._model(model.name, endpoint)],
             QUIET,
             time_for(row, self.config.time_limit),
         )
         return await container.trajectory(environment, ran, session, read_events, _REASON)
 
-    def _model(self, name: str, asked: Asked) -> str:
+    def _model(self, name: str, endpoint: ProgramEndpoint) -> str:
         """Fields of the program's class LLM."""
-        place = {"model": f"openai/{name}", "base_url": asked.address, "extra_headers": {HEADER: asked.identity}}
+        place = {
+            "model": f"openai/{name}",
+            "base_url": endpoint.address,
+            "extra_headers": {HEADER: endpoint.identity},
+        }
         return msgspec.json.encode({**MODEL, **self.config.options, **place}).decode()

@@ -62,9 +62,10 @@ def work(conversation: Any, settings: dict[str, Any]) -> str:
         conversation.max_iteration_per_run = settings["max_turns"] - turns(conversation)
         try:
             conversation.run()
-        except Exception:  # noqa: BLE001 - the program raises kinds of its own at the limit of turns
-            if turns(conversation) < settings["max_turns"]:
-                raise
+        except Exception:
+            if turns(conversation) >= settings["max_turns"] and not finished(conversation):
+                return "steps"
+            raise
         if finished(conversation):
             break
         if turns(conversation) >= settings["max_turns"]:

@@ -43,7 +43,7 @@ KILLED = 128
 """From this exit code on it was killed, which a command of the model's may have done."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class ProgramEndpoint(Struct, frozen=True, kw_only=True):
     """How the program reaches the endpoint: `address` (a place-holder until it runs), `identity` for the header."""
 
     address: str
@@ -77,7 +77,7 @@ class ContainerProgram:
         environment: AgentEnvironment,
         model: Model,
         request: Request,
-        words: Callable[[Asked], Sequence[str]],
+        words: Callable[[ProgramEndpoint], Sequence[str]],
         variables: Mapping[str, str],
         timeout: float,
     ) -> tuple[ExecutedCommand, ChatSession]:
@@ -88,7 +88,7 @@ class ContainerProgram:
             endpoint.begin(identity, session)
             try:
                 path = endpoint.url.rpartition("://")[2].partition("/")[2]
-                line = list(words(Asked(address=f"{{address}}/{path}", identity=identity)))
+                line = list(words(ProgramEndpoint(address=f"{{address}}/{path}", identity=identity)))
                 forwarded = [line[0], f"{GATEWAY}/{Path(forward.__file__).name}", f"{GATEWAY}/{SOCKET}", *line]
                 command = ["env", *(f"{name}={value}" for name, value in variables.items()), *forwarded]
                 ran = await environment.execute(shlex.join(command), timeout=timeout or ENDLESS, max_output=LOG)

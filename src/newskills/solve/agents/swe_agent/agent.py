@@ -22,7 +22,7 @@ from newskills.base.protocols import Model
 from newskills.base.records import Request, Row
 from newskills.graders.software.task import REPOSITORY
 from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
-from newskills.solve.agents.programs.program import OUT, WORK, Asked, ContainerProgram
+from newskills.solve.agents.programs.program import OUT, WORK, ContainerProgram, ProgramEndpoint
 from newskills.solve.agents.swe_agent.trajectories import SUFFIX, read_trajectory
 from newskills.solve.interactive.endpoint import HEADER
 
@@ -98,22 +98,22 @@ class SweAgent:
             environment,
             model,
             request,
-            lambda asked: self._words(model.name, asked, row),
+            lambda endpoint: self._words(model.name, endpoint, row),
             self._variables,
             time_for(row, self.config.time_limit),
         )
         return await container.trajectory(environment, ran, session, _read, _REASON)
 
-    def _words(self, model: str, asked: Asked, row: Row) -> list[str]:
+    def _words(self, model: str, endpoint: ProgramEndpoint, row: Row) -> list[str]:
         """The program's command line."""
         workdir = str(row.get("container_repo_dir") or REPOSITORY)
         options = {
             "config": f"{WORK}/config.yaml",
             "agent.model.name": f"openai/{model}",
-            "agent.model.api_base": asked.address,
+            "agent.model.api_base": endpoint.address,
             "agent.model.api_key": "none",
             "agent.model.completion_kwargs": msgspec.json.encode(
-                {"extra_headers": {HEADER: asked.identity}}
+                {"extra_headers": {HEADER: endpoint.identity}}
             ).decode(),
             "agent.model.per_instance_cost_limit": "0",
             "agent.model.total_cost_limit": "0",
