@@ -446,3 +446,48 @@ def test_what_is_said_at_the_end_has_a_line_of_its_own(
         watch.on_start(0, 9)
         watch.on_step(Progress(done=3, steps=9, metrics={}))
     assert capsys.readouterr().err.endswith(" left\n")
+
+
+LETTERS = """
+from newskills.base.benchmark import Benchmark
+
+BENCHMARK = Benchmark(
+    name="{name}",
+    category="reasoning",
+    title="{name}",
+    prompt="generic/default",
+    grader="exact",
+    generate_rows=lambda split: (
+        {{"id": str(n), "question": f"{name} {{n}}", "expected_answer": "A"}} for n in range(9)
+    ),
+)
+"""
+
+
+def test_several_benchmarks_are_weighed_and_solvers_are_those_of_an_evaluation(place: Path) -> None:
+    for name in ("ab", "cd"):
+        (place / f"{name}.py").write_text(LETTERS.format(name=name))
+        assert ns(place, "prepare_data", f"./{name}.py", "--data_dir=data").returncode == 0
+    words = ["grpo", "--model=model", "--split=test", "--data_dir=data", "--output_dir=out", "--allow_overlap"]
+    both = "--benchmark=./ab.py:2,./cd.py"
+    shown = ns(place, *words, both, "--dry_run")
+    assert shown.returncode == 0, shown.stderr
+    assert "9 problems, prompt generic/default, weight 2" in " ".join(shown.stdout.split())
+    small = ["++steps=1", "++batch_size=3", "++group_size=2", "++max_tokens=2", "++put_aside=4", *FAST]
+    done = ns(place, *words, both, *small)
+    assert done.returncode == 0, done.stderr
+    (row,) = read_rows(place / "out/metrics.jsonl")
+    assert {"reward/benchmark=ab", "reward/benchmark=cd", "put_aside"} <= row.keys()
+    assert sorted(row["benchmark"] for row in read_rows(place / "out/samples.jsonl")) == ["ab", "ab", "cd"]
+    other = ns(place, *words, "--benchmark=./ab.py:1,./cd.py", *small)
+    assert other.returncode == 2
+    assert "other settings: weights" in other.stderr
+    for wrong, sentence in (
+        ([both, "++eval_type=math"], "++eval_type belongs to one benchmark"),
+        (["--benchmark=./ab.py,./ab.py"], "names ab twice"),
+        (["--benchmark=./ab.py", "++agent=nobody"], "Unknown agent 'nobody'"),
+        (["--benchmark=./ab.py", "++solver=llm_judge"], "judges answers that its rows hold"),
+    ):
+        refused = ns(place, *words, *wrong, *small, "--dry_run")
+        assert refused.returncode == 2
+        assert sentence in " ".join(refused.stderr.split())

@@ -1064,7 +1064,8 @@ def grpo(
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
         eval_split: split of that benchmark (default 'test')
         allow_overlap: allow training on problems that are also evaluated on
-        benchmark: benchmark to train on: its prompt, grader and split
+        benchmark: benchmark to train on: its prompt, solver, grader and split; several with weights:
+            a:2,b:1
         split: split of the benchmark (default 'train')
         training_data: JSONL file of problems instead of a benchmark, with the fields that prompt and
             grader need

@@ -118,6 +118,14 @@ class NeedsCheck(Protocol):
 
 
 @runtime_checkable
+class Bounded(Protocol):
+    """A solver that works on so many samples at the same time; others wait within it."""
+
+    @property
+    def at_once(self) -> int: ...
+
+
+@runtime_checkable
 class NeedsProbe(Protocol):
     """A solver that needs something of the server that not every one gives; asked once, before the first row."""
 

@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Request, Row, Score
 from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.code_tags import CodeTags
-from newskills.run.rewarding.graders import BatchGrader
+from newskills.run.rewarding.graders import BatchGrader, Record
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import RewardConfig as RewardConfig
 from newskills.run.rewarding.reward import answered
@@ -146,7 +146,9 @@ class Skill:
 
         Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
         """
-        record = self._asking.record if self._asking is not None else answered
+        record: Record | None = answered
+        if self._asking is not None:
+            record = self._asking.record if self._asking.one_reply else None
         return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
 
 

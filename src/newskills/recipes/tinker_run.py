@@ -74,6 +74,10 @@ class RunFolder(ABC):
     @abstractmethod
     def groups(self, groups: Sequence[Group], step: int) -> None: ...
 
+    def sampled(self) -> Iterable[Row]:
+        """Nothing: steps of these recipes do not depend on what was sampled before."""
+        return ()
+
     @property
     def finished(self) -> bool:
         return self.last is not None and bool(self.last.final)

@@ -29,6 +29,7 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     data_dir where the file of the rows is, and the files that they name
     load   a prompt by its name, as this model is shown it
     agent  which agent works, and where; None where none is named
+    resumes whether what a killed run has asked is kept beside the output and used again
     """
 
     chat: ChatSolver
@@ -41,6 +42,7 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     data_dir: Path = Path()
     load: Callable[[str], Prompt] = load_prompt
     agent: AgentOptions | None = None
+    resumes: bool = True
 
     @property
     def drawn_by(self) -> Solver:

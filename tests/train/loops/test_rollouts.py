@@ -9,20 +9,23 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.train.loops.test_loops import GRPO, PROBLEMS, SMALL, decode, dict_of, metrics, one_in_two, sevens
 from tests.train.tiny import tiny_folder
 
 from newskills.base.errors import TrainingError
+from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.train.cpu.trainer import CpuTrainer
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import grouped
 from newskills.train.loops.grpo import GrpoConfig, grpo
-from newskills.train.loops.samples import Judged, Problem, Rollout, SampledTurn, Scorer
+from newskills.train.loops.samples import Judged, MixedScorer, Problem, Rollout, SampledTurn, Scorer
 from newskills.train.loops.stepping import Hooks
 from newskills.train.loops.traces import sampler_gap, traces
 from newskills.train.verbs import LossOutput, Sampled, SamplingClient, SamplingParams
@@ -177,6 +180,82 @@ def test_the_divergence_is_measured_over_what_the_model_wrote() -> None:
     learnt = traces(Rollout(turns=[turn, after], row={}, text="", finish_reason="stop"), [1.0, 1.0])
     output = LossOutput(loss=0.0, logprobs=[[-50.0, -1.0, -50.0, -50.0, -2.0]])
     assert sampler_gap(learnt, output, 2.0) == {"sampler_kl": 0.0, "importance_cut": 0.0}
+
+
+def test_a_sampler_that_is_another_model_ends_the_run_in_a_sentence(model: Path, tmp_path: Path) -> None:
+    client = Stale(model, SMALL)
+    client.shift = 5.0
+    folder = TrainingFolder(tmp_path, {})
+    with pytest.raises(TrainingError, match=r"differ by 5.0 per token: they are not the same model"):
+        grpo(client, PROBLEMS, GRPO, folder, Scorer(one_in_two, decode, [0], two_turns))
+    folder.close()
+    assert not list(read_rows(tmp_path / "metrics.jsonl"))
+
+
+def by_question(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
+    """All samples of a third of the problems are right, all of another third wrong, of the others it depends."""
+    kinds = [int(row["question"]) % 3 for row, *_ in samples]
+    return [
+        Judged(float(right), correct=right)
+        for right in (
+            kind == 0 or (kind == 1 and text.count(" ") % 2 == 0)
+            for kind, (_, text, _) in zip(kinds, samples, strict=True)
+        )
+    ]
+
+
+def test_problems_that_all_or_none_solve_rest_and_a_run_that_goes_on_reaches_the_same_numbers(
+    model: Path, tmp_path: Path
+) -> None:
+    config = GrpoConfig(**dict_of(GRPO, steps=9, save_every=4, put_aside=2, resample=1))
+    scorer = Scorer(by_question, decode, [0])
+    assert learn(model, tmp_path / "whole", config, scorer)
+    assert not learn(model, tmp_path / "stopped", config, scorer, stop=lambda: True)
+    while not learn(model, tmp_path / "stopped", config, scorer, stop=iter([False, False, True]).__next__):
+        pass
+    rows = metrics(tmp_path / "whole")
+    assert metrics(tmp_path / "stopped") == rows
+    texts = [(tmp_path / name / "samples.jsonl").read_text() for name in ("whole", "stopped")]
+    assert texts[0] == texts[1]
+    assert max(row["put_aside"] for row in rows) > 2
+    assert any(row["came_back"] for row in rows)
+    groups = [
+        list(rows) for _, rows in groupby(read_rows(tmp_path / "whole/samples.jsonl"), lambda row: row["step"])
+    ]
+    for row, drawn in zip(rows, groups, strict=True):
+        assert row["groups_drawn"] == len(drawn) > 3 or row["groups_used"] == 3
+        assert row["groups_rejected"] == sum(bool(one.get("rejected")) for one in drawn)
+        assert len(drawn) - row["groups_rejected"] == 3
+        shares = [response["reward"] for one in drawn for response in one["responses"]]
+        assert row["drawn_correct"] == pytest.approx(sum(shares) / len(shares))
+
+
+def test_problems_of_several_benchmarks_are_solved_and_judged_as_their_own(model: Path, tmp_path: Path) -> None:
+    problems = [msgspec.structs.replace(one, source="ab"[number % 2]) for number, one in enumerate(PROBLEMS)]
+    scorers = {"a": Scorer(sevens, decode, [0], two_turns), "b": Scorer(one_in_two, decode, [0])}
+    scorer = MixedScorer(reward=sevens, decode=decode, stops=[0], scorers=scorers)
+    config = GrpoConfig(**dict_of(GRPO, steps=4, weights={"a": 2.0, "b": 1.0}))
+    folder = TrainingFolder(tmp_path, {})
+    assert grpo(CpuTrainer(model, SMALL), problems, config, folder, scorer)
+    folder.close()
+    for row in metrics(tmp_path):
+        assert row["reward/benchmark=b"] == 0.5
+        assert row["lost"] == 4.0  # of eight in each of two groups of a, every fourth
+        assert row["turns"] == pytest.approx(5 / 3)
+        assert row["sampler_kl"] < 1e-6
+    samples = list(read_rows(tmp_path / "samples.jsonl"))
+    assert [row["benchmark"] for row in samples].count("a") == 8
+    assert {row["responses"][0].get("turns") for row in samples if row["benchmark"] == "b"} == {None}
+    with pytest.raises(TrainingError, match="None of the samples could be graded"):
+        scorer.judge([Rollout(turns=[], row={}, text="", finish_reason="error", lost="tool: gone", source="a")])
+
+
+def test_lost_rollouts_are_told_once_with_their_cause(model: Path, tmp_path: Path) -> None:
+    remarks: list[str] = []
+    assert learn(model, tmp_path, GrpoConfig(**dict_of(GRPO, steps=2)), remark=remarks.append)
+    assert remarks == [
+        "6 of 24 rollouts were lost and are left out (sandbox: it died); `lost` in metrics.jsonl counts them."
+    ]
 
 
 KILLED = """

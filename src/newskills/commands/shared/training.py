@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,13 +23,12 @@ from newskills.config.layers import Layer, explain, resolve
 from newskills.pipelines.options import tracking_of
 from newskills.recipes.leakage import question_of
 from newskills.recipes.reporting import reported
+from newskills.recipes.rollouts import TrainedSkill, scoring
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.steps_shown import StepReporter, steps_shown
 from newskills.recipes.training import context_of, fitting_problems, train_to_end
-from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.rewarding.policy import PolicyFormat
 from newskills.run.rewarding.questions import asking_of
-from newskills.run.rewarding.rollouts import SolverRollouts, with_code
+from newskills.run.rewarding.rollouts import with_code
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, TimeLimit
@@ -181,23 +180,19 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
     changes: dict[str, Any] = {}
     if keys.chat_template_kwargs:
         changes["chat_template_kwargs"] = keys.chat_template_kwargs
+    changes["inference.tokens_to_generate"] = settings.max_tokens
     if settings.code_tags is not None:
         changes |= with_code(settings.code_tags, settings.code_executions, settings.max_tokens)
     asking = asking_of(benchmark, data, str(base), [Layer("command line", changes)])
-    if settings.code_tags is None:
-        asking.check_one_reply(f"--eval_benchmark={options.eval_benchmark}")
+    asking.check_one_answer(f"--eval_benchmark={options.eval_benchmark}")
+    asking.check()
     skill = Skill(base, asking)
     problems = [skill.problem(row) for row in rows[: keys.eval.max_problems]]
     room = fitting_problems(problems, context_of(base), keys.eval.max_tokens, "drop", say=print)
     if not room:
         raise DataError(f"No problem of {benchmark.name} ({options.eval_split}) fits into the model's context.")
-    with ExitStack() as stack:
-        verdicts = stack.enter_context(BatchGrader(benchmark.grader, benchmark.grader_config))
-        scorer = skill.scorer(verdicts, RewardConfig())
-        if settings.code_tags is not None:
-            form = PolicyFormat(tokenizer=skill.tokenizer, stops=skill.stops, context=context_of(base))
-            rollouts = stack.enter_context(SolverRollouts(asking, form))
-            scorer = msgspec.structs.replace(scorer, roll_out=rollouts)
+    trained = TrainedSkill(benchmark=benchmark, asking=asking, skill=skill, rows=rows)
+    with scoring(trained, RewardConfig(), context_of(base)) as scorer:
         yield HeldOut(problems=room, scorer=scorer, settings=settings)
 
 

@@ -98,6 +98,7 @@ class RunBuilder:
             folder=Path(config.output_file).parent,
             data_dir=Path(config.input_file).parent,
             agent=agent_options(config),
+            resumes=bool(config.output_file),
             load=partial(load_prompt, overrides=PromptOverrides(chat_template_kwargs=config.chat_template_kwargs)),
         )
         return self._selecting(config, parts)

@@ -38,6 +38,8 @@ Record = Callable[[Row, str, str], Row]
 """(problem's row, text, finish_reason) → what the grader gets."""
 """Text → tokens."""
 PATTERN_SECONDS = 1.0
+ENVIRONMENT = "environment_reward"
+"""The grader whose number is the reward of an environment, of which correct and wrong are only a reading."""
 
 
 class Grades:
@@ -68,10 +70,14 @@ class Grades:
 
 
 class Capacity(Struct, frozen=True, kw_only=True):
-    """`workers`: processes of a grader that computes, 0 = as many as CPUs; `at_once`: records of one that runs code."""
+    """`workers`: processes of a grader that computes, 0 = as many as CPUs; `at_once`: records of one that runs code.
+
+    `environment`: where one that tests what agents did runs its tests.
+    """
 
     workers: int = 0
     at_once: int = AT_ONCE
+    environment: EnvironmentConfig = EnvironmentConfig()
 
 
 class RewardGrader:
@@ -102,7 +108,7 @@ class RewardGrader:
             sandbox = self._sandboxes.get(self._sandbox)
             if needs_sandbox(self._made):
                 await sandbox.start()
-            kit = Kit(sandbox=sandbox, environments=self._environments.get(EnvironmentConfig()))
+            kit = Kit(sandbox=sandbox, environments=self._environments.get(self._capacity.environment))
             self._grades = Grades(ExecutingGrading(self._made, kit, at_once=self._capacity.at_once))
         else:
             limits = PoolOptions(processes=self._capacity.workers, cpu_seconds=cpu_seconds(self._made))
@@ -116,6 +122,8 @@ class RewardGrader:
 
     async def rewarder(self, config: RewardConfig, count: Count | None = None) -> Rewarder:
         """What makes rewards of these scores; closed with them. Raises as `RewardJudge`."""
+        if config.value is None:
+            config = replace(config, value=self._made.name == ENVIRONMENT)
         made = Rewarder(self, config, self._builder, count)
         self._rewarders.append(made)
         return made
@@ -203,9 +211,15 @@ class BatchGrader:
     A context manager: the workers and the sandbox end with it.
     """
 
-    def __init__(self, grader: str, config: Row, sandbox: SandboxConfig = SandboxConfig()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        grader: str,
+        config: Row,
+        sandbox: SandboxConfig = SandboxConfig(),  # noqa: B008
+        capacity: Capacity = Capacity(),  # noqa: B008
+    ) -> None:
         """`sandbox` is where a grader that runs code runs it. Raises UnknownNameError, ConfigError."""
-        self._rewarding = RewardGrader(grader, config, sandbox)
+        self._rewarding = RewardGrader(grader, config, sandbox, capacity)
         self.label = self._rewarding.label
         self._stack = ExitStack()
         self._loop = LoopThread()
@@ -214,15 +228,20 @@ class BatchGrader:
         """A score for each record, in order; where the grader failed it is unscored, never wrong."""
         return self._loop.run(self._rewarding.scores(records))
 
-    def reward(self, config: RewardConfig, count: Count | None = None, record: Record = answered) -> Reward:
-        """Samples → rewards; `record` makes what the grader gets of a sample.
+    def reward(self, config: RewardConfig, count: Count | None = None, record: Record | None = answered) -> Reward:
+        """Samples → rewards; `record` makes what the grader gets of a sample; None: its row is a whole record.
 
         Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
         """
         rewarder = self._loop.run(self._rewarding.rewarder(config, count))
 
         def judge(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
-            made = [RewardItem(record=record(*sample), written=sample[1]) for sample in samples]
+            made = [
+                RewardItem(record=row, written=text, tokens=row.get("num_generated_tokens"))
+                if record is None
+                else RewardItem(record=record(row, text, reason), written=text)
+                for row, text, reason in samples
+            ]
             return self._loop.run(rewarder.judge(made))
 
         return judge

@@ -15,12 +15,15 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.chat_template import prompt_text
-from newskills.base.errors import ContextLimitError
+from newskills.base.errors import ConfigError, ContextLimitError, NewskillsError
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Reply, Request, Row, Usage
 from newskills.train.loops.samples import SampledTurn
 from newskills.train.verbs import Sampled, SamplingClient, SamplingParams
 
+OTHER_TEMPLATE = (
+    "Use a model whose template has tools (Qwen, Llama 3, SmolLM3), or let it write code: ++code_tags=qwen."
+)
 CALL, CALL_END = "<tool_call>", "</tool_call>"
 """How models of the field (Hermes, Qwen, SmolLM) write the call of a tool: JSON with `name` and `arguments`."""
 
@@ -46,42 +49,76 @@ class PolicyBatch:
         """`params.max_tokens` are those of one reply; a request may want fewer."""
         self.form, self.params = form, params
         self._client = client
-        self._waiting: list[tuple[PolicyModel, Request, list[int], asyncio.Future[Reply]]] = []
-        self._made = self._alive = self._rounds = 0
+        self._waiting: list[_Question] = []
+        self._changed = asyncio.Event()
+        self._failure: NewskillsError | None = None
+        self._rounds = 0
+        self._shown: set[tuple[str, ...]] = set()
 
-    def model(self) -> PolicyModel:
-        """For one more attempt, which must be ended with `leave`."""
-        self._alive += 1
-        self._made += 1
-        return PolicyModel(self, self._made)
+    async def serve(self, workers: Sequence[asyncio.Task[None]]) -> None:
+        """Answers until all `workers` are done, each of which makes one attempt at a time.
 
-    def leave(self) -> None:
-        self._alive -= 1
-        self._sample_if_all_wait()
+        Raises what the client raises, what ends a worker, and what no attempt can go on from.
+        """
+        for worker in workers:
+            worker.add_done_callback(lambda _: self._changed.set())
+        while True:
+            for worker in workers:
+                if worker.done():
+                    worker.result()
+            if self._failure is not None:
+                raise self._failure
+            busy = sum(not worker.done() for worker in workers)
+            if not busy:
+                return
+            # An attempt that was given up waits no longer.
+            self._waiting = [question for question in self._waiting if not question.reply.done()]
+            if len({question.model.number for question in self._waiting}) == busy:
+                questions, self._waiting = sorted(self._waiting, key=lambda question: question.model.number), []
+                # In a thread: connections to tools and environments must be kept alive meanwhile.
+                for question, sampled in zip(
+                    questions, await asyncio.to_thread(self._sample, questions), strict=True
+                ):
+                    question.answer(sampled)
+                continue
+            await self._changed.wait()
+            self._changed.clear()
 
     async def ask(self, model: PolicyModel, request: Request, prompt: list[int]) -> Reply:
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting.append((model, request, prompt, future))
-        self._sample_if_all_wait()
-        return await future
+        question = _Question(model, request, prompt, asyncio.get_running_loop().create_future())
+        self._waiting.append(question)
+        self._changed.set()
+        return await question.reply
 
-    def _sample_if_all_wait(self) -> None:
-        """The loop stands still while the model computes; none of the code runs then that has a time limit."""
-        if not self._waiting or len(self._waiting) < self._alive:
-            return
-        waiting, self._waiting = sorted(self._waiting, key=lambda entry: entry[0].number), []
-        limits = [self._limit(request) for _, request, *_ in waiting]
+    def fail(self, error: NewskillsError) -> None:
+        """Ends all attempts: none of them could go on."""
+        self._failure = self._failure or error
+        self._changed.set()
+
+    def check_tools(self, request: Request) -> None:
+        """Raises ConfigError where the chat template cannot show the request's tools or their results."""
+        names = tuple(tool["function"]["name"] for tool in request.tools or ())
+        if names and names not in self._shown:
+            if why := shows_tools(self.form.tokenizer, request):
+                raise ConfigError(f"The model's chat template {why}.", hint=OTHER_TEMPLATE)
+            self._shown.add(names)
+
+    def _sample(self, questions: Sequence[_Question]) -> list[Sampled]:
+        """What the model writes to each of them."""
+        limits = [self._limit(question.request) for question in questions]
+        stops = dict.fromkeys(stop for question in questions for stop in question.request.stop)
         params = msgspec.structs.replace(
             self.params,
             max_tokens=max(limits),
-            stop_texts=tuple(dict.fromkeys(stop for _, request, *_ in waiting for stop in request.stop)),
+            stop_texts=tuple(stops),
             seed=_seed(self.params.seed, self._rounds),
         )
         self._rounds += 1
-        samples = self._client.sample([prompt for _, _, prompt, _ in waiting], 1, params)
-        for (model, request, prompt, future), limit, (sampled,) in zip(waiting, limits, samples, strict=True):
-            if not future.done():
-                future.set_result(model.record(request, prompt, self._cut(sampled, request.stop, limit)))
+        samples = self._client.sample([question.prompt for question in questions], 1, params)
+        return [
+            self._cut(sampled, question.request.stop, limit)
+            for question, limit, (sampled,) in zip(questions, limits, samples, strict=True)
+        ]
 
     def _limit(self, request: Request) -> int:
         return min(request.inference.tokens_to_generate or self.params.max_tokens, self.params.max_tokens)
@@ -106,31 +143,51 @@ class PolicyBatch:
         return Sampled(tokens=tokens, logprobs=sampled.logprobs[:count], stop_reason=reason)
 
 
+class _Question(Struct, frozen=True, eq=False):
+    """A request that waits for its reply."""
+
+    model: PolicyModel
+    request: Request
+    prompt: list[int]
+    reply: asyncio.Future[Reply]
+
+    def answer(self, sampled: Sampled) -> None:
+        if not self.reply.done():
+            self.reply.set_result(self.model.record(self.request, self.prompt, sampled))
+
+
 class PolicyModel:
-    """The model as one attempt asks it. `turns` are what it has read and written; `busy`: a reply is awaited."""
+    """The model as one attempt asks it. `turns` are what it has read and written; `busy`: replies that are awaited."""
 
     name = "the model in training"
 
     def __init__(self, batch: PolicyBatch, number: int) -> None:
         self._batch, self.number = batch, number
         self.turns: list[SampledTurn] = []
-        self.busy = False
-        self._last: _Exchange | None = None
+        self.busy = 0
+        self._exchanges: list[_Exchange] = []
 
     async def complete(self, request: Request) -> Reply:
-        """Raises ContextLimitError where the conversation leaves no room for a reply."""
+        """Raises ContextLimitError where the conversation leaves no room for a reply, ConfigError (and ends all
+        attempts) where the model's chat template cannot show it.
+        """
         form = self._batch.form
-        prompt = self._prompt(request)
+        try:
+            self._batch.check_tools(request)
+            prompt = self._prompt(request)
+        except ConfigError as error:
+            self._batch.fail(error)
+            raise
         if form.context is not None and len(prompt) + self._batch.params.max_tokens > form.context:
             raise ContextLimitError(
                 f"The conversation has {len(prompt)} tokens; the model's context of {form.context} leaves no room for "
                 f"a reply of {self._batch.params.max_tokens}."
             )
-        self.busy = True
+        self.busy += 1
         try:
             return await self._batch.ask(self, request, prompt)
         finally:
-            self.busy = False
+            self.busy -= 1
 
     async def close(self) -> None:
         """There is nothing to close."""
@@ -145,9 +202,8 @@ class PolicyModel:
         at = min(((text.find(stop), stop) for stop in request.stop if stop in text), default=None)
         # What a token adds behind a stop text stays in the sequence, but is no part of the conversation.
         shown = text if at is None else text[: at[0]] + at[1]
-        self._last = _Exchange(
-            request, prompt, sampled.tokens, shown, decode(sampled.tokens[-1:]) if ended else ""
-        )
+        end = decode(sampled.tokens[-1:]) if ended else ""
+        self._exchanges.append(_Exchange(request, prompt, sampled.tokens, shown, end))
         usage = Usage(input_tokens=len(prompt), output_tokens=len(sampled.tokens))
         reply = Reply(text=text, finish_reason=sampled.stop_reason, usage=usage)
         if at is not None:
@@ -157,14 +213,17 @@ class PolicyModel:
         return reply
 
     def _prompt(self, request: Request) -> list[int]:
-        """Token ids of a request: those of the exchange before and what has been added, where it goes on from that."""
+        """Token ids of a request: those of the latest exchange that it goes on from, and what has been added.
+
+        Players of an environment take turns, so that need not be the last exchange.
+        """
         form = self._batch.form
         if isinstance(request.prompt, list):
             return request.prompt
-        added = self._last.added(request, form) if self._last is not None else None
-        if added is None or self._last is None:
-            return form.tokenizer.encode(prompt_text(request, form.tokenizer) or "")
-        return [*self._last.prompt, *self._last.tokens, *form.tokenizer.encode(added)]
+        for exchange in reversed(self._exchanges):
+            if (added := exchange.added(request, form)) is not None:
+                return [*exchange.prompt, *exchange.tokens, *form.tokenizer.encode(added)]
+        return form.tokenizer.encode(prompt_text(request, form.tokenizer) or "")
 
 
 class _Exchange(Struct, frozen=True):
@@ -236,13 +295,13 @@ def _call(body: str) -> Row:
     return {"type": "function", "function": {"name": value["name"], "arguments": arguments}}
 
 
-def shows_tools(form: PolicyFormat, first: Request) -> str:
+def shows_tools(tokenizer: Tokenizer, first: Request) -> str:
     """Why the model's chat template is no template for `first`, a request with tools; empty where it is one.
 
     Raises ConfigError where the template cannot render it at all.
     """
     names = [tool["function"]["name"] for tool in first.tools or ()]
-    whole = prompt_text(first, form.tokenizer) or ""
+    whole = prompt_text(first, tokenizer) or ""
     if missing := [name for name in names if name not in whole]:
         return f"does not tell the model of its tools ({', '.join(missing)})"
     mark = "f3c1a07b"
@@ -252,7 +311,7 @@ def shows_tools(form: PolicyFormat, first: Request) -> str:
         Message(role="assistant", content="", tool_calls=[call]),
         Message(role="tool", content=mark, name=names[0], tool_call_id="c"),
     ]
-    shown = prompt_text(msgspec.structs.replace(first, messages=turns), form.tokenizer) or ""
+    shown = prompt_text(msgspec.structs.replace(first, messages=turns), tokenizer) or ""
     return "" if mark in shown else "does not show the results of tools"
 
 

@@ -99,6 +99,13 @@ class RewardConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     correct: Annotated[float, Meta(description="reward of a correct answer")] = 1.0
     wrong: Annotated[float, Meta(description="reward of a wrong answer")] = 0.0
     no_answer: Annotated[float, Meta(description="reward of a sample without an answer")] = 0.0
+    value: Annotated[
+        bool | None,
+        Meta(
+            description="take the grader's own number, where it gives one, instead of correct and wrong; default: only "
+            "for rewards of environments"
+        ),
+    ] = None
     format: FormatReward = FormatReward()
     length: LengthPenalty = LengthPenalty()
     overlong: OverlongPenalty = OverlongPenalty()
@@ -152,18 +159,21 @@ def rewarded(
     if score.outcome == "unscored":
         why = f"{score.cause or 'grader'}: {score.why}" if score.why else score.cause or "grader"
         return Judged(None, False, shown, outcome="unscored", why=why)
-    parts = components(score.outcome, sample, config, measured)
+    worth = score.value if config.value and score.value is not None else getattr(config, score.outcome)
+    parts = components(worth, sample, config, measured)
     return Judged(fsum(parts.values()), score.outcome == "correct", shown, outcome=score.outcome, components=parts)
 
 
 def components(
-    outcome: Literal["correct", "wrong", "no_answer"],
+    verdict: float,
     sample: RewardItem,
     config: RewardConfig,
     measured: SampleMeasurements,
 ) -> dict[str, float]:
-    """Name → what it adds; names are those of the settings that are in use, for every sample the same."""
-    worth: dict[str, float] = {"verdict": getattr(config, outcome)}
+    """Name → what it adds, beside what the `verdict` is worth; names are those of the settings that are in use, for
+    every sample the same.
+    """
+    worth: dict[str, float] = {"verdict": verdict}
     form, length, overlong = config.format, config.length, config.overlong
     if form.box:
         worth["box"] = form.box if boxed(sample.text) else 0.0

@@ -11,22 +11,27 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
-from newskills.base.errors import ConfigError, HttpError, SandboxError, ToolError
-from newskills.base.protocols import Kit
+from newskills.base.errors import (
+    ConfigError,
+    SandboxError,
+    StorageError,
+    UserError,
+    boundary,
+)
+from newskills.base.protocols import Kit, Model
 from newskills.base.records import Row
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.engine.tools import Toolboxes
 from newskills.run.grade import LoopThread
-from newskills.run.rewarding.policy import PolicyBatch, PolicyFormat, PolicyModel, shows_tools
+from newskills.run.rewarding.policy import OTHER_TEMPLATE, PolicyBatch, PolicyFormat, PolicyModel, shows_tools
 from newskills.run.rewarding.questions import QuestionFormat
 from newskills.solve.chat import MAIN
+from newskills.solve.interactive.shared import reward_of
 from newskills.train.loops.samples import Problem, Rollout
 from newskills.train.verbs import SamplingClient, SamplingParams
 
-INSTRUMENTS = (SandboxError, ToolError, HttpError)
-"""What these say is no fault of the model: the rollout is lost, not wrong."""
 PATIENCE = 600.0
 """Seconds that code, tools or an environment may take between two replies."""
 
@@ -40,53 +45,67 @@ class SolverRollouts:
         self._sandboxes = Sandboxes(self._builder)
         self._tools = Toolboxes(os.environ, lambda _: None)
         self._environments = EnvironmentPools(self._builder)
+        self._others: dict[str, Model] = {}
         self._loop = LoopThread()
         self._stack = ExitStack()
 
     def __call__(
         self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
     ) -> list[list[Rollout]]:
-        """`count` of each problem, all at once. Raises what the client raises, and ConfigError, DataError."""
+        """`count` of each problem, all at once. Raises what the client raises, UserError, StorageError."""
         rows = [problem.row for problem in problems for _ in range(count)]
         rollouts = self._loop.run(self._solve_all(client, rows, params))
+        if all(rollout.lost for rollout in rollouts):
+            # A sandbox that dies takes all attempts with it. The same ones again are what would have been without.
+            rollouts = self._loop.run(self._solve_all(client, rows, params))
         return [rollouts[at : at + count] for at in range(0, len(rollouts), count)]
 
     async def _solve_all(
         self, client: SamplingClient, rows: Sequence[Row], params: SamplingParams
     ) -> list[Rollout]:
         batch = PolicyBatch(client, self._form, params)
-        models = [batch.model() for _ in rows]
-        tasks = [
-            asyncio.ensure_future(self._solve(batch, model, row)) for model, row in zip(models, rows, strict=True)
-        ]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
+        attempts = enumerate(rows)
+        rollouts: dict[int, Rollout] = {}
 
-    async def _solve(self, batch: PolicyBatch, model: PolicyModel, row: Row) -> Rollout:
+        async def work() -> None:
+            for number, row in attempts:
+                rollouts[number] = await self._solve(PolicyModel(batch, number), row)
+
+        workers = [asyncio.create_task(work()) for _ in range(min(self._asking.at_once, len(rows)))]
+        try:
+            await batch.serve(workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        return [rollouts[number] for number in range(len(rows))]
+
+    async def _solve(self, model: PolicyModel, row: Row) -> Rollout:
+        """Raises UserError, StorageError, which no other attempt would escape."""
         config = self._asking.config
         sandbox = self._sandboxes.get(config.sandbox)
         kit = Kit(
-            models={MAIN: model},
+            models={**self._others, MAIN: model},
             sandbox=sandbox,
             tools=self._tools.get(config, sandbox),
             environments=self._environments.get(config.environment),
         )
         try:
             fields = await self._in_time(self._asking.solve(row, kit), model)
-        except INSTRUMENTS as error:
-            lost = f"{type(error).__name__.removesuffix('Error').lower()}: {error}"
+            rewards = turn_rewards(fields, len(model.turns))
+            reward_of(fields.get("reward"), "The environment")
+        except (UserError, StorageError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a solver may be a plug-in: its defect says nothing of the model
+            failure = boundary(error)
+            lost = f"{failure.cause}: {failure.message}"
             return Rollout(turns=model.turns, row=row, text="", finish_reason="error", lost=lost)
-        finally:
-            batch.leave()
         return Rollout(
             turns=model.turns,
             row={**row, **fields},
             text=str(fields[config.generation_key]),
             finish_reason=str(fields.get("finish_reason") or "stop"),
-            rewards=_rewards(fields, len(model.turns)),
+            rewards=rewards,
         )
 
     async def _in_time(self, solving: Coroutine[Any, Any, Row], model: PolicyModel) -> Row:
@@ -113,8 +132,11 @@ class SolverRollouts:
             stack.callback(lambda: self._loop.run(self._sandboxes.close()))
             stack.callback(lambda: self._loop.run(self._environments.close()))
             stack.callback(lambda: self._loop.run(self._tools.close()))
+            for role, server in config.models.items():
+                self._others[role] = model = self._builder.model(server, config.max_concurrent_requests)
+                stack.callback(self._close, model)
             sandbox = self._sandboxes.get(config.sandbox)
-            if config.code_execution or config.tool_modules:
+            if config.needs_sandbox or config.tool_modules:
                 self._loop.run(sandbox.start())
             if (tools := self._tools.get(config, sandbox)) is not None:
                 self._loop.run(tools.open())
@@ -124,12 +146,11 @@ class SolverRollouts:
     def check(self, row: Row) -> None:
         """Raises ConfigError where the model's chat template cannot show the tools of a first request."""
         request = self._asking.request(row)
-        if request.tools and (why := shows_tools(self._form, request)):
-            raise ConfigError(
-                f"The model's chat template {why}.",
-                hint="Use a model whose template has tools (Qwen, Llama 3, SmolLM3), or let it write code: "
-                "++code_tags=qwen.",
-            )
+        if request.tools and (why := shows_tools(self._form.tokenizer, request)):
+            raise ConfigError(f"The model's chat template {why}.", hint=OTHER_TEMPLATE)
+
+    def _close(self, model: Model) -> None:
+        self._loop.run(model.close())
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -137,13 +158,25 @@ class SolverRollouts:
         self._stack.close()
 
 
-def _rewards(fields: Row, turns: int) -> list[float]:
-    """Rewards of single turns, as environments record them: `steps`, each with its `reward`."""
+def turn_rewards(fields: Row, turns: int) -> list[float]:
+    """Rewards of single turns, as environments record them: `steps` with their `reward`, and the `turn` (from 0) that
+    each belongs to where not every turn has one. Empty where there are none.
+
+    Raises EnvironmentFailedError for a reward that is not a number.
+    """
     steps = fields.get("steps")
-    if not isinstance(steps, list) or len(steps) != turns:
+    if not isinstance(steps, list):
         return []
-    rewards = [step.get("reward") if isinstance(step, dict) else None for step in steps]
-    return [float(reward or 0.0) for reward in rewards if reward is None or isinstance(reward, int | float)]
+    rewards = [0.0] * turns
+    any_given = False
+    for number, step in enumerate(steps):
+        reward = step.get("reward") if isinstance(step, dict) else None
+        turn = step.get("turn", number if len(steps) == turns else -1) if isinstance(step, dict) else -1
+        if reward is None or not 0 <= turn < turns:
+            continue
+        rewards[turn] += reward_of(reward, "The environment")
+        any_given = True
+    return rewards if any_given else []
 
 
 def with_code(tags: str, executions: int, tokens: int) -> Row:

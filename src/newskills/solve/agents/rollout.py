@@ -83,7 +83,7 @@ def software_agent(parts: SolverParts) -> Solver:
     else:
         agent = MiniSweAgent(options, read_config(MiniSweAgentConfig, options.settings, where))
     solver = AgentSolver(parts, options, agent)
-    return ResumedSolver(solver, parts.folder) if name == "bash" else solver
+    return ResumedSolver(solver, parts.folder) if name == "bash" and parts.resumes else solver
 
 
 def _refuse() -> NoReturn:

@@ -31,6 +31,7 @@ from newskills.base.http.client import HttpClient
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN, ask
+from newskills.solve.interactive.shared import reward_of
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
@@ -69,7 +70,7 @@ class _Episode(Struct, kw_only=True):
 class OpenEnvSolver:
     """Row: `environment` (address of the server), `reset` (arguments of its reset).
 
-    Written: `reward` (sum over the steps), `steps` (action, reward), `conversation`, `exit_status` (done, turns,
+    Written: `reward` (sum over the steps), `steps` (turn, action, reward), `conversation`, `exit_status` (done, turns,
     no_action, context), `num_steps`, and token counts over all requests.
     """
 
@@ -78,6 +79,11 @@ class OpenEnvSolver:
     def __init__(self, parts: SolverParts, config: OpenEnvConfig = OpenEnvConfig()) -> None:  # noqa: B008 - frozen
         self._chat, self._config = parts.chat, config
         self._gate = asyncio.Semaphore(config.sessions)
+
+    @property
+    def at_once(self) -> int:
+        """Sessions that the server takes."""
+        return self._config.sessions
 
     def check(self) -> None:
         """Raises ConfigError where the package is missing."""
@@ -148,9 +154,10 @@ class OpenEnvSolver:
             problem = action
         else:
             result, problem = await _step(client, action)
-            episode.steps.append({"action": action, "reward": result.reward if result else None})
+            reward = result.reward if result else None
+            episode.steps.append({"turn": len(episode.replies) - 1, "action": action, "reward": reward})
         if result is not None:
-            episode.reward += float(result.reward or 0.0)
+            episode.reward += reward_of(result.reward, "The environment")
             if result.done:
                 episode.ended = "done"
                 return

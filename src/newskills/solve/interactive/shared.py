@@ -1,18 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What many samples use at once: opened for the first of them, closed after the last, in a task of its own."""
+"""What environments of other packages have in common: rewards that are numbers, and what many samples use at once."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Generic, TypeVar
 
+from newskills.base.errors import EnvironmentFailedError
+
 T = TypeVar("T")
 
 
+def reward_of(value: object, environment: str) -> float:
+    """A reward as a number; None is 0. Raises EnvironmentFailedError for what is no finite number."""
+    if value is None:
+        return 0.0
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise EnvironmentFailedError(f"{environment} gave the reward {value!r}, which is not a number.")
+    return float(value)
+
+
 class SharedContext(Generic[T]):
-    """Some contexts must end in the task that they began in, whichever sample is the last."""
+    """Opened for the first sample, closed after the last, in a task of its own: some contexts must end in the task
+    that they began in, whichever sample is the last.
+    """
 
     def __init__(self, opened: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         self._open = opened

@@ -22,7 +22,7 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN
 from newskills.solve.interactive.endpoint import ChatEndpoint, ChatSession
-from newskills.solve.interactive.shared import SharedContext
+from newskills.solve.interactive.shared import SharedContext, reward_of
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
@@ -121,7 +121,7 @@ class VerifiersSolver:
         whole.finish_reason = "length" if cut else last.finish_reason
         attempt = await self._chat.attempt(sample, request, whole, last.text)
         traces = episode.traces
-        rewards = [trace.reward for trace in traces]
+        rewards = [reward_of(trace.reward, f"Environment {sample.row['environment']}") for trace in traces]
         first = traces[0]
         attempt.fields |= {
             "reward": None if cut else sum(rewards) / len(rewards),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
+import msgspec
 from msgspec import Struct
 
 from newskills.train.loops.samples import Problem, Rollout, Scorer
@@ -34,14 +35,23 @@ class HeldOut(Struct, frozen=True, kw_only=True):
 def kept_apart(problems: Sequence[Problem], most: int) -> tuple[list[Problem], list[Problem]]:
     """(problems to learn from, problems to measure on): of the latter at most `most` and a tenth, evenly spread.
 
-    No prompt is in both. So few that they would tell nothing (`TELLING`) are not taken: then all are learnt from.
+    No prompt is in both; where all have the same (an environment says later what to do), no row is. So few that they
+    would tell nothing (`TELLING`) are not taken: then all are learnt from.
     """
     count = min(most, len(problems) // 10)
     if count < TELLING:
         return list(problems), []
     held = [problems[index * len(problems) // count] for index in range(count)]
+    if len({tuple(problem.prompt) for problem in problems}) == 1:
+        rows = {_task(problem) for problem in held}
+        return [problem for problem in problems if _task(problem) not in rows], held
     prompts = {tuple(problem.prompt) for problem in held}
     return [problem for problem in problems if tuple(problem.prompt) not in prompts], held
+
+
+def _task(problem: Problem) -> bytes:
+    """What a row asks, whatever it is called."""
+    return msgspec.json.encode({name: value for name, value in problem.row.items() if name != "id"})
 
 
 def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:

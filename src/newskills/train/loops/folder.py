@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,6 +56,10 @@ class TrainingLog(Protocol):
 
     def groups(self, groups: Sequence[Group], step: int) -> None:
         """The samples of a step."""
+        ...
+
+    def sampled(self) -> Iterable[Row]:
+        """What `groups` has written, up to the last checkpoint, in order."""
         ...
 
     def metrics(self, row: Row) -> None:
@@ -152,6 +156,11 @@ class TrainingFolder:
     def groups(self, groups: Sequence[Group], step: int) -> None:
         for row in sample_rows(groups, step) if self.writes else ():
             self._logs[SAMPLES].append(row)
+
+    def sampled(self) -> Iterable[Row]:
+        """The rows of samples.jsonl, one at a time. Raises DataError."""
+        path = self.path / SAMPLES
+        return read_rows(path) if path.is_file() else ()
 
     def write(self) -> None:
         """What a step has logged survives a kill; whoever goes on cuts it back to the last checkpoint."""

@@ -17,12 +17,20 @@ DIFFICULTY = ("level", "difficulty")
 
 
 class Group(Struct, frozen=True):
-    """`advantages` of each turn of each rollout."""
+    """`advantages` of each turn of each rollout.
+
+    place     where the problem stands among those of the run
+    round     0, or the how manyth time further problems were drawn in the same step
+    rejected  another group is learnt from in its place, as the rewards of this one are all equal
+    """
 
     problem: Problem
     rollouts: list[Rollout]
     judged: list[Judged]
     advantages: list[list[float]]
+    place: int | None = None
+    round: int = 0
+    rejected: bool = False
 
     @property
     def teaches(self) -> bool:
@@ -63,6 +71,23 @@ def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[floa
 
 def measured(groups: Sequence[Group]) -> dict[str, float]:
     """Rewards over what was graded; how much was not; how many groups taught something."""
+    return {**_measured(groups), **_by_component(groups), **_by_field(groups)}
+
+
+def measured_draws(groups: Sequence[Group]) -> dict[str, float]:
+    """Of all groups that a step has drawn, those that others replaced included: the share of correct answers to
+    problems as they come, which that of the groups that are learnt from is not.
+    """
+    graded = [sample for group in groups for sample in group.judged if sample.reward is not None]
+    return {
+        "groups_drawn": float(len(groups)),
+        "groups_rejected": float(sum(group.rejected for group in groups)),
+        "drawn_reward": fmean(sample.reward or 0.0 for sample in graded),
+        "drawn_correct": fmean(sample.correct for sample in graded),
+    }
+
+
+def _measured(groups: Sequence[Group]) -> dict[str, float]:
     judged = [sample for group in groups for sample in group.judged]
     graded = [sample for sample in judged if sample.reward is not None]
     rollouts = [rollout for group in groups for rollout in group.rollouts]
@@ -79,29 +104,32 @@ def measured(groups: Sequence[Group]) -> dict[str, float]:
             if set(turns) != {1}
             else {}
         ),
-        **_by_component(graded),
-        **_by_difficulty(groups),
     }
 
 
-def _by_component(graded: Sequence[Judged]) -> dict[str, float]:
+def _by_component(groups: Sequence[Group]) -> dict[str, float]:
     """reward/<name> over what was graded, where a reward is the sum of several components."""
+    graded = [sample for group in groups for sample in group.judged if sample.reward is not None]
     names = dict.fromkeys(name for sample in graded for name in sample.components)
     if len(names) < 2:
         return {}
     return {f"reward/{name}": fmean(sample.components.get(name, 0.0) for sample in graded) for name in names}
 
 
-def _by_difficulty(groups: Sequence[Group]) -> dict[str, float]:
-    """correct/<field>=<value> over what was graded, where problems say how hard they are."""
-    verdicts: dict[str, list[bool]] = defaultdict(list)
+def _by_field(groups: Sequence[Group]) -> dict[str, float]:
+    """correct/<field>=<value> over what was graded, where problems say how hard they are; the same and
+    reward/benchmark=<name> where they are of several benchmarks.
+    """
+    values: dict[str, list[float]] = defaultdict(list)
     for group in groups:
+        graded = [sample for sample in group.judged if sample.reward is not None]
+        if group.problem.source:
+            values[f"reward/benchmark={group.problem.source}"] += [sample.reward or 0.0 for sample in graded]
+            values[f"correct/benchmark={group.problem.source}"] += [sample.correct for sample in graded]
         for field in DIFFICULTY:
             if isinstance(value := group.problem.row.get(field), str | int | float):
-                verdicts[f"correct/{field}={value}"] += [
-                    sample.correct for sample in group.judged if sample.reward is not None
-                ]
-    return {name: fmean(values) for name, values in sorted(verdicts.items()) if values}
+                values[f"correct/{field}={value}"] += [sample.correct for sample in graded]
+    return {name: fmean(shares) for name, shares in sorted(values.items()) if shares}
 
 
 def sample_rows(groups: Sequence[Group], step: int) -> list[Row]:
@@ -111,6 +139,10 @@ def sample_rows(groups: Sequence[Group], step: int) -> list[Row]:
             "problem_idx": index,
             "problem": group.problem.row.get("problem") or group.problem.row.get("question"),
             "ground_truth": group.problem.row.get("expected_answer"),
+            **({"benchmark": group.problem.source} if group.problem.source else {}),
+            **({} if group.place is None else {"place": group.place}),
+            **({"round": group.round} if group.round else {}),
+            **({"rejected": True} if group.rejected else {}),
             "mean_reward": _mean([judgement.reward for judgement in group.judged]),
             "responses": [
                 {

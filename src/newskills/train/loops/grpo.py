@@ -13,17 +13,19 @@ Where a problem takes several turns, importance weights correct the log-probabil
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from statistics import fmean
 
 import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.train.loops.draws import DrawConfig, ProblemDraws, differ
 from newskills.train.loops.folder import TrainingLog
-from newskills.train.loops.groups import Group, grouped, measured
+from newskills.train.loops.groups import Group, grouped, measured, measured_draws
 from newskills.train.loops.samples import Problem, Rollout, Scorer
-from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.schedule import Schedule
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
 from newskills.train.loops.traces import TrainingSequence, sampler_gap, traces
 from newskills.train.verbs import (
@@ -50,6 +52,8 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     kl               weight of the divergence from the weights that training began from
     drop_cut_off     samples that reached max_tokens teach nothing, but count in the mean of their group
     resample         rounds of further problems in place of groups whose rewards are all equal
+    put_aside        steps for which a problem rests whose rewards were all equal, doubled each time; 0 = never
+    weights          how often problems of each source are drawn, where there are several
     importance_cap   largest importance weight of a token of rollouts with several turns; 0 = none
     turn_weight      weight of the rewards that an environment gives for single turns
     """
@@ -73,6 +77,8 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     kl: float = 0.0
     drop_cut_off: bool = False
     resample: int = 0
+    put_aside: int = 0
+    weights: dict[str, float] = {}
     importance_cap: float = 2.0
     turn_weight: float = 0.0
     save_every: int = 10
@@ -119,16 +125,42 @@ def grpo(
             "This trainer has no reference weights to compute a KL divergence.", hint="Leave out ++kl."
         )
 
+    draws = ProblemDraws(
+        problems,
+        DrawConfig(size=config.batch_size, seed=config.seed, put_aside=config.put_aside, weights=config.weights),
+    )
+    losses = LossRemark(hooks.remark)
+
     def step_of(step: int) -> dict[str, float]:
         if remark := _without_spread(folder, step):
             hooks.remark(remark)
-        groups = _groups(client, problems, config, step, scorer)
-        cap = config.importance_cap if scorer.roll_out is not None else None
-        metrics = _learn(client, groups, config, step, cap) | measured(groups)
-        folder.groups(groups, step + 1)
-        return metrics
+        draws.catch_up(step, folder.sampled() if config.resample or config.put_aside else ())
+        drawn = _groups(client, problems, config, draws, step, scorer)
+        losses.tell(drawn)
+        groups = [group for group in drawn if not group.rejected]
+        metrics = _learn(client, groups, config, step, several_turns=scorer.several_turns) | measured(groups)
+        folder.groups(drawn, step + 1)
+        return metrics | (measured_draws(drawn) if config.resample else {}) | draws.measured()
 
     return run_steps(client, config, folder, step_of, hooks)
+
+
+class LossRemark:
+    """Tells once in a run why rollouts are lost; the metrics count them."""
+
+    def __init__(self, remark: Callable[[str], None]) -> None:
+        self._remark, self._remarked = remark, False
+
+    def tell(self, groups: Sequence[Group]) -> None:
+        rollouts = [rollout for group in groups for rollout in group.rollouts]
+        causes = Counter(rollout.lost for rollout in rollouts if rollout.lost)
+        if causes and not self._remarked:
+            self._remarked = True
+            why = causes.most_common(1)[0][0].rstrip(".")
+            self._remark(
+                f"{causes.total()} of {len(rollouts)} rollouts were lost and are left out ({why}); "
+                "`lost` in metrics.jsonl counts them."
+            )
 
 
 def _without_spread(folder: TrainingLog, step: int) -> str:
@@ -148,33 +180,53 @@ def _without_spread(folder: TrainingLog, step: int) -> str:
 
 
 def _groups(
-    client: TrainingClient, problems: Sequence[Problem], config: GrpoConfig, step: int, scorer: Scorer
+    client: TrainingClient,
+    problems: Sequence[Problem],
+    config: GrpoConfig,
+    draws: ProblemDraws,
+    step: int,
+    scorer: Scorer,
 ) -> list[Group]:
-    """The groups of a step: those that teach nothing give way to some of further problems (as DAPO samples)."""
-    groups = roll_out(client, batch_at(problems, step, config.batch_size, config.seed), config, step, scorer)
-    for extra in range(1, config.resample + 1):
-        places = [place for place, group in enumerate(groups) if not group.teaches]
+    """All groups that a step draws: those that teach nothing give way to some of further problems (as DAPO samples)."""
+
+    def rolled(places: Sequence[int], number: int) -> list[Group]:
+        # Seeds of further rounds are those of steps after the last one of the run.
+        seed = config.seed * 1_000_003 + config.steps * number + step
+        groups = roll_out(client, [problems[place] for place in places], config, seed, scorer)
+        for group, place in zip(groups, places, strict=True):
+            draws.note(place, differ([judgement.reward for judgement in group.judged]))
+        return [
+            msgspec.structs.replace(group, place=place, round=number)
+            for group, place in zip(groups, places, strict=True)
+        ]
+
+    drawn = rolled(draws.batch(step), 0)
+    for number in range(1, config.resample + 1):
+        flat = [at for at, group in enumerate(drawn) if not group.teaches and not group.rejected]
+        places = draws.further([at_place for at in flat if (at_place := drawn[at].place) is not None])
         if not places:
             break
-        # Steps after the last one of the run, so that no step trains on what another was given.
-        later = config.steps * extra + step
-        batch = batch_at(problems, later, config.batch_size, config.seed)[: len(places)]
-        fresh = [candidate for candidate in roll_out(client, batch, config, later, scorer) if candidate.teaches]
-        for place, group in zip(places, fresh, strict=False):
-            groups[place] = group
-    return groups
+        replaced = iter(flat)
+        for group in rolled(places, number):
+            at = next(replaced) if group.teaches else None
+            if at is not None:
+                drawn[at] = msgspec.structs.replace(drawn[at], rejected=True)
+            drawn.append(group if group.teaches else msgspec.structs.replace(group, rejected=True))
+    return drawn
 
 
 def roll_out(
-    client: SamplingClient, batch: Sequence[Problem], config: GrpoConfig, step: int, scorer: Scorer
+    client: SamplingClient, batch: Sequence[Problem], config: GrpoConfig, seed: int, scorer: Scorer
 ) -> list[Group]:
-    """The groups of a step. Raises what the client and `scorer` raise."""
+    """The groups of some problems. Raises what the client and `scorer` raise; TrainingError where none of the samples
+    can be graded.
+    """
     params = SamplingParams(
         max_tokens=config.max_tokens,
         stop=scorer.stops,
         temperature=config.temperature,
         top_p=config.top_p,
-        seed=config.seed * 1_000_003 + step,
+        seed=seed,
     )
     rolled = scorer.rollouts(client, batch, config.group_size, params)
     judged = scorer.judge([rollout for group in rolled for rollout in group])
@@ -187,9 +239,12 @@ def roll_out(
 
 
 def _learn(
-    client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int, cap: float | None
+    client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int, *, several_turns: bool
 ) -> dict[str, float]:
-    """`cap`: largest importance weight of rollouts, 0 = as the loss has it; None: problems take one reply."""
+    """Importance weights are truncated where problems take `several_turns`. Raises TrainingError for a sampler that is
+    another model.
+    """
+    cap = config.importance_cap if several_turns else 0.0
     adam = config.adam(step)
     rows = [
         (rollout, advantages)
@@ -221,7 +276,7 @@ def _learn(
     data = [trace.datum for trace in learnt]
     for iteration in range(config.iterations):
         output = client.forward_backward(data, loss, bounds)
-        if iteration == 0 and cap is not None:
+        if iteration == 0:
             metrics |= sampler_gap(learnt, output, cap)
         changed = client.optim_step(adam)
     return {"loss": output.loss, **metrics, **changed}

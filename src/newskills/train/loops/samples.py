@@ -4,20 +4,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import TrainingError
 from newskills.base.records import Row
 from newskills.train.verbs import Sampled, SamplingClient, SamplingParams
 
+SEEDS_APART = 500_009
+"""Between the seeds of two sources, so that their samples are not drawn with the same random numbers."""
+
 
 class Problem(Struct, frozen=True):
-    """`prompt` as token ids; `row` is what the grader gets, with the generation merged in."""
+    """`prompt` as token ids; `row` is what the grader gets, with the generation merged in.
+
+    `source`: the benchmark that it is from, where there are several.
+    """
 
     prompt: Sequence[int]
     row: Row
+    source: str = ""
 
 
 class SampledTurn(Struct, frozen=True):
@@ -32,6 +40,7 @@ class Rollout(Struct, frozen=True, kw_only=True):
 
     row      the problem's row with what its solver recorded
     rewards  of each turn, where the environment gives them; empty where it does not
+    source   that of the problem
     lost     why an instrument (sandbox, tool, environment) failed; nothing is learnt of such a rollout
     """
 
@@ -41,6 +50,7 @@ class Rollout(Struct, frozen=True, kw_only=True):
     finish_reason: str
     rewards: Sequence[float] = ()
     lost: str = ""
+    source: str = ""
 
     @property
     def tokens(self) -> int:
@@ -85,6 +95,11 @@ class Scorer(Struct, frozen=True):
     stops: Sequence[int]
     roll_out: RollOut | None = None
 
+    @property
+    def several_turns(self) -> bool:
+        """Whether a problem may take more than one reply."""
+        return self.roll_out is not None
+
     def text(self, tokens: Sequence[int]) -> str:
         """The text of a sample, without the token that ended it."""
         ended = tokens and tokens[-1] in set(self.stops)
@@ -104,6 +119,7 @@ class Scorer(Struct, frozen=True):
                     row=problem.row,
                     text=self.text(sampled.tokens),
                     finish_reason=sampled.stop_reason,
+                    source=problem.source,
                 )
                 for sampled in group
             ]
@@ -114,14 +130,54 @@ class Scorer(Struct, frozen=True):
         """What was lost has no reward. Raises TrainingError where nothing could be graded: a broken grader teaches
         nothing.
         """
+        judged = self.verdicts(rollouts)
+        check_graded(judged)
+        return judged
+
+    def verdicts(self, rollouts: Sequence[Rollout]) -> list[Judged]:
+        """In order; what was lost has no reward."""
         kept = [rollout for rollout in rollouts if not rollout.lost]
-        rewards = iter(self.reward([(rollout.row, rollout.text, rollout.finish_reason) for rollout in kept]))
-        judged = [
+        rewards = iter(
+            self.reward([(rollout.row, rollout.text, rollout.finish_reason) for rollout in kept]) if kept else ()
+        )
+        return [
             Judged(None, correct=False, outcome="unscored", why=rollout.lost) if rollout.lost else next(rewards)
             for rollout in rollouts
         ]
-        check_graded(judged)
-        return judged
+
+
+class MixedScorer(Scorer, frozen=True, kw_only=True):
+    """Problems of several sources, each solved and judged as its own scorer does."""
+
+    scorers: Mapping[str, Scorer]
+
+    @property
+    def several_turns(self) -> bool:
+        return any(scorer.several_turns for scorer in self.scorers.values())
+
+    def rollouts(
+        self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        """`count` of each problem, source by source. Raises what the client and the sources raise."""
+        groups: list[list[Rollout]] = [[] for _ in problems]
+        for number, (source, scorer) in enumerate(self.scorers.items()):
+            places = [place for place, problem in enumerate(problems) if problem.source == source]
+            if not places:
+                continue
+            own = msgspec.structs.replace(params, seed=params.seed + number * SEEDS_APART)
+            solved = scorer.rollouts(client, [problems[place] for place in places], count, own)
+            for place, group in zip(places, solved, strict=True):
+                groups[place] = [msgspec.structs.replace(rollout, source=source) for rollout in group]
+        return groups
+
+    def verdicts(self, rollouts: Sequence[Rollout]) -> list[Judged]:
+        """In order, by the grader of each one's source."""
+        judged: dict[int, Judged] = {}
+        for source, scorer in self.scorers.items():
+            places = [place for place, rollout in enumerate(rollouts) if rollout.source == source]
+            verdicts = scorer.verdicts([rollouts[place] for place in places])
+            judged.update(zip(places, verdicts, strict=True))
+        return [judged[place] for place in range(len(rollouts))]
 
 
 def check_graded(judged: Sequence[Judged]) -> None:

@@ -13,8 +13,12 @@ from statistics import fmean
 
 from msgspec import Struct
 
+from newskills.base.errors import TrainingError
 from newskills.train.loops.samples import Rollout
 from newskills.train.verbs import Datum, LossOutput
+
+STRANGE = 3.0
+"""Mean difference of log-probabilities in nats that no rounding and no staleness explains."""
 
 
 class TrainingSequence(Struct, frozen=True):
@@ -27,27 +31,28 @@ class TrainingSequence(Struct, frozen=True):
 def traces(rollout: Rollout, advantages: Sequence[float]) -> list[TrainingSequence]:
     """Sequences for a policy loss; `advantages` of each turn.
 
-    Turns of which each goes on from the one before are one sequence; where a template shows earlier turns
-    differently later on, another begins, in which those earlier turns are only read.
+    A turn that goes on from a sequence is added to it; where a template shows earlier turns differently later on, or
+    another player begins, another sequence begins, in which earlier turns are only read.
     """
-    made: list[TrainingSequence] = []
-    tokens: list[int] = []
-    values: list[tuple[int, float, float]] = []
-
-    def end() -> None:
-        if values:
-            made.append(_trace(tokens, values))
-
+    made: list[_Growing] = []
     for turn, advantage in zip(rollout.turns, advantages, strict=True):
-        if list(turn.prompt[: len(tokens)]) != tokens:
-            end()
-            tokens, values = [], []
-        tokens = list(turn.prompt)
+        prompt = list(turn.prompt)
+        own = next((seq for seq in reversed(made) if prompt[: len(seq.tokens)] == seq.tokens), None)
+        if own is None:
+            own = _Growing(tokens=[], values=[])
+            made.append(own)
+        own.tokens = prompt
         for token, logprob in zip(turn.sampled.tokens, turn.sampled.logprobs, strict=True):
-            values.append((len(tokens) - 1, logprob, advantage))
-            tokens.append(token)
-    end()
-    return made
+            own.values.append((len(own.tokens) - 1, logprob, advantage))
+            own.tokens.append(token)
+    return [_trace(seq.tokens, seq.values) for seq in made if seq.values]
+
+
+class _Growing(Struct):
+    """A sequence so far: its tokens, and (place, log-probability, advantage) of those that the model wrote."""
+
+    tokens: list[int]
+    values: list[tuple[int, float, float]]
 
 
 def _trace(tokens: Sequence[int], values: Sequence[tuple[int, float, float]]) -> TrainingSequence:
@@ -76,9 +81,17 @@ def gap_metrics(gaps: Sequence[float], cap: float) -> dict[str, float]:
     sampler_kl      mean of r − 1 − log r with r = p / q, an estimate of KL(q ‖ p)
                     (http://joschu.net/blog/kl-approx.html)
     importance_cut  share of the importance weights r above `cap`, where there is one
+
+    Raises TrainingError where they have nothing in common: the sampler is another model.
     """
     if not gaps:
         return {}
+    if (apart := fmean(map(abs, gaps))) > STRANGE:
+        raise TrainingError(
+            f"The log-probabilities of sampler and trainer differ by {apart:.1f} per token: they are not the same "
+            "model, or number their tokens differently.",
+            hint="Checkpoints are kept. Serve the sampler from the model folder that is trained, with its tokenizer.",
+        )
     bounded = [min(max(gap, -20.0), 20.0) for gap in gaps]
     metrics = {"sampler_kl": fmean(math.expm1(gap) - gap for gap in bounded)}
     if cap:

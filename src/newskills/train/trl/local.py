@@ -138,9 +138,9 @@ class TrlTrainer:
         """Whether all steps are done. Raises ConfigError for settings that TRL lacks, DataError, TrainingError."""
         if folder.finished:
             return True
-        if config.resample:
+        if key := next((name for name in ("resample", "put_aside") if getattr(config, name)), ""):
             raise ConfigError(
-                "The trl trainer does not support ++resample.", hint="Leave it out, or use --backend=cpu."
+                f"The trl trainer does not support ++{key}.", hint="Leave it out, or use --backend=cpu."
             )
         with self._ready():
             from newskills.train.trl.grpo import grpo

@@ -77,8 +77,8 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         config, size = self.rollout_config, self.rollout_config.group_size
         batch = [self.problems[int(index)] for index in gathered([row["prompt"] for row in inputs])[::size]]
         sampler = TrlSampler(self, this._tokenizer.pad_token_id, vllm=this.use_vllm)
-        step = this.state.global_step // self.updates_a_step
-        self.groups = sampler.lead(lambda: roll_out(sampler, batch, config, step, self.scorer))
+        seed = config.seed * 1_000_003 + this.state.global_step // self.updates_a_step
+        self.groups = sampler.lead(lambda: roll_out(sampler, batch, config, seed, self.scorer))
         rollouts = [pair for group in self.groups for pair in zip(group.rollouts, group.advantages, strict=True)]
         own = rollouts[this.accelerator.process_index * len(inputs) :][: len(inputs)]
         self._learnt = [

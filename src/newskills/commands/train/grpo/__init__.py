@@ -9,15 +9,18 @@ import msgspec
 from msgspec import Meta
 
 from newskills.commands.command import Command
-from newskills.commands.shared.training_options import TRAINING, LocalOptions, PromptKeys
-from newskills.config.layers import Layer
+from newskills.commands.shared.rollouts import RolloutKeys
+from newskills.commands.shared.training_options import TRAINING, LocalOptions
 from newskills.pipelines.options import doc
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.train.settings import EvalSettings, Schedule
 
 
 class Options(LocalOptions, frozen=True, kw_only=True):
-    benchmark: Annotated[str | None, doc("benchmark to train on: its prompt, grader and split")] = None
+    benchmark: Annotated[
+        str | None,
+        doc("benchmark to train on: its prompt, solver, grader and split; several with weights: a:2,b:1"),
+    ] = None
     split: Annotated[str, doc("split of the benchmark")] = "train"
     training_data: Annotated[
         str | None,
@@ -29,7 +32,7 @@ class Options(LocalOptions, frozen=True, kw_only=True):
     ] = None
 
 
-class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
+class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
     """`++` keys of `ns grpo`."""
 
     eval_type: Annotated[str | None, Meta(description="another grader than the benchmark's")] = None
@@ -39,28 +42,6 @@ class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
     batch_size: Annotated[int, Meta(ge=1, description="problems per step")] = 8
     group_size: Annotated[int, Meta(ge=2, description="samples per problem (group size)")] = 8
     schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
-    max_tokens: Annotated[
-        int, Meta(ge=1, description="longest sample in tokens; with code or tools, of all turns together")
-    ] = 256
-    code_tags: Annotated[
-        str | None,
-        Meta(
-            description="how code is marked in samples (qwen: ```python); the sandbox runs it, and the model goes on"
-        ),
-    ] = None
-    code_executions: Annotated[int, Meta(ge=1, description="largest number of code blocks per sample")] = 5
-    tool_modules: Annotated[
-        tuple[str, ...] | None,
-        Meta(description="tools that the model may call, as in ns eval: python, mcp, module::Class, …"),
-    ] = None
-    max_tool_calls: Annotated[int, Meta(ge=1, description="largest number of tool calls per sample")] = 8
-    importance_cap: Annotated[
-        float,
-        Meta(ge=0, description="largest importance weight of a token, with code or tools; 0 = no correction"),
-    ] = 2.0
-    turn_weight: Annotated[
-        float, Meta(ge=0, description="weight of the rewards that an environment gives per turn")
-    ] = 0.0
     temperature: Annotated[float, Meta(gt=0, description="temperature of the samples")] = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass of the samples")] = 1.0
     scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
@@ -85,6 +66,14 @@ class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
             ge=0, description="times to draw other problems in place of groups whose rewards are all equal (cpu)"
         ),
     ] = 0
+    put_aside: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="steps for which a problem rests whose samples all got the same reward (all or none solve it), "
+            "twice as many each further time; 0 = never (cpu)",
+        ),
+    ] = 0
     masked: Annotated[
         str | None, Meta(description="file with problem ids to leave out, one per line (wrong expected answers)")
     ] = None
@@ -99,17 +88,6 @@ class GrpoKeys(PromptKeys, frozen=True, kw_only=True):
     ] = 200
     eval: EvalSettings = EvalSettings(every=20)
     reward: RewardConfig = RewardConfig()
-
-    def layers(self) -> list[Layer]:
-        """What the user changes of an evaluation of the skill. Raises ConfigError."""
-        from newskills.run.rewarding.rollouts import with_code
-
-        changes: dict[str, Any] = {"inference.tokens_to_generate": self.max_tokens}
-        if self.code_tags is not None:
-            changes |= with_code(self.code_tags, self.code_executions, self.max_tokens)
-        if self.tool_modules is not None:
-            changes |= {"tool_modules": list(self.tool_modules), "max_tool_calls": self.max_tool_calls}
-        return [self.prompt_layer(), Layer("command line", changes)]
 
 
 COMMAND = Command(
@@ -133,6 +111,8 @@ COMMAND = Command(
         "++prompt_config",
         "++eval_type",
         "++group_size",
+        "++solver_config",
+        "++agent",
         "++max_tokens",
         "++temperature",
         "++kl",

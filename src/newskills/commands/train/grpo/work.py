@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
+from newskills.benchmarks.interactive.environments import split_samples
 from newskills.commands.shared.training import (
     FINAL,
     TrainingRun,
@@ -37,16 +38,27 @@ from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
-from newskills.recipes.rolling import roll_out
+from newskills.recipes.rollouts import TrainedSkill, scoring_all
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import fitting_problems, model_folder
-from newskills.run.rewarding.graders import BatchGrader
-from newskills.run.rewarding.questions import asking_of
+from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.train.loops.evaluation import HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.samples import Problem
+from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import steps_of
 from newskills.train.trainers import RolloutTrainer, make_trainer
+
+
+class _Source(NamedTuple):
+    """A benchmark to train on, as it was typed (empty: a file of problems) and as it is; the file of its rows, its
+    weight among several, and its rows.
+    """
+
+    typed: str
+    benchmark: Benchmark
+    data: Path
+    weight: float
+    rows: list[Row]
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -56,69 +68,39 @@ def run(parsed: Parsed[Options]) -> int:
     if keys is None:
         return 0
     trainer = make_trainer(options.backend, Path(options.model), keys.trainer)
-    benchmark, data = _skill(options, keys)
-    out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
+    sources = _sources(options, keys)
+    layers = keys.layers(parsed.overrides)
+    out, rows = Path(options.output_dir), [row for source in sources for row in source.rows]
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
     # A text that goes on behind an output needs the chat template, which a name or a file does not have yet.
     early = [] if Path(options.model).is_dir() else [Layer("this check", {"inference.endpoint_type": "chat"})]
-    asking = asking_of(benchmark, data, options.model, [*keys.layers(), *early])
-    asking.check_one_answer(options.benchmark or str(data))
-    if not asking.one_reply and not isinstance(trainer, RolloutTrainer):
-        raise ConfigError(
-            f"--backend={options.backend} samples one reply per problem; {options.benchmark or data} takes several "
-            f"(solver {asking.config.solved_by}).",
-            hint="Use --backend=cpu, trl or tinker.",
-        )
+    askings = [asking_of(source.benchmark, source.data, options.model, [*layers, *early]) for source in sources]
+    _check_solvers(options, sources, askings, several=isinstance(trainer, RolloutTrainer))
     check_overlap(
         lambda: (text for row in rows for text in texts_of(row)),
-        {**_held_out_questions(options), **measured_by(options)},
+        {**_held_out_questions(options, sources), **measured_by(options)},
         allowed=options.allow_overlap,
         say=remark,
     )
     if options.dry_run:
-        if rows:
-            sys.stdout.write(f"first prompt of {data}:\n{prompt_text(asking.request(rows[0]))}\n\n")
-        show_dry_run(
-            [
-                ("reads", options.model, "the model"),
-                ("reads", data, f"{len(rows)} problems, prompt {benchmark.prompt or 'of the rows'}"),
-                (
-                    "writes",
-                    out,
-                    f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {benchmark.grader}",
-                ),
-                ("writes", out / FINAL, "the trained model"),
-            ]
-        )
+        _show(options, keys, sources, askings, steps)
         return 0
     if (code := launched("grpo", parsed, keys)) is not None:
         return code
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
-    asking = asking_of(benchmark, data, str(base), keys.layers())
-    skill = Skill(base, asking)
-    room = keys.limit(base), keys.max_tokens, keys.too_long
-    config = config_of(GrpoConfig, keys, steps)
-    settings = {**identity(keys), "steps": steps, "data": str(data)}
+    trained = [_trained(source, base, layers) for source in sources]
+    weights = {source.benchmark.name: source.weight for source in sources} if len(sources) > 1 else {}
+    config = msgspec.structs.replace(config_of(GrpoConfig, keys, steps), weights=weights)
+    data = [f"{source.data}" for source in sources]
+    settings = {**identity(keys), "steps": steps, "data": data if len(data) > 1 else data[0]}
+    if weights:
+        settings["weights"] = weights
     with (
-        BatchGrader(benchmark.grader, benchmark.grader_config) as verdict,
         held_out_of(options, keys, base) as other,
-        roll_out(skill, asking, base, rows) as rollouts,
+        scoring_all(trained, keys.reward, keys.limit(base)) as scorer,
     ):
-        problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
-        scorer = msgspec.structs.replace(skill.scorer(verdict, keys.reward), roll_out=rollouts)
-        held_out, held_out_problems = other, list[Problem]()
-        if options.eval_data is not None:
-            rows = list(read_rows(Path(options.eval_data)))
-            held_out_problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
-            if not held_out_problems:
-                raise DataError(f"{options.eval_data} has no problem to evaluate on.")
-        elif other is None:
-            problems, held_out_problems = kept_apart(problems, keys.held_out)
-        if held_out_problems:
-            longest = max(keys.eval.max_tokens, keys.max_tokens)
-            eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
-            held_out = HeldOut(problems=held_out_problems, scorer=scorer, settings=eval_settings)
+        problems, held_out = _problems(options, keys, base, trained, scorer, other)
         return run_training(
             options,
             keys,
@@ -127,9 +109,93 @@ def run(parsed: Parsed[Options]) -> int:
         )
 
 
-def _held_out_questions(options: Options) -> dict[str, list[str]]:
-    """What --eval_data asks, and the split of the benchmark that is measured, where it is here."""
-    questions = split_questions(options.benchmark, options.data_dir)
+def _trained(source: _Source, base: Path, layers: list[Layer]) -> TrainedSkill:
+    asking = asking_of(source.benchmark, source.data, str(base), layers)
+    return TrainedSkill(benchmark=source.benchmark, asking=asking, skill=Skill(base, asking), rows=source.rows)
+
+
+def _problems(
+    options: Options,
+    keys: GrpoKeys,
+    base: Path,
+    trained: list[TrainedSkill],
+    scorer: Scorer,
+    other: HeldOut | None,
+) -> tuple[list[Problem], HeldOut | None]:
+    """What is learnt from, and what is measured on. Raises DataError where a prompt leaves no room for a reply."""
+    room = keys.limit(base), keys.max_tokens, keys.too_long
+    problems: list[Problem] = []
+    apart: list[Problem] = []
+    keeps = other is None and options.eval_data is None
+    for entry in trained:
+        source = entry.benchmark.name if len(trained) > 1 else ""
+        own = [msgspec.structs.replace(entry.skill.problem(row), source=source) for row in entry.rows]
+        own = fitting_problems(own, *room, say=print)
+        own, held = kept_apart(own, keys.held_out // len(trained)) if keeps else (own, [])
+        problems += own
+        apart += held
+    if options.eval_data is not None:
+        rows = list(read_rows(Path(options.eval_data)))
+        apart = fitting_problems([trained[0].skill.problem(row) for row in rows], *room, say=print)
+        if not apart:
+            raise DataError(f"{options.eval_data} has no problem to evaluate on.")
+    if not apart:
+        return problems, other
+    longest = max(keys.eval.max_tokens, keys.max_tokens)
+    eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
+    return problems, HeldOut(problems=apart, scorer=scorer, settings=eval_settings)
+
+
+def _check_solvers(
+    options: Options, sources: list[_Source], askings: list[QuestionFormat], *, several: bool
+) -> None:
+    """`several`: the trainer takes several turns per problem. Raises ConfigError for a solver that cannot be trained,
+    with this trainer or at all, or cannot work here.
+    """
+    for source, asking in zip(sources, askings, strict=True):
+        what = options.benchmark or str(source.data)
+        asking.check_one_answer(what)
+        if not asking.one_reply and not several:
+            raise ConfigError(
+                f"--backend={options.backend} samples one reply per problem; {what} takes several "
+                f"(solver {asking.config.solved_by}).",
+                hint="Use --backend=cpu, trl or tinker.",
+            )
+        asking.check()
+
+
+def _show(
+    options: Options, keys: GrpoKeys, sources: list[_Source], askings: list[QuestionFormat], steps: int
+) -> None:
+    for source, asking in zip(sources, askings, strict=True):
+        if source.rows:
+            prompt = prompt_text(asking.request(source.rows[0]))
+            sys.stdout.write(f"first prompt of {source.data}:\n{prompt}\n\n")
+    graders = ", ".join(dict.fromkeys(source.benchmark.grader for source in sources))
+    out = Path(options.output_dir)
+    show_dry_run(
+        [
+            ("reads", options.model, "the model"),
+            *(
+                (
+                    "reads",
+                    source.data,
+                    f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
+                    + (f", weight {source.weight:g}" if len(sources) > 1 else ""),
+                )
+                for source in sources
+            ),
+            ("writes", out, f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {graders}"),
+            ("writes", out / FINAL, "the trained model"),
+        ]
+    )
+
+
+def _held_out_questions(options: Options, sources: list[_Source]) -> dict[str, list[str]]:
+    """What --eval_data asks, and the splits of benchmarks that are measured, where they are here."""
+    questions: dict[str, list[str]] = {}
+    for source in sources:
+        questions |= split_questions(source.typed or None, options.data_dir)
     if options.eval_data is not None:
         questions[options.eval_data] = questions_in(Path(options.eval_data))
     return questions
@@ -150,21 +216,59 @@ def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
     return kept
 
 
-def _skill(options: Options, keys: GrpoKeys) -> tuple[Benchmark, Path]:
-    """Prompt, grader and the file of problems."""
+def _sources(options: Options, keys: GrpoKeys) -> list[_Source]:
+    """Prompts, graders and files of problems.
+
+    Raises ConfigError, UnknownNameError, DataError.
+    """
     if (options.benchmark is None) == (options.training_data is None):
         raise ConfigError("ns grpo trains on a --benchmark or on --training_data: give one of them.")
-    if options.benchmark is not None:
-        benchmark = get_benchmark(options.benchmark)
+    if options.benchmark is None:
+        own = Benchmark(name="grpo", category="reasoning", title="problems of the user's own")
+        data = Path(str(options.training_data))
+        return [_Source("", _graded(own, keys), data, 1.0, _unmasked(read_rows(data), keys.masked))]
+    words = [word.strip() for word in options.benchmark.split(",") if word.strip()]
+    if len(words) > 1:
+        _check_mixture(options, keys)
+    sources = []
+    for name, weight in map(split_samples, words):
+        benchmark = get_benchmark(name)
         data = load_rows(benchmark, options.split, options.data_dir)
-    else:
-        benchmark, data = (
-            Benchmark(name="grpo", category="reasoning", title="problems of the user's own"),
-            Path(str(options.training_data)),
+        rows = _unmasked(read_rows(data), keys.masked)
+        sources.append(_Source(name, _graded(benchmark, keys), data, float(weight or 1), rows))
+    if any(source.weight <= 0 for source in sources):
+        raise ConfigError(f"--benchmark={options.benchmark}: expected weights above 0, as in a:2,b:1.")
+    names = [source.benchmark.name for source in sources]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(
+            f"--benchmark={options.benchmark} names {twice[0]} twice.", hint="Give it a weight instead."
         )
+    return sources
+
+
+def _check_mixture(options: Options, keys: GrpoKeys) -> None:
+    """Raises ConfigError for what belongs to a single benchmark, and for trainers that take problems in one order."""
+    if options.backend == "trl":
+        raise ConfigError(
+            "The trl trainer does not support several benchmarks.", hint="Use one of them, or --backend=cpu."
+        )
+    for name, value in (
+        ("--eval_data", options.eval_data),
+        ("++eval_type", keys.eval_type),
+        ("++eval_config", keys.eval_config),
+        ("++masked", keys.masked),
+    ):
+        if value:
+            raise ConfigError(
+                f"{name} belongs to one benchmark, but --benchmark={options.benchmark} names several."
+            )
+
+
+def _graded(benchmark: Benchmark, keys: GrpoKeys) -> Benchmark:
+    """With the grader that the keys want."""
     changed: dict[str, Any] = {"grader": keys.eval_type}
     if keys.eval_type is not None or keys.eval_config:
         kept = benchmark.grader_config if keys.eval_type is None else {}
         changed["grader_config"] = {**kept, **keys.eval_config}
     changes = {name: value for name, value in changed.items() if value is not None}
-    return msgspec.structs.replace(benchmark, **changes), data
+    return msgspec.structs.replace(benchmark, **changes)
