@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from tests.recipes.test_trajectories import CHATML, model
 
@@ -386,10 +387,10 @@ def test_a_sandbox_that_dies_makes_no_answer_wrong_and_is_there_again(tmp_path: 
 
 
 def kill_sandbox() -> None:
-    """The processes of this one's sandbox, as the kernel ends them where memory runs out."""
-    alive = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
-    (sandbox,) = [child for child in alive if "newskills.sandbox" in " ".join(child.cmdline())]
-    sandbox.kill()
+    """The process of this one's sandbox, as the kernel ends it where memory runs out."""
+    children = [pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()]
+    (sandbox,) = [pid for pid in children if b"newskills.sandbox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(int(sandbox), signal.SIGKILL)
 
 
 def test_rewards_of_turns_stand_where_the_environment_gave_them() -> None:
