@@ -177,7 +177,7 @@ def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(
     expected = rows_of(files / "whole")
     assert [row["progress/batch"] for row in expected] == list(range(1, 9))
     names = ["progress/batch", "progress/epoch", "progress/done_frac", "optim/lr", "train/datums", "train/step"]
-    names += ["loss/sum", "loss/per_token", "optim/grad_norm"]
+    names += ["loss/sum", "loss/per_token", "optim/sampler_kl", "optim/grad_norm"]
     names += ["reward/batch_mean", "reward/running_mean", "train/accuracy"]
     assert list(expected[0]) == names
     assert list(expected[3]) == [*names, "eval/reward", "eval/correct", "eval/unscored"]

@@ -306,8 +306,8 @@ def test_errors_are_sentences(client: TinkerClient, ask: Callable[[TinkerClient]
 
 def test_an_unknown_loss_and_model_are_named(theirs: Any, address: str) -> None:
     client = theirs.create_lora_training_client("tiny", rank=4).result()
-    with pytest.raises(tinker.RequestFailedError, match="Unknown loss 'dro'; the choices are cispo"):
-        client.forward_backward([datum_of(EXAMPLES[0])], "dro").result()
+    with pytest.raises(tinker.RequestFailedError, match="Unknown loss 'dpo'; "):
+        client.forward_backward([datum_of(EXAMPLES[0])], "dpo").result()
     with (
         connected(address, "tinny") as other,
         pytest.raises(TrainingError, match="Unknown model 'tinny'; did you mean 'tiny"),

@@ -108,7 +108,10 @@ def test_masks_losses_and_weights_are_those_of_the_cpu_trainer(
     )
     assert metrics(tmp_path / "trl")[0]["sampler_kl"] > 0.01
     alike(tmp_path / "trl", tmp_path / "cpu", 2)
-    assert list(read_rows(tmp_path / "trl/samples.jsonl")) == list(read_rows(tmp_path / "cpu/samples.jsonl"))
+    samples = list(read_rows(tmp_path / "cpu/samples.jsonl"))
+    for row in samples:
+        del row["place"]  # TRL draws its problems itself
+    assert list(read_rows(tmp_path / "trl/samples.jsonl")) == samples
 
 
 def test_the_baseline_of_others_and_pages_are_refused(model: Path, tmp_path: Path) -> None:
