@@ -174,10 +174,11 @@ def test_evaluation_sft_data_and_reinforcement_read_the_same(
 
 def test_what_training_cannot_sample_is_refused_before_anything_is_read(tmp_path: Path, model: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE.replace('grader="exact"', 'solver="turns"'))
+    (tmp_path / "own.py").write_text("def make(base, settings):\n    return object()\n")
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows/train.jsonl").write_text(json.dumps({"turns": ["AB"], "thing": "A"}) + "\n")
     for option in (
-        "--dry_run --backend=trl --benchmark",
+        "--dry_run --backend=own.py::make --benchmark",
         "--training_data=rows/train.jsonl ++prompt_config=generic/default --eval_benchmark",
     ):
         words = ["grpo", "--model=model", *f"{option}=./mine.py".split(), "--output_dir=out", "--eval_split=train"]
