@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
+from newskills.train.settings import PROJECTIONS
 from newskills.train.shape import ModelShape
 
 GB = 1e9
@@ -174,7 +175,7 @@ def _smaller(shape: ModelShape, plan: TrainingPlan, step: StepSize, capacity: fl
 def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, TrainingPlan, StepSize]]:
     small = replace(step, sequences=1)
     saved = replace(plan, checkpointing=True)
-    lora = saved if saved.rank else replace(saved, rank=16, targets=ALL, split="none", reference=False)
+    lora = saved if saved.rank else replace(saved, rank=16, targets=PROJECTIONS, split="none", reference=False)
     nf4 = replace(lora, nf4=True)
     steps: list[tuple[str | None, TrainingPlan, StepSize]] = [
         ("++trainer.trl.micro_batch_size=1" if step.sequences > 1 else None, plan, small),
@@ -187,9 +188,6 @@ def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, Train
     if plan.gpu and not plan.nf4:
         steps.append(("++trainer.trl.quantization=nf4", nf4, small))
     return steps
-
-
-ALL = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
 def step_size(sequences: int, micro: int, devices: int, length: int, scored: int, *, sampled: int = 0) -> StepSize:
