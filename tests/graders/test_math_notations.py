@@ -38,6 +38,16 @@ p=5,q=2;p=7,q=2 ≠ p=2,q=5;p=2,q=7
 p=5,q=2;p=7,q=3 ≠ p=5,q=3;p=7,q=2
 p=5,q=2;p=7,q=2 ≠ p=5,q=2;p=7,q=2;p=9,q=2
 x=1,x=2 ≠ y=1,y=2
+[functions of one variable]
+K(t)=3-2e^{-t/20} = 3-2e^{-t/20}
+y(x)=2x^2 = y=2x^2
+y(x)=2x^2 = y(t)=2t^2
+y(x)=2x, z(x)=3 = z=3, y=2x
+K(t)=3-2e^{-t/20} ≠ .3-.2e^{-t/20}
+y(x)=2x^2 ≠ y=x^2
+y(0)=2 ≠ y=2
+y(0)=2 ≠ y(1)=2
+x(x+1)=6 ≠ x+1
 [times of day]
 3:00 PM = 3 p.m.
 3:00 PM = 3:00\text{ p.m.}

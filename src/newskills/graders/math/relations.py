@@ -48,8 +48,9 @@ def labelled(node: Node) -> LabelledValue | None:
     if len(rest) > 1 and not _consistent(rest):
         return None
     if first.kind == "app":
-        places = ",".join(str(a.value) if a.kind == "num" else "" for a in first.args)
-        return LabelledValue(f"{label}({places})", rest[0], rest[1:], _by_place(rest[0], first.args))
+        if any(a.kind == "num" for a in first.args):  # `f(0)` is another name than `f(1)`, `y(x)` the same as `y`
+            label += f"({','.join(str(a.value) if a.kind == 'num' else '' for a in first.args)})"
+        return LabelledValue(label, rest[0], rest[1:], _by_place(rest[0], first.args))
     return LabelledValue(label, rest[0], rest[1:], rest[0])
 
 

@@ -129,6 +129,7 @@ class Atoms(Cursor):
         return Node("num", value=literal(text).value + tail)
 
     def _symbol(self) -> Node:
+        starts = self._at == 0 or self._tokens[self._at - 1].text in (",", ";")
         name = self._take().text
         if name == "e" or name == "i" or name in ("ℝ", "ℤ", "ℚ", "ℕ", "ℂ"):
             node = Node("const", name=name)
@@ -136,20 +137,18 @@ class Atoms(Cursor):
             node = Node("sym", name=name)
         while self._is("'", "_"):
             node = primed(node) if self._accept("'") else self._subscript(node)
-        if self._is("(") and not self._now.spaced and self._is_application(node.name):
+        if self._is("(") and not self._now.spaced and self._is_application(node.name, starts):
             return Node("app", self._arguments(), name=node.name)
         return node
 
-    def _is_application(self, name: str) -> bool:
-        """`f(x)`, `I(0)`, `P(n, k)` apply a function; `x(x+1)` and `n(n-1)` multiply."""
+    def _is_application(self, name: str, starts: bool) -> bool:
+        """`f(x)`, `I(0)`, `P(n, k)` and what starts with `K(t) =` apply a function; `x(x+1)` and `n(n-1)` multiply."""
         first, second = self._ahead(), self._ahead(2)
         if second.text == ")":
             head = name.partition("_")[0].rstrip("'")
-            return (
-                head in _APPLIED or (first.kind == "num" and head not in _FACTORS)
-                if first.kind in ("num", "sym")
-                else False
-            )
+            if first.kind == "num":
+                return head in _APPLIED or head not in _FACTORS
+            return first.kind == "sym" and (head in _APPLIED or (starts and self._ahead(3).text == "="))
         depth = 0
         for index in range(self._at, len(self._tokens)):
             token = self._tokens[index]
