@@ -26,12 +26,13 @@ from newskills.launch.executors.supervisor import PR_SET_PDEATHSIG
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.place import Site
 from newskills.launch.ray.api import RayApi
+from newskills.launch.ray_node import PATIENCE, agent_ports
 
 TOKEN = "a-token-of-these-tests-only"
 SOURCES = str(Path(newskills.__file__).parents[1])
 TRIES = 3
 """Ray gives up when its processes do not see each other in time, as on a loaded machine."""
-ANY_PORTS = ("--dashboard-agent-listen-port=0", "--min-worker-port=0", "--max-worker-port=0")
+ANY_PORTS = ("--min-worker-port=0", "--max-worker-port=0")
 
 
 class RayCluster:
@@ -46,7 +47,7 @@ class RayCluster:
             "RAY_AUTH_TOKEN": TOKEN,
             "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
             "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_raylet_start_wait_time_s": "240",
+            **PATIENCE,
             "RAY_health_check_initial_delay_ms": "0",
         }
         self._folder = Path(tempfile.mkdtemp(prefix="nsray", dir="/tmp"))  # short: sockets are in it
@@ -108,7 +109,7 @@ class RayCluster:
                 [
                     *(str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"),
                     *(f"--num-cpus={cpus}", f"--num-gpus={gpus}", f"--resources={json.dumps({name: 1})}"),
-                    *("--object-store-memory=80000000", *ANY_PORTS, *place),
+                    *("--object-store-memory=80000000", *ANY_PORTS, *agent_ports(), *place),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,

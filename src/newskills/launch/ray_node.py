@@ -25,8 +25,11 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 HELLO = b"newskills ray node "
-ANY_AGENT_PORT = "--dashboard-agent-listen-port=0"
-"""Else 52365, on every node and for everybody."""
+AGENT_PORTS = ("--dashboard-agent-listen-port", "--dashboard-agent-grpc-port", "--runtime-env-agent-port")
+"""Of Ray's helpers on each node. Those that are not told a port take 52365 or any, and where they need more than half
+a minute to say which (a cold file system, a busy machine), Ray gives its node up."""
+PATIENCE = {"RAY_raylet_start_wait_time_s": "240", "RAY_agent_register_timeout_ms": "240000"}
+"""How long Ray waits for its own processes on a node: by itself half a minute."""
 AT_ONCE = struct.pack("ii", 1, 0)
 """Linger for no time: the port does not stay taken (TIME_WAIT) by what was closed."""
 COUNT_NODES = """\
@@ -189,10 +192,21 @@ def _client_port() -> list[str]:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return _free_ports(1)[0]
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+def agent_ports() -> list[str]:
+    """Options of `ray start`: ports that are free now."""
+    ports = _free_ports(len(AGENT_PORTS))
+    return [f"{option}={port}" for option, port in zip(AGENT_PORTS, ports, strict=True)]
 
 
 @contextlib.contextmanager
@@ -209,10 +223,13 @@ def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
         "start",
         "--block",
         "--disable-usage-stats",
-        ANY_AGENT_PORT,
+        *agent_ports(),
     )
     process = subprocess.Popen(
-        [sys.executable, *start, f"--temp-dir={folder}", *options], stdout=sys.stderr, start_new_session=True
+        [sys.executable, *start, f"--temp-dir={folder}", *options],
+        env={**PATIENCE, **os.environ},
+        stdout=sys.stderr,
+        start_new_session=True,
     )
     try:
         yield process
