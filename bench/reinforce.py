@@ -27,13 +27,14 @@ from newskills.models.serving.weights import resolve_weights
 from newskills.models.tokenizer import HFTokenizer
 from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.convert.merge import merge_lora
-from newskills.train.loops.evaluation import EvalSettings, HeldOut
+from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
-from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
+from newskills.train.settings import EvalSettings, TrainerSettings
+from newskills.train.trainers import Trainer, make_trainer
 
 UNSEEN = ("reversal", "backwards", "numerals")
 STEPS, EVERY, TOKENS = 40, 20, 12

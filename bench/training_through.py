@@ -13,7 +13,8 @@ from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
-from newskills.train.trainers import TrainerSettings, make_trainer
+from newskills.train.settings import TrainerSettings
+from newskills.train.trainers import make_trainer
 
 WARM = 1
 END = 2

@@ -16,7 +16,8 @@ from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
-from newskills.train.trainers import TrainerSettings, make_trainer
+from newskills.train.settings import TrainerSettings
+from newskills.train.trainers import make_trainer
 from newskills.train.trl.settings import TrlSettings
 
 END = 2

@@ -14,7 +14,7 @@ from newskills.recipes.skill import accepted
 from newskills.recipes.steps_shown import StepReporter
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 
 ROWS = sorting("test")[:40]
 

@@ -12,7 +12,8 @@ from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.sft import example
 from newskills.train.loops.stepping import Hooks
-from newskills.train.trainers import LoraSettings, TrainerSettings, make_trainer
+from newskills.train.settings import LoraSettings, TrainerSettings
+from newskills.train.trainers import make_trainer
 
 END = 60
 SETTINGS = TrainerSettings(lora=LoraSettings(rank=4, alpha=8, seed=3), dtype="float32", threads=1)

@@ -17,7 +17,7 @@ from tests.train.tiny import tensors, tiny_folder, with_tokenizer
 
 from newskills.models.tokenizer import HFTokenizer
 from newskills.recipes.teachers import FolderTeacher
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 from newskills.train.verbs import Datum
 
 SETTINGS = TrainerSettings(dtype="float32", threads=1)

@@ -26,7 +26,7 @@ from newskills.recipes.teachers import EndpointTeacher, FolderTeacher, check_sam
 from newskills.recipes.training import model_folder, served_file
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.train.loops.distill import Teacher
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 
 COMMAND = "ns distill"
 

@@ -16,8 +16,7 @@ from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.code_tags import CodeTags
 from newskills.run.rewarding.graders import BatchGrader, Record
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
-from newskills.run.rewarding.reward import RewardConfig as RewardConfig
-from newskills.run.rewarding.reward import answered
+from newskills.run.rewarding.reward import RewardConfig, answered
 from newskills.train.cpu.weights import end_tokens
 from newskills.train.loops.samples import Problem, Reward, Scorer
 from newskills.train.loops.sft import example

@@ -24,7 +24,7 @@ from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.models.tokenizer import HFTokenizer
 from newskills.run.grade import LoopThread
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 from newskills.train.verbs import Datum
 
 ECHO: Row = {"echo": True}

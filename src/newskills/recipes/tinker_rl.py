@@ -21,14 +21,15 @@ from newskills.recipes.tinker_run import (
     optimizer_metrics,
     rate_for,
 )
-from newskills.recipes.tinker_settings import TinkerRlConfig as TinkerRlConfig
+from newskills.recipes.tinker_settings import TinkerRlConfig
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, RewardConfig
-from newskills.train.loops.evaluation import EvalSettings, HeldOut, measure
+from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.groups import Group, measured, sample_rows
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.stepping import Hooks
+from newskills.train.settings import EvalSettings
 from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import AdamParams, SamplingClient
 

@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
 from newskills.models.hub import hub_folder
-from newskills.recipes.tinker_settings import RunConfig as RunConfig
+from newskills.recipes.tinker_settings import RunConfig
 from newskills.train.loops.folder import Saver
 from newskills.train.loops.groups import Group
 from newskills.train.tinker.client import TinkerClient

@@ -20,8 +20,7 @@ from newskills.recipes.tinker_run import (
     optimizer_metrics,
     rate_for,
 )
-from newskills.recipes.tinker_settings import KINDS
-from newskills.recipes.tinker_settings import TinkerSftConfig as TinkerSftConfig
+from newskills.recipes.tinker_settings import KINDS, TinkerSftConfig
 from newskills.recipes.training import examples_of
 from newskills.train.loops.groups import Group
 from newskills.train.loops.schedule import rate_at

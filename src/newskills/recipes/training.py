@@ -18,7 +18,7 @@ from newskills.prompts.code_tags import CodeTags
 from newskills.recipes.skill import Skill
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.samples import Problem
-from newskills.train.settings import TooLong as TooLong
+from newskills.train.settings import TooLong
 from newskills.train.trainers import Trainer
 from newskills.train.verbs import Datum
 

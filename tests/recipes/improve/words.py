@@ -11,7 +11,7 @@ from newskills.base.store import write_rows
 from newskills.recipes.improve.problems import drawn
 from newskills.recipes.improve.records import ImproveKeys, ImproveSpec
 from newskills.recipes.steps_shown import StepReporter
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 
 COUNT = 30
 UNTAUGHT = 3

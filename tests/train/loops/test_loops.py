@@ -24,7 +24,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
-from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart, stalled
+from newskills.train.loops.evaluation import HeldOut, kept_apart, stalled
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import Group, advantages_of, measured
 from newskills.train.loops.grpo import GrpoConfig, grpo
@@ -32,7 +32,8 @@ from newskills.train.loops.samples import Judged, Problem, Reward, Rollout, Samp
 from newskills.train.loops.schedule import batch_at, rate_at, steps_of
 from newskills.train.loops.sft import SftConfig, example, sft
 from newskills.train.loops.stepping import Hooks, TimeLimit
-from newskills.train.trainers import LoraSettings, TrainerSettings, make_trainer
+from newskills.train.settings import EvalSettings, LoraSettings, TrainerSettings
+from newskills.train.trainers import make_trainer
 from newskills.train.verbs import Sampled
 
 SMALL = CpuTrainerConfig(lora=LoraConfig(rank=4, alpha=8), dtype="float32", threads=1)

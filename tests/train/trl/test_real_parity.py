@@ -15,7 +15,8 @@ from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
-from newskills.train.trainers import LoraSettings, TrainerSettings, make_trainer
+from newskills.train.settings import LoraSettings, TrainerSettings
+from newskills.train.trainers import make_trainer
 
 pytest.importorskip("trl")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.local_model, pytest.mark.slow]

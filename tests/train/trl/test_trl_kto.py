@@ -16,7 +16,8 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.kto import KtoConfig, LabelledReply
 from newskills.train.loops.stepping import Hooks
-from newskills.train.trainers import KtoTrainer, TrainerSettings, make_trainer
+from newskills.train.settings import TrainerSettings
+from newskills.train.trainers import KtoTrainer, make_trainer
 from newskills.train.trl.settings import TrlSettings
 
 pytest.importorskip("trl")

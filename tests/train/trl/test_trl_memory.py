@@ -14,8 +14,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from newskills.base.errors import ConfigError
 from newskills.train.memory import StepSize, TrainingPlan, parts
+from newskills.train.settings import LoraSettings
 from newskills.train.shape import model_shape
-from newskills.train.trainers import LoraSettings
 from newskills.train.trl import fitting
 from newskills.train.trl.model import peft_of
 

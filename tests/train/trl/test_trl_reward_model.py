@@ -19,7 +19,8 @@ from newskills.train.cpu.reward import load_reward_model
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.reward_model import HELD_OUT, HeldOutPairs, RewardModelConfig
 from newskills.train.loops.stepping import Hooks
-from newskills.train.trainers import RewardModelTrainer, TrainerSettings, make_trainer
+from newskills.train.settings import TrainerSettings
+from newskills.train.trainers import RewardModelTrainer, make_trainer
 
 pytest.importorskip("trl")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]

@@ -21,7 +21,8 @@ from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Problem, Rollout, SampledTurn, Scorer
 from newskills.train.loops.stepping import Hooks
-from newskills.train.trainers import TrainerSettings, make_trainer
+from newskills.train.settings import TrainerSettings
+from newskills.train.trainers import make_trainer
 from newskills.train.trl.settings import TrlSettings
 from newskills.train.verbs import SamplingClient, SamplingParams
 

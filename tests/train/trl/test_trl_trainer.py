@@ -22,13 +22,14 @@ from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.cpu.weights import read_shape
-from newskills.train.loops.evaluation import EvalSettings, HeldOut
+from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Judged, Problem, Reward, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks
-from newskills.train.trainers import LoraSettings, TrainerSettings, make_trainer
+from newskills.train.settings import EvalSettings, LoraSettings, TrainerSettings
+from newskills.train.trainers import make_trainer
 from newskills.train.trl.settings import TrlSettings
 from newskills.train.verbs import Datum, Sampled, SamplingParams
 

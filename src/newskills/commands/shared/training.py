@@ -24,10 +24,11 @@ from newskills.pipelines.options import tracking_of
 from newskills.recipes.leakage import question_of
 from newskills.recipes.reporting import reported
 from newskills.recipes.rollouts import TrainedSkill, scoring
-from newskills.recipes.skill import RewardConfig, Skill
+from newskills.recipes.skill import Skill
 from newskills.recipes.steps_shown import StepReporter, steps_shown
 from newskills.recipes.training import context_of, fitting_problems, train_to_end
 from newskills.run.rewarding.questions import asking_of
+from newskills.run.rewarding.reward import RewardConfig
 from newskills.run.rewarding.rollouts import with_code
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder

@@ -16,12 +16,11 @@ from newskills.base.store import read_rows
 from newskills.prompts.code_tags import code_tags
 from newskills.recipes.improve.problems import ImproveProblems
 from newskills.recipes.improve.records import ImproveSpec, ImproveStage
-from newskills.recipes.rolling import roll_out
+from newskills.recipes.rollouts import TrainedSkill, scoring
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import context_of, examples_of, fitting, fitting_problems, train_to_end
-from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
-from newskills.train.loops.evaluation import EvalSettings, HeldOut
+from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import METRICS, TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Problem, Scorer
@@ -29,6 +28,7 @@ from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stepping import Hooks
 from newskills.train.loops.stopping import StoppedError, stop_on_signals
+from newskills.train.settings import EvalSettings
 from newskills.train.trainers import Trainer, make_trainer
 
 Learn = Callable[[Trainer, TrainingFolder, Hooks], bool]
@@ -56,13 +56,9 @@ def train_round(spec: ImproveSpec, problems: ImproveProblems, number: int, base:
     if stage.method == "sft":
         return _sft(task, asking)
     rows = list(read_rows(task.data))
-    skill = Skill(base, asking)
-    with (
-        BatchGrader(benchmark.grader, benchmark.grader_config) as verdict,
-        roll_out(skill, asking, base, rows) as rollouts,
-    ):
-        scorer = msgspec.structs.replace(skill.scorer(verdict, stage.keys.reward), roll_out=rollouts)
-        return _grpo(task, [skill.problem(row) for row in rows], scorer)
+    trained = TrainedSkill(benchmark=benchmark, asking=asking, skill=Skill(base, asking), rows=rows)
+    with scoring(trained, stage.keys.reward, context_of(base)) as scorer:
+        return _grpo(task, [trained.skill.problem(row) for row in rows], scorer)
 
 
 class _Task(Struct, frozen=True, kw_only=True):

@@ -21,8 +21,7 @@ from torch import Tensor
 from newskills.base.errors import DataError
 from newskills.train.cpu.layout import Layout, Ragged, attention
 from newskills.train.cpu.weights import Shape
-
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+from newskills.train.settings import PROJECTIONS
 
 
 class LoraConfig(Struct, frozen=True, kw_only=True):

@@ -17,10 +17,11 @@ from newskills.base.errors import ConfigError, DataError, TrainingError
 from newskills.base.store import atomic_folder, write_json
 from newskills.models.tokenizer import HFTokenizer
 from newskills.train.cpu.layout import Layout, common_length
-from newskills.train.cpu.llama import PROJECTIONS, Llama, LoraConfig
+from newskills.train.cpu.llama import Llama, LoraConfig
 from newskills.train.cpu.losses import loss_of, target_logprobs
 from newskills.train.cpu.sampler import Decode, sample
 from newskills.train.cpu.weights import Shape, check_tensors, read_shape, read_tensors
+from newskills.train.settings import PROJECTIONS
 from newskills.train.tensors import check_finite, save_tensors
 from newskills.train.verbs import (
     NOT_FINITE,

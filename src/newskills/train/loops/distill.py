@@ -20,8 +20,9 @@ from msgspec import Struct
 from newskills.base.errors import DataError, TrainingError
 from newskills.train.loops.folder import TrainingLog
 from newskills.train.loops.samples import Problem
-from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.settings import Schedule
 from newskills.train.verbs import AdamParams, Datum, SamplingParams, TrainingClient
 
 FARTHEST = 20.0

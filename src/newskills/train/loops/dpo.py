@@ -20,9 +20,10 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import AppendLog, read_rows
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
 from newskills.train.numbers import sigmoid, softplus
+from newskills.train.settings import Schedule
 from newskills.train.verbs import AdamParams, Datum, ReferenceClient, TrainingClient
 
 REFERENCES = "reference.jsonl"

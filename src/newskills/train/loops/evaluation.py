@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.train.loops.samples import Problem, Rollout, Scorer
-from newskills.train.settings import EvalSettings as EvalSettings
+from newskills.train.settings import EvalSettings
 from newskills.train.verbs import SamplingClient, SamplingParams
 
 SCORE = "eval_reward"

@@ -25,9 +25,9 @@ from newskills.train.loops.draws import DrawConfig, ProblemDraws, differ
 from newskills.train.loops.folder import TrainingLog
 from newskills.train.loops.groups import Group, grouped, measured, measured_draws
 from newskills.train.loops.samples import Problem, Rollout, Scorer
-from newskills.train.loops.schedule import Schedule
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
 from newskills.train.loops.traces import TrainingSequence, sampler_gap, traces
+from newskills.train.settings import Schedule
 from newskills.train.verbs import (
     AdamParams,
     LossConfig,

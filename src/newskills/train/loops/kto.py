@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from newskills.train.loops.schedule import Schedule
 from newskills.train.loops.stepping import adam_at
+from newskills.train.settings import Schedule
 from newskills.train.verbs import AdamParams, Datum
 
 

@@ -18,9 +18,10 @@ from newskills.base.errors import DataError
 from newskills.base.store import write_rows
 from newskills.train.loops.dpo import Pair
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
 from newskills.train.numbers import softplus
+from newskills.train.settings import Schedule
 from newskills.train.verbs import AdamParams, TrainingClient
 
 HELD_OUT = "held_out.jsonl"

@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from newskills.train.settings import Schedule as Schedule
+from newskills.train.settings import Schedule
 
 T = TypeVar("T")
 

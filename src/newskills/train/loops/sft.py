@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.train.loops.folder import TrainingLog
-from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.settings import Schedule
 from newskills.train.verbs import AdamParams, Datum, TrainingClient
 
 

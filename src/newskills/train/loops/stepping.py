@@ -14,7 +14,8 @@ from msgspec import Struct
 from newskills.base.errors import TrainingError
 from newskills.train.loops.evaluation import SCORE, HeldOut, best_of, measure, stalled
 from newskills.train.loops.folder import TrainingLog
-from newskills.train.loops.schedule import Schedule, rate_at
+from newskills.train.loops.schedule import rate_at
+from newskills.train.settings import Schedule
 from newskills.train.verbs import AdamParams, SamplingClient, Saved, TrainingClient
 
 

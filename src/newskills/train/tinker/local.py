@@ -11,7 +11,7 @@ from newskills.base.errors import ConfigError, TrainingError
 from newskills.base.store import atomic_folder
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.trainer import LoopTrainer
-from newskills.train.trainers import LoraSettings, TrainerSettings
+from newskills.train.settings import LoraSettings, TrainerSettings
 
 if TYPE_CHECKING:
     from newskills.train.tinker.client import TinkerClient

@@ -19,7 +19,7 @@ from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Judged, Problem, Rollout, SampledTurn, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 from newskills.train.trl.fitting import check_fits
 from newskills.train.trl.model import (
     TrainingTask,

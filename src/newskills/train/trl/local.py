@@ -21,7 +21,7 @@ from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stepping import Hooks, enough_memory
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 from newskills.train.verbs import Datum
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets")

@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.train.convert.merge import HEAD
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, Steps
-from newskills.train.trainers import LoraSettings, TrainerSettings
+from newskills.train.settings import LoraSettings, TrainerSettings
 from newskills.train.trl.processes import on_cpu, processes
 from newskills.train.trl.settings import NEEDS_GPU, cannot_quantise
 from newskills.train.verbs import Datum

@@ -14,7 +14,7 @@ from trl.data_utils import pack_dataset
 from newskills.base.errors import DataError
 from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import SftConfig
-from newskills.train.trainers import TrainerSettings
+from newskills.train.settings import TrainerSettings
 from newskills.train.trl.fitting import check_fits
 from newskills.train.trl.model import (
     TrainingTask,

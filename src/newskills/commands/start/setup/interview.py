@@ -208,22 +208,6 @@ def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: PrintLine) ->
 
 def _questions(environ: Mapping[str, str]) -> list[Question]:
     """In the order in which they are asked."""
-
-    def slurm(answers: Answers) -> bool:
-        return bool(answers["executor"] == "slurm")
-
-    def ray(answers: Answers) -> bool:
-        return bool(answers["executor"] == "ray")
-
-    def queue(answers: Answers) -> bool:
-        return slurm(answers) or ray(answers)
-
-    def over_ssh(answers: Answers) -> bool:
-        return bool(answers.get("ssh_host"))
-
-    def boxes(answers: Answers) -> bool:
-        return bool(answers["executor"] in ("local", "slurm"))
-
     home = "${HOME}" if environ.get("HOME") else ""
     return [
         Question(
@@ -234,6 +218,29 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
             check=lambda text, answers: _one_of(text, EXECUTORS),
         ),
         Question(name="name", text="Name of the cluster", default=lambda a: str(a["executor"]), check=_check_name),
+        *_questions_of_queues(home),
+        *_questions_of_containers(environ, home),
+        Question(
+            name="env_vars",
+            text="Variables, NAME (copied from your shell) or NAME=value, comma separated",
+            check=lambda text, answers: from_keys(
+                {"executor": "none", "env_vars": _listed(text)}, "env_vars", environ
+            ),
+        ),
+    ]
+
+
+def _runs_on(*executors: str) -> Callable[[Answers], bool]:
+    return lambda answers: answers["executor"] in executors
+
+
+def _questions_of_queues(home: str) -> list[Question]:
+    slurm, ray, queue = _runs_on("slurm"), _runs_on("ray"), _runs_on("slurm", "ray")
+
+    def over_ssh(answers: Answers) -> bool:
+        return bool(answers.get("ssh_host"))
+
+    return [
         Question(name="ssh_host", text="Machine to submit from, by ssh (empty: this machine)", when=queue),
         Question(name="ssh_user", text="User name there (empty: as in ~/.ssh/config)", when=over_ssh),
         Question(name="ssh_identity", text="Key file (empty: as in ~/.ssh/config)", when=over_ssh),
@@ -262,6 +269,12 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
             default=lambda answers: "04:00:00",
             check=lambda text, answers: seconds_of(text),
         ),
+    ]
+
+
+def _questions_of_containers(environ: Mapping[str, str], home: str) -> list[Question]:
+    boxes = _runs_on("local", "slurm")
+    return [
         Question(
             name="containers",
             text="Images, NAME=IMAGE, comma separated (empty: no containers)",
@@ -278,15 +291,8 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
         Question(
             name="hf_home",
             text="Folder of the Hugging Face cache, as jobs see it (empty: none)",
-            when=lambda answers: boxes(answers) or ray(answers),
+            when=_runs_on("local", "slurm", "ray"),
             check=lambda text, answers: _check_cache(text, answers, environ),
-        ),
-        Question(
-            name="env_vars",
-            text="Variables, NAME (copied from your shell) or NAME=value, comma separated",
-            check=lambda text, answers: from_keys(
-                {"executor": "none", "env_vars": _listed(text)}, "env_vars", environ
-            ),
         ),
     ]
 
