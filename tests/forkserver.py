@@ -10,7 +10,9 @@ everywhere with NEWSKILLS_TEST_FORKSERVER=0. Tests of imports, start-up, signals
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
+import hashlib
 import json
 import os
 import runpy
@@ -22,10 +24,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, NamedTuple, NoReturn
 
 _AT_START = (
     "PYTHON",
@@ -41,10 +43,11 @@ _AT_START = (
     "LC_",
 )
 _BACKLOG = 64
+_PREFIX = "newskills-forkserver-"
 
 
 class ForkServer:
-    """Its process starts with the first request, and ends with the process that holds it."""
+    """Its process starts with the first request, and ends with the process that holds it, or with `shared`."""
 
     def __init__(self, *packages: str, environ: Mapping[str, str] | None = None) -> None:
         """`packages`, where they are installed, are imported besides the commands of newskills; each process gets
@@ -55,6 +58,7 @@ class ForkServer:
         self._address = ""
         self._environ: dict[str, str] = {}
         self._lock = threading.Lock()
+        self._server: subprocess.Popen[bytes] | None = None
 
     def run(
         self,
@@ -81,16 +85,59 @@ class ForkServer:
     def _start(self) -> None:
         if self._address:
             return
-        folder = tempfile.mkdtemp(prefix="newskills-forkserver-")
-        address = os.path.join(folder, "socket")
+        if _shared is None:
+            self._started(Path(tempfile.mkdtemp(prefix=_PREFIX)), None)
+            return
+        key = hashlib.sha256(json.dumps([self._packages, sorted(self._more.items())]).encode()).hexdigest()[:16]
+        folder = _shared.folder / key
+        with folder.with_suffix(".lock").open("w") as lock:  # one worker starts it, the others wait and use it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            environ = folder / "environ.json"
+            if environ.is_file():
+                self._environ, self._address = json.loads(environ.read_text()), str(folder / "socket")
+                return
+            folder.mkdir()
+            self._started(folder, _shared.end)
+            environ.write_text(json.dumps(self._environ))
+
+    def _started(self, folder: Path, end: int | None) -> None:
+        """`end`: what it reads until it is to end; without, this process tells it."""
+        address = str(folder / "socket")
         self._environ = {**os.environ, **self._more}
         argv = [sys.executable, __file__, address, *self._packages]
-        server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environ)
-        assert server.stdin is not None
+        server = self._server = subprocess.Popen(
+            argv, stdin=subprocess.PIPE if end is None else end, stdout=subprocess.PIPE, env=self._environ
+        )
         assert server.stdout is not None
-        atexit.register(_stop, server, server.stdin, server.stdout)
+        if server.stdin is not None:
+            atexit.register(_stop, server, server.stdin, server.stdout)
         assert server.stdout.readline() == b"ready\n"
         self._address = address
+
+
+class _Shared(NamedTuple):
+    """Where the servers are, and the end of a pipe that tells them when to go."""
+
+    folder: Path
+    end: int
+
+
+_shared: _Shared | None = None
+
+
+@contextmanager
+def shared() -> Iterator[Path]:
+    """Processes that are forked meanwhile use the same servers, in a folder that goes with the last of them."""
+    global _shared
+    end, held = os.pipe()
+    _shared = _Shared(Path(tempfile.mkdtemp(prefix=_PREFIX)), end)
+    try:
+        yield _shared.folder
+    finally:
+        os.close(held)
+        os.close(end)
+        shutil.rmtree(_shared.folder, ignore_errors=True)
+        _shared = None
 
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
@@ -228,7 +275,7 @@ def _serve(address: str, packages: Sequence[str]) -> None:
                 _answer(connection)
             connection.close()
             _reap(os.WNOHANG)
-    shutil.rmtree(Path(address).parent)
+    shutil.rmtree(Path(address).parent, ignore_errors=True)
     _reap(0)
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.forkserver import ForkServer
+from tests.forkserver import ForkServer, shared
+from tests.launch.places import until
+from tests.launch.ray_cluster import processes_with
 
 SHOW = """
 import json, os, sys
@@ -57,3 +59,14 @@ def test_what_does_not_end_in_time_is_killed(server: ForkServer, here: Path) -> 
     with pytest.raises(subprocess.TimeoutExpired) as raised:
         server.run(["wait"], cwd=here, timeout=5)
     assert raised.value.stdout in ("begun\n", "")
+
+
+def test_workers_share_a_server_that_ends_after_them(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NEWSKILLS_TEST_FORKSERVER", raising=False)
+    with shared() as folder:
+        for _ in range(2):
+            if (pid := os.fork()) == 0:
+                os._exit(ForkServer().run(["show"], cwd=here).returncode)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+        assert len(processes_with(str(folder))) == 1
+    until(lambda: not processes_with(str(folder)), "the end of the server")

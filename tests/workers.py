@@ -26,6 +26,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+from tests import forkserver
+
 _NUMBER = struct.Struct("=I")
 
 
@@ -52,7 +54,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     count = len(os.sched_getaffinity(0)) if wanted == "auto" else int(wanted)
     if count == 0 or session.config.option.collectonly or session.testsfailed:
         return None
-    _Pool(session).run(count)
+    with forkserver.shared():
+        _Pool(session).run(count)
     if session.shouldfail:
         raise session.Failed(session.shouldfail)
     return True
