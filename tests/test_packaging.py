@@ -69,7 +69,7 @@ def test_they_have_all_files_of_the_package_and_no_others(dist: Path) -> None:
     assert not [name for name in names if name.startswith((".venv", "results/"))]
 
 
-@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
+@pytest.mark.parametrize("kind", ["*.whl", pytest.param("*.tar.gz", marks=pytest.mark.nightly)])
 def test_what_is_installed_works(dist: Path, python: Path, kind: str) -> None:
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", next(dist.glob(kind)))
     ns = python.with_name("ns")

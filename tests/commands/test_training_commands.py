@@ -182,6 +182,7 @@ def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.Co
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place: Path) -> None:
     """Under FSDP one process alone would wait for the other for ever, and no file would hold the model."""
     pytest.importorskip("trl")
@@ -464,6 +465,7 @@ BENCHMARK = Benchmark(
 """
 
 
+@pytest.mark.nightly
 def test_several_benchmarks_are_weighed_and_solvers_are_those_of_an_evaluation(place: Path) -> None:
     for name in ("ab", "cd"):
         (place / f"{name}.py").write_text(LETTERS.format(name=name))

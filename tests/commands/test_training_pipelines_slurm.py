@@ -37,6 +37,7 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.nightly
 def test_a_chain_goes_on_where_the_limit_or_a_crash_stopped_it_and_ends_with_a_model(place: Place) -> None:
     line = LINE.format(model=place.folder / "base", root=NEMO_RL)
     done = place.ns(

@@ -33,6 +33,7 @@ SOURCES = str(Path(newskills.__file__).parents[1])
 TRIES = 3
 """Ray gives up when its processes do not see each other in time, as on a loaded machine."""
 ANY_PORTS = ("--min-worker-port=0", "--max-worker-port=0")
+LESS = ("--include-log-monitor=false", "--object-store-memory=80000000")
 
 
 class RayCluster:
@@ -109,7 +110,7 @@ class RayCluster:
                 [
                     *(str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats"),
                     *(f"--num-cpus={cpus}", f"--num-gpus={gpus}", f"--resources={json.dumps({name: 1})}"),
-                    *("--object-store-memory=80000000", *ANY_PORTS, *agent_ports(), *place),
+                    *(*LESS, *ANY_PORTS, *agent_ports(), *place),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -92,6 +92,7 @@ def test_a_command_on_two_nodes(node: Callable[..., subprocess.Popen[str]]) -> N
 
 @pytest.mark.slow
 @needs_ray
+@pytest.mark.nightly
 def test_a_node_that_leaves_ends_it_all(node: Callable[..., subprocess.Popen[str]]) -> None:
     port = free_port()
     head, worker = node(0, port, "sleep", "600"), node(1, port)

@@ -29,6 +29,7 @@ def test_calls_of_api_bank() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_test_classes_of_classeval() -> None:
     figure = compared("classeval")
     assert figure.attempts >= ENOUGH

@@ -152,6 +152,7 @@ BENCHMARK = Benchmark(
 
 @pytest.mark.slow
 @pytest.mark.local_model
+@pytest.mark.nightly
 def test_a_student_is_taught_and_measured(
     tmp_path: Path, small_model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

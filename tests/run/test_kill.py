@@ -20,7 +20,7 @@ from tests.server import Answer, Latency, Script
 
 from newskills.run.planning.spec import RunSpec, Unit
 
-KILLS = int(os.environ.get("NEWSKILLS_TEST_KILLS", "20"))
+KILLS = int(os.environ.get("NEWSKILLS_TEST_KILLS", "50" if "NEWSKILLS_NIGHTLY" in os.environ else "8"))
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
 
 
@@ -254,7 +254,7 @@ def test_a_full_disk_stops_the_run_and_it_can_go_on(tmp_path: Path, fake_server:
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_input(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(text="x" * 200)), process=True)
-    write_input(tmp_path, 60_000, padding="p" * 2000)
+    write_input(tmp_path, 16_000, padding="p" * 8000)
     unit = make_unit(tmp_path, server.base_url, max_concurrent_requests=128)
     RunSpec(units=(unit,), output_dir=str(tmp_path / "out")).save(tmp_path)
     report = "atexit.register(lambda: sys.stderr.write(open('/proc/self/status').read()))"

@@ -96,6 +96,7 @@ def test_infilling(prepared: Path, split: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_bigcodebench(prepared: Path) -> None:
     """What the sandbox has libraries for is right, all else unscored."""
     problems = rows(prepared, "bigcodebench-hard", "v0.1.4")[:: 1 if NIGHTLY else 10]
@@ -143,6 +144,7 @@ SAME_FUNCTIONS = (0, 4, 16, 24, 40)
 """Problems whose solutions of HumanEval-X fit the tests of MultiPL-E."""
 
 
+@pytest.mark.nightly
 def test_multipl_e_by_solutions_of_its_relative(prepared: Path) -> None:
     """It has no solutions of its own; HumanEval-X has the same functions under other names and types."""
     theirs = {row["id"]: row for row in rows(prepared, "humaneval-x")}

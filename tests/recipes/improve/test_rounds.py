@@ -91,6 +91,7 @@ def test_what_is_done_is_not_done_again_and_more_rounds_change_the_mixture(
         improve(msgspec.structs.replace(spec, keys=msgspec.structs.replace(KEYS, epochs=1)), say=lambda _: None)
 
 
+@pytest.mark.nightly
 def test_a_stage_whose_guard_got_worse_is_not_kept(
     poisoned: tuple[ImproveSpec, Improvement], tmp_path: Path
 ) -> None:
@@ -151,6 +152,7 @@ def test_grpo_trains_on_problems_that_are_sometimes_correct(
     assert [row["step"] for row in read_rows(spec.folder(1) / "training/metrics.jsonl")] == [1]
 
 
+@pytest.mark.nightly
 def test_without_a_correct_reply_there_is_nothing_to_train_on_and_nothing_is_spent(
     small_model: Path, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ QUESTIONS = [
 
 @pytest.mark.slow
 @pytest.mark.local_model
+@pytest.mark.nightly
 def test_greedy_replies_agree_with_the_served_file(local_model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "hf"
     gguf_to_hf(local_model, folder)

@@ -78,6 +78,7 @@ def test_weights_that_are_no_numbers_are_no_model(place: Path, capsys: pytest.Ca
     assert not (place / "model").exists()
 
 
+@pytest.mark.nightly
 def test_several_steps_have_folders_of_their_own(place: Path) -> None:
     assert harvest(place, "--step=2", f"--target={place}/hf/step_{{step}}", step="10") == 0
     assert sorted(path.name for path in (place / "hf").iterdir()) == ["step_10", "step_2"]
@@ -111,6 +112,7 @@ def test_another_folder_is_never_overwritten(place: Path, capsys: pytest.Capture
     assert (place / "model/precious").read_text() == "x"
 
 
+@pytest.mark.nightly
 def test_a_folder_of_an_older_checkpoint_is_made_again(place: Path) -> None:
     assert harvest(place, step="2") == 0
     assert harvest(place) == 0

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_script_runs_tiny(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     argv = [sys.executable, "-m", "bench.gpu.training", "--tiny", "--out", str(tmp_path / "found.json")]
