@@ -173,7 +173,7 @@ def test_a_recorded_trajectory_becomes_a_record() -> None:
         ("submitted (exit_cost)", "steps"),
         ("exit_context", "context"),
         ("exit_format", "no_command"),
-        ("exit_error", "exit_error"),
+        ("exit_forfeit", "exit_forfeit"),
         (None, "interrupted"),
     ],
 )
@@ -181,6 +181,14 @@ def test_why_it_ended(tmp_path: Path, status: str | None, ended: str) -> None:
     file = tmp_path / "task.traj"
     file.write_text(json.dumps({"history": [], "trajectory": [], "info": {"exit_status": status}}))
     assert read_trajectory(file).ended == ended
+
+
+@pytest.mark.parametrize("status", ["exit_error", "submitted (exit_api)", "exit_environment_error"])
+def test_an_error_of_the_program_is_no_ending_of_the_models(tmp_path: Path, status: str) -> None:
+    file = tmp_path / "task.traj"
+    file.write_text(json.dumps({"history": [], "trajectory": [], "info": {"exit_status": status}}))
+    with pytest.raises(EnvironmentFailedError, match="an error of its own"):
+        read_trajectory(file)
 
 
 def test_what_is_no_trajectory_is_an_environment_that_failed(tmp_path: Path) -> None:

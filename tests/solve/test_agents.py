@@ -15,7 +15,7 @@ from newskills.base.records import Message, Reply, Request, Usage
 from newskills.benchmarks import get_benchmark
 from newskills.solve import make_solver
 from newskills.solve.agents.bash import BashAgent, BashAgentConfig, observation
-from newskills.solve.agents.options import AgentOptions, Trajectory
+from newskills.solve.agents.options import AgentOptions, Trajectory, text_after
 from newskills.solve.parts import SolverParts
 
 
@@ -128,6 +128,21 @@ def test_a_shell_that_warns_first_hears_the_submission() -> None:
     assert (trajectory.ended, len(trajectory.steps)) == ("submitted", 2)
     failed = Shell(**{"echo SUBMIT_CHANGES": completed(**{**warned, "exit_code": 1})})
     assert worked(Model(SUBMIT), failed, max_turns=2)[0].ended == "steps"
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "rest"),
+    [
+        ("echo END", "END\n", ""),
+        ("./submit.sh", "\n END \na\nb\n", "a\nb\n"),
+        ("echo END && cat p", "sh: no such locale\nEND\ndiff\n", "diff\n"),
+        ("cat log", "sh: no such locale\nEND\n", None),
+        ("echo END", "ENDING\n", None),
+        ("echo END", "", None),
+    ],
+)
+def test_what_follows_the_line_that_ends_the_work(command: str, output: str, rest: str | None) -> None:
+    assert text_after("END", command, output) == rest
 
 
 def test_a_full_context_ends_the_work() -> None:

@@ -20,7 +20,7 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import BadRequestError, ContextLimitError
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
+from newskills.solve.agents.options import AgentOptions, Trajectory, text_after, time_for
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import ask
 
@@ -204,9 +204,9 @@ class BashAgent:
 
 
 def _submits(command: str, result: ExecutedCommand) -> bool:
-    """Whether it printed the marker; shells may say something of their own before (a locale that is not there)."""
-    output, marker = result.output.lstrip(), MARKER.encode()
-    printed = output.startswith(marker) or (MARKER in command and marker in map(bytes.strip, output.splitlines()))
+    """Whether it printed the marker, with or without more on that line."""
+    output = result.output.decode("utf-8", "replace").lstrip()
+    printed = output.startswith(MARKER) or text_after(MARKER, command, output) is not None
     return result.exit_code == 0 and printed
 
 

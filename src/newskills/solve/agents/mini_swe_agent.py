@@ -22,13 +22,13 @@ from newskills.base.environment import AgentEnvironment
 from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
+from newskills.solve.agents.options import AgentOptions, Trajectory, text_after, time_for
 from newskills.solve.calls.tool_calls import read_calls
 from newskills.solve.chat import ask
 
 PACKAGE = "minisweagent"
 SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-"""First line of the output that ends its work; the rest is the submission."""
+"""Line of the output that ends its work; the rest is the submission."""
 OUTPUT = 4 << 20
 ENDINGS = {
     "Submitted": "submitted",
@@ -222,8 +222,8 @@ class _Commands:
         result = self._bridge.wait(work)
         self._trajectory.add_step(command, result)
         text = result.output.decode("utf-8", "replace")
-        first, _, submission = text.lstrip().partition("\n")
-        if first.strip() == SUBMIT and result.exit_code == 0:
+        submission = text_after(SUBMIT, command, text)
+        if submission is not None and result.exit_code == 0:
             extra = {"exit_status": "Submitted", "submission": submission}
             raise Submitted({"role": "exit", "content": submission, "extra": extra})
         trouble = "" if result.status == "completed" else f"The command was stopped: {result.status}."

@@ -38,6 +38,19 @@ def time_for(row: Row, limit: float) -> float:
     return float(min(limits, default=0.0))
 
 
+def text_after(marker: str, command: str, output: str) -> str | None:
+    """What follows the line `marker` of an output, where that line ends an agent's work; else None.
+
+    It is the first line or, where the command itself names it, comes after what shells say of their own (a locale that
+    is not there).
+    """
+    lines = output.lstrip().splitlines(keepends=True)
+    for number, line in enumerate(lines if marker in command else lines[:1], start=1):
+        if line.strip() == marker:
+            return "".join(lines[number:])
+    return None
+
+
 class Trajectory(Struct, kw_only=True):
     """What one agent did.
 

@@ -25,6 +25,8 @@ ENDINGS = {
     "exit_total_execution_time": "time",
 }
 """Its reasons to end by itself; our limit of requests is the one that it calls cost."""
+FAILURES = frozenset({"exit_error", "exit_environment_error", "exit_api"})
+"""Its reasons that are faults of the program, of the container or of the endpoint."""
 _AFTER_ALL = re.compile(r"submitted \((\w+)\)\Z")
 
 
@@ -46,11 +48,16 @@ class _File(Struct, frozen=True):
 
 
 def read_trajectory(file: Path) -> Trajectory:
-    """Without replies, which the endpoint has seen. Raises EnvironmentFailedError for what is no trajectory."""
+    """Without replies, which the endpoint has seen.
+
+    Raises EnvironmentFailedError for what is no trajectory, and where not the model but an error ended it.
+    """
     try:
         read = msgspec.json.decode(file.read_bytes(), type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise EnvironmentFailedError(f"SWE-agent's trajectory {file.name} cannot be read: {error}.") from error
+    if (reason := _reason(read.info.exit_status)) in FAILURES:
+        raise EnvironmentFailedError(f"SWE-agent was ended by an error of its own ({reason}); its log says which.")
     trajectory = Trajectory(
         conversation=[_message(message) for message in read.history], submission=read.info.submission or ""
     )
@@ -60,21 +67,18 @@ def read_trajectory(file: Path) -> Trajectory:
                 status="completed", output=step.observation.encode("utf-8", "replace"), seconds=step.execution_time
             )
             trajectory.add_step(step.action, result)
-    trajectory.ended = _ending(read.info.exit_status)
+    trajectory.ended = INTERRUPTED if reason is None else ENDINGS.get(reason, reason)
     return trajectory
 
 
-def _ending(status: str | None) -> str:
+def _reason(status: str | None) -> str | None:
     """Why it ended: what it hands in after a limit was reached is no submission of the model's.
 
-    >>> _ending("submitted"), _ending("submitted (exit_cost)"), _ending("exit_error")
-    ('submitted', 'steps', 'exit_error')
+    >>> _reason("submitted"), _reason("submitted (exit_cost)"), _reason("exit_error")
+    ('submitted', 'exit_cost', 'exit_error')
     """
-    if status is None:
-        return INTERRUPTED
-    match = _AFTER_ALL.match(status)
-    reason = match[1] if match else status
-    return ENDINGS.get(reason, reason)
+    match = _AFTER_ALL.match(status or "")
+    return match[1] if match else status
 
 
 def _message(raw: Row) -> Row:
