@@ -15,7 +15,13 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ROUNDS = 2000
-CASES = [(30, 1, 0.1), (300, 1, 0.05), (3000, 1, 0.02), (30, 4, 0.1)]
+NIGHT = pytest.mark.nightly
+CASES = [
+    (30, 1, 0.1),
+    pytest.param(300, 1, 0.05, marks=NIGHT),
+    pytest.param(3000, 1, 0.02, marks=NIGHT),
+    (30, 4, 0.1),
+]
 """Problems, samples of each, and the share of its right answers that the second system loses."""
 
 
