@@ -145,3 +145,26 @@ def test_what_is_refused(tmp_path: Path) -> None:
     done = ns("ns prepare_data openenv:openenv/echo-env", cwd=tmp_path, env=env)
     assert done.returncode == 2
     assert "--benchmarks=openenv:http://127.0.0.1:8000" in " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.local_model
+def test_a_policy_is_rewarded_by_the_environment(address: str, tmp_path: Path, small_model: Path) -> None:
+    """A model that says no number: three turns each, in which what the environment says is not learnt."""
+    env = {"NEWSKILLS_DATA_DIR": str(tmp_path / "data")}
+    assert ns(f"ns prepare_data openenv:{address} --seeds=2", cwd=tmp_path, env=env).returncode == 0
+    line = f"ns grpo --model={small_model} --benchmark=openenv:http://{address} --split=test --allow_overlap"
+    small = (
+        "++steps=1",
+        "++batch_size=2",
+        "++group_size=2",
+        "++max_tokens=4",
+        "++trainer.threads=1",
+        "++held_out=0",
+    )
+    turns = ("--output_dir=out", "++solver_config.sessions=4", "++solver_config.max_turns=3", "++turn_weight=0.5")
+    done = ns(line, *turns, *small, cwd=tmp_path, env=env, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = rows_of(tmp_path / "out/samples.jsonl")
+    assert [reply["reward"] for row in rows for reply in row["responses"]] == [0.0] * 4
+    (metrics,) = rows_of(tmp_path / "out/metrics.jsonl")
+    assert 4 < metrics["completion_tokens"] <= 12

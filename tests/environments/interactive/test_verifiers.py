@@ -130,6 +130,24 @@ class Numbers(vf.Taskset[NumberTask, vf.TasksetConfig]):
         yield NumberTask(NumberData(name="six", prompt="Guess a number from 1 to 8.", secret=6), self.config.task)
 """
 
+PARITY = """
+import verifiers.v1 as vf
+
+__all__ = ["Parity"]
+
+
+class ParityTask(vf.Task[vf.TaskData]):
+    @vf.reward
+    async def even(self, trace) -> float:
+        return float(len(trace.last_reply) % 2 == 0)
+
+
+class Parity(vf.Taskset[ParityTask, vf.TasksetConfig]):
+    def load(self):
+        for word in ("house", "tree", "lamp", "door"):
+            yield ParityTask(vf.TaskData(name=word, prompt=f"Reverse: {word}"), self.config.task)
+"""
+
 
 @pytest.fixture
 def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
@@ -137,7 +155,7 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setenv("NEWSKILLS_TEST_FORKSERVER", "0")
     folder = tmp_path / "installed"
     folder.mkdir()
-    for name, text in (("words_env", WORDS), ("stock_env", TOOLS), ("numbers_env", GAME)):
+    for name, text in (("words_env", WORDS), ("stock_env", TOOLS), ("numbers_env", GAME), ("parity_env", PARITY)):
         (folder / f"{name}.py").write_text(text)
     home = tmp_path / "home"
     home.mkdir()
@@ -222,3 +240,24 @@ def test_what_is_refused(tmp_path: Path, env: dict[str, str]) -> None:
     done = ns("ns prepare_data verifiers:no_such_env", cwd=tmp_path, env=env)
     assert done.returncode == 1
     assert "There is no environment 'no_such_env'" in " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.local_model
+def test_a_policy_is_rewarded_by_the_environment(tmp_path: Path, env: dict[str, str], small_model: Path) -> None:
+    assert ns("ns prepare_data verifiers:parity_env", cwd=tmp_path, env=env).returncode == 0
+    words = "--benchmark=verifiers:parity_env --split=test --allow_overlap --output_dir=out"
+    line = f"ns grpo --model={small_model} {words}"
+    small = (
+        "++steps=2",
+        "++batch_size=2",
+        "++group_size=4",
+        "++max_tokens=6",
+        "++trainer.threads=1",
+        "++held_out=0",
+    )
+    done = ns(line, *small, cwd=tmp_path, env=env, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    replies = [reply for row in rows_of(tmp_path / "out/samples.jsonl") for reply in row["responses"]]
+    assert len(replies) == 16
+    for reply in replies:
+        assert reply["reward"] == float(len(reply["text"].strip()) % 2 == 0), reply
