@@ -28,7 +28,12 @@ def rows() -> Iterator[Row]:
     for texts in _TEXTS:
         yield {"task": "texts", "expected_answer": texts[0], "accepted_answers": list(texts[1:])}
     for texts in _FORMULAS:
-        yield {"task": "formulas", "formula": True, "expected_answer": texts[0], "accepted_answers": list(texts[1:])}
+        yield {
+            "task": "formulas",
+            "formula": True,
+            "expected_answer": texts[0],
+            "accepted_answers": list(texts[1:]),
+        }
 
 
 def forms(row: Row) -> Mapping[str, str]:
