@@ -7,7 +7,6 @@ import json
 from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
 from newskills.base.records import Row
 
-
 _GROUPS = {
     **dict.fromkeys(("Information seeking", "Advice seeking"), "information"),
     **dict.fromkeys(("Creative Writing", "Editing", "Brainstorming", "Role playing", "Others"), "creative"),
@@ -73,7 +72,7 @@ BENCHMARKS = (
             ),
         ),
         traps=(
-            "wb_score is the authors' WB-Score, of 100 (they also print a tenth of it); wb_task_score weighs the tasks.",
+            "wb_score is the authors' WB-Score, of 100 (they also print a tenth of it); wb_task_score weighs tasks.",
             "The judge's prompt is ours; published scores are those of GPT-4o by the authors' prompt.",
         ),
     ),
