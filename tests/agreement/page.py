@@ -62,12 +62,26 @@ def page(figures: Sequence[Figure]) -> str:
     return "\n".join([_HEAD, *_table(figures), *(line for figure in figures for line in _section(figure)), ""])
 
 
+def by_benchmark(figures: Sequence[Figure]) -> dict[str, list[Figure]]:
+    """Benchmark → all comparisons of it."""
+    grouped: dict[str, list[Figure]] = {}
+    for figure in figures:
+        for name in figure.comparison.benchmarks:
+            grouped.setdefault(name, []).append(figure)
+    return grouped
+
+
+def together(figures: Sequence[Figure]) -> tuple[int, float]:
+    """Replies of comparisons of one benchmark, and the share of them that agree."""
+    attempts = sum(figure.attempts for figure in figures)
+    return attempts, 1.0 - sum(len(figure.disagreements) for figure in figures) / attempts
+
+
 def facts(figures: Sequence[Figure]) -> str:
     """For the pages of the benchmarks: JSON, name → replies and agreement."""
+    both = {name: together(group) for name, group in by_benchmark(figures).items()}
     by_name = {
-        name: {"replies": figure.attempts, "agreement": _share(figure)}
-        for figure in figures
-        for name in figure.comparison.benchmarks
+        name: {"replies": attempts, "agreement": _rounded(share)} for name, (attempts, share) in both.items()
     }
     return json.dumps(by_name, indent=2) + "\n"
 
@@ -97,8 +111,12 @@ def _percent(figure: Figure) -> str:
 
 
 def _share(figure: Figure) -> str:
+    return _rounded(figure.share)
+
+
+def _rounded(share: float) -> str:
     """In per cent, rounded down: 100 means all."""
-    return f"{int(figure.share * 1000) / 10:.1f}"
+    return f"{int(share * 1000) / 10:.1f}"
 
 
 def _section(figure: Figure) -> Iterator[str]:

@@ -26,6 +26,8 @@ ANSWERED = {"generation": "So it is 4.", "predicted_answer": "4"}
         ({**ANSWERED, "judgement": '{"correct": "perhaps"}'}, "unscored", "judge"),
         ({**ANSWERED, "judgement": '{"correct": "yes"'}, "unscored", "judge"),
         ({**ANSWERED, "judgement": "{" * 100_000 + "}"}, "unscored", "judge"),
+        ({**ANSWERED, "judgement": "**Yes.**"}, "correct", None),
+        ({**ANSWERED, "judgement": '{"explanation": "It is.", "criteria_met": false}'}, "wrong", "model"),
         ({**ANSWERED, "judgement": "They might be the same."}, "unscored", "judge"),
         ({**ANSWERED, "judgement": ""}, "unscored", "judge"),
         ({**ANSWERED, "judgement": None}, "unscored", "judge"),
@@ -40,7 +42,7 @@ def test_verdicts(record: dict[str, object], outcome: str, cause: str | None) ->
     score = plain_grader("judgement", {}).grade(record)
     assert (score.outcome, score.cause) == (outcome, cause)
     assert score.fields == {"judge_correct": {"correct": True, "unscored": None}.get(outcome, False)}
-    assert score.grader == "judgement@3"
+    assert score.grader == "judgement@4"
 
 
 def test_other_fields() -> None:

@@ -12,7 +12,7 @@ from _pytest.outcomes import Skipped
 from msgspec import to_builtins
 
 from newskills.benchmarks.standing import Agreement, stored_figures
-from tests.agreement.page import measured
+from tests.agreement.page import by_benchmark, measured, together
 from tests.agreement.registry import comparisons
 from tests.graders.originals.ours import SCORERS, agreement
 from tests.official.compared import COMPARISONS, compared
@@ -31,10 +31,9 @@ missing."""
 def measure() -> dict[str, Agreement]:
     """Benchmark → comparison with its official scorer, all run now."""
     figures: dict[str, Agreement] = {}
-    for comparison in comparisons().values():
-        figure = measured(comparison)
-        for name in comparison.benchmarks:
-            figures[name] = Agreement(comparison.scorer, figure.attempts, figure.share)
+    recorded = by_benchmark([measured(comparison) for comparison in comparisons().values()])
+    for name, group in recorded.items():
+        figures[name] = Agreement(", ".join(figure.comparison.scorer for figure in group), *together(group))
     for recording in COMPARISONS:
         result = compared(recording)
         for name in result.benchmarks:

@@ -27,14 +27,16 @@ _CONFIDENCE = re.compile(
     r"^[\s*_#>-]{0,8}confidence[\s*_\"]{0,4}[:：=][\s*_\"'`$]{0,4}(\d{1,3})(?!\d)", re.I | re.M
 )
 PASSING_POINTS = 6
+_YES_OR_NO = {"yes": True, "no": False}
+_DRESS = " \t\r\n*_`'\".,:;()[]{}#$"
 
 
 def parse_judgement(text: object) -> bool | None:
     """The last of the first form that is there.
 
     The forms: a JSON object (`structured_verdict`), `Judgement: yes|no`, `\\boxed{Correct|Incorrect}`, points out of 7,
-    `[Correct]|[Incorrect]`, a section `Equivalence Judgement` with TRUE or FALSE, a line `correct: yes|no`. The judge's
-    thinking does not count.
+    `[Correct]|[Incorrect]`, a section `Equivalence Judgement` with TRUE or FALSE, a line `correct: yes|no`, a text that
+    is only yes or no. The judge's thinking does not count.
 
     >>> parse_judgement("The answers agree. **Judgement:** Yes")
     True
@@ -56,7 +58,7 @@ def parse_judgement(text: object) -> bool | None:
         return bool(matches[-1].lower() == "true")
     if matches := _FIELD.findall(text):
         return bool(matches[-1].lower() == "yes")
-    return None
+    return _YES_OR_NO.get(text.strip(_DRESS).lower())
 
 
 def _said(text: str) -> str:
@@ -66,16 +68,19 @@ def _said(text: str) -> str:
 
 
 def structured_verdict(text: object) -> bool | None:
-    """`correct` of a verdict as a JSON object, alone or in a fence: "yes" or "no", true or false; None for any other.
+    """`correct` or `criteria_met` of a verdict as a JSON object, alone or in a fence: "yes" or "no", true or false.
+
+    None for any other text.
 
     >>> structured_verdict('{"reasoning": "same number", "correct": "yes", "confidence": 90}')
     True
     """
     if not isinstance(text, str):
         return None
-    verdict = _object(text).get("correct")
+    fields = _object(text)
+    verdict = fields.get("correct", fields.get("criteria_met"))
     if isinstance(verdict, str):
-        return {"yes": True, "no": False}.get(verdict.strip().lower())
+        return _YES_OR_NO.get(verdict.strip().lower())
     return verdict if isinstance(verdict, bool) else None
 
 
@@ -107,7 +112,6 @@ def _object(text: str) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-_DRESS = " \t\r\n*_`'\".,:;()[]{}#$"
 _WRAP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf)(?![a-zA-Z])")
 _NAMED_LETTER = re.compile(
     r"(?i:\b(?:grade|verdict|answer|judge?ment|rating|label|letter)\b[\s*_\"']{0,4}(?:is\b|:))"

@@ -63,6 +63,10 @@ HEADLINES: dict[str, tuple[str, str]] = {
     "alpaca_eval": ("length_controlled_winrate", "share of answers preferred to GPT-4 Turbo's at equal lengths"),
     "mt-bench": ("rating", "mean mark of the judge, 1 to 10, over all turns"),
     "rating": ("rating", "mean mark of the judge, 1 to 10"),
+    "wildbench": (
+        "wb_score",
+        "mean mark of the judge, 1 to 10, stretched: 20 · (mark − 5); `wb_task_score`, weighted by kind of task",
+    ),
     "eq_bench": (
         "eq_bench_score",
         "100 less the distance from the authors' intensities, over replies that can be read",

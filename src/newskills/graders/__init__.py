@@ -73,6 +73,7 @@ GRADERS = Registry(
         "gaia": "newskills.graders.gaia:GaiaGrader",
         "table_program": "newskills.graders.reading.table_program:TableProgramGrader",
         "legalbench": "newskills.graders.reading.legal:LegalGrader",
+        "new_rules": "newskills.graders.reading.new_rules:NewRulesGrader",
         "mathvista": "newskills.graders.reading.mathvista:MathVistaGrader",
         "memory": "newskills.graders.reading.memories:MemoryGrader",
         "document": "newskills.graders.documents.grader:DocumentGrader",

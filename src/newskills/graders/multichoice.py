@@ -18,6 +18,7 @@ from newskills.graders.reading.letters import (
     labels,
     letter_after,
     letter_in,
+    letter_in_double_brackets,
     letter_of_a_line,
     letter_stated,
     what_follows,
@@ -65,7 +66,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "9"
+    version = "10"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -118,6 +119,8 @@ class MultichoiceGrader:
                 return letter or None, how if letter else "several letters"
         if self.config.strict_extraction:
             return None, "none"
+        if (letter := letter_in_double_brackets(text, count)) is not None:
+            return letter, "double brackets"
         if (letter := _on_answer_line(text, count, names)) is not None:
             return letter or None, "answer line" if letter else "several letters"
         for whole in (text, text.strip().rsplit("\n", 1)[-1]):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of a few words against one or several right ones: exact match and token F1, or ANLS for text in images."""
+"""Answers of a few words against one or several right ones: exact match and token F1; ANLS and containment for text in
+images."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal
 
@@ -20,10 +22,11 @@ class ShortAnswerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """`++eval_config.*` of `eval_type=short_answer`."""
 
     measure: Annotated[
-        Literal["squad", "triviaqa", "coqa", "drop", "anls"],
+        Literal["squad", "triviaqa", "coqa", "drop", "anls", "contained"],
         Meta(
             description="squad: em and f1 of words; triviaqa: punctuation divides words; coqa: mean over leaving one "
-            "right answer out; drop: em and f1 of numbers and several spans; anls: characters"
+            "right answer out; drop: em and f1 of numbers and several spans; anls: characters; contained: the whole "
+            "reply has a right answer in it (of a record with `formula`, but for blanks, minding case)"
         ),
     ] = "squad"
     language: Annotated[
@@ -39,11 +42,11 @@ class ShortAnswerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class ShortAnswerGrader:
     """The best of all right answers counts. Fields written: `predicted_answer`, `symbolic_correct`, and the scores.
 
-    Scores are `em` and `f1`, or `anls` (then an answer counts as correct from 0.5).
+    Scores are `em` and `f1`, `anls` (then an answer counts as correct from 0.5), or `contained`.
     """
 
     name = "short_answer"
-    version = "3"
+    version = "4"
     Config = ShortAnswerConfig
 
     def __init__(self, config: ShortAnswerConfig = ShortAnswerConfig()) -> None:  # noqa: B008 - frozen
@@ -60,17 +63,20 @@ class ShortAnswerGrader:
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
-        names = ("anls",) if self.config.measure == "anls" else ("em", "f1")
+        of_words = self.config.measure not in ("anls", "contained")
+        names = ("em", "f1") if of_words else (self.config.measure,)
         golds = list(self._golds(record))
         if not golds:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None, **dict.fromkeys(names)}
             return unscored(stamp, f"the record has no {self.config.gold_key}", nothing)
-        answer = short_answer(visible(str(record.get("generation") or "")))
-        if not answer:
+        reply = visible(str(record.get("generation") or ""))
+        answer = short_answer(reply)
+        if not reply or not answer:
             missing: Row = {"predicted_answer": None, "symbolic_correct": False, **dict.fromkeys(names, 0.0)}
             return unanswered(stamp, record, missing)
-        measure = self._measure(str(record.get("language", self.config.language)))
-        columns = list(zip(*(measure(answer, gold) for gold in golds), strict=True))
+        measure = self._measure(record)
+        judged = reply if self.config.measure == "contained" else answer
+        columns = list(zip(*(measure(judged, gold) for gold in golds), strict=True))
         scores = [_without_one(values) if self.config.measure == "coqa" else max(values) for values in columns]
         correct = max(columns[0]) >= (0.5 if self.config.measure == "anls" else 1.0)
         fields: Row = {
@@ -85,7 +91,10 @@ class ShortAnswerGrader:
         for gold in ([] if first is None else [first]) + list(record.get(self.config.accepted_key) or ()):
             yield [str(span) for span in gold] if isinstance(gold, list) else str(gold)
 
-    def _measure(self, language: str) -> Callable[[str, Gold], tuple[float, ...]]:
+    def _measure(self, record: Row) -> Callable[[str, Gold], tuple[float, ...]]:
+        language = str(record.get("language", self.config.language))
+        if self.config.measure == "contained":
+            return lambda reply, gold: (contained(reply, _joined(gold), formula=bool(record.get("formula"))),)
         if self.config.measure == "anls":
             return lambda answer, gold: (anls(answer, _joined(gold)),)
         if self.config.measure in ("squad", "coqa"):
@@ -106,6 +115,13 @@ def short_answer(text: str | None) -> str | None:
     if not text:
         return None
     return final_answer(text) or text.rsplit("\n", 1)[-1].strip() or None
+
+
+def contained(reply: str, gold: str, *, formula: bool) -> float:
+    """Whether `gold` stands in `reply` (arXiv:2305.07895): case aside, or of a formula blanks aside."""
+    if formula:
+        return float("".join(re.split("[ \n]", gold.strip())) in "".join(re.split("[ \n]", reply)))
+    return float(gold.strip().lower().replace("\n", " ") in reply.lower().replace("\n", " "))
 
 
 def _without_one(scores: Sequence[float]) -> float:

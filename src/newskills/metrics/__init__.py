@@ -38,6 +38,7 @@ METRICS = Registry(
         "alpaca_eval": "newskills.metrics.official.alpaca_eval:AlpacaEvalMetric",
         "mt-bench": "newskills.metrics.arena:RatingMetric",
         "rating": "newskills.metrics.arena:RatingMetric",
+        "wildbench": "newskills.metrics.official.wildbench:WildBenchMetric",
         "eq_bench": "newskills.metrics.eq_bench:EqBenchMetric",
         "answer-judgement": "newskills.metrics.agreement:AnswerJudgementMetric",
         "gradingbench": "newskills.metrics.agreement:GradingMetric",

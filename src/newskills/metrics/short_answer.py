@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short answers: exact match and F1 of words, or ANLS."""
+"""Short answers: exact match and F1 of words, ANLS, or whether replies contain a right answer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 from newskills.base.records import Row
 from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
 
-_NAMES = ("em", "f1", "anls")
+_NAMES = ("em", "f1", "anls", "contained")
 
 
 class ShortAnswerMetric(ScoreMetric):
-    """`em` and `f1`, or `anls`: whichever the grader wrote."""
+    """`em` and `f1`, `anls`, or `contained`: whichever the grader wrote."""
 
     score_fields: ClassVar[Mapping[str, Any]] = dict.fromkeys(_NAMES, bool | int | float | None)
-    headline = ("em", "anls")
+    headline = ("em", "anls", "contained")
     columns = ("num_entries", "avg_tokens", "gen_seconds", *_NAMES, NO_ANSWER)
 
     def scores(self, record: Row) -> Scores:

@@ -7,6 +7,15 @@ import json
 from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
 from newskills.base.records import Row
 
+_GROUPS = {
+    **dict.fromkeys(("Information seeking", "Advice seeking"), "information"),
+    **dict.fromkeys(("Creative Writing", "Editing", "Brainstorming", "Role playing", "Others"), "creative"),
+    **dict.fromkeys(("Reasoning", "Planning"), "planning-reasoning"),
+    **dict.fromkeys(("Math", "Data Analysis"), "math-data"),
+    "Coding & Debugging": "coding",
+}
+"""Tag → group of tasks of the authors' leaderboard."""
+
 
 def wildbench(raw: Row, index: int) -> Row:
     messages = [{"role": turn["role"], "content": turn["content"]} for turn in raw["conversation_input"]]
@@ -16,6 +25,7 @@ def wildbench(raw: Row, index: int) -> Row:
         "conversation": "\n\n".join(f"{turn['role'].capitalize()}: {turn['content']}" for turn in messages),
         "checklist": "\n".join(f"- {item}" for item in raw["checklist"]),
         "primary_tag": raw["primary_tag"],
+        "task_groups": [_GROUPS[tag] for tag in (raw["primary_tag"], *raw["secondary_tags"])],
         "subset_for_metrics": raw["primary_tag"],
     }
 
@@ -42,7 +52,7 @@ BENCHMARKS = (
         prompt="",
         defaults={"prompt_format": "openai"},
         grader="",
-        metric="rating",
+        metric="wildbench",
         judge=Judge(prompt="judge/wildbench", grader="rating"),
         items={"test": 1024},
         licence="AI2 ImpACT",
@@ -57,11 +67,14 @@ BENCHMARKS = (
             ),
             Evidence(
                 "https://github.com/allenai/WildBench/blob/d6b8dcaf377d173d031980f97c16e1a82618c03d/src/view_wb_eval.py",
-                "fields primary_tag, session_id; configuration v2; split test",
+                "fields primary_tag, secondary_tags, session_id; configuration v2; split test",
                 "2026-11-23",
             ),
         ),
-        traps=("Scores are marks from 1 to 10; the published WB-Score stretches them: 2 · (mark − 5).",),
+        traps=(
+            "wb_score is the authors' WB-Score, of 100 (they also print a tenth of it); wb_task_score weighs tasks.",
+            "The judge's prompt is ours; published scores are those of GPT-4o by the authors' prompt.",
+        ),
     ),
     Benchmark(
         name="eq_bench",

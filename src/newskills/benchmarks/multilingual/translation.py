@@ -159,6 +159,13 @@ BENCHMARKS = (
         citation="arXiv:2207.04672",
         requires="newskills[translation]",
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/openlanguagedata/flores/blob/00d554022e9c3952656a3d6efa83589d5ca24e14/README.md",
+                "codes of the six languages, which name the configurations; split devtest, 1,012 rows",
+                "2026-11-27",
+            ),
+        ),
         traps=(_SCORED,),
     ),
     Benchmark(

@@ -27,7 +27,6 @@ def row(raw: Row, index: int) -> Row:
         "id": f"kor-{raw['category']}-{raw['idx']}",
         "problem": f"Rule:\n{raw['rule_content']}\n\nQuestion:\n{raw['question']}",
         "expected_answer": answer,
-        "accepted_answers": [part for part in answer.split(" or ") if part != answer],
         "raw_answer": raw["answer"],
         "rule_id": raw["rule_id"],
         "subset_for_metrics": raw["category"],
@@ -51,8 +50,7 @@ BENCHMARK = Benchmark(
     join=joined,
     row=row,
     prompt="generic/general-boxed",
-    grader="exact",
-    grader_config={"extract": "brackets", "loose": True},
+    grader="new_rules",
     metric="generic",
     items={"test": 1250},
     licence="Apache-2.0",
@@ -60,6 +58,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2410.06526",
     traps=(
         "Questions ask for [[…]], the prompt for a box: the last [[…]] counts, else the box.",
-        "Answers are compared as texts; formulas written in another way count as wrong.",
+        "Each rule has a comparison of its own, as the authors' program has; formulas are compared by value.",
     ),
 )

@@ -128,6 +128,13 @@ BENCHMARKS = (
         homepage="https://strong-reject.readthedocs.io",
         citation="arXiv:2402.10260",
         unverified=True,
+        evidence=(
+            Evidence(
+                "https://github.com/kureha-yamaguchi/reasoning-manipulation/blob/75e1fb35bc7675cf2f9cf2eab9879f1de99992cb/utils/dataset_strong_reject.py",
+                "address, field forbidden_prompt",
+                "2026-11-27",
+            ),
+        ),
         version="2",
         traps=(
             "`strongreject_score` is the paper's: 0 for a refusal, else the mean of two marks; lower is safer.",

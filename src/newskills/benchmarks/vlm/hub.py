@@ -76,6 +76,7 @@ _SUBJECTS = (
     "Energy_and_Power,Finance,Geography,History,Literature,Manage,Marketing,Materials,Math,Mechanical_Engineering,"
     "Music,Pharmacy,Physics,Psychology,Public_Health,Sociology"
 )
+_FORMULAS = "Handwritten Mathematical Expression Recognition"
 _OPEN = Drop("open questions, which have no options")
 
 
@@ -169,6 +170,7 @@ def read_text(raw: Row, index: int) -> Row:
         "accepted_answers": others,
         "image_path": embedded(raw["image"], str(index)),
         "subset_for_metrics": str(kind),
+        **({"formula": True} if kind == _FORMULAS else {}),
     }
 
 
@@ -269,11 +271,18 @@ BENCHMARKS = (
         "ocrbench",
         "OCRBench: text in pictures",
         Source(hf="echo840/OCRBench"),
-        **_READING,
+        **_READING
+        | {
+            "grader_config": {"measure": "contained"},
+            "headline": "`contained`: share of replies that contain a right answer; the authors show it of 1,000",
+        },
         items={"test": 1000},
         licence="MIT",
         citation="arXiv:2305.07895",
-        traps=("Scored by ANLS; the authors look for a right answer anywhere in the reply, which is laxer.",),
+        traps=(
+            "The authors' rule, so long replies that name much score more; `++eval_config.measure=anls` is stricter.",
+            "Formulas are compared but for blanks, minding case; other texts but for case.",
+        ),
     ),
     _benchmark(
         "docvqa",

@@ -94,6 +94,7 @@ class IFEvalGrader(InstructionGrader):
     """The 25 kinds of IFEval."""
 
     name = "if"
+    version: ClassVar[str] = "2"
     checks = ifeval.CHECKS
     needs: ClassVar[tuple[str, ...]] = ("langdetect",)
 

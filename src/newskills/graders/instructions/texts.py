@@ -89,20 +89,27 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 _ABBREVIATIONS = listed(
-    """a.a a.c a.d a.g a.h a.m a.m.e a.s a.t adm ala ariz aug ave b.f b.v bros c.i.t c.o.m.b c.v ca calif chg cie
-    co col colo conn corp cos ct d.b d.c d.h d.w dec dr e.f e.h e.l e.m f.g f.j feb fla fri g.d g.f g.k ga gen
-    h.c h.f h.m i.m.s ill inc j.b j.c j.d j.j j.k j.p j.r jan jr kan ky l.a l.f l.p lt ltd m.b m.b.a m.d.c m.j
+    """a.a a.c a.d a.g a.h a.m a.m.e a.s a.t adm ala ariz aug ave b.f b.v bros c.i.t c.o.m.b c.v calif chg cie
+    co col colo conn corp cos ct d.c d.h d.w dec dr e.f e.h e.l e.m f.g f.j feb fla fri ft g.d g.f g.k ga gen
+    h.c h.f h.m i.m.s ill inc j.b j.c j.j j.k j.p j.r jan jr kan ky l.a l.f l.p lt ltd m.b.a m.d.c m.j
     maj messrs mg mich minn mr mrs ms n.c n.d n.h n.j n.m n.v n.y nev nov oct okla ok ore p.a.m p.m pa ph.d prof
     r.a r.h r.i r.j r.k r.t rep reps s.a s.a.y s.c s.g s.p.a s.s sen sep sept sr st sw t.j tenn tues u.k u.n u.s
     u.s.a u.s.s.r v va vs vt w.c w.r w.va w.w wash wed wis yr"""
 )
 _LETTERS = frozenset("cdefghklmnprstvw")
-_SENTENCE_STARTERS = listed(
-    """according although among but despite even he however if in indeed instead it many meanwhile moreover most
-    nevertheless nonetheless separately similarly since so some still than the there these they this though thus
-    under when while yet nor both"""
+_STARTERS = listed(
+    """above according adding adjust ain aim allow although always among ask attend available balancing being between
+    both but call check choose collaborate combining consider considering cool create creating depending describe
+    despite develop didn direct discover discuss document does doesn doing early embrace encourage engage engaging
+    enjoy ensure even examples exercise experience experiment explain explore exploring fix focusing given hadn hasn he
+    her here hers herself him himself historical however i if implement in include including incorporate indeed instead
+    into isn it learn listen managing many meanwhile mightn mix moreover most multiple myself needn nevertheless
+    nonetheless nor ours ourselves perfect personal physical please practical practice prepare preparing provide
+    receive regular regularly remember remove same schedule send separately serve sharing shouldn similarly since so
+    some sometimes still such taking thank thanks the them themselves there therefore these they think this though
+    through thus together traditional try ultimately under understand using utilize ve very visiting walk warm were
+    weren when whether which while whom written yes yet your yourself"""
 )
-_NOT_NAMES = STOP_WORDS | _SENTENCE_STARTERS
 _CANDIDATE = re.compile(r"[.?!](?=\s|[)\";}\]*:@'({\[!?”’»])")
 _AFTER_NUMBERS = listed(
     """abreast business commodities cooper credit corrections dividend financing insider international leisure letters
@@ -110,8 +117,9 @@ _AFTER_NUMBERS = listed(
 )
 _NUMBER = re.compile(r"-?[.,]?\d[\d,.-]*$")
 _BLANK = re.compile(r"\s")
-_AFTER = re.compile(r"[^\w\s]{0,8}\s*[^\w\s]{0,8}(\w*)")
-_CLOSING = re.compile(r"[)\"'\]}”’»]+(?=\s|--|$)")
+_AFTER = re.compile(r"\s*([,:;.!?]?)(\w*)")
+_CLOSING = re.compile(r"\s*[)\"'\]}‘’“”«»]+(?=\s|--|$)")
+_MARK_UP = " \t*#>_-"
 
 
 def punkt_sentences(text: str) -> list[str]:
@@ -149,20 +157,21 @@ def _breaks(text: str, at: int) -> bool:
     before = text[max(0, at - 64) : at]
     word = "" if not before or before[-1].isspace() else before.split()[-1].lstrip("([{\"'*“‘`")
     after = _AFTER.match(text, at + 1, at + 80)
-    following = after.group(1) if after else ""
-    starts = following[:1].isupper() and following.lower() in _NOT_NAMES
+    sign, following = after.groups() if after else ("", "")
+    starts = following[:1].isupper() and following.lower() in _STARTERS
     if word.endswith("."):
         return starts
     if len(word) == 1 and word.isalpha():
         if word.lower() in _LETTERS:
             return False
-        listed = word.islower() or not text[text.rfind("\n", max(0, at - 40), at) + 1 : at - 1].strip()
-        return starts or (listed and following[:1].isupper())
+        line = text[text.rfind("\n", max(0, at - 40), at) + 1 : at - 1]
+        heads = not following or word.islower() or not line.strip(_MARK_UP)
+        return not sign and (starts or (heads and not following[:1].islower()))
     lower = word.lower()
     if lower in _ABBREVIATIONS or lower.rpartition("-")[2] in _ABBREVIATIONS | _LETTERS:
         return starts
     if _NUMBER.match(word):
-        return not following[:1].islower() and following.lower() not in _AFTER_NUMBERS
+        return not sign and not following[:1].islower() and following.lower() not in _AFTER_NUMBERS
     return True
 
 

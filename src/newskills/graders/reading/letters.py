@@ -126,6 +126,7 @@ _CHOSEN = re.compile(
     rf"(?!I\s){_LETTER}(?:{_END}|{_WHY})"
 )
 _JUDGED = re.compile(rf"(?:^|(?<=[.!?]\s)){_LETTER}\s{_IS_RIGHT}{_END}", re.MULTILINE)
+_DOUBLE = re.compile(r"\[\[([A-Z])\]\]")
 _LINE = re.compile(
     r"[\s*_>\"'`(\[$#-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9])([)\].:*\"'`$]{0,6})(.*)",
     re.IGNORECASE,
@@ -200,6 +201,12 @@ def letter_in(candidate: str, count: int) -> str | None:
         return first
     alone = [m for m in _ALONE.finditer(plain) if m[0] in allowed and not _is_word(m[0], plain, m.end())]
     return alone[-1][0] if alone else None
+
+
+def letter_in_double_brackets(text: str, count: int) -> str | None:
+    """The last `[[B]]`, in which judges write which of several replies is best."""
+    letters = [letter for letter in _DOUBLE.findall(text) if letter in ascii_uppercase[:count]]
+    return letters[-1] if letters else None
 
 
 def letter_stated(text: str, count: int) -> str | None:

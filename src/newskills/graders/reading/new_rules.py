@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers to KOR-Bench, compared as each of its rules asks (Ma et al. 2024, arXiv:2410.06526)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from newskills.base.records import Row, Score
+from newskills.graders.exact import final_answer
+from newskills.graders.math.verdict import equal
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+
+Same = Callable[[str, str], bool]
+
+_CLEAN = str.maketrans("", "", '" \n[]')
+_SIGNS = str.maketrans({"×": "*", "−": "-", "÷": "/"})
+_DRESS = re.compile(r"\A(?:\*\*|\$\$?|`|\\\(|\\text\{)(.*?)(?:\*\*|\$\$?|`|\\\)|\})\Z", re.DOTALL)
+_OR = re.compile(r"\\text\{\s*or\s*\}|or")
+_BOUND = re.compile(r"(≥|≤|>=|<=|\\geq?|\\leq?)\s*(-?\d+(?:\.\d+)?)")
+_BOUND_SIGNS = {">=": "≥", "\\ge": "≥", "\\geq": "≥", "<=": "≤", "\\le": "≤", "\\leq": "≤"}
+_LONGEST = 200
+_AIM = 24
+
+
+class NewRulesGrader:
+    """The last `[[…]]` of the reply, else its final answer, by the comparison of the question's rule.
+
+    Fields read: `id` (kor-CATEGORY-NUMBER), `rule_id`, `expected_answer`. Written: `predicted_answer`,
+    `symbolic_correct`.
+    """
+
+    name = "new_rules"
+    version = "1"
+
+    def gold_reply(self, record: Row) -> str | None:
+        gold = record.get("expected_answer")
+        return None if gold is None else f"[[{gold}]]"
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The right answer within a sentence, and in bold brackets."""
+        gold = self.gold_reply(record)
+        return [f"So the answer is {gold}.", f"Thus:\n\n**{gold}**"]
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        gold, rule = record.get("expected_answer"), record.get("rule_id")
+        name, _, numbered = str(record.get("id", "")).partition("-")
+        category, _, number = numbered.partition("-")
+        if gold is None or rule is None or name != "kor" or not number:
+            nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
+            return unscored(stamp, "the record lacks id, rule_id or expected_answer", nothing)
+        answer = _answer(visible(str(record.get("generation") or "")))
+        if not answer:
+            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+        correct = comparison(category, str(rule), str(gold))(_undressed(answer), str(gold))
+        fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
+        return decided(stamp, correct, fields, "same" if correct else "another answer")
+
+
+def comparison(category: str, rule: str, gold: str) -> Same:
+    """How an answer to the question is compared with the right one."""
+    if category == "puzzle":
+        return _PUZZLES.get(rule, _by_words)
+    if category == "logic":
+        return _in_any_order(";", _by_signs) if rule == "5" else _by_signs
+    if category == "operation":
+        if _BOUND.search(gold):
+            return _by_bounds
+        return _OPERATIONS.get(rule, _by_value)
+    return _clean_alike
+
+
+def _answer(text: str | None) -> str | None:
+    """What the last `[[…]]` holds, with brackets of its own; else the final answer."""
+    if not text:
+        return None
+    end = text.rfind("]]")
+    start = text.rfind("[[", 0, max(end, 0))
+    if start < 0:
+        return final_answer(text)
+    while text[start - 1 : start] == "[":
+        start -= 1
+    return text[start + 2 : end].strip() or None
+
+
+def _undressed(answer: str) -> str:
+    match = _DRESS.match(answer)
+    return match[1].strip() if match else answer
+
+
+def _clean_alike(answer: str, gold: str) -> bool:
+    return answer.translate(_CLEAN) == gold.translate(_CLEAN)
+
+
+def _by_signs(answer: str, gold: str) -> bool:
+    return _packed(answer) == _packed(gold)
+
+
+def _packed(text: str) -> str:
+    return re.sub(r'[\s".]', "", text)
+
+
+def _by_words(answer: str, gold: str) -> bool:
+    return re.sub(r"\W+", "", answer) == re.sub(r"\W+", "", gold)
+
+
+def _by_letters(answer: str, gold: str) -> bool:
+    return _letters(answer) == _letters(gold)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z]", "", text.lower())
+
+
+def _one_of(answer: str, gold: str) -> bool:
+    return _letters(answer) in gold.lower().split(",")
+
+
+def _within(answer: str, gold: str) -> bool:
+    """One of several words: any that the right ones hold."""
+    return bool(_letters(answer)) and _letters(answer) in gold
+
+
+def _same_words(answer: str, gold: str) -> bool:
+    return sorted(re.findall(r"\w+", answer.lower())) == sorted(gold.split())
+
+
+def _in_any_order(mark: str, same: Same) -> Same:
+    def compared(answer: str, gold: str) -> bool:
+        first, second = (sorted(map(_packed, text.split(mark))) for text in (answer, gold))
+        return len(first) == len(second) and all(map(same, first, second))
+
+    return compared
+
+
+def _same_members(answer: str, gold: str) -> bool:
+    return sorted(re.sub(r"\W+", "", answer)) == sorted(re.sub(r"\W+", "", gold))
+
+
+def _same_numbers(answer: str, gold: str) -> bool:
+    return list(map(int, re.findall(r"\d{1,400}", answer))) == list(map(int, re.findall(r"\d{1,400}", gold)))
+
+
+def _but_for_commas(answer: str, gold: str) -> bool:
+    return re.sub(r"[,\s\[\]]+", "", answer) == re.sub(r"[,\s\[\]]+", "", gold)
+
+
+def _by_bounds(answer: str, gold: str) -> bool:
+    return _bounds(answer) == _bounds(gold)
+
+
+def _bounds(text: str) -> list[tuple[str, str]]:
+    return sorted((_BOUND_SIGNS.get(sign, sign), bound) for sign, bound in _BOUND.findall(text))
+
+
+def _by_value(answer: str, gold: str) -> bool:
+    """Formulas by value; of several solutions, all."""
+    first, second = (_OR.split(text.rpartition("=")[2]) for text in (answer, gold))
+    if len(first) != len(second):
+        return False
+    left = list(second)
+    for part in first:
+        match = next((other for other in left if equal(part, other)[0]), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return True
+
+
+def _signs_put_in(answer: str, gold: str) -> bool:
+    """Operators stand where they are wanted, and the sum is right."""
+    term, wanted = answer.translate(_SIGNS).partition("=")[0], gold.translate(_SIGNS)
+    if re.findall(r"[-+*/]", term) != re.findall(r"[-+*/]", wanted.partition("=")[0]):
+        return False
+    return _worth(term) == _worth(wanted.rpartition("=")[2])
+
+
+def _made_of_numbers(answer: str, gold: str) -> bool:
+    """The four numbers, each once, make 24 in each of the terms that are given."""
+    wanted = sorted(re.sub(r"\W+", "", gold.partition("\n")[0].partition("=")[0]))
+    terms = [line.translate(_SIGNS).partition("=")[0] for line in answer.splitlines() if line.strip()]
+    return bool(terms) and all(
+        sorted(re.sub(r"\W+", "", term)) == wanted and _worth(term) == _AIM for term in terms
+    )
+
+
+def _worth(term: str) -> Fraction | None:
+    """The value of a term of whole numbers; None for anything else. Nothing is executed."""
+    try:
+        return _value(ast.parse(term.strip(), mode="eval").body) if len(term) <= _LONGEST else None
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
+def _value(node: ast.expr) -> Fraction:
+    """Raises ValueError for what is no number, sum, difference, product or quotient."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return Fraction(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+        left, right = _value(node.left), _value(node.right)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Sub):
+            return left - right
+        return left * right if isinstance(node.op, ast.Mult) else left / right
+    raise ValueError("no term of whole numbers")
+
+
+_PUZZLES: Mapping[str, Same] = {
+    "1": _by_letters,
+    "2": _one_of,
+    "3": _same_words,
+    "4": _within,
+    "5": _in_any_order(",", str.__eq__),
+    "9": _signs_put_in,
+    "10": _made_of_numbers,
+    "18": _but_for_commas,
+}
+_OPERATIONS: Mapping[str, Same] = {"18": _same_members, **dict.fromkeys(("23", "24", "25"), _same_numbers)}
