@@ -158,7 +158,7 @@ def _finished(unit: Unit, state: RunState | None) -> UnitResult:
     merged, note = False, ""
     if unit.config.num_chunks is not None:
         expected = state.merged_rows if state is not None else None
-        merged = merge_if_complete(unit.merged, unit.config.num_chunks, expected)
+        merged = merge_if_complete(unit.merged, unit.config.num_chunks, expected, first=unit.config.chunk_id or 0)
     if state is None:
         rows = count_lines(unit.paths.output) if unit.paths.output.exists() else 0
         state = RunState(status="done", settings={}, rows=rows, done=rows)
@@ -279,7 +279,8 @@ def _rows_of_all_chunks(unit: Unit, source: Input) -> int:
     if config.max_samples < 0:
         return source.rows
     chunks = config.num_chunks or 1
-    return sum(len(bounds(source.rows, chunks, k, config.max_samples)) for k in range(chunks))
+    size, larger = divmod(source.rows, chunks)
+    return larger * min(size + 1, config.max_samples) + (chunks - larger) * min(size, config.max_samples)
 
 
 def _first_request(solver: Solver, source: Input, rows: range) -> Request | None:

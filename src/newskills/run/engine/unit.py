@@ -362,7 +362,9 @@ class UnitRun:
         mark_done(self.paths.output)
         self.paths.remove_logs()
         if self.config.num_chunks is not None:
-            self.merged = merge_if_complete(self.unit.merged, self.config.num_chunks, self.state.merged_rows)
+            self.merged = merge_if_complete(
+                self.unit.merged, self.config.num_chunks, self.state.merged_rows, first=self.config.chunk_id or 0
+            )
 
     def _write_final(self, positions: Sequence[int]) -> RunState:
         """Returns a state that has the tokens of these rows."""
