@@ -230,6 +230,19 @@ def test_sacct_is_read() -> None:
     assert "8" not in words
 
 
+def test_a_script_that_a_signal_ended_before_it_could_answer_was_cancelled() -> None:
+    """`scancel --signal=TERM` may come before job.sh sets its traps: it leaves no mark, and Slurm calls it failed."""
+    queue = (
+        "1|N/A|N/A|N/A|N/A|FAILED|JobLaunchFailure|0|15|\n2|N/A|N/A|N/A|N/A|FAILED|NonZeroExitCode|0|36608|\n"
+        "3|N/A|N/A|N/A|N/A|FAILED|None|0|9|\n4|N/A|N/A|N/A|N/A|FAILED|None|0|\n"
+    )
+    words = {one: record.word() for one, record in from_squeue(queue).items()}
+    assert words == {"1": "cancelled", "2": "failed", "3": "failed", "4": "failed"}
+    words = {one: record.word() for one, record in from_sacct("1|FAILED|0:15\n2|FAILED|15:0\n").items()}
+    assert words == {"1": "cancelled", "2": "failed"}
+    assert from_squeue(queue)["1"].word("1 failed client 'main' ended") == "failed"
+
+
 def test_tasks_of_arrays_are_read() -> None:
     """Of an array that nobody has looked into there is one record; `scancel` may leave one for all that waited."""
     queue = "31|N/A|N/A|30|1|RUNNING|None|0|\n30|N/A|N/A|30|2-3,7%4|PENDING|Resources|0|\n"

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import math
+import os
+import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import FakeServerFactory
@@ -137,7 +142,9 @@ def test_locks_are_per_file(tmp_path: Path, fake_server: FakeServerFactory) -> N
 
 TOGETHER = """
 import os, sys, time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from newskills.run.records.chunks import merge_if_complete
 from newskills.run.records.paths import chunk_path, done_path
 merged, chunk, start = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
@@ -172,3 +179,49 @@ def test_twelve_chunks_that_finish_at_the_same_moment_are_merged_exactly_once(tm
     assert "True" in {complete for complete, _ in said}
     assert [row["chunk"] for row in records(merged)] == list(range(12))
     assert not list(tmp_path.glob("*_chunk_*.jsonl"))
+
+
+ORDERS: dict[str, Callable[[int], list[int]]] = {
+    "ascending": lambda chunks: list(range(chunks)),
+    "descending": lambda chunks: list(range(chunks))[::-1],
+    "by jobs": lambda chunks: [job * 8 + turn for turn in range(8) for job in range(chunks // 8)],
+    "shuffled": lambda chunks: random.Random(1).sample(range(chunks), chunks),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_the_finish_of_a_chunk_costs_hardly_grows_with_their_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """Counted in questions to the file system about chunks: the logarithm of their number for each."""
+    questions = [0]
+    stat = os.stat
+
+    def counting(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+        questions[0] += "_chunk_" in str(path)
+        return stat(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "stat", counting)
+    for chunks in (32, 256):
+        merged = tmp_path / str(chunks) / "output.jsonl"
+        merged.parent.mkdir()
+        questions[0] = 0
+        for place, k in enumerate(ORDERS[order](chunks), 1):
+            chunk = chunk_path(merged, k)
+            chunk.write_text(f'{{"chunk":{k}}}\n')
+            done_path(chunk).touch()
+            assert merge_if_complete(merged, chunks, chunks, first=k) == (place == chunks)
+        assert questions[0] <= 6 * chunks * math.log(chunks)
+        assert [row["chunk"] for row in records(merged)] == list(range(chunks))
+        questions[0] = 0
+        assert all(merge_if_complete(merged, chunks, chunks, first=k) for k in range(chunks))
+        assert questions[0] == chunks
+
+
+def test_chunks_that_a_kill_left_behind_their_merged_file_are_deleted(tmp_path: Path) -> None:
+    merged = tmp_path / "output.jsonl"
+    for path in (merged, *(chunk_path(merged, k) for k in (3, 4, 5))):
+        path.write_text("{}\n")
+    done_path(merged).touch()
+    assert merge_if_complete(merged, 6, 6)
+    assert names(tmp_path) == ["output.jsonl", "output.jsonl.done"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,16 @@ from hypothesis import strategies as st
 from tests.conftest import FakeServerFactory
 from tests.run.support import make_unit, records, run, run_and_listen, write_input
 from tests.run.test_damage import at, zero
+from tests.run.toy import NAME
 from tests.server import Answer, Fault, Script
 
-from newskills.base.errors import DataError
+from newskills.base.errors import DataError, StorageError
+from newskills.base.records import Score
+from newskills.base.store import encode_line
+from newskills.run.engine.unit import UnitRun
 from newskills.run.records.input_map import keep_input, read_input
-from newskills.run.records.log import log_line
-from newskills.run.records.log_index import IndexFile, LogIndex
+from newskills.run.records.log import GradeLine, log_line
+from newskills.run.records.log_index import GradesFile, IndexFile, LogIndex
 from newskills.run.records.rows import scan
 
 POSITION, SETTINGS = "_async_position", "0123abcd"
@@ -33,37 +38,55 @@ def line(position: int) -> bytes:
     )
 
 
+def graded(position: int) -> bytes:
+    """Every fifth verdict is about another record, every sixth one is the sandbox's fault."""
+    cause, other = ("sandbox" if position % 6 == 1 else None), position % 5 == 2
+    score = Score(outcome="correct", fields={"g": "y" * (position % 9)}, grader="g", cause=cause)
+    return encode_line(GradeLine(position=position, sum=zlib.crc32(line(position)) ^ other, score=score))
+
+
 def loaded(folder: Path, *, kept: bool) -> LogIndex:
     index = LogIndex(40)
-    file = IndexFile(folder / "index", SETTINGS) if kept else None
-    assert index.load(folder / "log", POSITION, file) == []
-    if file is not None:
+    files = (IndexFile(folder / "index", SETTINGS), GradesFile(folder / "grades-index", SETTINGS))
+    assert index.load(folder / "log", POSITION, files[0] if kept else None) == []
+    assert index.load_grades(folder / "grades", files[1] if kept else None) == []
+    for file in files:
         file.close()
     return index
 
 
 def same(index: LogIndex, other: LogIndex) -> bool:
-    mine, theirs = ((found.offsets, found.sums, found.done, list(found.ungraded())) for found in (index, other))
+    mine, theirs = (
+        (found.offsets, found.sums, found.done, list(map(found.grade_at, range(found.rows))))
+        for found in (index, other)
+    )
     return mine == theirs
 
 
 @settings(max_examples=60)
-@given(seed=st.integers(0, 10**6), log=st.floats(0, 1), index=st.floats(0, 1), more=st.integers(0, 5))
+@given(
+    seed=st.integers(0, 10**6),
+    shares=st.tuples(*[st.floats(0, 1)] * 4),
+    more=st.integers(0, 5),
+)
 def test_what_is_kept_tells_the_same_as_the_log(
-    seed: int, log: float, index: float, more: int, tmp_path_factory: pytest.TempPathFactory
+    seed: int, shares: tuple[float, ...], more: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """A power cut leaves any beginning of both; a run goes on, and is cut again."""
     folder = tmp_path_factory.mktemp("kept")
     order = random.Random(seed).sample(range(40), 40)
     (folder / "log").write_bytes(b"".join(map(line, order[:30])))
+    (folder / "grades").write_bytes(b"".join(map(graded, order[:25])))
     loaded(folder, kept=True)
-    for name, share in (("log", log), ("index", index)):
+    for name, share in zip(("log", "index", "grades", "grades-index"), shares, strict=True):
         os.truncate(folder / name, int(share * (folder / name).stat().st_size))
-    whole = (folder / "log").read_bytes().rpartition(b"\n")
-    (folder / "log").write_bytes(b"".join(whole[:2]))
+    for name in ("log", "grades"):
+        whole = (folder / name).read_bytes().rpartition(b"\n")
+        (folder / name).write_bytes(b"".join(whole[:2]))
     assert same(loaded(folder, kept=True), loaded(folder, kept=False))
-    with (folder / "log").open("ab") as file:
-        file.writelines(map(line, order[30 : 30 + more]))
+    for name, made in (("log", line), ("grades", graded)):
+        with (folder / name).open("ab") as file:
+            file.writelines(map(made, order[30 : 30 + more]))
     assert same(loaded(folder, kept=True), loaded(folder, kept=False))
 
 
@@ -102,6 +125,31 @@ def test_a_log_that_is_not_read_again(
     assert "moved to output.jsonl-damaged" in said
     assert [row["generation"] for row in records(unit.merged)] == [f"What is {i} + 1?" for i in range(ROWS)]
     assert not unit.paths.index.exists()
+
+
+def test_verdicts_that_are_not_read_again(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Damage in one of them is found in the end; the next run makes it again, and asks the model nothing."""
+    monkeypatch.setattr("newskills.run.engine.preflight.MANY", 1)
+    write_input(tmp_path, 60)
+    server = fake_server(ECHO)
+    unit = make_unit(tmp_path, server.base_url, eval_type=NAME)
+
+    def full(*_: object) -> None:
+        raise StorageError("The disk is full.")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(UnitRun, "_write_final", full)
+        assert run(unit).exit_code != 0
+    zero(unit.paths.grades, unit.paths.grades.stat().st_size // 2, 20)
+    result = run(unit)
+    assert "output.jsonl-grades changed since row" in result.message
+    result, told = run_and_listen(unit)
+    assert (result.exit_code, len(server.records)) == (0, 60)
+    assert "moved to output.jsonl-damaged" in told
+    assert all(row["outcome"] in ("correct", "wrong") for row in records(unit.merged))
+    assert not unit.paths.grades_index.exists()
 
 
 def test_a_large_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ class GenericMetric(ScoreMetric):
     )
     headline = ("accuracy",)
     columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", NO_ANSWER)
+    divisible = True
 
     def scores(self, record: Row) -> Scores:
         for field in self.score_fields:

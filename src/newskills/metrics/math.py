@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -29,31 +28,28 @@ class MathMetric(ScoreMetric):
         "symbolic_correct",
         NO_ANSWER,
     )
-
-    def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
-        super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)
-        self._judged: Counter[str] = Counter()
+    divisible = True
 
     def metrics(self) -> dict[str, Row]:
         about: Row = {}
-        if num_judged := self._judged["asked"]:
-            about["judge_invalid"] = 100.0 * self._judged["invalid"] / num_judged
-        if both := self._judged["both"]:
-            about["judge_agreement"] = 100.0 * self._judged["agreed"] / both
+        if num_judged := self._beside["asked"]:
+            about["judge_invalid"] = 100.0 * self._beside["invalid"] / num_judged
+        if both := self._beside["both"]:
+            about["judge_agreement"] = 100.0 * self._beside["agreed"] / both
         return {mode: row | about for mode, row in super().metrics().items()}
 
     def scores(self, record: Row) -> Scores:
         if "judgement" not in record:
             return {"symbolic_correct": record["symbolic_correct"]} if "symbolic_correct" in record else {}
         judged = parse_judgement(record["judgement"])
-        self._judged["asked"] += 1
-        self._judged["invalid"] += judged is None
+        self._beside["asked"] += 1
+        self._beside["invalid"] += judged is None
         if "symbolic_correct" not in record:
             return {"judge_correct": judged}
         ruled = record["symbolic_correct"]
         if ruled is not None and judged is not None:
-            self._judged["both"] += 1
-            self._judged["agreed"] += ruled == judged
+            self._beside["both"] += 1
+            self._beside["agreed"] += ruled == judged
         return {
             "symbolic_correct": ruled,
             "judge_correct": judged,

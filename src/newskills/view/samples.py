@@ -16,8 +16,8 @@ from newskills.base.errors import DataError, UnknownNameError, UserError
 from newskills.base.records import Cause, Outcome, Row
 from newskills.base.tables import WIDTH
 from newskills.base.terminal import printable
+from newskills.run.reporting.counted import subsets_of
 from newskills.run.reporting.results import BenchmarkResults, discover
-from newskills.run.reporting.summarize import subsets_of
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts
 
 CUT = 4000

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from signal import SIGTERM
 
 from msgspec import Struct
 
@@ -26,7 +27,7 @@ KILLED = 137
 
 SQUEUE_FIELDS = (
     *("JobID", "HetJobID", "HetJobOffset", "ArrayJobID", "ArrayTaskID"),
-    *("State", "Reason", "RestartCnt"),
+    *("State", "Reason", "RestartCnt", "exit_code"),
 )
 ACTIVE = {
     "PENDING": "pending",
@@ -64,11 +65,17 @@ _EMPTY = ("", "N/A", "0", "None", "(null)")
 
 
 class SlurmRecord(Struct, frozen=True):
-    """A job, or a part of one, as Slurm tells it. `state` in Slurm's words, `restarts`: how often it was requeued."""
+    """A job, or a part of one, as Slurm tells it.
+
+    state      in Slurm's words
+    restarts   how often it was requeued
+    signal     that ended its script, which passes signals on once it has begun
+    """
 
     state: str
     reason: str = ""
     restarts: int = 0
+    signal: int = 0
 
     def word(self, mark: str = "") -> str:
         """Our state, with Slurm's reason in brackets where it says more. `mark`: text of the job's job.exit."""
@@ -78,7 +85,7 @@ class SlurmRecord(Struct, frozen=True):
             word = "requeued" if word == "pending" and self.restarts else word
             return f"{word} ({self.reason})" if word in WAITING and self.reason else word
         if self.state == "FAILED":
-            return marked(mark) or "failed"
+            return marked(mark) or ("cancelled" if self.signal == SIGTERM else "failed")
         if self.state == "CANCELLED" and self.reason == NEVER:
             return f"cancelled ({NEVER})"
         return ENDED.get(self.state) or f"failed ({self.state})"
@@ -148,8 +155,13 @@ def from_squeue(text: str) -> dict[str, SlurmRecord]:
         fields = [field.strip() for field in line.split("|")]
         if len(fields) < len(SQUEUE_FIELDS):
             continue
-        job, het, offset, array, task, state, reason, restarts = fields[: len(SQUEUE_FIELDS)]
-        record = SlurmRecord(state, "" if reason in _EMPTY else reason, int(restarts) if restarts.isdigit() else 0)
+        job, het, offset, array, task, state, reason, restarts, code = fields[: len(SQUEUE_FIELDS)]
+        record = SlurmRecord(
+            state,
+            "" if reason in _EMPTY else reason,
+            int(restarts) if restarts.isdigit() else 0,
+            _signal_of(code),
+        )
         names = {job}
         if het not in _EMPTY:
             names |= {het, f"{het}+{offset}"}
@@ -161,17 +173,17 @@ def from_squeue(text: str) -> dict[str, SlurmRecord]:
 
 
 def from_sacct(text: str) -> dict[str, SlurmRecord]:
-    """id → record, from lines `JobID|State`: `46+0|CANCELLED by 0`, `13_[5-9]|PENDING`.
+    """id → record, from lines `JobID|State|ExitCode`: `46+0|CANCELLED by 0|0:0`, `13_[5-9]|PENDING|0:0`.
 
     `13_*` stands for the tasks of array 13 that have no record of their own, as none of them has been started.
     """
     parts: dict[str, list[SlurmRecord]] = {}
     for line in text.splitlines():
-        job, _, state = line.partition("|")
+        job, state, code, *_ = [*line.split("|"), "", ""]
         if state.strip():
             word = state.split()[0]
             record = SlurmRecord(
-                "CANCELLED" if word == "PREEMPTED" else word
+                "CANCELLED" if word == "PREEMPTED" else word, signal=_signal_of(code)
             )  # the last life: nothing came after it
             whole, _, task = job.partition("_")
             names = {job, re.split(r"[_+]", job)[0], *(f"{whole}_{array_task}" for array_task in _tasks(task))}
@@ -180,6 +192,13 @@ def from_sacct(text: str) -> dict[str, SlurmRecord]:
             for name in names:
                 parts.setdefault(name, []).append(record)
     return {slurm_id: _together(some) for slurm_id, some in parts.items()}
+
+
+def _signal_of(code: str) -> int:
+    """Of an exit code as squeue tells it (`15`, the status that `wait` gives), or sacct (`0:15`)."""
+    exited, _, killed = code.rpartition(":")
+    status = int(killed) if killed.isdigit() else 0
+    return status if exited else status & 0x7F
 
 
 def _chosen(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dict[str, SlurmRecord]:
@@ -236,7 +255,7 @@ def _squeue(ids: Iterable[str]) -> ShellCall:
 
 
 def _sacct(ids: Iterable[str], *more: str) -> ShellCall:
-    what = ("-X", "--noheader", "--parsable2", f"--jobs={_wholes(ids)}", "--format=JobID,State", *more)
+    what = ("-X", "--noheader", "--parsable2", f"--jobs={_wholes(ids)}", "--format=JobID,State,ExitCode", *more)
     return ShellCall(argv=(*_limited(SACCT_SECONDS), "env", "SLURM_BITSTR_LEN=0", "sacct", *what))
 
 
@@ -247,11 +266,11 @@ def _limited(seconds: int) -> tuple[str, ...]:
 def _query_preemption(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[str, SlurmRecord]:
     """Says of those that wait again why: accounting keeps their earlier lives as lines of their own (-D)."""
     ran = shell.run_all([_sacct(waiting, "--duplicates")])[0]
-    lives = [line.partition("|") for line in ran.out.splitlines()] if ran.code == 0 else []
+    lives = [line.split("|")[:2] for line in ran.out.splitlines()] if ran.code == 0 else []
     preempted = {}
     for slurm_id, record in waiting.items():
         ended = [
-            state for job, _, state in lives if slurm_id in (job, re.split(r"[_+]", job)[0]) and state != "PENDING"
+            state for job, state in lives if slurm_id in (job, re.split(r"[_+]", job)[0]) and state != "PENDING"
         ]
         if ended and ended[-1].split()[0] == "PREEMPTED":
             preempted[slurm_id] = SlurmRecord(

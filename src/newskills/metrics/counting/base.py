@@ -18,6 +18,8 @@ from fractions import Fraction
 from itertools import accumulate, chain
 from typing import Any, ClassVar, get_args
 
+from msgspec import Struct
+
 from newskills.base.errors import DataError
 from newskills.base.records import Cause, Ledger, Number, Outcome, Row
 from newskills.base.stats import Interval, mean_interval, wilson
@@ -55,18 +57,40 @@ _CLOCK_DIGITS = 6
 TOKENS = {"reasoning_tokens": "num_reasoning_tokens", "answer_tokens": "num_answer_tokens"}
 
 
+class Counts(Struct, kw_only=True):
+    """What a metric has counted in a part of a file with one sample of each problem.
+
+    alone      name of a score, score, whether an answer lacks, how many problems
+    endings    outcome, cause, how many
+    beside     what the class of the metric counts by itself
+    """
+
+    problems: int
+    alone: list[tuple[str, bool | int | float | None, bool, int]]
+    endings: list[tuple[Outcome, str | None, int]]
+    finishes: dict[str, int]
+    beside: dict[str, int]
+    tokens: int | float
+    with_tokens: int
+    start: float | None
+    end: float | None
+    has_answers: bool
+
+
 class ScoreMetric(ABC):
     """Base of score metrics.
 
     score_fields   keys of a record that `scores` reads → their types
     headline       names of scores, the one that decides first (for records without `outcome`)
     interval       how sure a mean over problems is; value of a problem → how many problems have it
+    divisible      whether this very class (none derived from it) counts nothing but what `Counts` holds
     """
 
     score_fields: ClassVar[Mapping[str, Any]]
     headline: ClassVar[tuple[str, ...]]
     interval: Callable[[Mapping[float, int]], Interval] = staticmethod(mean_interval)
     columns: tuple[str, ...] = ()
+    divisible: ClassVar[bool] = False
 
     def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
         self.compute_no_answer = compute_no_answer
@@ -82,6 +106,13 @@ class ScoreMetric(ABC):
         self._has_answers = False
         self._endings: Counter[tuple[Outcome, Cause | None]] = Counter()
         self._finishes: Counter[str] = Counter()
+        self._beside: Counter[str] = Counter()
+        self._all_alone = True
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether parts of a file with one sample of each problem may be counted apart."""
+        return bool(vars(type(self)).get("divisible", False))
 
     @abstractmethod
     def scores(self, record: Row) -> Scores:
@@ -110,6 +141,7 @@ class ScoreMetric(ABC):
         if self._samples == 1 and predictions[0].get(REWARD) is None:
             self._update_one(predictions[0])
             return
+        self._all_alone = False
         lost = [is_lost(record) for record in predictions]
         scores = [{} if gone else self.scores(record) for gone, record in zip(lost, predictions, strict=True)]
         answers = [self.answer(record) for record in predictions]
@@ -147,19 +179,52 @@ class ScoreMetric(ABC):
             self._with_tokens += 1
         for name, field in TOKENS.items():
             if field in record:
-                self._tally(name).add([record[field]], {})
+                self._count_alone(name, record[field], False)
         if (start := record.get("generation_start_time")) is not None and start < self._start:
             self._start = start
         if (end := record.get("generation_end_time")) is not None and end > self._end:
             self._end = end
 
-    def _count_alone(self, name: str, score: float | None, none: bool) -> None:
+    def _count_alone(self, name: str, score: float | None, none: bool, problems: int = 1) -> None:
         key = name, score, none
         if key in self._alone:
-            self._alone[key] += 1
+            self._alone[key] += problems
         else:
             self._tally(name)  # names keep the order in which they come
-            self._alone[key] = 1
+            self._alone[key] = problems
+
+    def part_counts(self) -> Counts | None:
+        """What was counted so far; None where it cannot be told apart (rewards, or several samples of a problem)."""
+        if not self._all_alone:
+            return None
+        return Counts(
+            problems=self._problems,
+            alone=[(*key, problems) for key, problems in self._alone.items()],
+            endings=[(*ending, problems) for ending, problems in self._endings.items()],
+            finishes=dict(self._finishes),
+            beside=dict(self._beside),
+            tokens=self._tokens[1],
+            with_tokens=self._with_tokens,
+            start=self._start if math.isfinite(self._start) else None,
+            end=self._end if math.isfinite(self._end) else None,
+            has_answers=self._has_answers,
+        )
+
+    def absorb(self, counts: Counts) -> None:
+        """Counts the problems of another part, behind those so far."""
+        self._samples = 1
+        self._problems += counts.problems
+        for name, score, none, problems in counts.alone:
+            self._count_alone(name, score, none, problems)
+        for outcome, cause, problems in counts.endings:
+            self._endings[outcome, cause] += problems  # type: ignore[index] # records of others have causes of their own
+        self._finishes.update(counts.finishes)
+        self._beside.update(counts.beside)
+        self._tokens[1] += counts.tokens  # type: ignore[assignment] # as `_update_one` adds them
+        self._with_tokens += counts.with_tokens
+        self._start = min(self._start, math.inf if counts.start is None else counts.start)
+        self._end = max(self._end, -math.inf if counts.end is None else counts.end)
+        self._has_answers = self._has_answers or counts.has_answers
 
     @property
     def _tallies(self) -> dict[str, Tally]:
@@ -168,6 +233,8 @@ class ScoreMetric(ABC):
         for (name, score, none), problems in alone.items():
             if name == NO_ANSWER:
                 values: Mapping[str, Sequence[float]] = {"pass": [] if score is None else [score == 1]}
+            elif name in TOKENS:
+                values = {}
             else:
                 values = together((score,), [None if none else ""], [None])
             self._tally(name).add_alike(score, values, problems)

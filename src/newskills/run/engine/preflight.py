@@ -23,7 +23,7 @@ from newskills.run.records.chunks import count_lines, merge_if_complete
 from newskills.run.records.completeness import is_cut, is_marked, take_over
 from newskills.run.records.input_map import keep_input, read_input
 from newskills.run.records.log import Damage, lines, restore_log, set_aside
-from newskills.run.records.log_index import MANY, IndexFile, LogIndex
+from newskills.run.records.log_index import MANY, KeptIndex, LogIndex
 from newskills.run.records.paths import done_path
 from newskills.run.records.rejoin import rejoin
 from newskills.run.records.rows import Input, bounds
@@ -68,9 +68,7 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         solver = _checked_solver(unit, builder, prompt, source, rows)
         _start_over(unit)
         fresh.save(paths.state)
-        index, index_file = _index(unit, len(rows), fresh)
-        index.load(paths.log, unit.config.async_position_key, index_file)
-        return PreparedUnit(UnitRun(unit, source, rows, fresh, index, index_file), solver)
+        return PreparedUnit(UnitRun(unit, source, rows, fresh, *_begin_logs(unit, len(rows), fresh)), solver)
     others = unit.config.judges and changed == [INPUT]
     if changed and not others:
         raise changed_settings(unit, changed)
@@ -158,7 +156,7 @@ def _finished(unit: Unit, state: RunState | None) -> UnitResult:
     merged, note = False, ""
     if unit.config.num_chunks is not None:
         expected = state.merged_rows if state is not None else None
-        merged = merge_if_complete(unit.merged, unit.config.num_chunks, expected)
+        merged = merge_if_complete(unit.merged, unit.config.num_chunks, expected, first=unit.config.chunk_id or 0)
     if state is None:
         rows = count_lines(unit.paths.output) if unit.paths.output.exists() else 0
         state = RunState(status="done", settings={}, rows=rows, done=rows)
@@ -178,8 +176,8 @@ def _resume(
     paths.failed.unlink(missing_ok=True)
     if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
         _take_back(unit, before, len(rows), state.digest)
-    index, index_file = _index(unit, len(rows), state)
-    damaged = index.load(paths.log, config.async_position_key, index_file)
+    index, kept = _index(unit, len(rows), state)
+    damaged = index.load(paths.log, config.async_position_key, kept.records if kept else None)
     if before is None and (index.done or damaged):
         _check_same(unit, index, state)
         notes[
@@ -189,18 +187,28 @@ def _resume(
         state.started = before.started
         state.input_tokens, state.output_tokens = before.input_tokens, before.output_tokens
     if before is None or before.grader != state.grader:
-        paths.grades.unlink(missing_ok=True)
+        paths.remove_grades()
     _keep_aside(paths.log, damaged, paths.damaged, notes)
-    _keep_aside(paths.grades, index.load_grades(paths.grades), paths.damaged, notes)
+    damaged = index.load_grades(paths.grades, kept.grades if kept else None)
+    _keep_aside(paths.grades, damaged, paths.damaged, notes)
     if before is None and paths.state.exists():
         paths.state.replace(paths.state.with_name(f"{paths.state.name}-damaged"))
     state.save(paths.state)
-    return UnitRun(unit, source, rows, state, index, index_file)
+    return UnitRun(unit, source, rows, state, index, kept)
 
 
-def _index(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, IndexFile | None]:
-    index_file = IndexFile(unit.paths.index, state.digest) if rows >= MANY else None
-    return LogIndex(rows, graded=unit.config.eval_type is not None), index_file
+def _index(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, KeptIndex | None]:
+    kept = KeptIndex(unit.paths, state.digest) if rows >= MANY else None
+    return LogIndex(rows, graded=unit.config.eval_type is not None), kept
+
+
+def _begin_logs(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, KeptIndex | None]:
+    """The same where there are no logs yet."""
+    index, kept = _index(unit, rows, state)
+    if kept is not None:
+        kept.records.load_into(index, unit.paths.log)
+        kept.grades.load_into(index, unit.paths.grades)
+    return index, kept
 
 
 def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[str, None]) -> None:
@@ -279,7 +287,8 @@ def _rows_of_all_chunks(unit: Unit, source: Input) -> int:
     if config.max_samples < 0:
         return source.rows
     chunks = config.num_chunks or 1
-    return sum(len(bounds(source.rows, chunks, k, config.max_samples)) for k in range(chunks))
+    size, larger = divmod(source.rows, chunks)
+    return larger * min(size + 1, config.max_samples) + (chunks - larger) * min(size, config.max_samples)
 
 
 def _first_request(solver: Solver, source: Input, rows: range) -> Request | None:

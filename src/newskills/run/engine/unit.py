@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -23,25 +22,25 @@ from newskills.base.store import atomic_write, encode_line
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.grader_pool import Grading, verdict_fields
 from newskills.run.engine.reply_cache import CachedModel
-from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.spec import Status, Unit, UnitResult, count, count_finish
 from newskills.run.records.chunks import merge_if_complete
 from newskills.run.records.log import (
     Disk,
     GradeLine,
+    GradeReader,
     GroupLog,
     LogReader,
     content_key,
     decode_record,
     log_line,
 )
-from newskills.run.records.log_index import ABSENT, IndexFile, LogIndex, RecordKeys
+from newskills.run.records.log_index import ABSENT, KeptIndex, LogIndex, RecordKeys
 from newskills.run.records.paths import done_path
+from newskills.run.records.record import record_of
 from newskills.run.records.rows import MARK, Input
 from newskills.run.records.state import RunState
 from newskills.solve.judges.judge import PREFIX
 
-VERDICT_FIELDS = ("outcome", "outcome_cause", "grader", "why")
 YIELD_EVERY = 256
 CHECKED = 4096
 """About so many finished rows are asked of the solver anew, to see that they would be asked the same."""
@@ -67,9 +66,9 @@ class UnitRun:
         rows: range,
         state: RunState,
         index: LogIndex,
-        index_file: IndexFile | None = None,
+        kept_index: KeptIndex | None = None,
     ) -> None:
-        self._index_file = index_file
+        self._kept_index = kept_index
         self.unit, self.paths, self.config = unit, unit.paths, unit.config
         self.source, self.bounds, self.state, self.index = source, rows, state, index
         self.kept = index.done
@@ -147,8 +146,7 @@ class UnitRun:
             if not self.index.done:
                 return
             log = stack.enter_context(LogReader(self.paths.log))
-            grades = stack.enter_context(LogReader(self.paths.grades))
-            scores = msgspec.json.Decoder(GradeLine)
+            grades = stack.enter_context(GradeReader(self.paths.grades))
             for position in range(self.index.rows):
                 if self.index.offsets[position] < 0:
                     continue
@@ -158,7 +156,7 @@ class UnitRun:
                     self._grade(position, record)
                     continue
                 if at >= 0:
-                    record |= verdict_fields(record, scores.decode(grades.line(at)).score)
+                    record |= verdict_fields(record, self._score(grades, position))
                 watcher.book(position, record)
 
     async def await_grader(self) -> None:
@@ -233,9 +231,9 @@ class UnitRun:
         offset = self._log.append(line)
         gradable = "outcome" not in record
         self.index.add(sample.position, offset, line, gradable=gradable)
-        if self._index_file is not None:
+        if self._kept_index is not None:
             checksum = self.index.sums[sample.position]
-            self._index_file.add(sample.position, offset, checksum, gradable=gradable)
+            self._kept_index.records.add(sample.position, offset, checksum, gradable=gradable)
         if not gradable and record["outcome"] == "unscored":
             self.lost[record.get("outcome_cause") or "harness"] += 1
         if gradable:
@@ -301,7 +299,7 @@ class UnitRun:
     async def close(self) -> None:
         for log in self._logs:
             await log.close()
-        for file in (self._index_file, self._keys):
+        for file in (self._kept_index, self._keys):
             if file is not None:
                 file.close()
 
@@ -347,7 +345,10 @@ class UnitRun:
         assert self._grades is not None
         self._in_grading -= 1
         line = encode_line(GradeLine(position=position, sum=checksum, score=score))
-        self.index.add_grade(position, self._grades.append(line))
+        offset = self._grades.append(line)
+        self.index.add_grade(position, offset)
+        if self._kept_index is not None and score.cause != "sandbox":
+            self._kept_index.grades.add(position, offset, checksum)
         if score.outcome == "unscored":
             self.lost[score.cause or "grader"] += 1
         if record is not None and self._watcher is not None:
@@ -362,22 +363,22 @@ class UnitRun:
         mark_done(self.paths.output)
         self.paths.remove_logs()
         if self.config.num_chunks is not None:
-            self.merged = merge_if_complete(self.unit.merged, self.config.num_chunks, self.state.merged_rows)
+            self.merged = merge_if_complete(
+                self.unit.merged, self.config.num_chunks, self.state.merged_rows, first=self.config.chunk_id or 0
+            )
 
     def _write_final(self, positions: Sequence[int]) -> RunState:
         """Returns a state that has the tokens of these rows."""
         ledger, written, unjudged = Ledger(), set[str](), 0
         tally = msgspec.structs.replace(self.state, input_tokens=None, output_tokens=None)
-        scores = msgspec.json.Decoder(GradeLine)
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.paths.output))
             log = stack.enter_context(LogReader(self.paths.log))
-            grades = stack.enter_context(LogReader(self.paths.grades)) if self._grades else None
+            grades = stack.enter_context(GradeReader(self.paths.grades)) if self._grades else None
             for position in positions:
                 record = self._logged(log, position)
-                at = self.index.grade_at(position)
-                if grades is not None and at >= 0:
-                    fields = verdict_fields(record, scores.decode(grades.line(at)).score)
+                if grades is not None and self.index.grade_at(position) >= 0:
+                    fields = verdict_fields(record, self._score(grades, position))
                     record |= fields
                     written |= fields.keys()
                 if "error" not in record:
@@ -393,13 +394,22 @@ class UnitRun:
     def _logged(self, log: LogReader, position: int) -> Row:
         line = log.line(self.index.offsets[position])
         if zlib.crc32(line) != self.index.sums[position]:
-            if self._index_file is not None:
-                self._index_file.drop()
-            raise StorageError(
-                f"{self.paths.log} changed since row {position} was written.",
-                hint="Run the same command again: it reads the file as a whole, and asks damaged rows again.",
-            )
+            raise self._changed(self.paths.log, position)
         return decode_record(line, self.config.async_position_key)
+
+    def _score(self, grades: GradeReader, position: int) -> Score:
+        score = grades.score(self.index.grade_at(position), position, self.index.sums[position])
+        if score is None:
+            raise self._changed(self.paths.grades, position)
+        return score
+
+    def _changed(self, log: Path, position: int) -> StorageError:
+        if self._kept_index is not None:
+            self._kept_index.drop()
+        return StorageError(
+            f"{log} changed since row {position} was written.",
+            hint="Run the same command again: it reads the file as a whole, and makes damaged rows again.",
+        )
 
     def _save_state(self, status: Status, *, exit_code: int, error: str) -> None:
         state = self.state
@@ -408,20 +418,6 @@ class UnitRun:
         state.ended = time.time()
         state.cost = self.cost
         state.save(self.paths.state)
-
-
-def record_of(config: GenerationConfig, sample: Sample, fields: Row) -> Row:
-    """The row with the output fields `fields`, and no verdict that others gave."""
-    row = sample.row
-    if config.prompt_format == "openai":
-        row = without_parts(row, frozenset(config.drop_content_types))
-    record = {**row, **fields}
-    for name in VERDICT_FIELDS:
-        if name in row and name not in fields:
-            del record[name]
-    if str(row.get("id")) != sample.id:
-        record["id"] = sample.id
-    return record
 
 
 def _count_tokens(state: RunState, record: Row, prefix: str) -> None:
@@ -435,21 +431,6 @@ def _count_tokens(state: RunState, record: Row, prefix: str) -> None:
 def request_key(request: Request | Failure) -> str:
     """What the row asks the model; rows that can not be asked are all alike."""
     return request.key() if isinstance(request, Request) else "f" * 16
-
-
-def without_parts(row: Row, kinds: frozenset[str]) -> Row:
-    """`row` without message parts of `kinds` (audio, images as data), which do not belong into records."""
-    messages = row.get("messages")
-    if not kinds or not isinstance(messages, list):
-        return row
-    return {**row, "messages": [_message_without(message, kinds) for message in messages]}
-
-
-def _message_without(message: Any, kinds: frozenset[str]) -> Any:
-    if not isinstance(message, dict) or not isinstance(message.get("content"), list):
-        return message
-    kept = [part for part in message["content"] if not (isinstance(part, dict) and part.get("type") in kinds)]
-    return {**message, "content": kept}
 
 
 def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from newskills.base.errors import DataError
 from newskills.base.store import atomic_write, open_for_reading, waiting_lock
@@ -14,6 +15,7 @@ from newskills.run.records.state import load_state
 
 MERGE_PATIENCE = 600.0
 """Seconds to wait for another process that merges the same file."""
+_BLOCK = 1 << 20
 
 
 def count_lines(path: Path) -> int:
@@ -23,37 +25,63 @@ def count_lines(path: Path) -> int:
     with open_for_reading(path) as file:
         for last in file:
             lines += bool(last.strip())
-    if not last.endswith(b"\n"):
-        raise DataError(f"The last line of {path} is incomplete.")
+    _check_whole(path, last)
     return lines
 
 
 def count_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:
     """The rows that `merge_chunks` would write. Raises DataError as it does."""
     if not chunks:
-        raise DataError(f"There are no chunks to merge into {merged}.")
+        raise _nothing_to_merge(merged)
     rows = sum(count_lines(chunk) for chunk in chunks)
-    if expected is not None and rows != expected:
-        raise DataError(f"The chunks of {merged} have {rows} rows, expected {expected}.")
+    _check_total(merged, rows, expected)
     return rows
 
 
 def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:
     """Writes `chunks` one after the other to `merged`, checks the count, then deletes them; returns the rows.
 
-    Raises DataError for a missing or torn chunk or a wrong total (nothing is deleted then), StorageError.
+    They are read once. Raises DataError for a missing or torn chunk or a wrong total (nothing is deleted then),
+    StorageError.
     """
-    rows = count_chunks(merged, chunks, expected=expected)
+    if not chunks:
+        raise _nothing_to_merge(merged)
     with atomic_write(merged) as target:
-        for chunk in chunks:
-            with open_for_reading(chunk) as source:
-                shutil.copyfileobj(source, target, 1 << 20)
-    if (written := count_lines(merged)) != rows:
-        raise DataError(f"{merged} has {written} rows after merging {rows}; the chunks are kept.")
+        rows = sum(_append(chunk, target) for chunk in chunks)
+        _check_total(merged, rows, expected)
+        size = target.tell()
+    if (written := merged.stat().st_size) != size:
+        raise DataError(f"{merged} has {written} bytes after merging {size}; the chunks are kept.")
     done_path(merged).touch()
     for chunk in chunks:
         chunk.unlink(missing_ok=True)
     return rows
+
+
+def _append(chunk: Path, target: IO[bytes]) -> int:
+    """Returns the rows, as `count_lines` does. Raises DataError."""
+    rows, last = 0, b"\n"
+    with open_for_reading(chunk) as source:
+        while lines := source.readlines(_BLOCK):
+            target.writelines(lines)
+            rows += len(lines) - sum(map(bytes.isspace, lines))
+            last = lines[-1]
+    _check_whole(chunk, last)
+    return rows
+
+
+def _check_whole(path: Path, last: bytes) -> None:
+    if not last.endswith(b"\n"):
+        raise DataError(f"The last line of {path} is incomplete.")
+
+
+def _check_total(merged: Path, rows: int, expected: int | None) -> None:
+    if expected is not None and rows != expected:
+        raise DataError(f"The chunks of {merged} have {rows} rows, expected {expected}.")
+
+
+def _nothing_to_merge(merged: Path) -> DataError:
+    return DataError(f"There are no chunks to merge into {merged}.")
 
 
 def _check_same_settings(merged: Path, chunks: Sequence[Path]) -> None:
@@ -70,16 +98,35 @@ def _check_same_settings(merged: Path, chunks: Sequence[Path]) -> None:
                 )
 
 
-def merge_if_complete(merged: Path, num_chunks: int, expected: int | None) -> bool:
-    """Merges if every chunk is done; True if `merged` is complete afterwards, by whomever."""
-    chunks = [chunk_path(merged, k) for k in range(num_chunks)]
+def merge_if_complete(merged: Path, num_chunks: int, expected: int | None, *, first: int = 0) -> bool:
+    """Merges if every chunk is done; True if `merged` is complete afterwards, by whomever.
+
+    `first`: chunk to look at first; the caller's own, so that callers look in different orders.
+    """
     with waiting_lock(OutputPaths(merged).lock, f"The merge of {merged}", MERGE_PATIENCE):
         if done_path(merged).exists() and merged.exists():
-            for chunk in chunks:
-                chunk.unlink(missing_ok=True)
+            if chunk_path(
+                merged, num_chunks - 1
+            ).exists():  # they are deleted in order: the last one was not reached
+                for k in range(num_chunks):
+                    chunk_path(merged, k).unlink(missing_ok=True)
             return True
-        if not all(chunk.exists() and done_path(chunk).exists() for chunk in chunks):
+        if not all(_is_done(chunk_path(merged, k)) for k in _scattered(num_chunks, first)):
             return False
+        chunks = [chunk_path(merged, k) for k in range(num_chunks)]
         _check_same_settings(merged, chunks)
         merge_chunks(merged, chunks, expected=expected)
         return True
+
+
+def _is_done(chunk: Path) -> bool:
+    return done_path(chunk).exists() and chunk.exists()
+
+
+def _scattered(chunks: int, first: int) -> Iterator[int]:
+    """All chunks, each once, in steps of about 0.618 of them. Neighbours are mostly finished at about the same time:
+    steps so wide come upon an open one after a few, whatever the order in which they are finished."""
+    step = round(chunks * 0.618) or 1
+    while math.gcd(step, chunks) > 1:
+        step += 1
+    return ((first + turn * step) % chunks for turn in range(chunks))

@@ -98,7 +98,7 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
                 log.write(log_line(ungraded(row, drop), unit.config.async_position_key, position, "", settings))
     else:
         paths.output.unlink(missing_ok=True)
-    paths.grades.unlink(missing_ok=True)
+    paths.remove_grades()
     paths.index.unlink(missing_ok=True)
     for marked in (paths, OutputPaths(unit.merged)):
         marked.done.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from msgspec import Struct
@@ -272,7 +272,7 @@ class LogReader:
     def close(self) -> None:
         self._file.close()
 
-    def __enter__(self) -> LogReader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -287,6 +287,18 @@ class GradeLine(Struct, omit_defaults=True):
     position: int
     sum: int
     score: Score
+
+
+class GradeReader(LogReader):
+    """Verdicts of a grades log."""
+
+    def score(self, offset: int, position: int, checksum: int) -> Score | None:
+        """The one on row `position`, whose record has `checksum`; None: what is at `offset` is something else."""
+        grade = sound(_grade, self.line(offset))
+        return grade.score if grade is not None and (grade.position, grade.sum) == (position, checksum) else None
+
+
+_grade = msgspec.json.Decoder(GradeLine)
 
 
 class Damage(NamedTuple):

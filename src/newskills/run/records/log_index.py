@@ -7,7 +7,7 @@ import contextlib
 import os
 import zlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -16,14 +16,15 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Outcome
 from newskills.run.records.log import KEY_FIELD, SETTINGS_FIELD, Damage, LogReader, content_key, lines, sound
+from newskills.run.records.paths import OutputPaths
 
 ABSENT = -1
 NOT_GRADED = -2
 MANY = 200_000
 """Rows from which on the index is kept in a file: reading the log again takes a second."""
 _BLOCK = 1 << 16
-_MAGIC = b"ns-log1\n"
 _OWN_OUTCOME = 1 << 63
+_LOW = 0xFFFFFFFF
 _NEAR = 1 << 14
 """Bytes to read for one line among many that lie far apart."""
 
@@ -50,13 +51,9 @@ class LogIndex:
         self.settings.clear()
 
     def add(self, position: int, offset: int, line: bytes, *, gradable: bool) -> None:
-        self.add_known(position, offset, zlib.crc32(line), gradable=gradable)
-
-    def add_known(self, position: int, offset: int, checksum: int, *, gradable: bool) -> None:
-        """`checksum`: of the line."""
         self.done += self.offsets[position] == ABSENT
         self.offsets[position] = offset
-        self.sums[position] = checksum
+        self.sums[position] = zlib.crc32(line)
         if self._grades:
             self._grades[position] = ABSENT if gradable else NOT_GRADED
 
@@ -96,22 +93,62 @@ class LogIndex:
             self.settings.add(record.settings)
         return damaged
 
-    def load_grades(self, log: Path) -> list[Damage]:
+    def load_grades(self, log: Path, kept: GradesFile | None = None) -> list[Damage]:
         """Reads the grades log; verdicts on records that are gone, and those that a sandbox failed, are passed over.
 
-        Returns what is no verdict.
+        Returns what is no verdict. What `kept` tells of is not read again, and what is read is added to it.
         """
-        decoder = msgspec.json.Decoder(_GradeHead)
         damaged = []
-        for offset, line in lines(log):
-            grade = sound(decoder, line)
+        for offset, line in lines(log, 0 if kept is None else kept.load_into(self, log)):
+            grade = sound(_grade_head, line)
             if grade is None:
                 damaged.append(Damage(offset, line))
-                continue
-            is_recorded = grade.position < self.rows and self.offsets[grade.position] >= 0
-            if is_recorded and self.sums[grade.position] == grade.sum and grade.score.cause != "sandbox":
-                self.add_grade(grade.position, offset)
+            elif grade.score.cause != "sandbox":
+                self._add_known_grade(grade.position, offset, grade.sum)
+                if kept is not None:
+                    kept.add(grade.position, offset, grade.sum)
         return damaged
+
+    def _add_known_grade(self, position: int, offset: int, checksum: int) -> None:
+        if position < self.rows and self.offsets[position] >= 0 and self.sums[position] == checksum:
+            self.add_grade(position, offset)
+
+    def add_entries(self, words: array[int], size: int) -> int:
+        """Adds what an IndexFile tells; returns how many entries are of lines before byte `size` of the log.
+
+        Written out, as it is done for millions of records before the first request.
+        """
+        offsets, sums, grades, rows = self.offsets, self.sums, self._grades, self.rows
+        good = new = 0
+        for word, at in zip(words[::2], words[1::2], strict=True):
+            position, offset = word & _LOW, at & ~_OWN_OUTCOME
+            if offset >= size or position >= rows:
+                break
+            new += offsets[position] < 0
+            offsets[position] = offset
+            sums[position] = word >> 32
+            if grades:
+                grades[position] = ABSENT if at == offset else NOT_GRADED
+            good += 1
+        self.done += new
+        return good
+
+    def add_grade_entries(self, words: array[int], size: int) -> int:
+        """The same of a GradesFile; verdicts on records that are gone are passed over."""
+        offsets, sums, grades, rows = self.offsets, self.sums, self._grades, self.rows
+        good = 0
+        for word, offset in zip(words[::2], words[1::2], strict=True):
+            position = word & _LOW
+            if offset >= size or position >= rows:
+                break
+            if grades and sums[position] == word >> 32 and offsets[position] >= 0:
+                grades[position] = offset
+            good += 1
+        return good
+
+    def clear_grades(self) -> None:
+        """No verdict of the grades log is known any more."""
+        self._grades = array("q", (min(at, ABSENT) for at in self._grades))
 
 
 class IndexFile:
@@ -121,9 +158,11 @@ class IndexFile:
     and what the file lacks after a kill is read from the log. It is no harm to lose it.
     """
 
+    magic = b"ns-log1\n"
+
     def __init__(self, path: Path, settings: str) -> None:
         self.path, self.settings = path, settings
-        self._head = _MAGIC + settings.encode().ljust(8)
+        self._head = self.magic + settings.encode().ljust(8)
         self._file: IO[bytes] | None = None
 
     def load_into(self, index: LogIndex, log: Path) -> int:
@@ -140,8 +179,8 @@ class IndexFile:
             self.drop()
         return end
 
-    def add(self, position: int, offset: int, checksum: int, *, gradable: bool) -> None:
-        """Of a record that is or will be in the log."""
+    def add(self, position: int, offset: int, checksum: int, *, gradable: bool = True) -> None:
+        """Of a line that is or will be in the log."""
         if self._file is None:
             return
         words = array("Q", [position | checksum << 32, offset | (0 if gradable else _OWN_OUTCOME)])
@@ -170,29 +209,69 @@ class IndexFile:
             with self.path.open("rb", buffering=0) as file, LogReader(log, _NEAR) as reader:
                 if file.read(len(self._head)) != self._head:
                     return 0, 0
-                good, last = len(self._head), None
+                good, last = 0, array("Q")
                 while block := file.read(16 * _BLOCK):
                     words = array("Q", block[: len(block) // 16 * 16])
-                    for word, at in zip(words[::2], words[1::2], strict=True):
-                        offset, position = at & ~_OWN_OUTCOME, word & 0xFFFFFFFF
-                        if offset >= size or position >= index.rows:
-                            return self._checked(index, reader, last, good)
-                        index.add_known(position, offset, word >> 32, gradable=at < _OWN_OUTCOME)
-                        last = position
-                        good += 16
-                return self._checked(index, reader, last, good)
+                    known = self._add_entries(index, words, size)
+                    good += known
+                    last = words[2 * known - 2 : 2 * known] or last
+                    if 2 * known < len(words):
+                        break
+                return self._checked(index, reader, last, len(self._head) + 16 * good)
         except OSError:
             return 0, 0
 
-    def _checked(self, index: LogIndex, reader: LogReader, last: int | None, good: int) -> tuple[int, int]:
-        if last is None:
+    def _checked(self, index: LogIndex, reader: LogReader, last: Sequence[int], good: int) -> tuple[int, int]:
+        if not last:
             return 0, 0
-        offset = index.offsets[last]
+        offset = last[1] & ~_OWN_OUTCOME
         line = reader.line(offset)
-        if not line.endswith(b"\n") or zlib.crc32(line) != index.sums[last]:
-            index.clear()
+        if not line.endswith(b"\n") or not self._is(line, last[0] & _LOW, last[0] >> 32):
+            self._forget(index)
             return 0, 0
         return offset + len(line), good
+
+    def _add_entries(self, index: LogIndex, words: array[int], size: int) -> int:
+        return index.add_entries(words, size)
+
+    def _is(self, line: bytes, position: int, checksum: int) -> bool:
+        return zlib.crc32(line) == checksum
+
+    def _forget(self, index: LogIndex) -> None:
+        index.clear()
+
+
+class GradesFile(IndexFile):
+    """The same of a grades log, with the checksums of the records that were graded. The records are known first."""
+
+    magic = b"ns-grd1\n"
+
+    def _add_entries(self, index: LogIndex, words: array[int], size: int) -> int:
+        return index.add_grade_entries(words, size)
+
+    def _is(self, line: bytes, position: int, checksum: int) -> bool:
+        grade = sound(_grade_head, line)
+        return grade is not None and (grade.position, grade.sum) == (position, checksum)
+
+    def _forget(self, index: LogIndex) -> None:
+        index.clear_grades()
+
+
+class KeptIndex:
+    """The files of both logs of a unit with `settings`."""
+
+    def __init__(self, paths: OutputPaths, settings: str) -> None:
+        self.records = IndexFile(paths.index, settings)
+        self.grades = GradesFile(paths.grades_index, settings)
+
+    def close(self) -> None:
+        self.records.close()
+        self.grades.close()
+
+    def drop(self) -> None:
+        """Both logs are read as a whole next time."""
+        self.records.drop()
+        self.grades.drop()
 
 
 class RecordKeys:
@@ -222,6 +301,9 @@ class _GradeHead(Struct):
     position: _Position
     sum: int
     score: _ScoreHead
+
+
+_grade_head = msgspec.json.Decoder(_GradeHead)
 
 
 def _head(position_key: str) -> Any:

@@ -30,6 +30,7 @@ class OutputPaths(Struct, frozen=True):
     log      records in completion order, until finished
     index    of many records, where each begins in the log; can be made anew from it
     grades   verdicts in completion order, until finished
+    grades_index  the same for verdicts
     failed   samples that got no usable reply in the last process
     replies  single replies by request hash (only with the reply cache), until finished
     damaged  lines of logs, and states, that could not be read
@@ -54,6 +55,10 @@ class OutputPaths(Struct, frozen=True):
     @property
     def grades(self) -> Path:
         return self._beside("-grades")
+
+    @property
+    def grades_index(self) -> Path:
+        return self._beside("-grades-index")
 
     @property
     def failed(self) -> Path:
@@ -82,7 +87,13 @@ class OutputPaths(Struct, frozen=True):
 
     def remove_logs(self) -> None:
         """Deletes what only unfinished work needs."""
-        for path in (self.grades, self.failed, self.replies, self.index, self.log):
+        for path in (self.failed, self.replies, self.index, self.log):
+            path.unlink(missing_ok=True)
+        self.remove_grades()
+
+    def remove_grades(self) -> None:
+        """Deletes the verdicts, which are made anew."""
+        for path in (self.grades_index, self.grades):
             path.unlink(missing_ok=True)
 
     def _beside(self, suffix: str) -> Path:

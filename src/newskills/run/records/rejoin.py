@@ -10,9 +10,10 @@ from newskills.base.errors import guard
 from newskills.base.protocols import Solver
 from newskills.base.records import Row, Sample
 from newskills.base.store import atomic_write, read_rows
-from newskills.run.engine.unit import REFUSED, record_of, request_key
+from newskills.run.engine.unit import REFUSED, request_key
 from newskills.run.planning.spec import Unit
 from newskills.run.records.log import KEY_FIELD, log_line, records
+from newskills.run.records.record import record_of
 from newskills.solve.judges.judge import ASKED, PREFIX
 
 
@@ -30,7 +31,8 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str)
                 fields = {k: v for k, v in record.items() if k == config.generation_key or k.startswith(PREFIX)}
                 line = record_of(config, sample, fields)
                 file.write(log_line(line, config.async_position_key, sample.position, key, settings))
-    for path in (paths.grades, paths.index, paths.done):
+    paths.remove_grades()
+    for path in (paths.index, paths.done):
         path.unlink(missing_ok=True)
 
 

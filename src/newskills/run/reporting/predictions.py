@@ -105,6 +105,22 @@ def _rows_of(path: Path, decoder: Decoder) -> Iterator[Row]:
                     yield decode_record(line, decoder, path, number)
 
 
+def rows_between(path: Path, decoder: Decoder, begin: int, end: int) -> Iterator[Row]:
+    """Rows of the lines from byte `begin`, where one begins, to byte `end`. Raises DataError without their number."""
+    with open_for_reading(path) as file:
+        file.seek(begin)
+        decode = decoder.decode
+        for line in file:
+            begin += len(line)
+            try:
+                yield decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                if not line.isspace():
+                    yield decode_record(line, decoder, path, 0)
+            if begin >= end:
+                return
+
+
 def decode_record(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:
     """A line of an output file. Other programs write NaN and halves of surrogate pairs, which strict JSON lacks.
 

@@ -8,6 +8,7 @@ tells what to read. Of `output[-rsN]_chunk_K.jsonl` an exit record must say that
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from functools import reduce
@@ -92,7 +93,11 @@ def read_output(output: Path) -> Iterator[Row]:
 
 def chunk_files(output: Path) -> list[Path]:
     """The chunks of `output` in order. Raises DataError where one between them is missing, or is there twice."""
-    chunks = sorted((k, path) for stem, k, path in _chunks(output.parent) if stem == output.stem)
+    return _in_order(output, _chunks(output.parent, output.stem).get(output.stem, []))
+
+
+def _in_order(output: Path, numbered: list[tuple[int, Path]]) -> list[Path]:
+    chunks = sorted(numbered)
     numbers = [k for k, _ in chunks]
     if numbers != list(range(len(numbers))):
         names = ", ".join(path.name for _, path in chunks)
@@ -103,21 +108,24 @@ def chunk_files(output: Path) -> list[Path]:
     return [path for _, path in chunks]
 
 
-def _chunks(folder: Path) -> Iterator[tuple[str, int, Path]]:
-    """(name of the merged file without its ending, number, path) of every chunk in `folder`."""
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if match := _CHUNK.fullmatch(path.name):
-            yield match[1], int(match[2]), path
+def _chunks(folder: Path, stem: str = "output") -> dict[str, list[tuple[int, Path]]]:
+    """Name of the merged file without its ending → number and path of each of its chunks, for names that begin with
+    `stem`."""
+    chunks: dict[str, list[tuple[int, Path]]] = {}
+    for name in os.listdir(folder) if folder.is_dir() else ():
+        if name.startswith(stem) and (match := _CHUNK.fullmatch(name)):
+            chunks.setdefault(match[1], []).append((int(match[2]), folder / name))
+    return chunks
 
 
 def _unmerged(folder: Path) -> Iterator[Path]:
     """Files that are not there, but all of whose chunks are."""
-    for stem in dict.fromkeys(stem for stem, _, _ in _chunks(folder)):
+    logs = [name for name in os.listdir(folder) if name.endswith("-async")]
+    for stem, numbered in _chunks(folder).items():
         output = folder / f"{stem}.jsonl"
-        begun = any(path.name.startswith(stem) and path.name.endswith("-async") for path in folder.iterdir())
-        if output.exists() or begun:
+        if output.exists() or any(name.startswith(stem) for name in logs):
             continue
-        chunks, expected = chunk_files(output), expected_rows(output)
+        chunks, expected = _in_order(output, numbered), expected_rows(output)
         named = not any(_OWN_CHUNK in path.name for path in chunks)
         if named if expected is None else sum(map(row_count, chunks)) >= expected:
             yield output

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from newskills.metrics import VERSION, make_metric
 from newskills.metrics.counting.base import ScoreMetric
 from newskills.run.planning.until import METHOD, UntilRecord, load_until
 from newskills.run.records.completeness import check_complete
+from newskills.run.reporting.counted import ALL, SubsetCounts
 from newskills.run.reporting.groups import GroupFor, group_reports
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover, read_output
@@ -36,7 +37,6 @@ EXTENDED_FILE = "metrics_extended.json"
 BENCHMARK_FILE = "benchmark.json"
 """Beside the records of a benchmark: which version of it, prompt, grader and data they were made with."""
 
-ALL = "_all_"
 NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored", "until")
 """What metrics.json still says of a mode whose scores are withheld."""
 TELLTALES = {
@@ -49,11 +49,6 @@ TELLTALES = {
     "seq_match_ratio": "mrcr",
 }
 """Field that only records of one metric have → that metric."""
-OWN_FIELDS: Mapping[str, Any] = {
-    "subset_for_metrics": Any,
-    "num_generated_tokens": int | float | None,
-    "grader": Any,
-}
 
 
 class _Origin(Struct):
@@ -184,20 +179,9 @@ def summarize_files(
             metric.interval = anytime_interval
         return metric
 
-    metrics = {ALL: fresh_metric()}
-    graders: set[str] = set()
-    limit = options.max_samples if options.max_samples >= 0 else None
-    for predictions in islice(_problems(name, files, {**OWN_FIELDS, **metrics[ALL].fields}), limit):
-        for row in predictions:
-            if isinstance(grader := row.get("grader"), str):
-                graders.add(grader)
-        subsets = subsets_of(predictions[0])
-        if options.max_seq_len is not None:
-            predictions = _cut(predictions, options.max_seq_len, metrics[ALL])
-        for subset in (ALL, *subsets):
-            if subset not in metrics:
-                metrics[subset] = fresh_metric()
-            metrics[subset].update(predictions)
+    counted = SubsetCounts(fresh_metric, options.max_seq_len)
+    _count(counted, name, kwargs, files, options)
+    metrics, graders = counted.metrics, counted.graders
     if not metrics[ALL].ledger().total:
         return [], [*notes, f"{files[0].parent} has no rows; skipped."]
     if len(graders) > 1:
@@ -211,14 +195,24 @@ def summarize_files(
     ], notes
 
 
-def _problems(metric: str, files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[list[Row]]:
-    """The samples of each problem with their verdicts, which some records of others tell in a text only."""
+def _count(
+    counted: SubsetCounts, metric: str, kwargs: Row, files: Sequence[Path], options: SummaryOptions
+) -> None:
+    """Counts the samples of each problem by their verdicts, which some records of others tell in a text only."""
     from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
 
     how = text_verdict(metric, files[0])
-    if how is None:
-        return read_problems(files, fields)
-    return grade_problems(read_problems(files, {**fields_of(how), **fields}), how)
+    if (
+        how is None
+        and len(files) == 1
+        and options.max_samples < 0
+        and counted.count_file(files[0], metric, kwargs)
+    ):
+        return
+    problems = read_problems(files, {**(fields_of(how) if how else {}), **counted.fields})
+    limit = options.max_samples if options.max_samples >= 0 else None
+    for predictions in islice(grade_problems(problems, how) if how else problems, limit):
+        counted.update(predictions)
 
 
 def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> None:
@@ -329,21 +323,6 @@ def _infer_metric(benchmark: str, file: Path) -> str:
         f"{benchmark} is not a known benchmark, and {file} has no field that says which answers are correct.",
         hint="Grade it with `ns grade`, or give the metric with --metric_type.",
     )
-
-
-def subsets_of(record: Row) -> list[str]:
-    """Names of the subsets that a record counts for."""
-    subset = record.get("subset_for_metrics")
-    if subset is None:
-        return []
-    return [str(name) for name in subset] if isinstance(subset, list) else [str(subset)]
-
-
-def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[Row]:
-    return [
-        metric.incorrect(row) if (row.get("num_generated_tokens") or 0) > max_seq_len else row
-        for row in predictions
-    ]
 
 
 def wanted(results_dir: Path, options: SummaryOptions) -> list[BenchmarkResults]:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of a benchmark counted for it as a whole and for its subsets; a large file by several processes.
+
+Several processes count parts of a file of which each line is a problem, and metrics whose counts of parts add up to
+those of all (`ScoreMetric.divisible`): the numbers are those of one process, to the last digit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.protocols import Metric
+from newskills.base.records import Failure, Row
+from newskills.base.store import open_for_reading
+from newskills.metrics import make_metric
+from newskills.metrics.counting.base import Counts, ScoreMetric
+from newskills.run.reporting.predictions import decoder_of, rows_between
+
+ALL = "_all_"
+OWN_FIELDS: Mapping[str, Any] = {
+    "subset_for_metrics": Any,
+    "num_generated_tokens": int | float | None,
+    "grader": Any,
+}
+LARGE = 1 << 28
+"""Bytes of a file from which on several processes are worth their start."""
+PART = 1 << 25
+_FACTORY = "newskills.run.reporting.counted:make"
+_CPU_SECONDS = 600.0
+
+
+class SubsetCounts:
+    """`metrics`: subset → its metric, `ALL` first; `graders`: those that the records name."""
+
+    def __init__(self, fresh_metric: Callable[[], Metric], max_seq_len: int | None = None) -> None:
+        self._fresh_metric, self._max_seq_len = fresh_metric, max_seq_len
+        self.metrics = {ALL: fresh_metric()}
+        self.graders: set[str] = set()
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What is read of a record."""
+        return {**OWN_FIELDS, **self.metrics[ALL].fields}
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        """The samples of one problem. Raises DataError as a metric does."""
+        for row in predictions:
+            if isinstance(grader := row.get("grader"), str):
+                self.graders.add(grader)
+        subsets = subsets_of(predictions[0])
+        if self._max_seq_len is not None:
+            predictions = _cut(predictions, self._max_seq_len, self.metrics[ALL])
+        self.metrics[ALL].update(predictions)
+        for subset in subsets:
+            self._metric(subset).update(predictions)
+
+    def count_file(self, file: Path, metric: str, options: Row) -> bool:
+        """The whole of `file`, by several processes; False where that is not worth it, or does not go: nothing is
+        counted then. `metric` with `options` is what the metrics are made of."""
+        parts = _counted_parts(file, metric, options) if self._may_divide(file) else None
+        for part in parts or ():
+            self.graders.update(part.graders)
+            for subset, counts in part.subsets:
+                absorbing = self._metric(subset)
+                assert isinstance(absorbing, ScoreMetric)
+                absorbing.absorb(counts)
+        return parts is not None
+
+    def _may_divide(self, file: Path) -> bool:
+        metric = self.metrics[ALL]
+        several = len(os.sched_getaffinity(0)) > 1 and file.exists() and file.stat().st_size >= LARGE
+        return several and self._max_seq_len is None and isinstance(metric, ScoreMetric) and metric.is_divisible
+
+    def _metric(self, subset: str) -> Metric:
+        if subset not in self.metrics:
+            self.metrics[subset] = self._fresh_metric()
+        return self.metrics[subset]
+
+
+def subsets_of(record: Row) -> list[str]:
+    """Names of the subsets that a record counts for."""
+    subset = record.get("subset_for_metrics")
+    if subset is None:
+        return []
+    return [str(name) for name in subset] if isinstance(subset, list) else [str(subset)]
+
+
+def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[Row]:
+    return [
+        metric.incorrect(row) if (row.get("num_generated_tokens") or 0) > max_seq_len else row
+        for row in predictions
+    ]
+
+
+class PartCounts(Struct):
+    """Of lines between two places of a file; `subsets` in the order in which they come."""
+
+    subsets: list[tuple[str, Counts]]
+    graders: list[str]
+
+
+def _counted_parts(file: Path, metric: str, options: Row) -> list[PartCounts] | None:
+    """None where a part cannot be counted apart; what is wrong with it is told by who reads it line by line."""
+    from newskills.base.pool import PoolOptions, WorkerPool  # only large files need it
+
+    config = {"file": str(file), "metric": metric, "options": options}
+    limits = PoolOptions(cpu_seconds=_CPU_SECONDS, wall_seconds=10 * _CPU_SECONDS, memory=64 << 30, max_batch=1)
+    parts = []
+    with WorkerPool(_FACTORY, config, result_type=PartCounts, options=limits) as pool:
+        for part in pool.map({"begin": begin, "end": end} for begin, end in _ranges(file)):
+            if isinstance(part, Failure):
+                return None
+            parts.append(part)
+    return parts
+
+
+def _ranges(file: Path) -> Iterator[tuple[int, int]]:
+    """Beginnings of lines, about `PART` bytes apart."""
+    size, begin = file.stat().st_size, 0
+    with open_for_reading(file, 1 << 16) as lines:
+        while begin < size:
+            lines.seek(begin + PART)
+            lines.readline()
+            end = min(lines.tell(), size)
+            yield begin, end
+            begin = end
+
+
+def make(config: Row) -> Callable[[Row], PartCounts]:
+    """The factory that `base.pool` calls: a range of a file in, its counts out."""
+    file, metric, options = Path(config["file"]), config["metric"], config["options"]
+
+    def count(part: Row) -> PartCounts:
+        counted = SubsetCounts(lambda: make_metric(metric, **options))
+        decoder = decoder_of({"id": Any, **counted.fields})
+        for row in rows_between(file, decoder, part["begin"], part["end"]):
+            counted.update([row])
+        counts = {name: own.part_counts() for name, own in counted.metrics.items() if isinstance(own, ScoreMetric)}
+        subsets = [(name, own) for name, own in counts.items() if own is not None]
+        if len(subsets) < len(counted.metrics):
+            raise ValueError("its records have rewards")
+        return PartCounts(subsets, sorted(counted.graders))
+
+    return count
