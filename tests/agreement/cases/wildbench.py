@@ -79,7 +79,7 @@ def original(folder: Path) -> Verdict:
         results, tasks = [], {}
         for place, (mark, *tags) in enumerate(reply["samples"]):
             results.append({"score": mark, "model_output": "text", "session_id": place, "model_test": "invented"})
-            tasks[place] = [groups["task_group_new"][_TAGS[tag]] for tag in tags]  # type: ignore[index]
+            tasks[place] = [groups["task_group_new"][_TAGS[tag]] for tag in tags]
         scope: Row = {"eval_result": results, "task_mapping": tasks, "scores": [], "lengths": []}
         scope |= {"ACTION": "score", "file": "invented.json", "table": []}
         exec(code, scope)
