@@ -120,6 +120,7 @@ COMPARISON = Comparison(
     original=original,
     ours=ours,
     known=dict.fromkeys(
-        ("fence without a name", "words for values"), "the original asks the judge again until it writes another form"
+        ("fence without a name", "words for values"),
+        "the original asks the judge again until it writes another form",
     ),
 )

@@ -24,7 +24,7 @@ _TEXTS: Mapping[str, str] = {
     "Hindi lines": f"**{SAMPLES['hi']}** क्या यह ठीक है? हाँ! {SAMPLES['hi']}",
     "quoted": "“La volpe veloce salta sopra il cane pigro e poi corre nella foresta buia senza fermarsi mai.”",
     "corner brackets": "「もちろんです。計画はこうです：一、早く起きる！」",
-    "capitals": "LA VOLPE VELOCE SALTA SOPRA IL CANE PIGRO. \"E POI?\" DICE LA N.A.T.O., E CORRE.",
+    "capitals": 'LA VOLPE VELOCE SALTA SOPRA IL CANE PIGRO. "E POI?" DICE LA N.A.T.O., E CORRE.',
     "marked up": "*Das ist ein Plan.* Er ist gut.\n\n* Früh aufstehen\n* Laufen, z.B. im Wald\n\nViel Glück!",
 }
 _LANGUAGES = ("de", "it", "pt", "vi", "ru", "hi", "th")
