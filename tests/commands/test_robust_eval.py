@@ -219,4 +219,4 @@ def test_a_benchmark_without_prompts_of_its_own_has_those_of_its_usual_prompt(tm
     (tmp_path / "sums.py").write_text(BENCHMARK.replace("generic/math", "lean4/verina-code"))
     done = ns(f"{asked} --data_dir=data --benchmarks=./sums.py", cwd=tmp_path)
     assert done.returncode == 2
-    assert "no prompts for it, nor for its own prompt 'lean4/verina-code'" in done.stderr
+    assert "no other wording of `lean4/verina-code` comes with newskills" in done.stderr

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,26 @@ def load_prompt_set(spec: str) -> dict[str, tuple[Variant, ...]]:
     if not isinstance(values, dict) or not all(isinstance(variants, list) for variants in values.values()):
         raise ConfigError(f"{path}: expected benchmark: [{{prompt_config: …}}, …].")
     return {str(benchmark): tuple(_variant(v, path) for v in variants) for benchmark, variants in values.items()}
+
+
+def wordings_among(
+    sets: Mapping[str, Sequence[Variant]], names: Sequence[str], prompt: str
+) -> Sequence[Variant] | None:
+    """Those of the first of `names` that a set has, else those of the prompt; None for neither."""
+    for name in (*names, prompt):
+        for known, variants in sets.items():
+            if fold(known) == fold(name):
+                return variants
+    return None
+
+
+def why_no_wordings(prompt: str) -> str:
+    """Why a benchmark that is asked with `prompt` comes without other wordings."""
+    if not prompt:
+        return "its rows are whole conversations"
+    if prompt == "generic/default":
+        return "its rows are whole prompts"
+    return f"no other wording of `{prompt}` comes with newskills"
 
 
 def _path(spec: str) -> Path:

@@ -166,7 +166,7 @@ class _Dataset(list[Row]):
 
 COMPARISON = Comparison(
     name="rewardbench",
-    benchmarks=("rewardbench", "rewardbench2.choices", "rewardbench2.ties"),
+    benchmarks=("rewardbench", "rewardbench2"),
     scorer="RewardBench `rewardbench/`",
     repository="allenai/reward-bench",
     rows=rows,

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
-from newskills.base.registry import fold
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
 from newskills.graders import GRADERS
@@ -33,7 +32,7 @@ from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
 from newskills.pipelines.submission.plan import Plan, job_name
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
-from newskills.prompts.prompt_sets import Variant, load_prompt_set
+from newskills.prompts.prompt_sets import Variant, load_prompt_set, why_no_wordings, wordings_among
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, check_kinds, metric_of
 from newskills.run.hosting.roles import at_servers, check_units, hosted
 from newskills.run.planning.plan import BenchmarkRun
@@ -248,19 +247,19 @@ def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Se
     Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list.
     """
     group = (run.group.name,) if run.group is not None else ()
-    for name in (run.name, run.benchmark.name, *run.benchmark.aliases, *group, run.benchmark.prompt):
-        for benchmark, variants in prompts.items():
-            if fold(benchmark) == fold(name):
-                if not variants:
-                    raise ConfigError(f"--prompt_set_config has no prompts for {benchmark}.")
-                return variants
-    raise UnknownNameError(
-        "benchmark in --prompt_set_config",
-        run.name,
-        prompts,
-        hint="The set has no prompts for it, nor for its own prompt "
-        f"'{run.benchmark.prompt}'. Write a YAML file of your own: benchmark: [{{prompt_config: …}}, …].",
-    )
+    names = (run.name, run.benchmark.name, *run.benchmark.aliases, *group)
+    variants = wordings_among(prompts, names, run.benchmark.prompt)
+    if variants is None:
+        raise UnknownNameError(
+            "benchmark in --prompt_set_config",
+            run.name,
+            prompts,
+            hint=f"The set has no other wordings for it: {why_no_wordings(run.benchmark.prompt)}. "
+            "Write a YAML file of your own: benchmark: [{prompt_config: …}, …].",
+        )
+    if not variants:
+        raise ConfigError(f"--prompt_set_config has no prompts for {run.name}.")
+    return variants
 
 
 def _show(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:

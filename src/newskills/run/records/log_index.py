@@ -212,10 +212,10 @@ class IndexFile:
                 good, last = 0, array("Q")
                 while block := file.read(16 * _BLOCK):
                     words = array("Q", block[: len(block) // 16 * 16])
-                    known = self._add_entries(index, words, size)
-                    good += known
-                    last = words[2 * known - 2 : 2 * known] or last
-                    if 2 * known < len(words):
+                    added = self._add_entries(index, words, size)
+                    good += added
+                    last = words[2 * added - 2 : 2 * added] or last
+                    if 2 * added < len(words):
                         break
                 return self._checked(index, reader, last, len(self._head) + 16 * good)
         except OSError:
