@@ -49,8 +49,8 @@ def wordings_among(
 ) -> Sequence[Variant] | None:
     """Those of the first of `names` that a set has, else those of the prompt; None for neither."""
     for name in (*names, prompt):
-        for known, variants in sets.items():
-            if fold(known) == fold(name):
+        for existing, variants in sets.items():
+            if fold(existing) == fold(name):
                 return variants
     return None
 
