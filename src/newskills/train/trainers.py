@@ -18,7 +18,8 @@ from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stepping import Hooks
-from newskills.train.settings import TrainerSettings
+from newskills.train.settings import LoraSettings as LoraSettings  # public here
+from newskills.train.settings import TrainerSettings as TrainerSettings
 from newskills.train.verbs import Datum
 
 
