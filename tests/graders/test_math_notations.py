@@ -48,6 +48,22 @@ y(x)=2x^2 ≠ y=x^2
 y(0)=2 ≠ y=2
 y(0)=2 ≠ y(1)=2
 x(x+1)=6 ≠ x+1
+[degrees, minutes and seconds]
+30°15' = 30^{\circ} 15^{\prime}
+30^\circ 15' = 30^{\circ} 15^{\prime}
+30.25^\circ = 30^{\circ} 15^{\prime}
+179^\circ 59' 56'' = $179^{\circ} 59^{\prime} 56^{\prime \prime}$
+-317° 3′ 36″ = -317^{\circ} 3^{\prime} 36^{\prime \prime}
+67^{\circ}\,30' = 67.5^\circ
+36.87° = 36^\circ 52' 12''
+30°16' ≠ 30^{\circ} 15^{\prime}
+30^\circ ≠ 30^{\circ} 15^{\prime}
+-30°15' ≠ 30°15'
+30°15'1'' ≠ 30°15'
+36.8° ≠ 36^\circ 52'
+0 ≠ 179^{\circ} 59^{\prime} 56^{\prime \prime}
+[small powers side by side]
+3b^4 ≠ -3 b^{4}+13 b^{3}-7 b^{2}-
 [times of day]
 3:00 PM = 3 p.m.
 3:00 PM = 3:00\text{ p.m.}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from newskills.graders.math.angles import same_angle
 from newskills.graders.math.clock import same_time
 from newskills.graders.math.compare import same
 from newskills.graders.math.extraction.prose import formula_in_prose
@@ -75,9 +76,11 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
 
 
 def _by_notation(p: str, g: str) -> Verdict | None:
-    """Of times of day and residue classes, which are no expressions."""
+    """Of times of day, angles in minutes and residue classes, which are no expressions."""
     if (timely := same_time(p, g)) is not None:
         return timely, "time of day"
+    if (angle := same_angle(p, g)) is not None:
+        return angle, "angle"
     if "mod" in p and "mod" in g and (congruent := same_residues(p, g)) is not None:
         return congruent, "residues"
     return None

@@ -34,7 +34,7 @@ _MATRIX_WORK = re.compile(
 )
 _MOST_CELLS = 16
 _TOO_BIG = "too big to compare symbolically"
-_TOWER = re.compile(r"\^[^^]{0,20}\^[^^]{0,20}\^|\d{4,}!|!{3,}|\^\{?\d{5,}")
+_TOWER = re.compile(r"(?:\^\s?(?:[{(][^^})]{0,20}|\w)){2}\^|\d{4,}!|!{3,}|\^\{?\d{5,}")
 
 
 @lru_cache(maxsize=1)
