@@ -124,7 +124,7 @@ _WHOLE = (
 
 def programs(task: Task, draw: random.Random) -> list[str]:
     """The right one, and others: a changed operator or number, another result, another module."""
-    changed = [ast.unparse(tree) for tree in _changed(ast.parse(task.code))]
+    changed = [ast.unparse(tree) for tree in changed(ast.parse(task.code))]
     wrapped = [
         f"{task.code}\n\n_first = {task.entry}\n\ndef {task.entry}(*arguments):\n"
         f"    value = _first(*arguments)\n    return {result}"
@@ -136,7 +136,7 @@ def programs(task: Task, draw: random.Random) -> list[str]:
     return [task.code, *chosen][:_PER_TASK]
 
 
-def _changed(tree: ast.Module) -> Iterator[ast.Module]:
+def changed(tree: ast.Module) -> Iterator[ast.Module]:
     """Copies of the tree, each with another operator, number or condition."""
     for place, node in enumerate(ast.walk(tree)):
         for other in _others(node):
