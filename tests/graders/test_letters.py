@@ -31,6 +31,7 @@ The answer is B | The answer is (B). | The correct answer is: B | The correct an
 The correct answer is "B". | The final answer is $B$. I hope it is correct. | The final answer is B. Option A fails.
 Final answer: The correct option is B | The correct option is B. | Therefore, option (B) is correct.
 The answer is B because option A fails | A is wrong. Answer: B | <think>Answer: A</think>Answer: B
+[[B]] | My final verdict is: [[B]] | A is longer, but **[[B]]** | First [[A]], on second thoughts [[B]]
 B | B. | (B) | **B** | B) beta river | B. beta river | beta river | Option B | Choice B.
 答案：B | 答案是 (B) | 正确答案是：B | 答案为B。 | 故选：B | 答え：B | 答えはBです | 正解はB | 정답: B | 정답은 B입니다
 Réponse : B | La réponse est B | Die Antwort ist B. | Die richtige Antwort lautet B | La respuesta correcta es la B

@@ -14,6 +14,7 @@ from tests.graders.plain import plain_grader
 from newskills.base.records import Score
 from newskills.graders.grid import grids
 from newskills.graders.reading.overlap import anls, best_pairing, drop_score, edit_distance, squad_score
+from newskills.graders.short_answer import contained
 
 
 def grade(grader: str, generation: str, gold: Any, config: dict[str, Any] | None = None, **record: Any) -> Score:
@@ -174,6 +175,14 @@ def test_the_best_pairing_is_best(worth: list[list[float]]) -> None:
         for chosen in itertools.permutations(range(len(table[0])), len(table))
     )
     assert best_pairing(worth) == pytest.approx(best)
+
+
+def test_contained() -> None:
+    """Case aside; a formula but for blanks, minding case."""
+    assert contained("The sign says Coca-Cola.", "COCA-COLA", formula=False) == 1.0
+    assert contained("coca cola", "coca  cola", formula=False) == 0.0
+    assert contained("So $y_{2}=-1$.", "y _ { 2 } = - 1\n", formula=True) == 1.0
+    assert contained("Y_{2}=-1", "y_{2} = -1", formula=True) == 0.0
 
 
 def test_anls() -> None:

@@ -169,3 +169,14 @@ def test_balanced_accuracy_weighs_right_answers_alike() -> None:
     numbers = filled("balanced", *rows)["pass@1"]
     assert numbers["balanced_accuracy"] == pytest.approx((50 + 100) / 2)
     assert numbers["accuracy"] == pytest.approx(80.0)
+
+
+def test_wildbench_stretches_marks_and_weighs_groups_of_tasks() -> None:
+    """Marks 9 (coding, weight 1.25) and 5 (creative twice, 0.5): (80 · 1.25 + 0 · 0.5) / 1.75."""
+    metric = make_metric("wildbench")
+    for mark, groups in ((9, ["coding"]), (5, ["creative", "creative"]), (None, ["coding"])):
+        outcome = "unscored" if mark is None else "correct"
+        metric.update([{"generation": "x", "ratings": {"all": mark}, "task_groups": groups, "outcome": outcome}])
+    numbers = metric.numbers()["pass@1"]
+    figures = {name: round(numbers[name].value, 3) for name in ("wb_score", "wb_task_score", "rating")}
+    assert figures == {"wb_score": 40.0, "wb_task_score": 57.143, "rating": 7.0}

@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from newskills.base.records import Row
 from newskills.benchmarks.code.classeval import row as classeval_row
+from newskills.benchmarks.code.human_eval import row as human_eval_row
 from newskills.benchmarks.code.human_eval_plus import row as human_eval_plus_row
 from newskills.benchmarks.code.mbpp_plus import row as mbpp_plus_row
 from newskills.metrics import make_metric
 from tests.graders.code.running_any import fenced, graded
 from tests.graders.plain import plain_grader
-from tests.official import alpaca_eval, classeval, evalplus
+from tests.official import alpaca_eval, classeval, evalplus, human_eval
 from tests.official.evalplus_tasks import TASKS
 from tests.official.recording import RECORDED, Case, read
 
@@ -112,6 +113,15 @@ def _classeval(cases: list[Case]) -> list[object]:
     return [score.fields["test_classes_passed"] for score in graded("classeval", rows)]
 
 
+def _human_eval(cases: list[Case]) -> list[object]:
+    known = human_eval.tasks()
+    rows = [
+        {**human_eval_row(known[case["task"]], 0), "generation": fenced(case["code"].strip("\n"))}
+        for case in cases
+    ]
+    return [score.fields["is_correct"] for score in graded("evalplus", rows)]
+
+
 def _evalplus(cases: list[Case]) -> list[object]:
     rows = []
     for case in cases:
@@ -127,6 +137,7 @@ COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[obj
     "classeval": (("classeval",), _classeval),
     "evalplus": (("human-eval-plus", "mbpp", "mbpp-plus"), _evalplus),
     "followbench": (("followbench",), _followbench),
+    "human_eval": (("human-eval",), _human_eval),
     "strongreject": (("strongreject",), _strongreject),
 }
 """Name of the recording → benchmarks, and the verdicts of ours."""

@@ -124,19 +124,19 @@ _WHOLE = (
 
 def programs(task: Task, draw: random.Random) -> list[str]:
     """The right one, and others: a changed operator or number, another result, another module."""
-    changed = [ast.unparse(tree) for tree in _changed(ast.parse(task.code))]
+    mutants = [ast.unparse(tree) for tree in changed(ast.parse(task.code))]
     wrapped = [
         f"{task.code}\n\n_first = {task.entry}\n\ndef {task.entry}(*arguments):\n"
         f"    value = _first(*arguments)\n    return {result}"
         for result in _RESULTS
     ]
     whole = [text.format(entry=task.entry, code=task.code) for text in _WHOLE]
-    kinds = ((changed, 6), (wrapped, 10), (whole, 3))
+    kinds = ((mutants, 6), (wrapped, 10), (whole, 3))
     chosen = [code for texts, count in kinds for code in draw.sample(texts, min(count, len(texts)))]
     return [task.code, *chosen][:_PER_TASK]
 
 
-def _changed(tree: ast.Module) -> Iterator[ast.Module]:
+def changed(tree: ast.Module) -> Iterator[ast.Module]:
     """Copies of the tree, each with another operator, number or condition."""
     for place, node in enumerate(ast.walk(tree)):
         for other in _others(node):

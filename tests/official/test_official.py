@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.official.compared import compared
@@ -43,3 +45,14 @@ def test_programs_of_evalplus() -> None:
     figure = compared("evalplus")
     assert figure.attempts >= ENOUGH
     assert [case["code"].splitlines()[-1] for case, _, _ in figure.different] == [REVERSES], figure.different[:3]
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_programs_of_human_eval() -> None:
+    """Its tasks stand in the offline mirror."""
+    if "NEWSKILLS_MIRROR" not in os.environ:
+        pytest.skip("needs the offline mirror")
+    figure = compared("human_eval")
+    assert figure.attempts >= ENOUGH
+    assert not figure.different, figure.different[:3]
