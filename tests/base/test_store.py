@@ -20,6 +20,7 @@ from newskills.base.store import (
     encode_line,
     locked,
     read_rows,
+    waiting_lock,
     write_json,
     write_rows,
 )
@@ -163,6 +164,19 @@ def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path: Path) -> None:
     holder.send_signal(signal.SIGKILL)
     holder.communicate()
     with locked(path, "The output"):
+        pass
+
+
+def test_a_folder_without_locks_is_not_taken_for_one_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NFS without its lock daemon answers: jobs would wait for ever for somebody who is not there."""
+
+    def none_here(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("newskills.base.store.fcntl.flock", none_here)
+    with pytest.raises(StorageError, match="has no file locks"), waiting_lock(tmp_path / "lock", "The output"):
         pass
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import errno
 import fcntl
 import hashlib
 import itertools
@@ -265,7 +266,10 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
 
 @contextlib.contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Holds an exclusive lock on `path` (released by the kernel when the process dies). Raises LockedError."""
+    """Holds an exclusive lock on `path` (released by the kernel when the process dies).
+
+    Raises LockedError where another process has it, StorageError where the file system has no locks.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -275,6 +279,11 @@ def locked(path: Path, what: str) -> Iterator[None]:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise StorageError(
+                    f"{path.parent} has no file locks ({error.strerror}).",
+                    hint="Mount it with locks (NFS without nolock, Lustre with flock), or use another folder.",
+                ) from error
             owner = os.pread(fd, 200, 0).decode(errors="replace").strip() or "another process"
             raise LockedError(f"{what} is in use by {owner}.", hint="Wait for it, or stop it.") from error
         with contextlib.suppress(OSError):  # a full disk takes no name, and keeps the lock all the same

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +17,7 @@ from newskills.run.records.state import load_state
 MERGE_PATIENCE = 600.0
 """Seconds to wait for another process that merges the same file."""
 _BLOCK = 1 << 20
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def count_lines(path: Path) -> int:
@@ -124,9 +126,7 @@ def _is_done(chunk: Path) -> bool:
 
 
 def _scattered(chunks: int, first: int) -> Iterator[int]:
-    """All chunks, each once, in steps of about 0.618 of them. Neighbours are mostly finished at about the same time:
-    steps so wide come upon an open one after a few, whatever the order in which they are finished."""
-    step = round(chunks * 0.618) or 1
-    while math.gcd(step, chunks) > 1:
-        step += 1
-    return ((first + turn * step) % chunks for turn in range(chunks))
+    """All chunks, some of them twice. Neighbours are mostly finished at about the same time: steps of the golden ratio
+    come upon an open one among few after a few, whatever the order in which they are finished."""
+    steps = (int((first / chunks + turn * _GOLDEN) % 1 * chunks) for turn in range(chunks))
+    return chain(steps, range(chunks))
