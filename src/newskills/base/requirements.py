@@ -116,7 +116,7 @@ def _folder(wanted: tuple[str, ...]) -> Path:
     """The same for the same packages in the same environment."""
     environment = (sys.prefix, sysconfig.get_platform(), *map(str, sys.version_info[:2]))
     name = blake2b("\0".join([*environment, *sorted(wanted)]).encode(), digest_size=10).hexdigest()
-    from newskills.base.store import cache_folder
+    from newskills.base.cache import cache_folder
 
     return cache_folder() / "requirements" / name
 

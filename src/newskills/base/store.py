@@ -17,7 +17,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -308,15 +308,6 @@ def waiting_lock(path: Path, what: str, patience: float = math.inf) -> Iterator[
                     raise
                 time.sleep(0.05)
         yield
-
-
-def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where is kept what can be made or fetched again: `NEWSKILLS_CACHE`, or the user's cache."""
-    if chosen := environ.get("NEWSKILLS_CACHE"):
-        return Path(chosen).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("newskills", appauthor=False)
 
 
 def _without_surrogates(value: Any) -> Any:

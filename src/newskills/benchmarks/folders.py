@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from newskills.base.store import cache_folder
+from newskills.base.cache import cache_folder
 
 _META = ".meta.json"
 _RECORD = f".jsonl{_META}"

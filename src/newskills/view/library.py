@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from newskills.base.cache import cache_folder
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
-from newskills.base.store import cache_folder
 from newskills.view.discovery import BenchmarkFiles, Catalog, OutputFile, Run, Training, discover_all
 from newskills.view.folders import Folders
 from newskills.view.index import FileIndex

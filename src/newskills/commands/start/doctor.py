@@ -94,7 +94,7 @@ def _keys() -> list[DoctorFinding]:
 
 
 def _folders() -> list[DoctorFinding]:
-    from newskills.base.store import cache_folder
+    from newskills.base.cache import cache_folder
     from newskills.benchmarks.folders import data_dir
 
     findings = []

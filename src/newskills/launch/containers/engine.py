@@ -14,8 +14,9 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
+from newskills.base.cache import cache_folder
 from newskills.base.errors import ConfigError
-from newskills.base.store import cache_folder, waiting_lock
+from newskills.base.store import waiting_lock
 from newskills.launch.clusters.config import ClusterConfig, twin
 
 ENGINES = ("podman", "docker")

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from newskills.base.cache import cache_folder
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import (
     ConfigError,
@@ -29,7 +30,7 @@ from newskills.base.errors import (
     UnknownNameError,
     storage_error,
 )
-from newskills.base.store import cache_folder, locked
+from newskills.base.store import locked
 
 LOCK_PATIENCE = 3600.0
 """Seconds to wait for another process that fetches the same weights."""
