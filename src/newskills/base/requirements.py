@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -116,9 +117,12 @@ def _folder(wanted: tuple[str, ...]) -> Path:
     """The same for the same packages in the same environment."""
     environment = (sys.prefix, sysconfig.get_platform(), *map(str, sys.version_info[:2]))
     name = blake2b("\0".join([*environment, *sorted(wanted)]).encode(), digest_size=10).hexdigest()
-    from newskills.base.cache import cache_folder
+    chosen = os.environ.get("NEWSKILLS_CACHE")
+    if chosen:
+        return Path(chosen).expanduser() / "requirements" / name
+    from platformdirs import user_cache_path
 
-    return cache_folder() / "requirements" / name
+    return user_cache_path("newskills", appauthor=False) / "requirements" / name
 
 
 def _install(wanted: tuple[str, ...], where: str, folder: Path) -> None:

@@ -94,11 +94,11 @@ def _keys() -> list[DoctorFinding]:
 
 
 def _folders() -> list[DoctorFinding]:
-    from newskills.base.cache import cache_folder
     from newskills.benchmarks.folders import data_dir
+    from newskills.models.serving.weights import cache_dir
 
     findings = []
-    for name, folder in (("data folder", data_dir()), ("cache", cache_folder())):
+    for name, folder in (("data folder", data_dir()), ("cache", cache_dir())):
         there = folder
         while not there.exists():
             there = there.parent

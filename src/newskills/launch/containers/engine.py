@@ -14,7 +14,8 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from newskills.base.cache import cache_folder
+from platformdirs import user_cache_path
+
 from newskills.base.errors import ConfigError
 from newskills.base.store import waiting_lock
 from newskills.launch.clusters.config import ClusterConfig, twin
@@ -258,7 +259,8 @@ def _dockerfile(image: str) -> Path:
 
 
 def _locks(environ: Mapping[str, str]) -> Path:
-    return cache_folder(environ) / "images"
+    chosen = environ.get("NEWSKILLS_CACHE")
+    return (Path(chosen).expanduser() if chosen else user_cache_path("newskills", appauthor=False)) / "images"
 
 
 def _version(text: str) -> tuple[int, ...]:
