@@ -11,9 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.launch.places import until
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install ray")
 
@@ -50,7 +52,7 @@ def node() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def start_node(
-    rank: int, port: int, *command: str, nodes: int = 2, patience: float = 60.0
+    rank: int, port: int, *command: str, nodes: int = 2, patience: float = 240.0
 ) -> subprocess.Popen[str]:
     options = [
         f"--nodes={nodes}",
@@ -83,7 +85,7 @@ def test_a_command_on_two_nodes(node: Callable[..., subprocess.Popen[str]]) -> N
     with stranger:
         stranger.sendall(b"GET /health HTTP/1.1\r\n\r\n")
         worker = node(1, port)
-    out, errors = head.communicate(timeout=120)
+    out, errors = head.communicate(timeout=300)
     assert head.returncode == 7, errors
     assert "nodes: 2" in out
     worker.communicate(timeout=60)
@@ -117,3 +119,38 @@ def test_nodes_that_do_not_come_are_not_awaited_for_ever(node: Callable[..., sub
     worker = node(1, port, patience=0.5)
     _, errors = worker.communicate(timeout=60)
     assert (worker.returncode, f"cannot reach 127.0.0.1:{port}" in errors) == (1, True)
+
+
+LATE = """\
+import os, sys, time
+tries = os.open("tries", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+os.write(tries, b"x")
+if os.fstat(tries).st_size < 3:
+    sys.exit("No node info found for head node in GCS.")
+time.sleep(600)
+"""
+
+
+def test_a_node_that_comes_before_the_head_is_tried_again(tmp_path: Path) -> None:
+    scripts = tmp_path / "ray/scripts"
+    scripts.mkdir(parents=True)
+    for file in (scripts.parent / "__init__.py", scripts / "__init__.py"):
+        file.touch()
+    (scripts / "scripts.py").write_text(LATE)
+    with socket.create_server(("127.0.0.1", 0)) as meeting, socket.create_server(("127.0.0.1", 0)) as lives:
+        argv = ["--nodes=2", "--rank=1", "--host=127.0.0.1", f"--port={meeting.getsockname()[1]}", "--", "true"]
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "newskills.launch.ray_node", *argv],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        connection = meeting.accept()[0]
+        connection.sendall(f"127.0.0.1 1 {lives.getsockname()[1]}\n".encode())
+        life = lives.accept()[0]
+        until(lambda: (tmp_path / "tries").exists() and (tmp_path / "tries").read_text() == "xxx", "the third try")
+        connection.close()
+        life.close()
+        errors = worker.communicate(timeout=60)[1]
+    assert worker.returncode == 0, errors
+    assert errors.count("it is started again") == 2

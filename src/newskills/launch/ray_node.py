@@ -30,6 +30,8 @@ AGENT_PORTS = ("--dashboard-agent-listen-port", "--dashboard-agent-grpc-port", "
 a minute to say which (a cold file system, a busy machine), Ray gives its node up."""
 PATIENCE = {"RAY_raylet_start_wait_time_s": "240", "RAY_agent_register_timeout_ms": "240000"}
 """How long Ray waits for its own processes on a node: by itself half a minute."""
+TRIES, STARTING = 5, 300.0
+"""How often a node is started that ends within so many seconds."""
 AT_ONCE = struct.pack("ii", 1, 0)
 """Linger for no time: the port does not stay taken (TIME_WAIT) by what was closed."""
 COUNT_NODES = """\
@@ -103,14 +105,24 @@ def _worker(options: argparse.Namespace, until: float) -> int:
         meeting.settimeout(max(1.0, until - time.monotonic()))
         address, port, life_port = meeting.makefile().readline().split()
         own = meeting.getsockname()[0]
-    with (
-        _connect(address, int(life_port), until) as life,
-        _ray(f"--address={address}:{port}", f"--node-ip-address={own}", *_resources(options)) as ray,
-    ):
-        while not select.select([life], [], [], 0.2)[0]:
-            if ray.poll() is not None:
-                raise RayClusterError(f"Ray ended with exit code {ray.returncode}")
-    return 0
+    with _connect(address, int(life_port), until) as life:
+        return _join(options, f"{address}:{port}", own, life)
+
+
+def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket) -> int:
+    """Until the head goes. Ray gives up where it finds no head within half a minute, so it is tried again."""
+    code = None
+    for left in reversed(range(TRIES)):
+        began = time.monotonic()
+        with _ray(f"--address={head}", f"--node-ip-address={own}", *_resources(options)) as ray:
+            while ray.poll() is None:
+                if select.select([life], [], [], 0.2)[0]:
+                    return 0
+            code = ray.returncode
+        if not left or time.monotonic() - began > STARTING:
+            break
+        _say(f"rank {options.rank}: Ray ended with exit code {code} as it started; it is started again")
+    raise RayClusterError(f"Ray ended with exit code {code}")
 
 
 def _resources(options: argparse.Namespace) -> list[str]:

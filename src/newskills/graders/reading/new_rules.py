@@ -37,7 +37,12 @@ class NewRulesGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")
-        return None if gold is None else f"[[{gold}]]"
+        if gold is None:
+            return None
+        category, _ = _category_and_number(record)
+        if comparison(category, str(record.get("rule_id")), str(gold)) is _one_of:
+            gold = str(gold).partition(",")[0]
+        return f"[[{gold}]]"
 
     def same_replies(self, record: Row) -> list[str]:
         """The right answer within a sentence, and in bold brackets."""
@@ -47,9 +52,8 @@ class NewRulesGrader:
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         gold, rule = record.get("expected_answer"), record.get("rule_id")
-        name, _, numbered = str(record.get("id", "")).partition("-")
-        category, _, number = numbered.partition("-")
-        if gold is None or rule is None or name != "kor" or not number:
+        category, number = _category_and_number(record)
+        if gold is None or rule is None or not number:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
             return unscored(stamp, "the record lacks id, rule_id or expected_answer", nothing)
         answer = _answer(visible(str(record.get("generation") or "")))
@@ -58,6 +62,13 @@ class NewRulesGrader:
         correct = comparison(category, str(rule), str(gold))(_undressed(answer), str(gold))
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
         return decided(stamp, correct, fields, "same" if correct else "another answer")
+
+
+def _category_and_number(record: Row) -> tuple[str, str]:
+    """Of an id such as kor-logic-7; empty where it is another one."""
+    name, _, numbered = str(record.get("id", "")).partition("-")
+    category, _, number = numbered.partition("-")
+    return (category, number) if name == "kor" else ("", "")
 
 
 def comparison(category: str, rule: str, gold: str) -> Same:
