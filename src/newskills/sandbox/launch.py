@@ -15,7 +15,6 @@ from newskills.base.errors import ConfigError, SandboxError
 from newskills.sandbox.cgroups import Cgroups, ControlGroup
 from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, SandboxConfig
 from newskills.sandbox.languages import toolchain_folders
-from newskills.sandbox.languages.headers import VARIABLE, header_folder
 from newskills.sandbox.packages import Interpreter, examine, links, narrowed
 from newskills.sandbox.zygote import Channel, Zygote, environment
 
@@ -187,8 +186,6 @@ def _settings(config: SandboxConfig, rung: str, interpreter: Interpreter) -> dic
     visible = [*interpreter.visible, *toolchain_folders(config)]
     data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
     variables = environment(interpreter.program)
-    if headers := header_folder():
-        variables[VARIABLE] = headers
     if data_dir:
         variables["DATA_DIR"] = "/data" if rung == "a" else data_dir
     readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown) if rung == "b" else ([], [])
