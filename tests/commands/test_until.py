@@ -27,13 +27,13 @@ BENCHMARK = Benchmark(
 """
 
 
-def solved(share: float, seconds: float = 0.1) -> Script:
+def solved(share: float) -> Script:
     """A model that solves the first problems of the file, and none of the others.
 
-    Each takes `seconds`, so that verdicts come before the last replies, also on a loaded machine.
+    So slow that verdicts come before the last replies, also on a loaded machine.
     """
     right = {f"Add {n} and {n}.": str(2 * n) for n in range(round(share * ROWS))}
-    return Script(answer=Answer(kind="table", table=right, text="I do not know."), latency=Latency(fixed=seconds))
+    return Script(answer=Answer(kind="table", table=right, text="I do not know."), latency=Latency(fixed=0.1))
 
 
 @pytest.fixture
@@ -54,9 +54,7 @@ def folder_of(here: Path, out: str = "out") -> Path:
 
 
 def test_it_stops_says_so_and_goes_on_without_the_rule(here: Path, fake_server: FakeServerFactory) -> None:
-    server = fake_server(
-        solved(0.5, seconds=0.1)
-    )  # so that verdicts come before the last replies, also under load
+    server = fake_server(solved(0.5))
     until = line(server, "--until 'ci<10'", "++max_concurrent_requests=8")
     done = ns(until, cwd=here)
     assert done.returncode == 0, done.stderr

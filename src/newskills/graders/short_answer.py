@@ -117,10 +117,13 @@ def short_answer(text: str | None) -> str | None:
     return final_answer(text) or text.rsplit("\n", 1)[-1].strip() or None
 
 
+_BLANK = re.compile(r"[ \n]")
+
+
 def contained(reply: str, gold: str, *, formula: bool) -> float:
     """Whether `gold` stands in `reply` (arXiv:2305.07895): case aside, or of a formula blanks aside."""
     if formula:
-        return float("".join(re.split("[ \n]", gold.strip())) in "".join(re.split("[ \n]", reply)))
+        return float(_BLANK.sub("", gold.strip()) in _BLANK.sub("", reply))
     return float(gold.strip().lower().replace("\n", " ") in reply.lower().replace("\n", " "))
 
 

@@ -7,8 +7,9 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+_DEGREES = re.compile(r"°|\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))|\\degree(?![a-zA-Z])|degrees?\b")
 _NAMES = (
-    (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))|\\degree(?![a-zA-Z])|degrees?\b"), "°"),
+    (_DEGREES, "°"),
     (re.compile(r"\^\s*\{\s*(?:\\prime\s*\\prime|'')\s*\}|''|[\"″”]|seconds?\b"), "s"),
     (
         re.compile(r"\^\s*\{\s*(?:\\prime|')\s*\}|\^\s*\\prime(?![a-zA-Z])|\\prime(?![a-zA-Z])|['′’]|minutes?\b"),
@@ -35,9 +36,8 @@ def same_angle(pred: str, gold: str) -> bool | None:
 
     Beside decimals (`36.87°`) minutes and seconds may be rounded as these show.
     """
-    if "°" not in _named(gold)[:_LONGEST]:
-        return None
-    a, b = _angle(pred), _angle(gold)
+    b = _angle(gold)
+    a = None if b is None else _angle(pred)
     if a is None or b is None or not (a.parted or b.parted):
         return None
     decimal = b if a.parted else a
@@ -46,19 +46,15 @@ def same_angle(pred: str, gold: str) -> bool | None:
     return abs(a.degrees - b.degrees) <= decimal.unit / 2
 
 
-def _named(text: str) -> str:
+def _angle(text: str) -> Angle | None:
+    if len(text) > _LONGEST or _DEGREES.search(text) is None:
+        return None
     for pattern, sign in _NAMES:
         text = pattern.sub(sign, text)
-    return text
-
-
-def _angle(text: str) -> Angle | None:
-    if len(text) > _LONGEST:
-        return None
-    match = _ANGLE.fullmatch(_DRESS.sub("", _named(text)))
+    match = _ANGLE.fullmatch(_DRESS.sub("", text))
     if match is None:
         return None
-    sign, *parts = match.groups()
+    minus, *parts = match.groups()
     if any(part is not None and float(part) >= 60 for part in parts[1:]):
         return None
     degrees = sum(
@@ -66,7 +62,7 @@ def _angle(text: str) -> Angle | None:
     )
     decimals = len(parts[0].partition(".")[2])
     return Angle(
-        degrees=-degrees if sign in ("-", "−") else degrees,
+        degrees=-degrees if minus in ("-", "−") else degrees,
         unit=Fraction(1, 10**decimals),
         parted=any(parts[1:]),
     )

@@ -107,9 +107,8 @@ def merge_if_complete(merged: Path, num_chunks: int, expected: int | None, *, fi
     """
     with waiting_lock(OutputPaths(merged).lock, f"The merge of {merged}", MERGE_PATIENCE):
         if done_path(merged).exists() and merged.exists():
-            if chunk_path(
-                merged, num_chunks - 1
-            ).exists():  # they are deleted in order: the last one was not reached
+            # They are deleted in order: where the last one is left, a kill came before it.
+            if chunk_path(merged, num_chunks - 1).exists():
                 for k in range(num_chunks):
                     chunk_path(merged, k).unlink(missing_ok=True)
             return True

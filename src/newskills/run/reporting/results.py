@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
@@ -93,7 +93,8 @@ def read_output(output: Path) -> Iterator[Row]:
 
 def chunk_files(output: Path) -> list[Path]:
     """The chunks of `output` in order. Raises DataError where one between them is missing, or is there twice."""
-    return _in_order(output, _chunks(output.parent, output.stem).get(output.stem, []))
+    names = os.listdir(output.parent) if output.parent.is_dir() else []
+    return _in_order(output, _chunks(output.parent, names, output.stem).get(output.stem, []))
 
 
 def _in_order(output: Path, numbered: list[tuple[int, Path]]) -> list[Path]:
@@ -108,11 +109,11 @@ def _in_order(output: Path, numbered: list[tuple[int, Path]]) -> list[Path]:
     return [path for _, path in chunks]
 
 
-def _chunks(folder: Path, stem: str = "output") -> dict[str, list[tuple[int, Path]]]:
-    """Name of the merged file without its ending → number and path of each of its chunks, for names that begin with
-    `stem`."""
+def _chunks(folder: Path, names: Sequence[str], stem: str = "output") -> dict[str, list[tuple[int, Path]]]:
+    """Name of the merged file without its ending → number and path of each of its chunks, of the `names` in `folder`
+    that begin with `stem`."""
     chunks: dict[str, list[tuple[int, Path]]] = {}
-    for name in os.listdir(folder) if folder.is_dir() else ():
+    for name in names:
         if name.startswith(stem) and (match := _CHUNK.fullmatch(name)):
             chunks.setdefault(match[1], []).append((int(match[2]), folder / name))
     return chunks
@@ -120,8 +121,9 @@ def _chunks(folder: Path, stem: str = "output") -> dict[str, list[tuple[int, Pat
 
 def _unmerged(folder: Path) -> Iterator[Path]:
     """Files that are not there, but all of whose chunks are."""
-    logs = [name for name in os.listdir(folder) if name.endswith("-async")]
-    for stem, numbered in _chunks(folder).items():
+    names = os.listdir(folder)
+    logs = [name for name in names if name.endswith("-async")]
+    for stem, numbered in _chunks(folder, names).items():
         output = folder / f"{stem}.jsonl"
         if output.exists() or any(name.startswith(stem) for name in logs):
             continue
