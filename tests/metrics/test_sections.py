@@ -176,7 +176,9 @@ def test_wildbench_stretches_marks_and_weighs_groups_of_tasks() -> None:
     metric = make_metric("wildbench")
     for mark, groups in ((9, ["coding"]), (5, ["creative", "creative"]), (None, ["coding"])):
         outcome = "unscored" if mark is None else "correct"
-        metric.update([{"generation": "x", "ratings": {"all": mark}, "task_groups": groups, "outcome": outcome}])
+        row = {"generation": "x", "ratings": {"all": mark}, "task_groups": groups, "outcome": outcome}
+        assert row.keys() <= metric.fields.keys(), "what is read of a record"
+        metric.update([row])
     numbers = metric.numbers()["pass@1"]
     figures = {name: round(numbers[name].value, 3) for name in ("wb_score", "wb_task_score", "rating")}
     assert figures == {"wb_score": 40.0, "wb_task_score": 57.143, "rating": 7.0}

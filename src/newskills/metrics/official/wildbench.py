@@ -46,7 +46,7 @@ class WildBenchMetric(RatioMetric):
     A sample counts in the group of each of its tags (`task_groups`), twice where two tags are of one group.
     """
 
-    score_fields: ClassVar[Mapping[str, Any]] = {"ratings": Any}
+    score_fields: ClassVar[Mapping[str, Any]] = {"ratings": Any, "task_groups": list[str] | None}
     headline = (SCORE,)
     columns = ("num_entries", "avg_tokens", "gen_seconds", SCORE, BY_TASK, RATING)
     ratios: ClassVar[Mapping[str, Quotient]] = {
