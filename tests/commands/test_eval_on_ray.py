@@ -60,6 +60,7 @@ def test_one_line_makes_equal_records_everywhere(place: Place, fake_server: Fake
     assert (again.returncode, "nothing to do" in again.stderr) == (0, True), again.stderr
 
 
+@pytest.mark.nightly
 def test_jobs_on_ray_are_followed_cancelled_and_resumed(place: Place, fake_server: FakeServerFactory) -> None:
     slow = fake_server(answers(latency=600.0), process=True)
     shown = place.ns(line("ray", slow.url, "--dry_run"))

@@ -157,6 +157,7 @@ def test_cancelled_jobs_save_their_work(ray_cluster: RayCluster, tmp_path: Path)
     assert ended(executor, [again]) == {again: "completed"}
 
 
+@pytest.mark.nightly
 def test_ray_stops_an_experiment(ray_cluster: RayCluster, tmp_path: Path) -> None:
     """As `ray job stop` does, which leaves jobs the time to save their work."""
     executor = ray_jobs(ray_cluster, tmp_path / "e", ray=PARTITIONS)
@@ -168,6 +169,7 @@ def test_ray_stops_an_experiment(ray_cluster: RayCluster, tmp_path: Path) -> Non
     assert saved.read_text() == "saved"
 
 
+@pytest.mark.nightly
 def test_the_time_limit_and_what_goes_on_after_it(ray_cluster: RayCluster, tmp_path: Path) -> None:
     executor = ray_jobs(ray_cluster, tmp_path / "e", ray=PARTITIONS)
     lives = tmp_path / "lives"
@@ -188,6 +190,7 @@ if len(pathlib.Path(sys.argv[1]).read_text().split()) < 2: time.sleep(600)
     assert (tmp_path / "e/alone/job.exit").read_text().startswith("75 time ")
 
 
+@pytest.mark.nightly
 def test_groups_share_the_gpus_of_a_node(ray_cluster: RayCluster, tmp_path: Path) -> None:
     shows = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
     groups = [
@@ -244,6 +247,7 @@ def test_a_lost_node_loses_nothing(ray_cluster: RayCluster, tmp_path: Path) -> N
     ray_cluster.kill("spare")
 
 
+@pytest.mark.nightly
 def test_a_supervisor_that_is_killed_leaves_nothing_behind(ray_cluster: RayCluster, tmp_path: Path) -> None:
     executor = ray_jobs(ray_cluster, tmp_path / "e", ray=PARTITIONS)
     argv = python(
@@ -263,6 +267,7 @@ def spanning(place: Path) -> Command:
     return Command(name="main", script=Script(argv=argv, all_nodes=True))
 
 
+@pytest.mark.nightly
 def test_a_job_over_two_nodes(ray_cluster: RayCluster, tmp_path: Path) -> None:
     executor = ray_jobs(ray_cluster, tmp_path / "e")
     handle = executor.submit(over_two("wide", spanning(tmp_path)))

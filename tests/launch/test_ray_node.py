@@ -70,6 +70,7 @@ def start_node(
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @needs_ray
 def test_a_command_on_two_nodes(node: Callable[..., subprocess.Popen[str]]) -> None:

@@ -22,6 +22,7 @@ from newskills.graders.lean.grader import verdict
 from newskills.graders.lean.program import Names, new_names, program, read_proof, read_statement
 
 __all__ = ["lean"]
+pytestmark = pytest.mark.nightly  # four minutes of one CPU; the grader's own tests have recorded output
 HEADER = "prelude\nimport Init.Data.Nat.Basic\n"
 """A small import: the whole of Init costs another minute."""
 THEOREMS = """namespace Theorems

@@ -25,9 +25,14 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 HELLO = b"newskills ray node "
-AGENT_PORTS = ("--dashboard-agent-listen-port", "--dashboard-agent-grpc-port", "--runtime-env-agent-port")
-"""Of Ray's helpers on each node. Those that are not told a port take 52365 or any, and where they need more than half
-a minute to say which (a cold file system, a busy machine), Ray gives its node up."""
+AGENT_PORTS = (
+    "--dashboard-agent-listen-port",
+    "--dashboard-agent-grpc-port",
+    "--metrics-export-port",
+    "--runtime-env-agent-port",
+)
+"""Of Ray's helpers on each node: all that its raylet waits for. Those that are not told a port take 52365 or any, and
+where they need more than half a minute to say which (a cold file system, a busy machine), Ray gives its node up."""
 PATIENCE = {"RAY_raylet_start_wait_time_s": "240", "RAY_agent_register_timeout_ms": "240000"}
 """How long Ray waits for its own processes on a node: by itself half a minute."""
 TRIES, STARTING = 5, 300.0
