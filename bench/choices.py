@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.instructions import CORES, ROWS, SECONDS, WORDS
 from bench.measure import Line, Options, tree_cpu
-from newskills.base.pool import WorkerPool
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.records import Score
 
 ENDS = (

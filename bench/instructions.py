@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.measure import Line, Options, tree_cpu
-from newskills.base.pool import WorkerPool
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.records import Score
 
 ROWS, SECONDS, CORES = 100_000, 10, 2

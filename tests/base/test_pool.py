@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from newskills.base.errors import ConfigError
-from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.pool.loop import PoolOptions
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.records import Failure
 
 HERE = Path(__file__).parent
@@ -211,7 +212,8 @@ def test_workers_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         textwrap.dedent(f"""
         import sys, time
         sys.path.insert(0, {str(HERE)!r})
-        from newskills.base.pool import PoolOptions, WorkerPool
+        from newskills.base.pool.loop import PoolOptions
+        from newskills.base.pool.workers import WorkerPool
         pool = WorkerPool({FACTORY!r}, {{}}, result_type=dict, options=PoolOptions(processes=1))
         print(pool.submit({{"do": "echo", "value": 1}}).result()["pid"], flush=True)
         pool.submit({{"do": "spin"}})

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.pool.loop import PoolOptions
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.records import Score
 from newskills.graders.math import equal
 from newskills.graders.math.values import symbolic

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.graders.plain import plain_grader
 
-from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.pool.loop import PoolOptions
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import Grader
 from newskills.base.records import Failure, Score
 from newskills.graders.math import verdict

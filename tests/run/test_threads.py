@@ -46,7 +46,7 @@ def test_everything_that_an_evaluation_may_load_is_loaded() -> None:
     code = (
         "import sys; from newskills.run.engine.threads import ready_for_threads; ready_for_threads();"
         "wanted = ('run.engine', 'models.openai_chat', 'graders.math.grader', 'metrics.math', 'solve.chat',"
-        " 'sandbox.host', 'tools.mcp', 'prompts.renderer', 'base.pool');"
+        " 'sandbox.host', 'tools.mcp', 'prompts.renderer', 'base.pool.workers');"
         "assert all(f'newskills.{name}' in sys.modules for name in wanted);"
         "assert not {'torch', 'litellm', 'mcp', 'numpy'} & set(sys.modules)"
     )

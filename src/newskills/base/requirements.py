@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import os
 import shutil
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from newskills.base.cache import cache_folder
 from newskills.base.errors import ConfigError, DataError
 
 DECLARATION = "REQUIREMENTS"
@@ -117,12 +117,7 @@ def _folder(wanted: tuple[str, ...]) -> Path:
     """The same for the same packages in the same environment."""
     environment = (sys.prefix, sysconfig.get_platform(), *map(str, sys.version_info[:2]))
     name = blake2b("\0".join([*environment, *sorted(wanted)]).encode(), digest_size=10).hexdigest()
-    chosen = os.environ.get("NEWSKILLS_CACHE")
-    if chosen:
-        return Path(chosen).expanduser() / "requirements" / name
-    from platformdirs import user_cache_path
-
-    return user_cache_path("newskills", appauthor=False) / "requirements" / name
+    return cache_folder() / "requirements" / name
 
 
 def _install(wanted: tuple[str, ...], where: str, folder: Path) -> None:

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from newskills.base.cache import cache_folder
+
 _META = ".meta.json"
 _RECORD = f".jsonl{_META}"
 """Of a prepared split, beside its rows."""
@@ -20,11 +22,7 @@ def data_dir(folder: str | Path | None = None) -> Path:
     chosen = folder or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
     if chosen:
         return Path(chosen).expanduser()
-    if cache := os.environ.get("NEWSKILLS_CACHE"):
-        return Path(cache).expanduser() / "data"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("newskills", appauthor=False) / "data"
+    return cache_folder() / "data"
 
 
 def folder_of(name: str, root: Path) -> Path:

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from newskills.base.aio import new_event_loop
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.pool.loop import PoolOptions
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import ExecutingGrader, Kit, NeedsCheck
 from newskills.base.records import Row, Score
 from newskills.environments.config import EnvironmentConfig

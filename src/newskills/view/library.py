@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import OrderedDict
@@ -11,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from platformdirs import user_cache_path
-
+from newskills.base.cache import cache_folder
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.view.discovery import BenchmarkFiles, Catalog, OutputFile, Run, Training, discover_all
 from newskills.view.folders import Folders
@@ -47,7 +45,7 @@ class Library:
         """`wait`: pages are made when all records are indexed, not while they are. Raises DataError."""
         self.folders = Folders(places)
         self._wait = wait
-        self._cache = _cache_folder()
+        self._cache = cache_folder() / "view"
         self._lock = threading.Lock()
         self._catalog: Catalog | None = None
         self._looked = 0.0
@@ -145,8 +143,3 @@ class Library:
                 with self._work:
                     self._waiting.pop(path, None)
                     self._work.notify_all()
-
-
-def _cache_folder() -> Path:
-    chosen = os.environ.get("NEWSKILLS_CACHE")
-    return (Path(chosen) if chosen else user_cache_path("newskills", appauthor=False)) / "view"

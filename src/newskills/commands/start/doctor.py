@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from newskills._version import __version__
+from newskills.base.cache import cache_folder
 from newskills.base.errors import NewskillsError
 from newskills.base.tables import print_table
 from newskills.commands.command import Command
@@ -95,10 +96,9 @@ def _keys() -> list[DoctorFinding]:
 
 def _folders() -> list[DoctorFinding]:
     from newskills.benchmarks.folders import data_dir
-    from newskills.models.serving.weights import cache_dir
 
     findings = []
-    for name, folder in (("data folder", data_dir()), ("cache", cache_dir())):
+    for name, folder in (("data folder", data_dir()), ("cache", cache_folder())):
         there = folder
         while not there.exists():
             there = there.parent

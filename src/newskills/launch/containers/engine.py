@@ -14,8 +14,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
+from newskills.base.cache import cache_folder
 from newskills.base.errors import ConfigError
 from newskills.base.store import waiting_lock
 from newskills.launch.clusters.config import ClusterConfig, twin
@@ -259,8 +258,7 @@ def _dockerfile(image: str) -> Path:
 
 
 def _locks(environ: Mapping[str, str]) -> Path:
-    chosen = environ.get("NEWSKILLS_CACHE")
-    return (Path(chosen).expanduser() if chosen else user_cache_path("newskills", appauthor=False)) / "images"
+    return cache_folder(environ) / "images"
 
 
 def _version(text: str) -> tuple[int, ...]:

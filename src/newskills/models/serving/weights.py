@@ -20,6 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from newskills.base.cache import cache_folder
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import (
     ConfigError,
@@ -63,15 +64,6 @@ SMOLLM2 = PackagedModel(
 PACKAGED = {"smollm2": SMOLLM2}
 
 
-def cache_dir() -> Path:
-    """Where fetched weights lie: `NEWSKILLS_CACHE`, or the user's cache."""
-    if chosen := os.environ.get("NEWSKILLS_CACHE"):
-        return Path(chosen).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("newskills", appauthor=False)
-
-
 def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
     """The GGUF file of `model`: a path, or a name in `PACKAGED`, which is fetched on first use.
 
@@ -79,7 +71,7 @@ def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
     """
     if (packaged := PACKAGED.get(model.lower())) is not None:
         require_extra("gguf")
-        return packaged_weights(packaged, cache_dir() / "models", say=say)
+        return packaged_weights(packaged, cache_folder() / "models", say=say)
     path = Path(model).expanduser()
     if path.is_file():
         return path
@@ -96,7 +88,7 @@ def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
 def known_weights(model: str) -> Path | None:
     """The file of a model known by name, there or not yet; None for a path of the user's."""
     packaged = PACKAGED.get(model.lower())
-    return None if packaged is None else _file_of(packaged, cache_dir() / "models")
+    return None if packaged is None else _file_of(packaged, cache_folder() / "models")
 
 
 def require_extra(module: str) -> None:

@@ -12,7 +12,8 @@ from msgspec import structs
 
 from newskills.base.environment import AgentEnvironments
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError, ExecutionRefusedError
-from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.pool.loop import PoolOptions
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import Kit, Model, NeedsCheck, Sandbox, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
 from newskills.environments import SESSIONS, make_environments

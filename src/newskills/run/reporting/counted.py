@@ -106,7 +106,8 @@ class PartCounts(Struct):
 
 def _counted_parts(file: Path, metric: str, options: Row) -> list[PartCounts] | None:
     """None where a part cannot be counted apart; what is wrong with it is told by who reads it line by line."""
-    from newskills.base.pool import PoolOptions, WorkerPool  # only large files need it
+    from newskills.base.pool.loop import PoolOptions  # only large files need it
+    from newskills.base.pool.workers import WorkerPool
 
     config = {"file": str(file), "metric": metric, "options": options}
     limits = PoolOptions(cpu_seconds=_CPU_SECONDS, wall_seconds=10 * _CPU_SECONDS, memory=64 << 30, max_batch=1)
@@ -132,7 +133,7 @@ def _ranges(file: Path) -> Iterator[tuple[int, int]]:
 
 
 def make(config: Row) -> Callable[[Row], PartCounts]:
-    """The factory that `base.pool` calls: a range of a file in, its counts out."""
+    """The factory that a `WorkerPool` calls: a range of a file in, its counts out."""
     file, metric, options = Path(config["file"]), config["metric"], config["options"]
 
     def count(part: Row) -> PartCounts:

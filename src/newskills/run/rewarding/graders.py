@@ -17,7 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import DataError
-from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.pool.loop import PoolOptions
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure, Row, Score
 from newskills.environments.config import EnvironmentConfig

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import NewskillsError, SandboxError
-from newskills.base.pool import WorkerPool
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Failure, Row, Score
 from newskills.benchmarks.downloads.fetch import FetchOptions

@@ -22,7 +22,8 @@ from msgspec import Struct
 
 from newskills.base import errors
 from newskills.base.errors import ConfigError, DataError, NewskillsError
-from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.pool.loop import PoolOptions
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.ray_data import ray_tasks
 from newskills.base.records import Failure, Row
 from newskills.base.store import atomic_write, locked, write_rows

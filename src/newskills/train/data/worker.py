@@ -72,6 +72,6 @@ def _worker_of(job: bytes, chunks: int) -> Worker:
 
 
 def make(config: Row) -> Any:
-    """The factory that `base.pool` calls: rows in, what is told back."""
+    """The factory that a `WorkerPool` calls: rows in, what is told back."""
     worker = Worker(msgspec.convert(config["job"], BuildJob), config["chunks"])
     return lambda row: worker(msgspec.convert(row, WorkerTask))

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from newskills.base.errors import GraderError
-from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.pool.loop import PoolOptions
+from newskills.base.pool.workers import WorkerPool
 from newskills.base.records import Failure, Row, Score
 
 BROKEN = 20

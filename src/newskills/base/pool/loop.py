@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from newskills.base.pool_worker import HEAD, PACKET, PROGRESS, TemplateNotice, TemplateOrder
+from newskills.base.pool.process import HEAD, PACKET, PROGRESS, TemplateNotice, TemplateOrder
 from newskills.base.records import Cause, Failure
 
 _TICK = 0.2

@@ -28,9 +28,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from newskills.base.errors import ConfigError
-from newskills.base.pool_loop import Loop, WorkItem
-from newskills.base.pool_loop import PoolOptions as PoolOptions
-from newskills.base.pool_worker import TemplateSetup
+from newskills.base.pool.loop import Loop, PoolOptions, WorkItem
+from newskills.base.pool.process import TemplateSetup
 from newskills.base.records import Failure, Row
 from newskills.base.store import encode_line
 
@@ -109,7 +108,7 @@ class WorkerPool(Generic[T]):
         """A fresh interpreter with this one's import path, in a session of its own (no Ctrl-C of the terminal)."""
         code = (
             "import sys, json; sys.path[:] = json.loads(sys.argv[3]); "
-            "from newskills.base.pool_worker import main; main(int(sys.argv[1]), sys.argv[2].encode())"
+            "from newskills.base.pool.process import main; main(int(sys.argv[1]), sys.argv[2].encode())"
         )
         arguments = [
             str(control_fd),
