@@ -184,7 +184,7 @@ def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.Co
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place: Path) -> None:
-    """Under FSDP one process alone would wait for the other for ever, and no file would hold the model."""
+    """Under ZeRO-3 one process alone would wait for the other for ever, and no file would hold the model."""
     pytest.importorskip("trl")
     write_rows(place / "held.jsonl", [{"question": "AB", "expected_answer": "A"}])
     words = [
@@ -203,9 +203,12 @@ def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place: P
     assert "eval_reward" in next(iter(read_rows(place / "out/metrics.jsonl")))
     before, after = (load_file(place / name / "model.safetensors") for name in ("model", "out/final_hf_model"))
     assert before.keys() == after.keys()
-    for split in both_ranks(place, *words, "--output_dir=split", ACCELERATE_USE_FSDP="true", FSDP_VERSION="2"):
+    for split in both_ranks(place, *words, "--output_dir=split", ACCELERATE_DEEPSPEED_ZERO_STAGE="3"):
         assert split.returncode != 0
-        assert "set to split the weights over the processes (FSDP, ACCELERATE_USE_FSDP=true)" in split.stderr
+        assert (
+            "split the weights over the processes (DeepSpeed ZeRO-3, ACCELERATE_DEEPSPEED_ZERO_STAGE=3)"
+            in split.stderr
+        )
     assert not list((place / "split").glob("checkpoint-*"))
 
 

@@ -115,11 +115,13 @@ def test_weights_are_counted_as_published(name: str, tmp_path: Path) -> None:
 def test_stages_of_zero_are_those_of_its_paper(tmp_path: Path) -> None:
     """7.5 billion weights on 64 devices: 120, 31.4, 16.6 and 1.9 GB (https://arxiv.org/abs/1910.02054, figure 1)."""
     shape = shape_of(LLAMA_8B, tmp_path)
-    expected = {"none": 120.0, "zero1": 31.4, "zero2": 16.6, "zero3": 1.9}
+    expected = {"none": 120.0, "zero1": 31.4, "zero2": 16.6, "zero3": 1.9, "fsdp": 1.9}
     for split, published in expected.items():
         plan = TrainingPlan(half=True, gpu=False, split=split, devices=64)
         needed = parts(shape, plan, ONE)
-        copies = 2 * shape.weights if split == "none" else 0
+        layers = 2 * shape.in_layers / shape.layers
+        whole = {"none": shape.weights, "fsdp": shape.elsewhere + layers}  # in bfloat16, beside what is kept
+        copies = 2 * whole.get(split, 0)
         held = needed["weights"] + needed["gradients"] + needed["optimizer"] - copies
         assert held / shape.weights * 7.5 == pytest.approx(published, abs=0.06)
 
@@ -163,6 +165,9 @@ def test_what_does_not_fit_says_why_and_what_would(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as several:
         check_memory(shape, split, small, 80 * GB, "GPU")
     assert "++trainer.trl.split=zero2" in str(several.value.hint)
+    with pytest.raises(ConfigError) as little:
+        check_memory(shape, split, small, 24 * GB, "GPU")
+    assert "++trainer.trl.split=fsdp would need about" in str(little.value.hint)
     assert needed_line({"weights": 1e9, "logits": 1e3}, None, "GPU") == (
         "needs about 1.0 GB on each GPU: weights 1.0"
     )

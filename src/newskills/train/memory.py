@@ -25,8 +25,8 @@ NF4 = 0.5 + 4 / 64
 CONTEXT, SLACK = 0.8e9, 0.05
 """Bytes that a GPU's driver and libraries take, and the share that an allocator loses in pieces."""
 
-Split = Literal["none", "zero1", "zero2", "zero3"]
-"""What is divided among the devices: moments (zero1), gradients, too (zero2), weights, too (zero3)."""
+Split = Literal["none", "zero1", "zero2", "zero3", "fsdp"]
+"""What is divided among the devices: moments (zero1), gradients, too (zero2), weights, too (zero3, fsdp)."""
 
 
 class StepSize(Struct, frozen=True, kw_only=True):
@@ -71,9 +71,9 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
     moments, gradients, weights = (
         plan.devices if plan.split in stages else 1
         for stages in (
-            ("zero1", "zero2", "zero3"),
-            ("zero2", "zero3"),
-            ("zero3",),
+            ("zero1", "zero2", "zero3", "fsdp"),
+            ("zero2", "zero3", "fsdp"),
+            ("zero3", "fsdp"),
         )
     )
     frozen = 2 if plan.half and plan.gpu else 4
@@ -85,12 +85,17 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
         # DeepSpeed keeps weights and gradients in bfloat16, and a float32 copy with the moments.
         sizes = 2 * shape.weights / weights, 2 * shape.weights / gradients, 12 * shape.weights / moments
     else:
-        # Autocast makes a bfloat16 copy of each weight on the way.
-        copies = 2 if plan.half else 0
+        # Autocast makes a bfloat16 copy of each weight on the way; FSDP one of the weights that compute.
+        copies = 2 if plan.half and plan.split != "fsdp" else 0
         size = shape.weights
         sizes = (4 + copies) * size / weights, 4 * size / gradients, 8 * size / moments
     if plan.reference and not plan.rank:
         sizes = sizes[0] + frozen * shape.weights / weights, *sizes[1:]
+    if plan.split == "fsdp":
+        # The part outside of the layers is whole from the first to the last, and two layers are: the next one comes
+        # while one computes.
+        whole = shape.elsewhere + 2 * shape.in_layers / shape.layers
+        sizes = sizes[0] + (2 if plan.half else 4) * whole, *sizes[1:]
     tokens = step.sequences * step.length
     needed = {
         "weights": sizes[0],
@@ -183,6 +188,8 @@ def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, Train
     ]
     if plan.devices > 1 and plan.split in ("none", "zero1"):
         steps.append(("++trainer.trl.split=zero2", replace(saved, split="zero2"), small))
+    if plan.devices > 1 and plan.split != "fsdp":
+        steps.append(("++trainer.trl.split=fsdp", replace(saved, split="fsdp"), small))
     if not plan.rank:
         steps.append(("++trainer.weights=lora", lora, small))
     if plan.gpu and not plan.nf4:

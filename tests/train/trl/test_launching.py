@@ -13,6 +13,7 @@ import yaml
 
 from newskills.base.errors import ConfigError
 from newskills.train.trl.launching import NodePlace, accelerate_config, place_from, wants_launch
+from newskills.train.trl.model import FSDP_NEEDS
 from newskills.train.trl.settings import TrlSettings
 
 pytest.importorskip("accelerate")
@@ -70,6 +71,19 @@ def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
     assert read.zero_optimization_stage == stage
 
 
+def test_divided_weights(tmp_path: Path) -> None:
+    config = accelerate_config(TrlSettings(processes=4, split="fsdp"), NodePlace(), gpu=True)
+    before = dict(os.environ)
+    try:
+        _, env = told(config, tmp_path)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert env["ACCELERATE_USE_FSDP"] == "true"
+    assert {name: env[name] for name in FSDP_NEEDS} == FSDP_NEEDS
+    assert env["FSDP_AUTO_WRAP_POLICY"] == "TRANSFORMER_BASED_WRAP"
+
+
 def test_processes_of_a_cpu_and_of_gpus(tmp_path: Path) -> None:
     settings = TrlSettings(processes=2)
     here, gpus = (accelerate_config(settings, NodePlace(), gpu=gpu) for gpu in (False, True))
@@ -77,6 +91,8 @@ def test_processes_of_a_cpu_and_of_gpus(tmp_path: Path) -> None:
     assert (gpus["distributed_type"], gpus["use_cpu"], gpus["num_processes"]) == ("MULTI_GPU", False, 2)
     with pytest.raises(ConfigError, match="needs GPUs"):
         accelerate_config(TrlSettings(split="zero2"), NodePlace(), gpu=False)
+    with pytest.raises(ConfigError, match="needs GPUs"):
+        accelerate_config(TrlSettings(split="fsdp"), NodePlace(), gpu=False)
 
 
 def test_where_this_node_is() -> None:

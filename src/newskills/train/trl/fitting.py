@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from newskills.train.memory import (
-    Split,
     TrainingPlan,
     check_memory,
     needed_line,
@@ -17,7 +16,7 @@ from newskills.train.memory import (
 )
 from newskills.train.shape import model_shape
 from newskills.train.trl.model import TrainingTask, precision_of
-from newskills.train.trl.processes import on_cpu, processes
+from newskills.train.trl.processes import division, on_cpu, processes
 
 TELLING = 1e9
 """Bytes from which on the estimate is told where it fits."""
@@ -47,7 +46,7 @@ def check_fits(
         targets=settings.lora.targets,
         nf4=trl.quantization == "nf4",
         checkpointing=trl.gradient_checkpointing,
-        split=_split(),
+        split=division(),
         devices=processes(),
         vllm=trl.vllm_memory * capacity if sampled and trl.sampler == "vllm" and not trl.vllm_sleep else 0.0,
         reference=reference,
@@ -60,12 +59,6 @@ def check_fits(
         task.hooks.remark(warning)
     elif sum(needed.values()) >= TELLING:
         task.hooks.remark(f"The training {needed_line(needed, capacity, device)}.")
-
-
-def _split() -> Split:
-    """How accelerate launch was told to divide."""
-    stages: dict[str, Split] = {"1": "zero1", "2": "zero2"}
-    return stages.get(os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", ""), "none")
 
 
 def _capacity() -> tuple[float, str]:

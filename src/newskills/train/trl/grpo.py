@@ -30,7 +30,7 @@ from newskills.train.trl.model import (
     peft_of,
     seed_pairs,
 )
-from newskills.train.trl.processes import gathered
+from newskills.train.trl.processes import division, gathered
 from newskills.train.trl.rollouts import TurnsTrainer, level, loss_settings, no_reward
 from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
 from newskills.train.verbs import Sampled
@@ -145,7 +145,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     if not problems:
         raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
     settings, folder = task.settings, task.folder
-    _check_turns(settings, scorer)
+    _check_turns(settings, scorer, kl=config.kl)
     size = min(config.batch_size, len(problems))
     sequences, longest = size * config.group_size, max(len(problem.prompt) for problem in problems)
     reference = bool(config.kl) and settings.weights == "full"
@@ -196,7 +196,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
 
 
-def _check_turns(settings: TrainerSettings, scorer: Scorer) -> None:
+def _check_turns(settings: TrainerSettings, scorer: Scorer, *, kl: float) -> None:
     """Raises ConfigError for what rollouts of several turns cannot have."""
     if scorer.roll_out is None:
         return
@@ -204,6 +204,11 @@ def _check_turns(settings: TrainerSettings, scorer: Scorer) -> None:
         raise ConfigError(
             "++trainer.trl.algorithm=rloo has one reply per problem; these problems take several turns.",
             hint="Leave it out: GRPO learns from several turns.",
+        )
+    if kl and division() == "fsdp":  # passes of the reference, in some of the processes only
+        raise ConfigError(
+            "++kl with problems that take several turns needs all weights in each process.",
+            hint="Leave out ++kl or ++trainer.trl.split=fsdp.",
         )
     if settings.trl.sampler == "paged":
         raise ConfigError(

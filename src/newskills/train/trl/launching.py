@@ -60,7 +60,7 @@ def accelerate_config(settings: TrlSettings, place: NodePlace, *, gpu: bool) -> 
             f"++trainer.trl.split={split} needs GPUs, but none is visible here.",
             hint="Leave it out: processes on CPUs have all weights each.",
         )
-    kind = "DEEPSPEED" if split != "none" else "MULTI_GPU" if gpu else "MULTI_CPU"
+    kind = "FSDP" if split == "fsdp" else "DEEPSPEED" if split != "none" else "MULTI_GPU" if gpu else "MULTI_CPU"
     return {
         "compute_environment": "LOCAL_MACHINE",
         "debug": False,
@@ -78,7 +78,20 @@ def accelerate_config(settings: TrlSettings, place: NodePlace, *, gpu: bool) -> 
         "same_network": True,
         "use_cpu": not gpu,
         **({"deepspeed_config": _deepspeed(int(split[-1]), place)} if kind == "DEEPSPEED" else {}),
+        **({"fsdp_config": FSDP} if kind == "FSDP" else {}),
     }
+
+
+FSDP = {
+    "fsdp_version": 2,
+    "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+    "fsdp_state_dict_type": "FULL_STATE_DICT",
+    "fsdp_reshard_after_forward": True,
+    "fsdp_offload_params": False,
+    "fsdp_cpu_ram_efficient_loading": False,
+    "fsdp_activation_checkpointing": False,
+}
+"""Layers are whole for as long as they compute; checkpoints hold all weights."""
 
 
 def _deepspeed(stage: int, place: NodePlace) -> dict[str, Any]:

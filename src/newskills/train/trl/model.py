@@ -15,7 +15,7 @@ from newskills.train.convert.merge import HEAD
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, Steps
 from newskills.train.settings import LoraSettings, TrainerSettings
-from newskills.train.trl.processes import on_cpu, processes
+from newskills.train.trl.processes import division, on_cpu, processes
 from newskills.train.trl.settings import NEEDS_GPU, cannot_quantise
 from newskills.train.verbs import Datum
 
@@ -30,17 +30,18 @@ class TrainingTask(Struct, frozen=True):
 
 
 SPLIT_WEIGHTS = {
-    "ACCELERATE_USE_FSDP": ("true", "FSDP"),
     "ACCELERATE_USE_MEGATRON_LM": ("true", "Megatron-LM"),
     "ACCELERATE_DEEPSPEED_ZERO_STAGE": ("3", "DeepSpeed ZeRO-3"),
 }
-"""Variables by which accelerate launch says how weights are held: value, name. None of them leaves a process with all
-weights, which measuring and checkpoints here need."""
+"""Variables by which accelerate launch says how weights are held: value, name. Measuring and checkpoints here know no
+way to gather these."""
+FSDP_NEEDS = {"FSDP_VERSION": "2", "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT"}
+"""Variables and values without which FSDP writes no file that holds the model."""
 
 
 def check(settings: TrainerSettings) -> None:
     """Raises ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights
-    that are split over processes.
+    that are split over processes in a way from which no model can be saved.
     """
     from importlib.util import find_spec
 
@@ -50,11 +51,16 @@ def check(settings: TrainerSettings) -> None:
         if os.environ.get(name, "").lower() == value:
             raise ConfigError(
                 f"accelerate is set to split the weights over the processes ({split}, {name}={value}): the "
-                "trl trainer evaluates and saves only if one process has all weights.",
-                hint="Launch it without that setting (accelerate launch --multi_gpu), with LoRA pairs "
-                "instead of all weights or ++trainer.trl.split=zero2 if memory is short; for larger models: "
-                "ns nemo_rl sft or grpo on a cluster.",
+                "trl trainer cannot evaluate and save such weights.",
+                hint="Launch it without that setting and let ns divide the weights: ++trainer.trl.split=fsdp.",
             )
+    if division() == "fsdp":
+        _check_fsdp(settings)
+    if settings.trl.split != "none" and division() == "none":
+        raise ConfigError(
+            f"++trainer.trl.split={settings.trl.split} divides nothing: these processes were started without it.",
+            hint="Run ns itself, which starts them (++trainer.trl.processes), or set it in your file for accelerate.",
+        )
     if settings.trl.split.startswith("zero") and find_spec("deepspeed") is None:
         raise ConfigError(
             f"++trainer.trl.split={settings.trl.split} needs deepspeed.", hint="Run: pip install deepspeed"
@@ -78,6 +84,29 @@ def check(settings: TrainerSettings) -> None:
         )
     if sampler.startswith("vllm") and find_spec("vllm") is None:
         raise ConfigError(f"++trainer.trl.sampler={sampler} needs vllm.", hint="Run: pip install 'trl[vllm]'")
+
+
+def _check_fsdp(settings: TrainerSettings) -> None:
+    """Raises ConfigError for a way of FSDP that saves no model, and for what cannot be done with a part of the
+    weights.
+    """
+    for name, value in FSDP_NEEDS.items():
+        if (actual := os.environ.get(name, "not set")) != value:
+            raise ConfigError(
+                f"accelerate is set to FSDP with {name}={actual}; the trl trainer needs {value}.",
+                hint=f"Set {name.lower()}: {value} in your file for accelerate, or leave the file out and set "
+                "++trainer.trl.split=fsdp.",
+            )
+    if settings.trl.quantization != "none":
+        raise ConfigError(
+            "Weights in 4 bits cannot be divided among the processes.",
+            hint="Leave out ++trainer.trl.quantization or ++trainer.trl.split=fsdp.",
+        )
+    if settings.trl.sampler == "paged":
+        raise ConfigError(
+            "++trainer.trl.sampler=paged needs all weights in each process.",
+            hint="Use transformers (the default), vllm or vllm_server with ++trainer.trl.split=fsdp.",
+        )
 
 
 def precision_of(settings: TrainerSettings) -> Any:

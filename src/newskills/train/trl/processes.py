@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
+from newskills.train.memory import Split
+
 T = TypeVar("T")
 
 
@@ -26,6 +28,14 @@ def on_cpu() -> bool:
 
     apple = os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK") == "1" and torch.backends.mps.is_available()
     return not (torch.cuda.is_available() or apple)
+
+
+def division() -> Split:
+    """What accelerate launch was told to divide among the processes."""
+    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":
+        return "fsdp"
+    stages: dict[str, Split] = {"1": "zero1", "2": "zero2"}
+    return stages.get(os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", ""), "none")
 
 
 def agreed(value: T) -> T:

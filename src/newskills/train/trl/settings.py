@@ -43,8 +43,11 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
         Meta(ge=1, description="processes on each node, one per GPU; ns starts them with accelerate launch"),
     ] = 1
     split: Annotated[
-        Literal["none", "zero1", "zero2"],
-        Meta(description="divide among the processes: optimizer (zero1), gradients, too (zero2); needs deepspeed"),
+        Literal["none", "zero1", "zero2", "fsdp"],
+        Meta(
+            description="divide among the processes: optimizer (zero1), gradients, too (zero2; both need "
+            "deepspeed), weights, too (fsdp)"
+        ),
     ] = "none"
     vllm_sleep: Annotated[bool, Meta(description="vllm frees its GPU memory while the model learns")] = False
     vllm_memory: Annotated[float, Meta(gt=0, le=1, description="share of GPU memory for vllm")] = 0.3

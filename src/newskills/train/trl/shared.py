@@ -14,15 +14,16 @@ from zipfile import is_zipfile
 import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
+from torch.distributed.tensor import DTensor
 from transformers import PrinterCallback, TrainerCallback
 
-from newskills.base.errors import DataError, TrainingError
+from newskills.base.errors import ConfigError, DataError, TrainingError
 from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.stepping import Hooks, OnStart, Steps, TrainingMonitor
 from newskills.train.tensors import check_finite, written
-from newskills.train.trl.processes import agreed
+from newskills.train.trl.processes import agreed, division, gathered
 from newskills.train.trl.sampling import TrlSampler
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
 
@@ -57,6 +58,14 @@ class TrlTrainerMixin:
             this.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or this.optimizer, share)
             this._created_lr_scheduler = True
         return this.lr_scheduler
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        """Weights that are tied are written once, also where they were gathered apart from several processes."""
+        this: Any = self
+        tied = getattr(this.model, "all_tied_weights_keys", {})
+        if state_dict is not None:
+            state_dict = {name: value for name, value in state_dict.items() if name not in tied}
+        super()._save(output_dir, state_dict)  # type: ignore[misc]
 
     def training_step(self, *args: Any, **kwargs: Any) -> Any:
         """Stops before the weights are spoilt."""
@@ -96,6 +105,10 @@ class StepRecords(TrainerCallback):  # type: ignore[misc]  # of a package whose 
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         trainer = self._learner.trainer
+        if (
+            division() == "fsdp"
+        ):  # so that transformers generates in step: a process that is done waits for the others
+            trainer.model._is_fsdp_managed_module = True
         self._on_start(state.global_step // trainer.updates_a_step, trainer.loop_config.steps)
         if state.global_step == 0:
             self._monitor.before(self._learner)
@@ -134,8 +147,12 @@ class TrlLearner:
         Raises TrainingError for weights that are not finite, StorageError.
         """
         trainer = self.trainer
-        learnt = {name: value.detach() for name, value in trainer.model.named_parameters() if value.requires_grad}
-        check_finite(learnt, f"{folder} is not written")
+        learnt = {
+            name: own_part(value.detach())
+            for name, value in trainer.model.named_parameters()
+            if value.requires_grad
+        }
+        _check_all(lambda: check_finite(learnt, f"{folder} is not written"))
         partial, usual = folder.parent / PARTIAL, trainer.args.output_dir
         if trainer.is_world_process_zero():
             shutil.rmtree(partial, ignore_errors=True)
@@ -157,6 +174,25 @@ class TrlLearner:
     ) -> list[list[Sampled]]:
         """As `newskills.train.trl.sampling.TrlSampler.sample`."""
         return self.sampler.sample(prompts, num_samples, params)
+
+
+def own_part(tensor: torch.Tensor) -> torch.Tensor:
+    """What this process has of a tensor that may be divided."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def _check_all(check: Callable[[], None]) -> None:
+    """The first error of `check` in any process, in all of them: one alone would leave the others waiting.
+
+    Raises TrainingError.
+    """
+    errors: list[TrainingError | None] = []
+    try:
+        check()
+    except TrainingError as error:
+        errors = [error]
+    if first := next(filter(None, gathered(errors or [None])), None):
+        raise first
 
 
 def together(hooks: Hooks) -> Hooks:
@@ -186,6 +222,16 @@ def check_readable(checkpoint: Path) -> None:
             ) from error
 
 
+def _check_division(checkpoint: Path) -> None:
+    """Raises ConfigError for a checkpoint of the other kind: its optimizer lies in a file that would not be read."""
+    divided = (checkpoint / "pytorch_model_fsdp.bin").exists()
+    if divided != (division() == "fsdp"):
+        raise ConfigError(
+            f"{checkpoint} was written {'with' if divided else 'without'} ++trainer.trl.split=fsdp.",
+            hint=f"Resume {'with it' if divided else 'without it'}, or use another output folder.",
+        )
+
+
 def run(
     trainer: Any,
     learner: TrlLearner,
@@ -193,7 +239,10 @@ def run(
     hooks: Hooks,
     more: Callable[[], dict[str, float]],
 ) -> bool:
-    """Trains from the last checkpoint on; returns whether the run has ended (False: it was stopped)."""
+    """Trains from the last checkpoint on; returns whether the run has ended (False: it was stopped).
+
+    Raises DataError for a checkpoint that cannot be read, ConfigError for one of weights that were divided otherwise.
+    """
     monitor = TrainingMonitor(trainer.loop_config, folder, together(hooks))
     records = StepRecords(monitor, learner, hooks.on_start, more)
     trainer.remove_callback(PrinterCallback)
@@ -201,5 +250,6 @@ def run(
     at = folder.state_of(folder.last) if folder.last else None
     if at is not None:
         check_readable(Path(at))
+        _check_division(Path(at))
     trainer.train(resume_from_checkpoint=at)
     return records.ended is True
