@@ -447,7 +447,7 @@ def steps_of(shown: str) -> dict[str, str]:
 
 
 @pytest.mark.local_model
-@pytest.mark.parametrize("key", ["", "++server.api_key=own-k3y"])
+@pytest.mark.parametrize("key", [pytest.param("", marks=pytest.mark.nightly), "++server.api_key=own-k3y"])
 def test_nobody_else_can_use_a_server_beside_its_job(place: Place, local_model: Path, key: str) -> None:
     write(place.folder / "in.jsonl", [{"question": "Say hi."}])
     line = (

@@ -94,6 +94,7 @@ def test_from_a_laptop_the_first_line_of_the_data_is_looked_at(place: Place, ssh
     assert "its keys are question" in wrong.stderr
 
 
+@pytest.mark.nightly
 def test_processes_of_megatron_meet_on_two_nodes(place: Place) -> None:
     write(place.folder / "blend.json", [{}])
     line = (

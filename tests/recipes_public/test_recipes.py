@@ -47,7 +47,9 @@ def student(name: str) -> list[str]:
     return ["--student=smollm2", "--student_type=llamacpp"] if name == "simple" else []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if name == "improve" else ()) for name in NAMES]
+)
 def test_on_a_cluster_each_stage_is_a_job_behind_the_one_before(name: str, tmp_path: Path, mirror: Path) -> None:
     """From a repository of the user's, as a program."""
     shared = tmp_path / "shared"
