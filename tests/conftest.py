@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -64,7 +65,17 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("NEWSKILLS_DATA_DIR", str(home / "data"))
         if "NEWSKILLS_CACHE" not in os.environ:
             patch.setenv("NEWSKILLS_CACHE", str(home / "cache"))
+            _share_headers(home / "cache")
         yield
+
+
+def _share_headers(cache: Path) -> None:
+    """C++ headers are compiled once for all runs of the suite, as for all runs of a user."""
+    kept = Path(CACHE) / "cpp-headers"
+    with contextlib.suppress(OSError):
+        kept.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(exist_ok=True)
+        (cache / kept.name).symlink_to(kept)
 
 
 @pytest.fixture(scope="session")

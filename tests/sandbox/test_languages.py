@@ -22,6 +22,7 @@ from newskills.base.protocols import Execution
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.inside.query import statements
 from newskills.sandbox.languages import LANGUAGES, language, toolchain_folders
+from newskills.sandbox.languages.headers import precompile
 from newskills.sandbox.languages.language import installation
 
 Result = dict[str, Any]
@@ -93,6 +94,20 @@ def test_a_shell_script_has_bash_where_it_is_installed_and_says_how_it_ended() -
     assert (results[4]["status"], results[4]["stdout"]) == ("timeout", "y\ny\ny\ny\ny\n<output cut>")
     if shutil.which("bash"):
         assert results[5]["stdout"] == "3\n"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
+def test_the_header_of_all_is_compiled_once_and_read_where_it_fits() -> None:
+    making = precompile()
+    if making is not None:
+        making.join()
+    program = "#include <bits/stdc++.h>\nint main(){ std::cout << std::gcd(4, 6); }"
+    looking = f"echo '{program}' > a.cpp; g++ -O2 -std=c++%d -H a.cpp -o a 2>&1 | grep -c '^!.*gch'; ./a"
+    results = run(
+        *(code("shell", looking % standard, timeout=60) for standard in (17, 20)),
+        code("cpp", program, timeout=60),
+    )
+    assert [each["stdout"].split() for each in results] == [["1", "2"], ["0", "2"], ["2"]], results
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="no g++ here")

@@ -15,6 +15,7 @@ from newskills.base.errors import ConfigError, SandboxError
 from newskills.sandbox.cgroups import Cgroups, ControlGroup
 from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, SandboxConfig
 from newskills.sandbox.languages import toolchain_folders
+from newskills.sandbox.languages.headers import SHOWN, VARIABLE, header_folder
 from newskills.sandbox.packages import Interpreter, examine, links, narrowed
 from newskills.sandbox.zygote import Channel, Zygote, environment
 
@@ -186,6 +187,10 @@ def _settings(config: SandboxConfig, rung: str, interpreter: Interpreter) -> dic
     visible = [*interpreter.visible, *toolchain_folders(config)]
     data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
     variables = environment(interpreter.program)
+    bound = {"/data": data_dir} if data_dir else {}
+    if rung == "a" and (headers := header_folder()):
+        bound[SHOWN] = headers
+        variables[VARIABLE] = SHOWN
     if data_dir:
         variables["DATA_DIR"] = "/data" if rung == "a" else data_dir
     readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown) if rung == "b" else ([], [])
@@ -199,7 +204,7 @@ def _settings(config: SandboxConfig, rung: str, interpreter: Interpreter) -> dic
         "listed": listed,
         "packages": interpreter.shown,
         "links": links_shown,
-        "data_dir": data_dir,
+        "bound": bound,
         "preload": interpreter.preload,
         "environment": variables,
         "limits": {

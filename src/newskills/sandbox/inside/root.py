@@ -40,25 +40,26 @@ _KEPT_FLAGS = (
 
 
 def build(
-    visible: Sequence[str], packages: Mapping[str, Sequence[str]], data_dir: str, *, network: bool
+    visible: Sequence[str], packages: Mapping[str, Sequence[str]], bound: Mapping[str, str], *, network: bool
 ) -> list[tuple[str, str]]:
     """Makes the tree and moves this process into it; returns (alias, path) of what private folders would cover.
 
     `visible`: further files and folders, read-only, same paths. `packages`: folders of which only the named entries
-    are shown. Needs a mount and a pid name space of its own and the right to mount in it.
+    are shown. `bound`: folders in places of their own, by place. Needs a mount and a pid name space of its own and the
+    right to mount in it.
     """
     linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
     shown = [*SYSTEM, *SETTINGS, *(NETWORK_SETTINGS if network else ()), *visible]
     sources = _outermost(os.path.realpath(path) for path in shown if os.path.exists(path))
-    root = _staging([*sources, *([data_dir] if data_dir else [])])
+    root = _staging([*sources, *bound.values()])
     linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=4m,nr_inodes=4096,mode=755")
     for source in sources:
         _bind(source, root + source)
     for folder, entries in packages.items():
         _show_only(folder, entries, root)
     _relink(shown, root)
-    if data_dir:
-        _bind(data_dir, root + "/data")
+    for place, folder in bound.items():
+        _bind(folder, root + place)
     _devices(root)
     _names(root)
     for folder in (*PRIVATE.values(), "/proc", "/.private"):

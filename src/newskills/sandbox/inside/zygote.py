@@ -66,7 +66,7 @@ def _enter_namespaces(settings: dict[str, Any]) -> None:
     if not privileged:
         map_user(user, group, user)
     settings["covered"] = root.build(
-        settings["visible"], settings["packages"], settings["data_dir"], network=settings["network"]
+        settings["visible"], settings["packages"], settings["bound"], network=settings["network"]
     )
     if privileged:
         nobody = settings["uid"]

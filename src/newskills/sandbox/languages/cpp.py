@@ -8,13 +8,15 @@ import shutil
 from newskills.base.protocols import Execution
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.inside.programs import HERE
+from newskills.sandbox.languages.headers import COMPILER, precompile
 from newskills.sandbox.languages.language import Language, Message, find_program, installation, program
 
 _FLAGS = ("-O2", "-std=c++17", "-pipe")
 
 
 def _request(execution: Execution, config: SandboxConfig) -> Message:
-    compiler = find_program("g++", "A C++ compiler", "install it with `apt-get install g++`.")
+    compiler = find_program(COMPILER, "A C++ compiler", "install it with `apt-get install g++`.")
+    precompile()
     compiling = (compiler, *_FLAGS, "-o", f"{HERE}program", f"{HERE}program.cpp")
     return program({"program.cpp": execution.code}, compiling, (f"{HERE}program",))
 
@@ -22,6 +24,6 @@ def _request(execution: Execution, config: SandboxConfig) -> Message:
 CPP = Language(
     name="cpp",
     request=_request,
-    folders=lambda config: installation(shutil.which("g++")),
+    folders=lambda config: installation(shutil.which(COMPILER)),
     failure="error",
 )

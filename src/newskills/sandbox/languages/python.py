@@ -9,6 +9,7 @@ from newskills.base.errors import ExecutionRefusedError, suggest
 from newskills.base.protocols import Execution
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.inside.programs import HERE
+from newskills.sandbox.languages.headers import COMPILER, precompile
 from newskills.sandbox.languages.language import Language, Message, find_program, installation, program, script
 
 STYLES = {style.lower(): style for style in ("Plain", "Context", "Verbose", "Minimal")}
@@ -25,6 +26,8 @@ def _cell(execution: Execution, config: SandboxConfig) -> Message:
 
 
 def _script(execution: Execution, config: SandboxConfig) -> Message:
+    if COMPILER in execution.std_input or COMPILER in execution.code:  # a grader's, or one that compiles itself
+        precompile()
     return script(execution.code)
 
 
