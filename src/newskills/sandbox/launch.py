@@ -14,6 +14,7 @@ from typing import Any
 from newskills.base.errors import ConfigError, SandboxError
 from newskills.sandbox.cgroups import Cgroups, ControlGroup
 from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, SandboxConfig
+from newskills.sandbox.inside.folders import remove
 from newskills.sandbox.languages import toolchain_folders
 from newskills.sandbox.languages.headers import SHOWN, VARIABLE, header_folder
 from newskills.sandbox.packages import Interpreter, examine, links, narrowed
@@ -107,7 +108,7 @@ class LaunchedZygote:
             group.remove()
         folder = self._folders.pop(number, None)
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
 
     def out_of_memory(self, number: int) -> bool:
         """Whether the kernel has ended something of the session for its memory since the last time this was asked."""

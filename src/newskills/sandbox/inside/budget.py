@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import time
+from itertools import chain
 
-from newskills.sandbox.inside import processes, root
+from newskills.sandbox.inside import folders, processes, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,12 +51,7 @@ class Budget:
 
     def clear(self) -> None:
         """Removes the session's files, of which there were too many. Its processes must have ended."""
-        for entry in os.scandir(self._folder):
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    os.unlink(entry.path)
+        folders.clear(self._folder)
 
     def _too_much_memory(self, pids: Collection[int]) -> bool:
         most = self._limits["memory"]
@@ -82,23 +77,12 @@ class Budget:
     def _written(self, pids: Collection[int]) -> tuple[int, int]:
         """Number and bytes of the session's files, those that are open but have no name any more included."""
         count = used = 0
-        for each in (*_below(self._folder), *_nameless(pids)):
+        for each in chain(folders.below(self._folder), _nameless(pids)):
             count += 1
             used += each.st_blocks * _BLOCK
             if count > self._limits["files"]:
                 break
         return count, used
-
-
-def _below(folder: str) -> Iterator[os.stat_result]:
-    folders = [folder]
-    while folders:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    yield entry.stat(follow_symlinks=False)
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
 
 
 def _nameless(pids: Collection[int]) -> Iterator[os.stat_result]:
