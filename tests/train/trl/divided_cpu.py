@@ -23,5 +23,5 @@ def _begin_as_gpus(self: PartialState, *args: Any, **options: Any) -> None:
 
 
 if __name__ == "__main__":
-    PartialState.__init__ = _begin_as_gpus  # type: ignore[method-assign]
+    PartialState.__init__ = _begin_as_gpus
     sys.exit(main())

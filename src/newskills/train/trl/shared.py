@@ -186,12 +186,12 @@ def _check_all(check: Callable[[], None]) -> None:
 
     Raises TrainingError.
     """
-    errors: list[TrainingError | None] = []
+    errors: list[TrainingError] = []
     try:
         check()
     except TrainingError as error:
-        errors = [error]
-    if first := next(filter(None, gathered(errors or [None])), None):
+        errors.append(error)
+    if first := next(iter(gathered(errors)), None):
         raise first
 
 
