@@ -200,7 +200,12 @@ class Server:
             self.process = subprocess.Popen(
                 argv,
                 cwd=self.folder,
-                env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **self.environ},
+                env={
+                    "PATH": os.environ["PATH"],
+                    "HOME": str(self.folder),
+                    "NEWSKILLS_CACHE": os.environ["NEWSKILLS_CACHE"],
+                    **self.environ,
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

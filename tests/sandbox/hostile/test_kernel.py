@@ -51,7 +51,8 @@ CASES = [
         "mount table of the host",
         """
         text = open('/proc/self/mountinfo').read() + open('/proc/self/mounts').read()
-        lines = [line for line in text.splitlines() if sys.base_prefix not in line and sys.prefix not in line]
+        shown = (sys.base_prefix, sys.prefix, ' /cpp-headers ')  # whose places on the host are no secret
+        lines = [line for line in text.splitlines() if not any(place in line for place in shown)]
         for name in ('hx-canary', '/var/lib', 'server.log', '/root', '/home/'):
             if any(name in line for line in lines):
                 print('ESCAPED', name)
