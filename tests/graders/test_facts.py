@@ -53,6 +53,23 @@ def test_verdicts(text: str | None, verdict: str | None) -> None:
     assert parse_verdict(text, LETTERS) == verdict
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("It keeps to the diet.\nYES", "yes"),
+        ("There is NO mention of nuts, so YES.", "yes"),
+        ("There is NO mention of nuts, and the", None),
+        ("**NO**\n\nIt lists almonds.", "no"),
+        ('{"reasoning": "There is NO mention of nuts.", "verdict": "YES"}', "yes"),
+        ('```json\n{"verdict": "no"}\n```', "no"),
+        ('{"reasoning": "YES", "verdict": "MAYBE"}', None),
+        ('{"reasoning": "There is NO ment', None),
+    ],
+)
+def test_yes_and_no_are_verdicts_where_they_stand_last_or_alone(text: str, verdict: str | None) -> None:
+    assert parse_verdict(text, {"Y": "yes", "N": "no"}) == verdict
+
+
 @pytest.mark.parametrize("filler", ["A", "answer: ", "grade ", "*", "\n", "CORRECT "])
 def test_verdicts_cost_linear_time(filler: str) -> None:
     assert parse_verdict("x" + filler * 100_000 + "x", LETTERS) in (None, "correct")

@@ -45,6 +45,21 @@ def test_several_seeds_are_averaged_and_lost_samples_left_out() -> None:
     assert numbers["pass@1[avg-of-2]"]["macro_accuracy"] == pytest.approx(37.5), "seed 0: (100+50)/2, seed 1: 0"
 
 
+def test_sections_have_a_mean_of_any_of_several_attempts_and_of_votes() -> None:
+    lost: Row = {"subset_for_metrics": "b", "outcome": "unscored", "outcome_cause": "provider", "error": "timeout"}
+    numbers = filled(
+        "macro",
+        [sample("a", True), sample("a", False), sample("a", False)],
+        [sample("a", False, predicted_answer="y"), sample("a", True), sample("a", True)],
+        [sample("b", False), sample("b", False), sample("b", False)],
+        [sample("b", True), sample("b", True), lost],
+    )
+    assert numbers["pass@3"]["macro_accuracy"] == pytest.approx(50.0), "(100 + 0) / 2: one of b has two samples"
+    assert numbers["pass@2"]["macro_accuracy"] == pytest.approx(100 * ((2 / 3 + 1) / 2 + (0 + 1) / 2) / 2)
+    assert numbers["majority@3"]["macro_accuracy"] == pytest.approx(100 * ((0 + 1) / 2 + 0) / 2)
+    assert numbers["pass@1"]["macro_accuracy"] == numbers["pass@1[avg-of-3]"]["macro_accuracy"]
+
+
 def test_a_section_has_another_field_where_that_is_said() -> None:
     rows = [[{"kind": kind, "is_correct": value}] for kind, value in (("x", 1.0), ("y", 0.5), ("y", 0.0))]
     assert filled("macro", *rows, section_key="kind")["pass@1"]["macro_accuracy"] == pytest.approx(62.5)

@@ -119,12 +119,15 @@ _NAMED_LETTER = re.compile(
 )
 _LETTER_AND_WORD = re.compile(r"\A([A-Z])[\s.:)\]*_,=\-–—]{1,6}(.{2,40})\Z", re.DOTALL)
 
+_LAST_WORD = re.compile(r"\b(YES|NO)\W*\Z")
+
 
 def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     """Which of `verdicts` (letter → name) a judge gives: a letter, its name, or both; None for none or several.
 
-    Taken from the whole text, from its last or first line, after "Grade:" and the like, or from the only name in
-    capitals. An article ("A correct answer would …") is no letter.
+    Taken from `verdict` of a JSON object, from the whole text, from its last or first line, after "Grade:" and the
+    like, or from the only name in capitals: YES and NO, which reasons have, too ("NO nuts"), only at the end. An
+    article ("A correct answer would …") is no letter.
 
     >>> parse_verdict("**NOT_ATTEMPTED**", {"A": "correct", "B": "incorrect", "C": "not_attempted"})
     'not_attempted'
@@ -133,12 +136,17 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
         return None
     text = _said(text).strip()
     names = {name.replace("_", " "): name for name in verdicts.values()}
+    if (stated := _object(text).get("verdict")) is not None:
+        return _bare_verdict(str(stated), verdicts, names)
     lines = text.splitlines() or [""]
     for part in (text, lines[-1], lines[0]):
         if (verdict_of_part := _bare_verdict(part, verdicts, names)) is not None:
             return verdict_of_part
     if letters := [letter for letter in _NAMED_LETTER.findall(text) if letter in verdicts]:
         return verdicts[letters[-1]]
+    if names.keys() <= _YES_OR_NO.keys():
+        last = _LAST_WORD.search(text)
+        return names.get(last[1].lower()) if last else None
     shouted = {name for word, name in names.items() if _shouts(text, word)}
     return shouted.pop() if len(shouted) == 1 else None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost
+from newskills.metrics.counting.base import NO_ANSWER, REWARD, Scores, is_lost, together
 from newskills.metrics.counting.corpus import Sums, sections_jackknife
 from newskills.metrics.counting.seeds import SeedMetric
 
@@ -96,6 +96,37 @@ class SectionMetric(SeedMetric):
 
 
 class MacroMetric(SectionMetric):
-    """`macro_accuracy`: the plain mean of the sections' accuracies."""
+    """`macro_accuracy`: the plain mean of the sections' accuracies, and of their pass@k and votes."""
 
     composites: ClassVar[Mapping[str, SectionScore]] = {"macro_accuracy": macro}
+
+    def __init__(
+        self,
+        *,
+        section_key: str = "subset_for_metrics",
+        answer_key: str = "predicted_answer",
+        no_answer: bool = True,
+    ) -> None:
+        super().__init__(section_key=section_key, answer_key=answer_key, no_answer=no_answer)
+        self._by_mode: dict[tuple[str, int], Counter[tuple[str, tuple[float, ...]]]] = {}
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        """Raises DataError where problems have different numbers of samples."""
+        super().update(predictions)
+        if len(predictions) == 1:
+            return
+        values = [None if is_lost(record) else self.value(record) for record in predictions]
+        answers = [self.answer(record) for record in predictions]
+        rewards = [record.get(REWARD) for record in predictions]
+        section = self.section(predictions[0])
+        for family, by_k in together(values, answers, rewards).items():
+            for k, value in enumerate(by_k, 1):
+                self._by_mode.setdefault((family, k), Counter())[section, (float(value), 1.0)] += 1
+
+    def numbers(self) -> dict[str, dict[str, Number]]:
+        numbers_by_mode = super().numbers()
+        for mode, family, k in self._modes():
+            counts = {} if (family, k) == ("pass", 1) else self._by_mode.get((family, k), {})
+            if (number := sections_jackknife(counts, macro)) is not None:
+                numbers_by_mode.setdefault(mode, {})["macro_accuracy"] = number
+        return numbers_by_mode
