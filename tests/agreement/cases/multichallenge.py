@@ -42,7 +42,7 @@ def rows() -> Iterator[Row]:
 def forms(row: Row) -> Mapping[str, Any]:
     if row["task"] == "axes":
         replies: dict[str, Any] = {
-            f"{attempts} attempts": _verdicts(row["seed"], attempts) for attempts in (1, 2, 4)
+            f"{attempts} attempts": _verdicts(row["seed"], attempts) for attempts in (1, 2, 3, 4)
         }
         failing = [["MAYBE", "MAYBE"], *_verdicts(row["seed"], 2)[1:]]
         return replies | ({"a judge that fails": failing} if row["seed"] % 9 == 0 else {})

@@ -79,6 +79,7 @@ BENCHMARK = Benchmark(
     grader="memory",
     metric="macro",
     metric_config={"section_key": "question_type", "answer_key": "generation"},
+    headline="`accuracy`: mean F1 over all questions; `macro_accuracy`, the mean of the kinds of questions",
     items={"test": 1986},
     licence="CC-BY-NC-4.0",
     homepage="https://github.com/snap-research/locomo",
