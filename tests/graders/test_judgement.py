@@ -28,6 +28,11 @@ ANSWERED = {"generation": "So it is 4.", "predicted_answer": "4"}
         ({**ANSWERED, "judgement": "{" * 100_000 + "}"}, "unscored", "judge"),
         ({**ANSWERED, "judgement": "**Yes.**"}, "correct", None),
         ({**ANSWERED, "judgement": '{"explanation": "It is.", "criteria_met": false}'}, "wrong", "model"),
+        ({**ANSWERED, "judgement": "The number is 0.\nJudgement: **1**"}, "correct", None),
+        ({**ANSWERED, "judgement": "Judgement: 0."}, "wrong", "model"),
+        ({**ANSWERED, "judgement": "1"}, "unscored", "judge"),
+        ({**ANSWERED, "judgement": "Judgement: 10"}, "unscored", "judge"),
+        ({**ANSWERED, "judgement": "Judgement: 1/7"}, "unscored", "judge"),
         ({**ANSWERED, "judgement": "They might be the same."}, "unscored", "judge"),
         ({**ANSWERED, "judgement": ""}, "unscored", "judge"),
         ({**ANSWERED, "judgement": None}, "unscored", "judge"),
@@ -42,7 +47,7 @@ def test_verdicts(record: dict[str, object], outcome: str, cause: str | None) ->
     score = plain_grader("judgement", {}).grade(record)
     assert (score.outcome, score.cause) == (outcome, cause)
     assert score.fields == {"judge_correct": {"correct": True, "unscored": None}.get(outcome, False)}
-    assert score.grader == "judgement@4"
+    assert score.grader == "judgement@5"
 
 
 def test_other_fields() -> None:

@@ -86,8 +86,7 @@ BENCHMARK = Benchmark(
     judge=Judge(prompt="judge/longmemeval", model="gpt-4o-2024-08-06", server_type="openai"),
     metric="macro",
     metric_config={"section_key": "question_type"},
-    headline="`accuracy`: share of answers that the judge accepts, over all questions; `macro_accuracy`, the mean of the "
-    "six kinds",
+    headline="`accuracy`: share of answers that the judge accepts; `macro_accuracy`, the mean of the six kinds",
     items={"s": 500, "m": 500, "oracle": 500},
     licence="MIT",
     homepage="https://github.com/xiaowu0162/LongMemEval",
@@ -95,8 +94,8 @@ BENCHMARK = Benchmark(
     unverified=True,
     evidence=(_READ,),
     traps=(
-        "accuracy, over all questions, is what the authors' evaluate_qa.py prints and papers report; their second program "
-        "prints macro_accuracy, the mean of the six kinds, and the subset abstention, too.",
+        "accuracy, over all questions, is what the authors' evaluate_qa.py prints and papers report; their second "
+        "program prints macro_accuracy, the mean of the six kinds, and the subset abstention, too.",
         "Split s: 115,000 tokens a question; oracle: only the sessions with the answer; m: 500 sessions, for memories.",
         "The cleaned files of September 2025; the judge's prompt is ours, with the authors' rules by kind.",
     ),

@@ -22,13 +22,13 @@ class JudgementConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class JudgementGrader:
-    """Reads `Judgement: Yes|No`, `\\boxed{Correct|Incorrect}`, points out of 7, or `correct` of a JSON object.
+    """Reads `Judgement: Yes|No` (or `1|0`), `\\boxed{Correct|Incorrect}`, points of 7, or `correct` of a JSON object.
 
     Field written: `judge_correct`.
     """
 
     name = "judgement"
-    version = "4"
+    version = "5"
     Config = JudgementConfig
 
     def __init__(self, config: JudgementConfig = JudgementConfig()) -> None:  # noqa: B008 - frozen
