@@ -197,3 +197,19 @@ def test_wildbench_stretches_marks_and_weighs_groups_of_tasks() -> None:
     numbers = metric.numbers()["pass@1"]
     figures = {name: round(numbers[name].value, 3) for name in ("wb_score", "wb_task_score", "rating")}
     assert figures == {"wb_score": 40.0, "wb_task_score": 57.143, "rating": 7.0}
+
+
+def test_answers_have_means_of_languages_without_those_put_aside() -> None:
+    def answer(language: str, em: float, f1: float) -> list[Row]:
+        return [{"subset_for_metrics": language, "em": em, "f1": f1, "predicted_answer": "x"}]
+
+    answers = (
+        *(answer("arabic", 1.0, 1.0), answer("arabic", 0.0, 0.5), answer("finnish", 0.0, 0.25)),
+        answer("english", 1.0, 1.0),
+    )
+    numbers = filled("short_answer_sections", *answers, aside=["english"])["pass@1"]
+    assert numbers["macro_f1"] == pytest.approx(50.0), "(75 + 25) / 2"
+    assert numbers["macro_em"] == pytest.approx(25.0)
+    assert numbers["f1"] == pytest.approx(100 * 2.75 / 4)
+    only_english = filled("short_answer_sections", answer("english", 1.0, 1.0), aside=["english"])["pass@1"]
+    assert only_english.keys() == {"em", "f1", "no_answer"}

@@ -81,6 +81,10 @@ HEADLINES: dict[str, tuple[str, str]] = {
     "hotpotqa": ("joint_f1", "F1 of answer and supporting facts together"),
     "hotpotqa_closedbook": ("answer_f1", "F1 of the answer's words"),
     "short_answer": ("f1", "F1 of the answer's words; `em`, the share of equal answers"),
+    "short_answer_sections": (
+        "macro_f1",
+        "mean over sections of the F1 of the answer's words; `macro_em`, of equal answers",
+    ),
     "translation": ("bleu", "corpus BLEU of each pair of languages"),
     "ruler": ("accuracy", "mean share of the wanted texts in the reply"),
     "ruler2": ("accuracy", "mean share of the wanted texts in the reply"),

@@ -86,6 +86,7 @@ METRICS = Registry(
         "hotpotqa": "newskills.metrics.hotpotqa:HotpotMetric",
         "hotpotqa_closedbook": "newskills.metrics.hotpotqa:HotpotMetric",
         "short_answer": "newskills.metrics.short_answer:ShortAnswerMetric",
+        "short_answer_sections": "newskills.metrics.sections.answers:AnswerSectionsMetric",
         **dict.fromkeys(("audio", "contextasr", "contextual_earnings22"), "newskills.metrics.audio:AudioMetric"),
         **dict.fromkeys(
             ("mmau_pro_closed_form", "mmau_pro_instruction_following"), "newskills.metrics.audio:SuccessMetric"
