@@ -16,6 +16,7 @@ _VERDICT = re.compile(
 _ECHO = re.compile(r"judge?ment\s?:\s?yes\W{1,4}or\W{1,4}judge?ment\s?:\s?no\b", re.IGNORECASE)
 """How prompts say what to write."""
 _BIT = re.compile(r"judge?ment\s?[:：][\s*_`]{0,8}([01])[\s*_`.]{0,8}\Z", re.IGNORECASE)
+_DECISION = re.compile(r"decision\W{0,8}[:：][\s*_`\"']{0,8}(true|false)\b(?!\W{0,4}\bor\b|\s?/)", re.IGNORECASE)
 _BOXED = re.compile(rf"\\boxed\s?\{{\s?{_WRAPS}(correct|incorrect)\b", re.IGNORECASE)
 _POINTS = re.compile(r"<points>\s?(\d{1,3})(?:\.\d)?\s?(?:out of|/)\s?7\s?</points>", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[(correct|incorrect)\]", re.IGNORECASE)
@@ -36,8 +37,9 @@ def parse_judgement(text: object) -> bool | None:
     """The last of the first form that is there.
 
     The forms: a JSON object (`structured_verdict`), `Judgement: yes|no`, a last line `Judgement: 1|0`,
-    `\\boxed{Correct|Incorrect}`, points out of 7, `[Correct]|[Incorrect]`, a section `Equivalence Judgement` with TRUE
-    or FALSE, a line `correct: yes|no`, a text that is only yes or no. The judge's thinking does not count.
+    `Decision: TRUE|FALSE`, `\\boxed{Correct|Incorrect}`, points out of 7, `[Correct]|[Incorrect]`, a section
+    `Equivalence Judgement` with TRUE or FALSE, a line `correct: yes|no`, a text that is only yes or no. The judge's
+    thinking does not count.
 
     >>> parse_judgement("The answers agree. **Judgement:** Yes")
     True
@@ -51,6 +53,8 @@ def parse_judgement(text: object) -> bool | None:
         return bool(matches[-1].lower() == "yes")
     if match := _BIT.search(text):
         return match[1] == "1"
+    if matches := _DECISION.findall(text):
+        return bool(matches[-1].lower() == "true")
     if matches := _BOXED.findall(text):
         return bool(matches[-1].lower() == "correct")
     if matches := _POINTS.findall(text):

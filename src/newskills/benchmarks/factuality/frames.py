@@ -45,6 +45,7 @@ BENCHMARK = Benchmark(
     traps=(
         "Asked from memory, as the paper's naive prompt does; with a search: ++tool_modules=[tavily].",
         "The articles are named in wiki_links, and not fetched: the paper's oracle prompt shows their texts.",
-        "The judge's prompt is ours; the paper's judge is a Gemini model.",
+        "The judge's prompt is ours; the paper's judge is a Gemini model, and its authors published no program. The "
+        "verdict that their prompt asks for (Decision: TRUE) is read, too.",
     ),
 )
