@@ -89,6 +89,19 @@ def test_letters_inside_options_do_not_count() -> None:
     assert grade("Answer: 4", ("3", "4")).outcome == "correct"
 
 
+def test_the_last_line_behind_a_colon() -> None:
+    options = ("Reader.open", "flush", "close")
+    listing = "A. Reader.open\nlooks fine\nB. flush\nlooks fine\nC. close\nis missing\n\n"
+    for end in ("B. `flush`", "**B**", "(B) flush", "B"):
+        assert (
+            grade(f"{listing}**The function with the error is:**\n\n{end}", options).fields["predicted_answer"]
+            == "B"
+        )
+    for end in ("B. close", "B. flush and C", "D. flush", "flush B"):
+        assert grade(f"{listing}The function with the error is:\n\n{end}", options).outcome == "no_answer", end
+    assert grade(f"{listing}I am not sure.\nB. flush", options).outcome == "no_answer"
+
+
 FORMS = (
     *("Answer: {letter}", "\\boxed{{{letter}}}", "\\boxed{{\\text{{{letter}) {option}}}}}", "Answer: {option}"),
     *("{other} is wrong.\n\nAnswer: ({letter}) {option}", "<think>Answer: {other}</think>**{letter}. {option}**"),

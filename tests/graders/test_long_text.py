@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
 
-from newskills.graders.long_text import longest_common
+from newskills.graders.reading.rouge import longest_common
 from newskills.metrics import make_metric
 
 
@@ -101,3 +101,37 @@ def test_metric() -> None:
     metric.update([{"score": 0.5}])
     metric.update([metric.incorrect({"score": 0.5})])
     assert metric.metrics()["pass@1"]["score"] == 25
+
+
+def test_tasks_weigh_alike_or_their_groups() -> None:
+    scores = (("a", 1.0), ("a", 0.5), ("b", 0.25), ("c", 0.0))
+    for groups, mean in ((None, 100 / 3), ({"first": ["a", "b"]}, 25.0)):
+        metric = make_metric("long_text", groups=groups)
+        for task, score in scores:
+            metric.update([{"score": score, "subset_for_metrics": task}])
+        row = metric.metrics()["pass@1"]
+        assert (row["task_mean"], row["score"]) == (pytest.approx(mean), 43.75)
+
+
+@pytest.mark.parametrize(
+    ("measure", "said", "gold", "expected"),
+    [
+        ("first_number", "The key is 71432, not 90210.", "71432", 1),
+        ("first_number", "It is 90210? No:\n\\boxed{71432}", "71432", 1),
+        ("first_number", "88", "88.0", 1),
+        ("first_number", "0012", "12", 0),
+        ("last_number", "func_3(4) is 9, so f(9) =\n\n**-8**", "-8", 1),
+        ("last_number", "It calls func_3(4), which is not there.", "4", 0),
+        ("last_number", "The value is 1.5", "5", 0),
+        ("choice", "A. old\nlooks fine\nB. new\nlooks broken\nSo it is:\n\nB. `new`", "B", 1),
+        ("choice", "I cannot choose from A, B, C or D", "A", 0),
+        ("f1_characters", "答案：六岁", "六、七岁", 0.8),
+        ("f1_characters", "IBM", "ibm!", 1),
+        ("rouge_l_lines", "the dog\na cat sat", "A cat sat.\nThe dog!", 1),
+        ("rouge_l_lines", "the dog a cat sat", "A cat sat. The dog!", 3 / 5),
+        ("rouge_l_lines", "...", "A cat", 0),
+        ("sequence", "[1, 2.0, 4]", "1, 2, 3", 2 / 3),
+    ],
+)
+def test_final_numbers_letters_and_lines(measure: str, said: str, gold: str, expected: float) -> None:
+    assert _score(measure, said, gold, A="old", B="new", C="other", D="none") == pytest.approx(expected)

@@ -90,7 +90,7 @@ HEADLINES: dict[str, tuple[str, str]] = {
     "ruler2": ("accuracy", "mean share of the wanted texts in the reply"),
     "mrcr": ("accuracy", "mean likeness of reply and wanted text (difflib's ratio)"),
     "graphwalks": ("f1", "mean F1 of the sets of nodes"),
-    "long_text": ("score", "mean of each task's own measure"),
+    "long_text": ("task_mean", "mean over tasks of each task's own measure"),
     "longfact": ("f1_at_64", "mean F1 of supported claims, of which 64 are enough"),
     "loglikelihood": (
         "acc",

@@ -5,41 +5,71 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from difflib import SequenceMatcher
+from itertools import takewhile
+from operator import eq
 from typing import Literal, get_args
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.overlap import squad_score, squad_tokens
+from newskills.graders.exact import final_answer
+from newskills.graders.multichoice import MultichoiceGrader
+from newskills.graders.reading.overlap import squad_score
 from newskills.graders.reading.replies import after_thinking, decided, unanswered, unscored
-from newskills.graders.short_answer import short_answer
+from newskills.graders.reading.rouge import rouge_l, rouge_l_of_lines, rouge_l_of_sentences
 
 Measure = Literal[
-    "f1", "rouge_l", "summary", "class", "count", "retrieval", "code", "contains", "sequence", "label"
+    "f1",
+    "f1_characters",
+    "rouge_l",
+    "rouge_l_lines",
+    "summary",
+    "first_number",
+    "last_number",
+    "choice",
+    "class",
+    "count",
+    "retrieval",
+    "code",
+    "contains",
+    "sequence",
+    "label",
 ]
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_LATIN_WORD = re.compile(r"[a-z0-9]+")
+_POSITIVE = re.compile(r"\d+\.\d+|\d+")
+_AT_THE_END = re.compile(r"(?<![\w.,])(-?\d{1,40})[^\w\-]{0,40}\Z", re.ASCII)
 _INTEGER = re.compile(r"\d+")
-_MOST_TOKENS, _LONGEST_LINE = 4_000, 2_000
+_MARKS = re.compile(
+    "[!-/:-@\\[-`{-~\uff01-\uff0d\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff64\u3001-\u3003\u300b-\u3011\u3014-\u301f"
+    "\u3030\u303e\u303f\u2013\u2014\u2018\u2019\u201b-\u201f\u2026\u2027\ufe4f]"
+)
+"""The marks that InfiniteBench does not count; not among them is the first of the brackets of a book's title."""
+_CHOICE = MultichoiceGrader()
+_LONGEST_LINE = 2_000
 
 
 class LongTextGrader:
     """Field written: `score` (0–1, by the record's `measure`; the best of all right answers), `predicted_answer`.
 
-    f1          words of the final answer (characters of Chinese and Japanese)
-    rouge_l     longest common subsequence of words in the whole reply, as the package rouge-score (rougeL) has it
-    summary     the same of distinct words, sentence by sentence, as the package rouge (rouge-l) has it
-    class       the right class among `all_classes` that the reply names, shared by as many as it names
-    count       the share of numbers in the reply that are the right one
-    retrieval   the same of numbers of paragraphs
-    code        likeness (difflib's ratio) of the first line that is neither a fence nor a comment
-    contains    the right text occurs in the reply
-    sequence    the share of leading numbers that are right
-    label       the right one is all of `all_classes` that the first sentence names, but for those in `asked`
+    f1              words of the final answer (characters of Chinese and Japanese)
+    f1_characters   characters of the final answer
+    rouge_l         longest common subsequence of words in the whole reply, as the package rouge-score (rougeL) has it
+    rouge_l_lines   the same line by line (rougeLsum)
+    summary         the same of distinct words, sentence by sentence, as the package rouge (rouge-l) has it
+    first_number    the first number of the final answer, or of a reply that marks none, is the right one
+    last_number     the final answer ends with the right number, or the reply that marks none does
+    choice          the letter of the right one of the options `A`, `B`, …, as the grader `multichoice` reads replies
+    class           the right class among `all_classes` that the reply names, shared by as many as it names
+    count           the share of numbers in the reply that are the right one
+    retrieval       the same of numbers of paragraphs
+    code            likeness (difflib's ratio) of the first line that is neither a fence nor a comment
+    contains        the right text occurs in the reply
+    sequence        the share of leading numbers that are right
+    label           the right one is all of `all_classes` that the first sentence names, but for those in `asked`
     """
 
     name = "long_text"
-    version = "4"
+    version = "5"
 
     def gold_reply(self, record: Row) -> str | None:
         golds = record.get("answers") or [record.get("expected_answer")]
@@ -57,7 +87,9 @@ class LongTextGrader:
         reply = after_thinking(str(record.get("generation") or "")) or ""
         if not (text := reply.strip()):
             return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
-        answer = (short_answer(text) if measure == "f1" else reply if measure == "code" else text) or text
+        answer = _READ[measure](text, record) if measure in _READ else reply if measure == "code" else text
+        if not answer:
+            return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
         value = max(_MEASURES[measure](answer, gold, record) for gold in golds)
         fields: Row = {"predicted_answer": answer, "score": value}
         return decided(stamp, value == 1, fields, f"{measure} {value:.2f}", value)
@@ -68,74 +100,21 @@ def _f1(answer: str, gold: str, record: Row) -> float:
 
 
 def _rouge_l(answer: str, gold: str, record: Row) -> float:
-    """Lin 2004; of English, letters and digits are words, of other languages `squad_tokens`."""
-    language = str(record.get("language", "en"))
+    return rouge_l(answer, gold, str(record.get("language", "en")))
+
+
+def _f1_characters(answer: str, gold: str, record: Row) -> float:
     first, second = (
-        (_LATIN_WORD.findall(text.lower()) if language == "en" else squad_tokens(text, language))[:_MOST_TOKENS]
-        for text in (answer, gold)
+        [char for char in text.lower() if not (char.isspace() or _MARKS.match(char))] for text in (answer, gold)
     )
-    common = longest_common(first, second)
+    common = (Counter(first) & Counter(second)).total()
     return 2 * common / (len(first) + len(second)) if common else 0.0
 
 
-def _summary(answer: str, gold: str, record: Row) -> float:
-    ours, theirs = _sentences(answer), _sentences(gold)
-    if not ours or not theirs:
-        return 0.0
-    common = {word for right in theirs for line in ours for word in _common_words(right, line)}
-    distinct = [len({word for sentence in sentences for word in sentence}) for sentences in (ours, theirs)]
-    return 2 * len(common) / sum(distinct)
-
-
-def _sentences(text: str) -> list[list[str]]:
-    """Words of the parts between full stops; a part of blanks alone is one empty word, as in the package."""
-    sentences: list[list[str]] = []
-    room = _MOST_TOKENS
-    for part in text.split("."):
-        if part and room > 0:
-            sentences.append(part.split()[:room] or [""])
-            room -= len(sentences[-1])
-    return sentences
-
-
-def _common_words(first: Sequence[str], second: Sequence[str]) -> set[str]:
-    """The words of a longest common subsequence; of several, the one whose words stand last in `second`."""
-    rows = _rows(first, second)
-    common: set[str] = set()
-    at, other = len(first), len(second)
-    while at and other:
-        if first[at - 1] == second[other - 1]:
-            common.add(first[at - 1])
-            at, other = at - 1, other - 1
-        elif _length(rows[other], at - 1) > _length(rows[other - 1], at):
-            at -= 1
-        else:
-            other -= 1
-    return common
-
-
-def _length(row: int, size: int) -> int:
-    """Of the longest common subsequence with the first `size` tokens."""
-    return size - (row & ((1 << size) - 1)).bit_count()
-
-
-def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest common subsequence: O(len(first) · len(second) / 64)."""
-    return _length(_rows(first, second)[-1], len(first))
-
-
-def _rows(first: Sequence[str], second: Sequence[str]) -> list[int]:
-    """The table of longest common subsequences, by sets of bits (Hyyrö 2004); a bit is 0 where the length grows."""
-    places: dict[str, int] = {}
-    for at, token in enumerate(first):
-        places[token] = places.get(token, 0) | 1 << at
-    full = (1 << len(first)) - 1
-    rows = [full]
-    for token in second:
-        row = rows[-1]
-        met = row & places.get(token, 0)
-        rows.append(((row + met) | (row - met)) & full)
-    return rows
+def _same(answer: str, gold: str, record: Row) -> float:
+    """The same text; a number with a point is that of its value."""
+    numbers = [float(text) for text in (answer, gold) if _NUMBER.fullmatch(text)] if "." in answer + gold else []
+    return float(answer == gold or (len(numbers) == 2 and numbers[0] == numbers[1]))
 
 
 def _class(answer: str, gold: str, record: Row) -> float:
@@ -166,10 +145,8 @@ def _contains(answer: str, gold: str, record: Row) -> float:
 
 
 def _sequence(answer: str, gold: str, record: Row) -> float:
-    ours, theirs = _NUMBER.findall(answer), _NUMBER.findall(gold)
-    right = 0
-    while right < min(len(ours), len(theirs)) and ours[right] == theirs[right]:
-        right += 1
+    ours, theirs = ([float(number) for number in _NUMBER.findall(text)] for text in (answer, gold))
+    right = sum(takewhile(bool, map(eq, ours, theirs)))
     return right / len(theirs) if theirs else 0.0
 
 
@@ -181,10 +158,40 @@ def _label(answer: str, gold: str, record: Row) -> float:
     return float(named == {gold.lower()})
 
 
+def _first_number(text: str, record: Row) -> str:
+    match = _POSITIVE.search(final_answer(text) or text)
+    return match[0] if match else ""
+
+
+def _last_number(text: str, record: Row) -> str:
+    match = _AT_THE_END.search((final_answer(text) or text).replace("\u2212", "-"))
+    return str(int(match[1])) if match else ""
+
+
+def _option(text: str, record: Row) -> str:
+    return str(_CHOICE.grade({**record, "generation": text}).fields["predicted_answer"] or "")
+
+
+def _marked(text: str, record: Row) -> str:
+    return final_answer(text) or text
+
+
+_READ: dict[str, Callable[[str, Row], str]] = {
+    **dict.fromkeys(("f1", "f1_characters"), _marked),
+    "first_number": _first_number,
+    "last_number": _last_number,
+    "choice": _option,
+}
+"""Measure → what it looks at of a reply; of others, the whole."""
 _MEASURES: dict[str, Callable[[str, str, Row], float]] = {
     "f1": _f1,
+    "f1_characters": _f1_characters,
     "rouge_l": _rouge_l,
-    "summary": _summary,
+    "rouge_l_lines": lambda answer, gold, record: rouge_l_of_lines(answer, gold),
+    "summary": lambda answer, gold, record: rouge_l_of_sentences(answer, gold),
+    "first_number": _same,
+    "last_number": _same,
+    "choice": _same,
     "class": _class,
     "count": _count,
     "retrieval": _count,

@@ -17,6 +17,7 @@ from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.letters import (
     labels,
     letter_after,
+    letter_announced,
     letter_in,
     letter_in_double_brackets,
     letter_of_a_line,
@@ -66,7 +67,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "10"
+    version = "11"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -126,6 +127,8 @@ class MultichoiceGrader:
         for whole in (text, text.strip().rsplit("\n", 1)[-1]):
             if (letter := names.get(_folded(whole))) is not None:
                 return letter, "name"
+        if (letter := letter_announced(text, count, names)) is not None:
+            return letter, "last line"
         if (letter := letter_stated(text, count)) is not None:
             return letter, "statement"
         letter = letter_of_a_line(text, count, names)

@@ -33,7 +33,7 @@ METRICS = Registry(
         "mrcr": "newskills.metrics.long_context:MrcrMetric",
         "graphwalks": "newskills.metrics.long_context:GraphwalksMetric",
         "aalcr": "newskills.metrics.long_context:AalcrMetric",
-        "long_text": "newskills.metrics.long_context:LongTextMetric",
+        "long_text": "newskills.metrics.sections.tasks:LongTextMetric",
         "arena": "newskills.metrics.arena:ArenaMetric",
         "alpaca_eval": "newskills.metrics.official.alpaca_eval:AlpacaEvalMetric",
         "mt-bench": "newskills.metrics.arena:RatingMetric",

@@ -81,15 +81,6 @@ class GraphwalksMetric(FieldMetric):
         return {**super().scores(record), "accuracy": None if f1 is None else f1 == 1}
 
 
-class LongTextMetric(FieldMetric):
-    """`score`: the mean of each task's own measure."""
-
-    score_fields: ClassVar[Mapping[str, Any]] = _fields("score")
-    names: ClassVar[Mapping[str, tuple[str, float]]] = {"score": ("score", 0.0)}
-    headline = ("score",)
-    columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "score", NO_ANSWER)
-
-
 class AalcrMetric(ScoreMetric):
     """`judge_correct` (CORRECT or INCORRECT), `generation_valid` (a reply that is not blank), and lengths of inputs.
 

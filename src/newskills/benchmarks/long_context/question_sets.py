@@ -6,6 +6,7 @@ LooGLE (arXiv:2311.04939), BABILong (arXiv:2406.10149), LongBench (arXiv:2308.14
 
 import ast
 from collections.abc import Iterator
+from string import ascii_uppercase
 
 from newskills.base.benchmark import Benchmark, Evidence, RowMapper, Source
 from newskills.base.records import Row
@@ -76,23 +77,37 @@ _LONGBENCH = {
     ),
     **dict.fromkeys(("lcc", "repobench-p"), ("code", "Write the next line of the code, and nothing else.")),
 }
+_LONGBENCH_GROUPS = {
+    "single-document": ["narrativeqa", "qasper", "multifieldqa_en", "multifieldqa_zh"],
+    "several-documents": ["hotpotqa", "2wikimqa", "musique", "dureader"],
+    "summaries": ["gov_report", "qmsum", "multi_news", "vcsum"],
+    "examples": ["trec", "triviaqa", "samsum", "lsht"],
+    "made-up": ["passage_count", "passage_retrieval_en", "passage_retrieval_zh"],
+    "code": ["lcc", "repobench-p"],
+}
 # InfiniteBench: task → (measure, what to do).
 _INFINITE = {
-    "passkey": ("contains", "Give the pass key that the text hides."),
-    "number_string": ("contains", "Give the sequence of digits that the text hides."),
+    "passkey": ("first_number", "Give the pass key that the text hides."),
+    "number_string": ("first_number", "Give the sequence of digits that the text hides."),
     "kv_retrieval": ("contains", "Give the value that is asked for."),
     "longbook_qa_eng": ("f1", f"Answer the question about the book. {_BRIEF}"),
-    "longbook_qa_chn": ("f1", f"Answer the question about the book. {_BRIEF}"),
-    "longbook_sum_eng": ("rouge_l", "Summarise the book."),
-    "longbook_choice_eng": ("contains", "Choose the right option, and repeat its text, alone."),
+    "longbook_qa_chn": ("f1_characters", f"Answer the question about the book. {_BRIEF}"),
+    "longbook_sum_eng": ("rouge_l_lines", "Summarise the book."),
+    "longbook_choice_eng": ("choice", "Choose the right option, and give its letter, alone."),
     "longdialogue_qa_eng": ("contains", "Who is $$MASK$$ in the script? Give the name only."),
-    "code_debug": ("contains", "Which function has an error? Repeat its name, alone."),
-    "code_run": ("contains", "What does the last function return? Give the number only."),
-    "math_find": ("contains", "Do what is asked with the list of numbers. Give the number only."),
+    "code_debug": ("choice", "Which function has an error? Give the letter of the option, alone."),
+    "code_run": ("last_number", "What does the last function return? Give the number only."),
+    "math_find": ("first_number", "Do what is asked with the list of numbers. Give the number only."),
     "math_calc": (
         "sequence",
         "Give the value after each step of the calculation, as numbers with commas between.",
     ),
+}
+
+
+_HEADLINES = {
+    "babilong": "`score`: share of questions with the right label; of each length apart",
+    "longbench": "`task_mean`: mean of six groups of tasks, each the mean of its tasks' own measures",
 }
 
 
@@ -137,13 +152,18 @@ def longbench(raw: Row, index: int) -> Row:
 
 
 def infinitebench(raw: Row, index: int) -> Row:
+    """Of the tasks with options, the right one is a text, or the text and its letter."""
     task = raw["_split"]
     measure, request = _INFINITE[task]
     golds = raw["answer"] if isinstance(raw["answer"], list) else [raw["answer"]]
-    options = f"\n\n{choices('', raw['options'])['options']}" if raw.get("options") else ""
+    options = choices("", raw["options"]) if measure == "choice" else {}
+    if measure == "choice":
+        golds = [ascii_uppercase[raw["options"].index(golds[0])]]
+    listing = f"\n\n{options.pop('problem').strip()}" if options else ""
     return {
         "id": f"{task}-{raw['id']}",
-        "question": f"{request}\n\n{raw['context']}\n\n{raw['input']}{options}\n\n{request}",
+        "question": f"{request}\n\n{raw['context']}\n\n{raw['input']}{listing}\n\n{request}",
+        **options,
         "expected_answer": str(golds[0]),
         "answers": [", ".join(map(str, golds))] if measure == "sequence" else [str(gold) for gold in golds],
         "measure": measure,
@@ -165,6 +185,8 @@ def _benchmark(
         prompt="generic/short-answer" if short else "generic/default",
         grader="short_answer" if short else "long_text",
         metric="short_answer" if short else "long_text",
+        metric_config={"groups": _LONGBENCH_GROUPS} if row is longbench else {},
+        headline=_HEADLINES.get(name, ""),
         items={"test": items} if items else {},
         licence="Apache-2.0" if row is babilong else "MIT",
         homepage=f"https://huggingface.co/datasets/{source.hf}"
@@ -211,6 +233,7 @@ BENCHMARKS = (
         longbench,
         4750,
         "arXiv:2308.14508",
+        "Headline: the mean of the paper's six groups of tasks, English and Chinese together; score is over all rows.",
         "Each task has its own measure; Chinese is compared by characters, not by words as in the paper. English ones "
         "are those of the authors: see [Agreement](../agreement.md).",
         "Texts are given whole, and requests are ours.",
@@ -222,6 +245,6 @@ BENCHMARKS = (
         infinitebench,
         3946,
         "arXiv:2402.13718",
-        "Each task has its own measure, and requests are ours; choices are given by their text.",
+        "Each task has its own measure, that of the authors: see [Agreement](../agreement.md). Requests are ours.",
     ),
 )

@@ -222,6 +222,18 @@ def letter_stated(text: str, count: int) -> str | None:
     return next(iter(judged)) if len(judged) == 1 and judged <= set(ascii_uppercase[:count]) else None
 
 
+def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | None:
+    """The letter on the last line, alone or before its option (`meant`: text of it → letter), behind one with a colon.
+
+    So a reply may go through the options before.
+    """
+    lines = [line for line in text[-_TAIL:].splitlines() if line.strip(_DRESS)]
+    if len(lines) < 2 or not lines[-2].rstrip(" *_").endswith((":", "：")):
+        return None
+    letter, names_it = _begins_with(lines[-1], count, meant)
+    return letter if names_it else None
+
+
 def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | None:
     """The letter that is all of a line, or stands before its option (`meant`: text of it → letter), if no other does.
 
@@ -231,14 +243,22 @@ def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | N
     seen: set[str] = set()
     chosen: str | None = None
     for line in lines[-_MANY:]:
-        match = _LINE.match(line)
-        if match is None or not (match[2] or not match[3].strip(_DRESS)):
+        letter, names_it = _begins_with(line, count, meant)
+        if letter is None:
             continue
-        letter, rest = match[1].upper(), " ".join(stripped(match[3].casefold(), _DRESS).split())
         seen.add(letter)
-        if letter in ascii_uppercase[:count] and (not rest or meant.get(rest) == letter or len(lines) == 1):
+        if names_it or (len(lines) == 1 and letter in ascii_uppercase[:count]):
             chosen = letter
     return chosen if len(seen) == 1 else None
+
+
+def _begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str | None, bool]:
+    """(letter that a line begins with, whether nothing but the option's text follows)."""
+    match = _LINE.match(line)
+    if match is None or not (match[2] or not match[3].strip(_DRESS)):
+        return None, False
+    letter, rest = match[1].upper(), " ".join(stripped(match[3].casefold(), _DRESS).split())
+    return letter, letter in ascii_uppercase[:count] and (not rest or meant.get(rest) == letter)
 
 
 def _led(window: str, *, nouns: bool = False) -> tuple[int, bool]:
