@@ -42,9 +42,16 @@ BENCHMARK = Benchmark(
             "fields code_context, prompt, reference_code; split test; the program that is run",
             "2026-11-27",
         ),
+        Evidence(
+            "https://github.com/Soul22238/EECS487GroupProject/tree/14fa18ca18cabba53256c2de5afabf6636eab9b5/DS-1000-dataset/data",
+            "a copy of all 1,000 rows prepared, the program of each reference answer read",
+            "2026-11-27",
+        ),
     ),
     traps=(
         "Verdicts depend on the versions of the libraries; answers to tasks whose library is missing are unscored.",
         "The tests run in the answer's process.",
+        "Code is read from fences, <code> tags and up to END SOLUTION, as models write it: see "
+        "[Agreement](../agreement.md).",
     ),
 )

@@ -13,8 +13,10 @@ from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged
 from newskills.graders.code.evalplus import program_of
+from newskills.graders.code.extract import ExtractedCode
 from newskills.graders.code.harness import Time, run_program
 from newskills.graders.code.programs import CHAINS, ProgramRun, make_task, run_task
+from newskills.graders.code.snippet import extract_snippet
 from newskills.graders.code.units import UnitTask, count_tests, imported, run_unit
 
 _WALL = 6
@@ -35,14 +37,15 @@ class CodeTestsGrader(CodeGrader):
     function   Python, as for `evalplus`; the tests see the answer over a pipe only
     unit       Python, `test` with unittest classes or test functions, in the answer's process
     pytest     the same with what pytest gives to tests
-    script     Python, `test` is a program to which the answer is the text `answer`; it ends without an exception
+    script     Python, `test` is a program to which the answer, part of another, is the text `answer`; it ends without
+               an exception
     program    `prompt`, `entry_point`, `head` (for answers that are whole; `helpers`, the first called
                `helper`, for those that leave them out), `closing` (ends what the prompt begins),
                `inside` (the tests belong into the class that the answer closes), `stop_tokens`
     """
 
     name: ClassVar[str] = "code_tests"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     Config = CodeTestsConfig
 
     def __init__(self, config: CodeTestsConfig = CodeTestsConfig()) -> None:  # noqa: B008 - frozen
@@ -50,6 +53,11 @@ class CodeTestsGrader(CodeGrader):
 
     def language(self, record: Row) -> str:
         return str(record.get("language") or "python")
+
+    def extract(self, record: Row) -> ExtractedCode:
+        if record.get("style") == "script":
+            return extract_snippet(str(record.get("generation") or ""))
+        return super().extract(record)
 
     def gold_head(self, record: Row) -> str:
         return str(record.get("prompt", ""))
