@@ -11,6 +11,7 @@ from newskills.base.aio import run
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Sample
+from newskills.graders.code.given import GIVEN
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
@@ -56,6 +57,32 @@ def test_each_step_sees_those_before_it(fake_server: FakeServerFactory, backgrou
     assert [prompt.count("Science") for prompt in prompts] == ([1, 2, 3] if background else [0, 0, 0])
     assert "def thing_3():" in prompts[2]
     assert fields["num_generated_tokens"] > 3
+
+
+def test_given_steps_are_shown_and_not_asked_for(fake_server: FakeServerFactory) -> None:
+    server = fake_server(Script(answer=Answer(text="```python\nimport os\ndef done(): pass\n```")))
+    solver = make_solver(
+        "scicode", SolverParts(chat=ChatSolver(load_prompt("eval/scicode/background"), ChatSolverOptions())), {}
+    )
+    given, *others = [{**step, "step_number": f"62.{number}"} for number, step in enumerate(ROW["sub_steps"], 1)]
+    sample = Sample(id="62", row={**ROW, "sub_steps": [given, *others]})
+
+    async def main() -> Row:
+        config = ServerConfig(server_type="vllm", model="fake", base_url=server.base_url)
+        model = make_model(config, concurrency=1, environ={})
+        try:
+            return (await solver.solve(sample, solver.request(sample), Kit(models={MAIN: model}))).fields
+        finally:
+            await model.close()
+
+    fields = run(main)
+    assert fields["steps"] == {"62.1": GIVEN["62.1"], "62.2": "def done(): pass", "62.3": "def done(): pass"}
+    prompts = [record.prompt for record in server.records]
+    assert [("class EnlargedBlock(Block)" in prompt, "thing_2" in prompt) for prompt in prompts] == [
+        (True, True),
+        (True, False),
+    ]
+    assert [message.content for message in solver.request(sample).messages] == [prompts[0]]
 
 
 def test_rows_without_steps_are_refused() -> None:

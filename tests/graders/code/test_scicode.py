@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows, prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.graders.code.given import GIVEN
+from newskills.graders.code.scicode import without_imports
 from newskills.metrics import make_metric
 
 ONE = "def twice(x):\n    return 2 * np.asarray(x)"
@@ -76,6 +79,47 @@ def test_steps(targets: Path) -> None:
     assert found["num_subtasks"] == 8
     assert found["subtask_accuracy"] == pytest.approx(100 * 3 / 8)
     assert found["num_problems"] == 4
+
+
+def test_given_steps_come_before_those_that_use_them(targets: Path) -> None:
+    """Whatever a record has in their place; imports of a step's own are not run."""
+    twice = "def twice(x):\n    from math import no_such_name\n    return 2 * np.asarray(x)"
+    use = f"import no_such_module\n{twice}\n\nBlock(1, 2, {{}})"
+    row = {**ROW, "sub_steps": [{"step_number": "62.1", "test_cases": []}, *ROW["sub_steps"][:1]]}
+    (score,) = graded("scicode", [{**row, "generation": "…", "steps": {"62.1": "x = (", "1.1": use}}], targets)
+    assert (score.outcome, score.why) == ("correct", "1 of 1 steps")
+
+
+def test_given_steps_do_what_the_authors_own_do() -> None:
+    """The sequence is that of their code for this seed."""
+    space: Row = {"np": np, "random": random}
+    for code in GIVEN.values():
+        exec(code, space)
+    matrix = {
+        "A": [12.5, 0, 0, 0, 0, 0, 100, 55],
+        "C": [33.33, 0, 95.83, 0, 0, 0, 0, 35],
+        "G": [8.33, 95.83, 0, 95.83, 0, 100, 0, 10],
+        "T": [45.83, 4.17, 4.17, 4.17, 100, 0, 0, 0],
+    }
+    random.seed(42)
+    assert space["generate_dna"](12, matrix) == (10, "AGAAAGGGAATGCGTGACAG", "CTTGCGTGACTTCCCTTTCT")
+    grid = space["Maxwell"](6, 2)
+    assert (grid.x.shape, grid.z.shape, grid.phi.shape, grid.n_vars) == ((6, 1, 1), (1, 1, 6), (6, 6, 6), 7)
+    assert (grid.delta, grid.x[0, 0, 0], grid.x[-1, 0, 0], grid.t) == (0.5, -0.25, 2.25, 0.0)
+    assert vars(space["EnlargedBlock"](1, 2, {})) == {"length": 1, "basis_size": 2, "operator_dict": {}}
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        ("import math\nx = 1", "\nx = 1"),
+        ("from scipy import (\n    linalg,\n    sparse,\n)\nx = 1", "\nx = 1"),
+        ("def f():\n    import math\n    return 1", "def f():\n\n    return 1"),
+        ("imported = 1\nfrom_x = 2", "imported = 1\nfrom_x = 2"),
+    ],
+)
+def test_imports_are_taken_out(code: str, left: str) -> None:
+    assert without_imports(code) == left
 
 
 def test_without_targets_nothing_is_judged() -> None:

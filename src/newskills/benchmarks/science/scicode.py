@@ -47,7 +47,9 @@ BENCHMARK = Benchmark(
     traps=(
         "The targets of the tests (test_data.h5, 1 GB) are not part of the data: get them from the authors' page and "
         "give their folder as ++sandbox.data_dir; without them, or without h5py, answers are unscored.",
-        "Three steps that the authors give away (13.6, 62.1, 76.3) are asked for, but not counted: 288 of 291.",
+        "Three steps are given, as by the authors (13.6, 62.1, 76.3), and not counted: 288 of 291. Imports in answers "
+        "are taken out, as by them: a step has those that its problem names.",
+        "A step has 30 CPU seconds, as in NeMo-Skills; the authors wait half an hour: ++eval_config.timeout=1800.",
         "Some steps call functions that newer releases of SciPy have renamed (simps): use SciPy below 1.14.",
     ),
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, ClassVar
@@ -13,11 +14,19 @@ from newskills.base.protocols import Sandbox
 from newskills.base.records import Row, Score
 from newskills.graders.code.base import CodeFinding, CodeGrader
 from newskills.graders.code.extract import ExtractedCode
+from newskills.graders.code.given import GIVEN
 from newskills.graders.code.units import UnitTask, imported, run_unit
 
 TARGETS = "test_data.h5"
-GIVEN = frozenset({"13.6", "62.1", "76.3"})
-"""Steps whose code the benchmark gives away: asked for here, but not counted."""
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t][^\n(]*\bimport[ \t]*\([^)]{0,2000}\)|(?:import|from[ \t][^\n]*\bimport)[ \t][^\n]*)",
+    re.MULTILINE,
+)
+
+
+def without_imports(code: str) -> str:
+    """As the authors' program takes it: a step has the imports that the problem names, and no other."""
+    return _IMPORT.sub("", code)
 
 
 class SciCodeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,11 +41,13 @@ class SciCodeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class SciCodeGrader(CodeGrader):
     """Row: `sub_steps` with `test_cases`, `required_dependencies`; `steps`, the code of each, from the solver.
 
-    A step is run with all steps before it. The targets are in `test_data.h5` below the sandbox's data folder; without
-    it, or without h5py, nothing is judged. Field written: `eval_status`, one {step, passed, why} for each step.
+    A step is run with all steps before it, of which some are given, and without imports of its own. The targets are in
+    `test_data.h5` below the sandbox's data folder; without it, or without h5py, nothing is judged. Field written:
+    `eval_status`, one {step, passed, why} for each step that is not given.
     """
 
     name: ClassVar[str] = "scicode"
+    version: ClassVar[str] = "2"
     Config = SciCodeConfig
 
     def __init__(self, config: SciCodeConfig = SciCodeConfig()) -> None:  # noqa: B008 - frozen
@@ -47,7 +58,8 @@ class SciCodeGrader(CodeGrader):
 
     def extract(self, record: Row) -> ExtractedCode:
         steps = record.get("steps")
-        code = "\n\n".join(map(str, steps.values())) if isinstance(steps, dict) else ""
+        written = steps.items() if isinstance(steps, dict) else ()
+        code = "\n\n".join(str(code) for number, code in written if number not in GIVEN)
         return ExtractedCode(code=code, how="language" if code.strip() else "empty")
 
     def no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
@@ -63,9 +75,10 @@ class SciCodeGrader(CodeGrader):
         status: list[Row] = []
         for step in record["sub_steps"]:
             number = str(step["step_number"])
-            written.append(str(record["steps"].get(number) or ""))
             if number in GIVEN:
+                written.append(GIVEN[number])
                 continue
+            written.append(without_imports(str(record["steps"].get(number) or "")))
             finding = await self._step(step, "\n\n".join(written), written[0], sandbox)
             if finding.passed is None:
                 return finding

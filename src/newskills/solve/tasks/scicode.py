@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program in steps, each asked for with the code of the steps before it (SciCode, arXiv:2407.13168)."""
+"""A program in steps, each asked for with the code of the steps before it (SciCode, arXiv:2407.13168).
+
+Steps whose code the benchmark gives are not asked for.
+"""
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Annotated
 
 from msgspec import Meta, Struct, structs
@@ -11,6 +15,8 @@ from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.graders.code.extract import extract_code
+from newskills.graders.code.given import GIVEN
+from newskills.graders.code.scicode import without_imports
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 
@@ -44,10 +50,11 @@ class SciCodeSolver:
         self._config = config
 
     def request(self, sample: Sample) -> Request:
-        """The first step. Raises DataError for a row without steps."""
+        """The first step that is not given. Raises DataError for a row without steps."""
         if not isinstance(sample.row.get("sub_steps"), list) or not sample.row["sub_steps"]:
             raise DataError(f"Record {sample.id} has no list of sub_steps.")
-        request = self._ask(sample, {})
+        numbers = [str(step["step_number"]) for step in sample.row["sub_steps"]]
+        request = self._ask(sample, {number: GIVEN[number] for number in takewhile(GIVEN.__contains__, numbers)})
         request.solver = {"scicode": structs.asdict(self._config), "sub_steps": sample.row["sub_steps"]}
         return request
 
@@ -55,11 +62,16 @@ class SciCodeSolver:
         codes: Row = {}
         step_fields: list[Row] = []
         for step in sample.row["sub_steps"]:
+            number = str(step["step_number"])
+            if number in GIVEN:
+                codes[number] = GIVEN[number]
+                continue
             step_request = self._ask(sample, codes)
             reply = await ask(kit.models[MAIN], step_request)
             attempt = await self._chat.attempt(sample, step_request, reply, self._chat.text(reply))
             step_fields.append(attempt.fields)
-            codes[str(step["step_number"])] = extract_code(str(attempt.fields[self._chat.generation_key])).code
+            code = extract_code(str(attempt.fields[self._chat.generation_key])).code
+            codes[number] = without_imports(code).strip("\n")
         return Attempt(
             sample_id=sample.id, key=request.key(), fields={**self._together(step_fields), "steps": codes}
         )

@@ -47,6 +47,11 @@ def _key(name: Any) -> Any:
         return name
 
 
+def _named(key: Any) -> Any:
+    """A symbol by its name."""
+    return key if isinstance(key, str | int | float | complex | tuple | np.generic) else str(key)
+
+
 def _sparse(group: Any) -> Any:
     sparse = importlib.import_module("scipy.sparse")
     data, shape = group["data"][()], tuple(group["shape"][()])
@@ -63,7 +68,7 @@ def are_csc_matrix_close(first: Any, second: Any) -> Any:
 
 def are_dicts_close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
     """The same keys with close values."""
-    first, second = ({_key(str(key)): value for key, value in each.items()} for each in (first, second))
+    first, second = ({_named(key): value for key, value in each.items()} for each in (first, second))
     return first.keys() == second.keys() and all(_close(first[key], second[key], atol, rtol) for key in first)
 
 
