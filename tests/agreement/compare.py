@@ -29,7 +29,7 @@ class Comparison(Struct, kw_only=True):
 
     `original` makes the official scorer out of a folder that holds a checkout of `repository`; where it is a package
     (`package`), it runs in the test itself, and nothing is recorded. `known` explains disagreements: `task/form` or
-    `form` → reason.
+    `form` → reason. `left_out`: what of the original was not run, and why, in a sentence.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Comparison(Struct, kw_only=True):
     repository: str = ""
     package: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
+    left_out: str = ""
 
     @property
     def file(self) -> Path:

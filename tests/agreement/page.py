@@ -121,10 +121,13 @@ def _rounded(share: float) -> str:
 
 def _section(figure: Figure) -> Iterator[str]:
     comparison = figure.comparison
-    if len(figure.tasks) < 2 and not figure.disagreements:
+    if len(figure.tasks) < 2 and not figure.disagreements and not comparison.left_out:
         return
     yield ""
     yield f"## {comparison.name}"
+    if comparison.left_out:
+        yield ""
+        yield f"Not run: {comparison.left_out}"
     tasks = figure.tasks
     if len(tasks) > 1:
         few = {task: (count, agreed) for task, (count, agreed) in tasks.items() if agreed < count}

@@ -97,4 +97,8 @@ COMPARISON = Comparison(
             "the original counts a text without a decision as false; ours leaves the sample unscored",
         ),
     },
+    left_out=(
+        "a program of the authors, who published data and the judge's prompt only (looked for on their data "
+        "card, in their paper and in public repositories); optillm's is the one that others refer to."
+    ),
 )

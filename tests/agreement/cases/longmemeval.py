@@ -163,4 +163,5 @@ COMPARISON = Comparison(
         "judge/nothing": _UNSCORED,
         "judge/cut off": _UNSCORED,
     },
+    left_out="GPT-4o as the judge, which needs a key: the texts of judges are invented.",
 )

@@ -168,4 +168,8 @@ COMPARISON = Comparison(
         "judge/point": "the original asks again until its judge writes the digit only",
         "judge/as ours asks": "the original asks for 1 or 0, ours for yes or no",
     },
+    left_out=(
+        "the GPT that takes the answer out of a reply before it is judged; ours shows the judge the reply. "
+        "Scores of steps (CoT-E) were never published as code."
+    ),
 )

@@ -155,4 +155,5 @@ COMPARISON = Comparison(
         "judge/NO in small letters": "the original takes capitals only",
         "axes/a judge that fails": "the original counts conversations whose judge fails as a fifth axis, with no point",
     },
+    left_out="GPT-4o as the judge, which needs a key: the texts of judges are invented.",
 )
