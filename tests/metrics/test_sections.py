@@ -213,3 +213,26 @@ def test_answers_have_means_of_languages_without_those_put_aside() -> None:
     assert numbers["f1"] == pytest.approx(100 * 2.75 / 4)
     only_english = filled("short_answer_sections", answer("english", 1.0, 1.0), aside=["english"])["pass@1"]
     assert only_english.keys() == {"em", "f1", "no_answer"}
+
+
+def test_pairs_and_figures_are_right_as_a_whole_and_nothing_may_be_said_of_no_figure() -> None:
+    def question(pair: str, figure: str | None, correct: bool, hard: bool = False, outcome: str = "") -> list[Row]:
+        ending = {"outcome": outcome, "outcome_cause": "model"} if outcome else {}
+        fields = {
+            "pair_id": pair,
+            "figure_id": figure,
+            "is_hard": hard,
+            "predicted_answer": None if outcome else "A",
+        }
+        return [{**fields, "symbolic_correct": correct, **ending}]
+
+    questions = (
+        *(question("1", None, False, outcome="no_answer"), question("1", "a", True, hard=True)),
+        *(question("2", None, False), question("2", "a", False, hard=True), question("3", "b", True)),
+    )
+    numbers = filled("hallusionbench", *questions)["pass@1"]
+    assert numbers["pair_accuracy"] == pytest.approx(200 / 3), "1 and 3"
+    assert numbers["figure_accuracy"] == pytest.approx(50), "b"
+    assert numbers["easy_accuracy"] == pytest.approx(200 / 3)
+    assert numbers["hard_accuracy"] == pytest.approx(50)
+    assert numbers["accuracy"] == pytest.approx(60)

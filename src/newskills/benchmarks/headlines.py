@@ -109,6 +109,10 @@ HEADLINES: dict[str, tuple[str, str]] = {
         "balanced_accuracy",
         "mean over sections of the mean over right answers of the share that is found",
     ),
+    "hallusionbench": (
+        "pair_accuracy",
+        "share of questions answered right with every figure; `figure_accuracy`, of figures with every question right",
+    ),
     "circular": ("circular_accuracy", "share of questions answered right in every order of the options"),
     "legalbench": (
         "task_mean",

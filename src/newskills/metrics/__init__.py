@@ -99,6 +99,7 @@ METRICS = Registry(
         "macro": "newskills.metrics.sections.means:MacroMetric",
         "balanced": "newskills.metrics.sections.balanced:BalancedMetric",
         "circular": "newskills.metrics.sections.circular:CircularMetric",
+        "hallusionbench": "newskills.metrics.sections.circular:HallusionMetric",
         "rewardbench": "newskills.metrics.sections.reward:RewardBenchMetric",
         "rewardbench2": "newskills.metrics.sections.reward:RewardBench2Metric",
         "rewardbench2-ties": "newskills.metrics.sections.reward:TiesMetric",

@@ -7,13 +7,18 @@ from newskills.benchmarks.text import yes_no
 
 
 def hallusionbench(raw: Row, index: int) -> Row:
+    """Without a picture on purpose: figure 0 of the questions that a picture supplements."""
     names = ("category", "subcategory", "visual_input", "set_id", "figure_id", "question_id")
     file = raw["filename"]
+    kind, section, hard, topic, figure, question = (str(raw[name]) for name in names)
     return {
-        "id": "-".join(["hallusionbench", *(str(raw[name]) for name in names)]),
+        "id": "-".join(["hallusionbench", kind, section, hard, topic, figure, question]),
         **yes_no(raw["question"], {"0": False, "1": True}[raw["gt_answer"]]),
         "image_path": None if file is None else f"images/{file.removeprefix('./')}",
-        "subset_for_metrics": f"{raw['category']}-{raw['subcategory']}",
+        "pair_id": f"{kind}-{section}-{topic}-{question}",
+        "figure_id": None if kind == "VS" and figure == "0" else f"{kind}-{section}-{topic}-{figure}",
+        "is_hard": hard == "2",
+        "subset_for_metrics": f"{kind}-{section}",
     }
 
 
@@ -43,7 +48,7 @@ BENCHMARKS = (
         row=hallusionbench,
         prompt="vlm/yes-no",
         grader="multichoice",
-        metric="multichoice",
+        metric="hallusionbench",
         items={"test": 1129},
         chance=0.5,
         licence="BSD-3-Clause (questions)",
@@ -52,8 +57,9 @@ BENCHMARKS = (
         requires="newskills[media]",
         traps=(
             "The pictures come apart: unpack hallusion_bench.zip so that <data_dir>/hallusionbench/images/VS is there.",
-            "178 questions have no picture on purpose.",
-            "Scored by question; the paper also scores by figure and by pair of questions.",
+            "178 questions have no picture on purpose: a reply that does not answer them is right, as for the authors.",
+            "Headline: questions that are right with each of their pictures (the authors' qAcc); figure_accuracy is "
+            "fAcc, accuracy aAcc. The authors let GPT-4 read replies.",
         ),
     ),
     Benchmark(

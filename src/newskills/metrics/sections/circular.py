@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A choice question counts when it is answered in every order of its options (MMBench: arXiv:2307.06281, §4.2)."""
+"""Questions that count together: the orders of one question's options (MMBench: arXiv:2307.06281, §4.2), the questions
+about one figure, and one question about several figures (HallusionBench: arXiv:2310.14566)."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -14,36 +16,47 @@ from newskills.metrics.counting.seeds import SeedMetric
 CIRCULAR = "circular_accuracy"
 
 
-class CircularMetric(SeedMetric):
-    """`circular_accuracy`: questions (`question_id`) of which every order is right; `accuracy` over all orders.
+class GroupsMetric(SeedMetric):
+    """Base: for each figure the share of groups of samples that are right as a whole; `accuracy` over all samples.
 
-    A question of which an order could not be scored is left out, unless another order is wrong.
+    A group of which a sample could not be scored is left out, unless another one is wrong.
     """
 
-    score_fields: ClassVar[Mapping[str, Any]] = {"symbolic_correct": bool | int | float | None, "question_id": Any}
+    names: ClassVar[tuple[str, ...]]
+    """Of the figures."""
     headline = ("accuracy",)
-    columns = ("num_entries", "avg_tokens", "gen_seconds", CIRCULAR, "accuracy", NO_ANSWER)
 
     def __init__(self) -> None:
         super().__init__()
-        self._questions: list[dict[str, list[float | None]]] = []
+        self.columns = ("num_entries", "avg_tokens", "gen_seconds", *self.names, "accuracy", NO_ANSWER)
+        self._groups: list[dict[tuple[str, str], list[float | None]]] = []
+
+    @abstractmethod
+    def groups(self, record: Row) -> Iterable[tuple[str, object]]:
+        """(figure, group) for each that the sample counts in."""
+
+    def value(self, record: Row) -> float | None:
+        """What a sample is worth."""
+        correct: float | None = record.get("symbolic_correct")
+        return correct
 
     def scores(self, record: Row) -> Scores:
-        return {"accuracy": record.get("symbolic_correct")}
+        return {"accuracy": self.value(record)}
 
     def update(self, predictions: Sequence[Row]) -> None:
         """Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
-        self._questions += [{} for _ in predictions[len(self._questions) :]]
+        self._groups += [{} for _ in predictions[len(self._groups) :]]
         for seed, record in enumerate(predictions):
-            value = None if is_lost(record) else record.get("symbolic_correct")
-            self._questions[seed].setdefault(str(record.get("question_id")), []).append(value)
+            value = None if is_lost(record) else self.value(record)
+            for name, group in self.groups(record):
+                self._groups[seed].setdefault((name, str(group)), []).append(value)
 
     def figures(self) -> Iterable[str]:
-        return (CIRCULAR,)
+        return self.names
 
     def figure(self, name: str, seed: int) -> Number | None:
-        values = [_together(orders) for orders in self._questions[seed].values()]
+        values = [_together(members) for (figure, _), members in self._groups[seed].items() if figure == name]
         counted = Counter(value for value in values if value is not None)
         return percent(counted, values.count(None)) if counted else None
 
@@ -52,7 +65,43 @@ class CircularMetric(SeedMetric):
         return prediction | wrong | {"outcome_cause": "truncation"}
 
 
-def _together(orders: Sequence[float | None]) -> float | None:
-    if any(value == 0 for value in orders):
+class CircularMetric(GroupsMetric):
+    """`circular_accuracy`: questions (`question_id`) of which every order is right; `accuracy` over all orders."""
+
+    score_fields: ClassVar[Mapping[str, Any]] = {"symbolic_correct": bool | int | float | None, "question_id": Any}
+    names = (CIRCULAR,)
+
+    def groups(self, record: Row) -> Iterable[tuple[str, object]]:
+        yield CIRCULAR, record.get("question_id")
+
+
+class HallusionMetric(GroupsMetric):
+    """`pair_accuracy`: questions (`pair_id`) that are right with every figure; `figure_accuracy`: figures (`figure_id`)
+    all of whose questions are right; `easy_accuracy` and `hard_accuracy`: the pairs of such questions (`is_hard`).
+
+    Without a figure, a model that does not answer is right.
+    """
+
+    score_fields: ClassVar[Mapping[str, Any]] = {
+        "symbolic_correct": bool | int | float | None,
+        "pair_id": str,
+        "figure_id": str | None,
+        "is_hard": bool,
+    }
+    names = ("pair_accuracy", "figure_accuracy", "easy_accuracy", "hard_accuracy")
+
+    def value(self, record: Row) -> float | None:
+        unsure = record.get("outcome") == NO_ANSWER and record.get("outcome_cause") != "truncation"
+        return 1.0 if unsure and record["figure_id"] is None else super().value(record)
+
+    def groups(self, record: Row) -> Iterable[tuple[str, object]]:
+        yield "pair_accuracy", record["pair_id"]
+        yield "hard_accuracy" if record["is_hard"] else "easy_accuracy", record["pair_id"]
+        if record["figure_id"] is not None:
+            yield "figure_accuracy", record["figure_id"]
+
+
+def _together(members: Sequence[float | None]) -> float | None:
+    if any(value == 0 for value in members):
         return 0.0
-    return None if None in orders else 1.0
+    return None if None in members else 1.0
