@@ -77,6 +77,7 @@ BENCHMARK = Benchmark(
     grader="",
     judge=Judge(prompt="judge/charxiv"),
     metric="hle",
+    headline="`judge_correct` of the subset `reasoning`, and of `descriptive`: share of answers that the judge accepts",
     split="validation",
     items={"validation": 5000},
     licence="CC-BY-SA-4.0 (questions; charts have licences of their own)",
@@ -87,6 +88,7 @@ BENCHMARK = Benchmark(
         "The charts come apart: unpack images.zip of huggingface.co/datasets/princeton-nlp/CharXiv so that "
         "<data_dir>/charxiv/images/0.jpg is there.",
         "2,000 records: each of 1,000 charts has one question for reasoning and a record of four that describe it.",
+        "Papers report the subsets reasoning and descriptive apart; the number over both says little.",
         "The files hold numbers of the 19 descriptive questions, not their words: those are ours.",
     ),
 )

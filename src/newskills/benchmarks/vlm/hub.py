@@ -210,6 +210,10 @@ BENCHMARKS = (
         chance=0.11,
         licence="Apache-2.0",
         citation="arXiv:2409.02813",
+        traps=(
+            "The part in which the question is in the picture, too: the paper's overall score is the mean of it and of "
+            "the same questions as text.",
+        ),
     ),
     _benchmark(
         "mmmu",
