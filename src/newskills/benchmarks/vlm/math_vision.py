@@ -10,11 +10,13 @@ def row(raw: Row, index: int) -> Row:
     question = raw["question"].strip()
     options = [str(option) for option in raw["options"]]
     listed = bool(options) and options != list("ABCDEFG"[: len(options)])
+    named = options["ABCDEFG".index(raw["answer"])] if listed else ""
     return {
         "id": f"math-vision-{raw['id']}",
         "question": question,
         **(choices(question, options) if listed else {"problem": question}),
         "expected_answer": raw["answer"],
+        "accepted_answers": [named] if len(named) > 1 or named.isdecimal() else [],
         "image_path": Asset(raw["image"]),
         "level": raw["level"],
         "subset_for_metrics": raw["subject"],
@@ -44,6 +46,7 @@ BENCHMARK = Benchmark(
     ),
     row=row,
     prompt="vlm/math",
+    grader_config={"absolute_tolerance": 0.005},
     split="testmini",
     items={"testmini": 304, "test": 3040},
     licence="MIT",
@@ -52,6 +55,7 @@ BENCHMARK = Benchmark(
     requires="newskills[media]",
     traps=(
         "About half of the problems have options and are answered by a letter, the others by a number or expression.",
+        "As by the authors' program, an option's text counts like its letter, and values are compared to two places.",
         "Options that are only drawn in the picture are not listed in the text.",
         "The test set holds the 304 problems of testmini, too.",
     ),
