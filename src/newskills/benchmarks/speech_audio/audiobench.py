@@ -95,6 +95,7 @@ def _benchmark(part: str, title: str, names: str, judge: Judge | None) -> Benchm
         grader_config={} if judge else {"normalization_mode": "audiobench", "strip_helpful_prefixes": True},
         judge=judge,
         metric="audio",
+        headline="`judge_score`: points of the judge, 0 to 5, in percent of the most" if judge else "",
         version="2",
         licence="mixed, by data set",
         homepage="https://github.com/AudioLLMs/AudioBench",

@@ -206,6 +206,7 @@ BENCHMARKS = (
             "max_samples": first_rows(),
         },
         items={"test": 2016},
+        headline="`success_rate`: share of replies without a word",
         licence="CC-BY-4.0",
         homepage="https://www.openslr.org/17/",
         citation="arXiv:1510.08484",

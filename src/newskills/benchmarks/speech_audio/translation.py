@@ -203,6 +203,7 @@ def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: An
         grader="audio",
         grader_config={"normalization_mode": "multilingual"} if asr else {},
         metric="audio",
+        headline="" if asr else "`bleu`: corpus BLEU of each pair of languages",
         licence="CC-BY-4.0" if fleurs else "CC-BY-NC-4.0",
         homepage=f"https://{home}",
         citation="arXiv:2205.12446" if fleurs else "arXiv:2007.10310",
