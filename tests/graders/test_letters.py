@@ -100,6 +100,7 @@ def test_the_last_line_behind_a_colon() -> None:
     for end in ("B. close", "B. flush and C", "D. flush", "flush B"):
         assert grade(f"{listing}The function with the error is:\n\n{end}", options).outcome == "no_answer", end
     assert grade(f"{listing}I am not sure.\nB. flush", options).outcome == "no_answer"
+    assert grade(": B. flush\n\nIt is never called.", options).fields["predicted_answer"] == "B"
 
 
 FORMS = (

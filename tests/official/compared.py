@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from newskills.base.records import Row
 from newskills.benchmarks.code.classeval import row as classeval_row
+from newskills.benchmarks.code.ds_1000 import row as ds_1000_row
 from newskills.benchmarks.code.human_eval import row as human_eval_row
 from newskills.benchmarks.code.human_eval_plus import row as human_eval_plus_row
 from newskills.benchmarks.code.mbpp_plus import row as mbpp_plus_row
 from newskills.metrics import make_metric
 from tests.graders.code.running_any import fenced, graded
 from tests.graders.plain import plain_grader
-from tests.official import alpaca_eval, classeval, evalplus, human_eval
+from tests.official import alpaca_eval, classeval, ds_1000, evalplus, human_eval
 from tests.official.evalplus_tasks import TASKS
 from tests.official.recording import RECORDED, Case, read
 
@@ -113,6 +114,11 @@ def _classeval(cases: list[Case]) -> list[object]:
     return [score.fields["test_classes_passed"] for score in graded("classeval", rows)]
 
 
+def _ds_1000(cases: list[Case]) -> list[object]:
+    rows = [{**ds_1000_row(ds_1000.raw(case["task"]), 0), "generation": fenced(case["code"])} for case in cases]
+    return [score.outcome == "correct" for score in graded("code_tests", rows)]
+
+
 def _human_eval(cases: list[Case]) -> list[object]:
     known = human_eval.tasks()
     rows = [
@@ -135,6 +141,7 @@ COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[obj
     "alpaca_eval": (("alpaca_eval",), _alpaca_eval),
     "api_bank": (("api-bank",), _api_bank),
     "classeval": (("classeval",), _classeval),
+    "ds_1000": ((), _ds_1000),
     "evalplus": (("human-eval-plus", "mbpp", "mbpp-plus"), _evalplus),
     "followbench": (("followbench",), _followbench),
     "human_eval": (("human-eval",), _human_eval),

@@ -56,3 +56,11 @@ def test_programs_of_human_eval() -> None:
     figure = compared("human_eval")
     assert figure.attempts >= ENOUGH
     assert not figure.different, figure.different[:3]
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_programs_of_ds_1000() -> None:
+    figure = compared("ds_1000")
+    assert figure.attempts >= ENOUGH
+    assert not figure.different, figure.different[:3]

@@ -128,7 +128,7 @@ _CHOSEN = re.compile(
 _JUDGED = re.compile(rf"(?:^|(?<=[.!?]\s)){_LETTER}\s{_IS_RIGHT}{_END}", re.MULTILINE)
 _DOUBLE = re.compile(r"\[\[([A-Z])\]\]")
 _LINE = re.compile(
-    r"[\s*_>\"'`(\[$#-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9])([)\].:*\"'`$]{0,6})(.*)",
+    r"[\s*_>\"'`(\[$#:：-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9])([)\].:*\"'`$]{0,6})(.*)",
     re.IGNORECASE,
 )
 _DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
