@@ -142,7 +142,7 @@ _GRADED = by_grader("long_text", value="score")
 
 def original(folder: Path) -> Verdict:
     """Needs tqdm and rouge-score, which Hugging Face's evaluate hands texts to."""
-    from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-not-found]
 
     scorer = RougeScorer(["rougeLsum"], use_stemmer=False)
 
@@ -150,7 +150,7 @@ def original(folder: Path) -> Verdict:
         return {"rougeLsum": [scorer.score(references[0], predictions[0])["rougeLsum"].fmeasure]}
 
     rouge = SimpleNamespace(load=lambda name: SimpleNamespace(compute=compute))
-    with mock.patch.dict(sys.modules, {"evaluate": rouge, "args": SimpleNamespace(parse_args=None)}):  # type: ignore[dict-item]
+    with mock.patch.dict(sys.modules, {"evaluate": rouge, "args": SimpleNamespace(parse_args=None)}):
         script: Any = loaded(folder / "src" / "compute_scores.py")
 
     def verdict(row: Row, reply: Any) -> float:

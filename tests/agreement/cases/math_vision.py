@@ -96,7 +96,7 @@ def original(folder: Path) -> Verdict:
     """Needs latex2sympy2 with its antlr4, numpy, sympy and tqdm."""
     for module in ("numpy", "sympy", "tqdm", "latex2sympy2"):
         importlib.import_module(module)
-    with mock.patch.dict(sys.modules, {"fire": SimpleNamespace()}):  # type: ignore[dict-item]
+    with mock.patch.dict(sys.modules, {"fire": SimpleNamespace()}):
         utils: Any = loaded(folder / "evaluation" / "utils.py")
     tree = ast.parse((folder / "evaluation" / "evaluate.py").read_text(encoding="utf-8"))
     evaluate = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "evaluate")

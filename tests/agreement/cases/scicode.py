@@ -207,7 +207,7 @@ def original(folder: Path) -> Verdict:
     for module in ("h5py", "numpy", "scipy.sparse", "sympy"):
         importlib.import_module(module)
     stubs = {"datasets": SimpleNamespace(load_dataset=None)}
-    with mock.patch.dict(sys.modules, stubs):  # type: ignore[arg-type]
+    with mock.patch.dict(sys.modules, stubs):
         parse: Any = loaded(folder / "src" / "scicode" / "parse" / "parse.py")
     compare: Any = loaded(folder / "src" / "scicode" / "compare" / "cmp.py")
     names = ("are_dicts_close", "cmp_tuple_or_list", "are_csc_matrix_close")

@@ -126,7 +126,8 @@ class MacroMetric(SectionMetric):
     def numbers(self) -> dict[str, dict[str, Number]]:
         numbers_by_mode = super().numbers()
         for mode, family, k in self._modes():
-            counts = {} if (family, k) == ("pass", 1) else self._by_mode.get((family, k), {})
-            if (number := sections_jackknife(counts, macro)) is not None:
+            if (family, k) == ("pass", 1) or (family, k) not in self._by_mode:
+                continue
+            if (number := sections_jackknife(self._by_mode[family, k], macro)) is not None:
                 numbers_by_mode.setdefault(mode, {})["macro_accuracy"] = number
         return numbers_by_mode
