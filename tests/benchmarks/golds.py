@@ -33,6 +33,12 @@ def _other_letter(row: Row) -> str:
     return ascii_uppercase[(ascii_uppercase.index(row["expected_answer"]) + 1) % count]
 
 
+def _other_text(row: Row) -> str:
+    if row["measure"] == "choice":
+        return f"Answer: {_other_letter(row)}"
+    return "It is 918273645" if row["measure"] == "last_number" else f"{_FAR} nothing of the kind"
+
+
 WRONG: dict[str, Callable[[Row], str]] = {
     "math": lambda row: f"\\boxed{{{_FAR}}}",
     "multichoice": lambda row: f"Answer: {_other_letter(row)}",
@@ -58,7 +64,7 @@ WRONG: dict[str, Callable[[Row], str]] = {
     ),
     "answer-judgement": lambda row: f"Judgement: {'No' if row['expected_judgement'].endswith('Yes') else 'Yes'}",
     "gradingbench": lambda row: "partial" if row["expected_answer"] != "partial" else "correct",
-    "long_text": lambda row: f"{_FAR} nothing of the kind",
+    "long_text": _other_text,
     "mrcr": lambda row: f"{_FAR} {row['expected_answer']}",
     "graphwalks": lambda row: f"Final Answer: [{_FAR}]",
     "translation": lambda row: _FAR,

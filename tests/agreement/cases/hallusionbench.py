@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +78,17 @@ def _replied(row: Row, verdict: str) -> str:
 
 def ours(row: Row, reply: Any) -> float:
     figure, samples = reply
+    return _numbers(json.dumps(samples)).get(_FIGURES[figure][1], 0.0)
+
+
+@cache
+def _numbers(samples: str) -> Mapping[str, float]:
     grader, metric = plain_grader("multichoice", {}), make_metric("hallusionbench")
-    for place, sample in enumerate(samples):
+    for place, sample in enumerate(json.loads(samples)):
         record = hallusionbench(_raw(sample), place)
         score = grader.grade({**record, "generation": _replied(record, sample[-1])})
         metric.update([{**record, **score.fields, "outcome": score.outcome, "outcome_cause": score.cause}])
-    numbers = metric.numbers()["pass@1"]
-    name = _FIGURES[figure][1]
-    return numbers[name].value / 100 if name in numbers else 0.0
+    return {name: number.value / 100 for name, number in metric.numbers()["pass@1"].items()}
 
 
 def original(folder: Path) -> Verdict:
