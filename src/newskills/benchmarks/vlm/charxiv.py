@@ -77,7 +77,7 @@ BENCHMARK = Benchmark(
     grader="",
     judge=Judge(prompt="judge/charxiv"),
     metric="hle",
-    headline="`judge_correct`: share of answers that the judge accepts, of `reasoning` and `descriptive` questions apart",
+    headline="`judge_correct`: share of answers that the judge accepts, of `reasoning` and `descriptive` apart",
     split="validation",
     items={"validation": 5000},
     licence="CC-BY-SA-4.0 (questions; charts have licences of their own)",
