@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -16,7 +18,7 @@ from newskills.benchmarks.code.mbpp_plus import row as mbpp_plus_row
 from newskills.metrics import make_metric
 from tests.graders.code.running_any import fenced, graded
 from tests.graders.plain import plain_grader
-from tests.official import alpaca_eval, classeval, evalplus, human_eval
+from tests.official import alpaca_eval, classeval, evalplus, human_eval, tau2_airline
 from tests.official.evalplus_tasks import TASKS
 from tests.official.recording import RECORDED, Case, read
 
@@ -131,6 +133,14 @@ def _evalplus(cases: list[Case]) -> list[object]:
     return [[score.fields["is_correct"], score.fields["is_correct-plus"]] for score in graded("evalplus", rows)]
 
 
+def _tau2_airline(cases: list[Case]) -> list[object]:
+    stored = tau2_airline.stored()
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "airline.json").write_text(json.dumps({"data": stored["data"]}))
+        grader = plain_grader("tau2", {"data": folder})
+        return [tau2_airline.ours(case, stored["tasks"][case["task"]], folder, grader) for case in cases]
+
+
 COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[object]]]] = {
     "alpaca_eval": (("alpaca_eval",), _alpaca_eval),
     "api_bank": (("api-bank",), _api_bank),
@@ -139,5 +149,6 @@ COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[obj
     "followbench": (("followbench",), _followbench),
     "human_eval": (("human-eval",), _human_eval),
     "strongreject": (("strongreject",), _strongreject),
+    "tau2_airline": (("tau2-bench.airline",), _tau2_airline),
 }
 """Name of the recording → benchmarks, and the verdicts of ours."""

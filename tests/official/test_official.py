@@ -30,6 +30,13 @@ def test_calls_of_api_bank() -> None:
     assert sorted(case["name"] for case, _, _ in figure.different) == sorted(KNOWN), figure.different
 
 
+def test_conversations_of_tau2_bench_airline() -> None:
+    """The reward, the state that is left, and what each call was told."""
+    figure = compared("tau2_airline")
+    assert figure.attempts >= ENOUGH
+    assert not figure.different, figure.different[:5]
+
+
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_test_classes_of_classeval() -> None:

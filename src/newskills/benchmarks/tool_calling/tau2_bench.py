@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from newskills.base.benchmark import Asset, Benchmark, Group, Source
+from newskills.base.benchmark import Asset, Benchmark, Evidence, Group, Source
 from newskills.base.records import Row
 
 _COMMIT = "a2c024725189473d2d7cea3a5cfdbcc67478e41f"
@@ -18,8 +18,9 @@ def joined(raw: Iterable[Row]) -> Iterator[Row]:
     data = {"data": msgspec.json.decode(files["db.json"]), "user_data": {}}
     if "user_db.json" in files:
         data["user_data"] = msgspec.json.decode(files["user_db.json"])
+    service = msgspec.json.encode(data)
     for task in msgspec.json.decode(files["tasks.json"]):
-        yield {**task, "policy": files["policy.md"], "service": msgspec.json.encode(data)}
+        yield {**task, "policy": files["policy.md"], "service": service}
 
 
 def _scenario(scenario: Row) -> str:
@@ -49,7 +50,9 @@ def _row(domain: str) -> Any:
     return row
 
 
-def _benchmark(domain: str, title: str, items: int, sha256: str, files: str, *traps: str) -> Benchmark:
+def _benchmark(
+    domain: str, title: str, items: int, sha256: str, files: str, *traps: str, idle: float = 0.1
+) -> Benchmark:
     return Benchmark(
         name=f"tau2-bench.{domain}",
         category="tool-calling",
@@ -73,22 +76,39 @@ def _benchmark(domain: str, title: str, items: int, sha256: str, files: str, *tr
         solver="tau2",
         defaults={"solver_config": {"data": "{folder}/assets/test"}},
         samples=4,
-        chance=0.1,
+        chance=idle,
         items={"test": items},
         licence="MIT",
         homepage="https://github.com/sierra-research/tau2-bench",
         citation="arXiv:2506.07982",
+        evidence=(
+            Evidence(
+                f"https://github.com/sierra-research/tau2-bench/tree/{_COMMIT}/data/tau2/domains/{domain}",
+                f"all files that `tau2-bench.{domain}` reads, byte for byte",
+                "2026-11-27",
+            ),
+        ),
         traps=(
             *traps,
             "A second model plays the user: ++models.user.model=NAME ++models.user.server_type=openai. It decides "
             "much: name it beside a score.",
-            "Doing nothing is right in a tenth of the tasks: what was asked for had to be refused.",
+            f"Doing nothing is right in {idle:.0%} of the tasks: what was asked for had to be refused.",
             "A task counts where the service ends in the state that it should, and all else that the task names holds.",
         ),
     )
 
 
 BENCHMARKS = (
+    _benchmark(
+        "airline",
+        "customers of an airline",
+        50,
+        "50fee67373c3f3fab786e29aba83f64563ede260c17eafed3d51ca9893d552ca",
+        "tasks.json,db.json,policy.md",
+        "Its assertions in words do not count: tasks are judged by the state and by what is said.",
+        "Its service and the words of its functions are ours, after its rules; rewards are those of the original.",
+        idle=0.46,
+    ),
     _benchmark(
         "retail",
         "customers of a shop",
@@ -112,11 +132,11 @@ GROUP = Group(
     name="tau2-bench",
     category="tool-calling",
     title="tau2-bench: conversations of a service agent with a simulated user",
-    members={"tau2-bench.retail": {}},
+    members={"tau2-bench.airline": {}, "tau2-bench.retail": {}},
     homepage="https://github.com/sierra-research/tau2-bench",
     citation="arXiv:2506.07982",
     traps=(
-        "The domains airline and telecom are not here. They run by the benchmark's own program only, which is on "
-        "GitHub; the package tau2 of PyPI is another one, of chemistry.",
+        "The domain telecom is not here. It runs by the benchmark's own program only, which is on GitHub; the package "
+        "tau2 of PyPI is another one, of chemistry.",
     ),
 )
