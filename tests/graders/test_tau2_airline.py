@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
-from tests.official.tau2_airline import stored
+from tests.official.tau2_bench import stored
 
 from newskills.base.records import Row
 from newskills.base.store import read_rows
@@ -22,7 +22,7 @@ from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.graders.tau2.airline import Airline
 from newskills.graders.tau2.grader import ENDED, start
 
-DATA = stored()["data"]
+DATA = stored("tau2_airline")["data"]
 USER = "sofia_kim_7287"
 
 

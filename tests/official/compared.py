@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import partial
 
 from msgspec import Struct
 
@@ -18,7 +17,7 @@ from newskills.benchmarks.code.mbpp_plus import row as mbpp_plus_row
 from newskills.metrics import make_metric
 from tests.graders.code.running_any import fenced, graded
 from tests.graders.plain import plain_grader
-from tests.official import alpaca_eval, classeval, evalplus, human_eval, tau2_airline
+from tests.official import alpaca_eval, classeval, evalplus, human_eval, tau2_bench
 from tests.official.evalplus_tasks import TASKS
 from tests.official.recording import RECORDED, Case, read
 
@@ -133,14 +132,6 @@ def _evalplus(cases: list[Case]) -> list[object]:
     return [[score.fields["is_correct"], score.fields["is_correct-plus"]] for score in graded("evalplus", rows)]
 
 
-def _tau2_airline(cases: list[Case]) -> list[object]:
-    stored = tau2_airline.stored()
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "airline.json").write_text(json.dumps({"data": stored["data"]}))
-        grader = plain_grader("tau2", {"data": folder})
-        return [tau2_airline.ours(case, stored["tasks"][case["task"]], folder, grader) for case in cases]
-
-
 COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[object]]]] = {
     "alpaca_eval": (("alpaca_eval",), _alpaca_eval),
     "api_bank": (("api-bank",), _api_bank),
@@ -149,6 +140,7 @@ COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[obj
     "followbench": (("followbench",), _followbench),
     "human_eval": (("human-eval",), _human_eval),
     "strongreject": (("strongreject",), _strongreject),
-    "tau2_airline": (("tau2-bench.airline",), _tau2_airline),
+    "tau2_airline": (("tau2-bench.airline",), partial(tau2_bench.ours, "tau2_airline")),
+    "tau2_telecom": (("tau2-bench.telecom",), partial(tau2_bench.ours, "tau2_telecom")),
 }
 """Name of the recording → benchmarks, and the verdicts of ours."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,8 +19,9 @@ from newskills.graders.tau2.mock import TaskList
 from newskills.graders.tau2.retail import Shop
 from newskills.graders.tau2.service import ToolService
 from newskills.graders.tau2.tables import TableService
+from newskills.graders.tau2.telecom import Telecom
 
-SERVICES: dict[str, type[ToolService]] = {"airline": Airline, "mock": TaskList, "retail": Shop}
+SERVICES: dict[str, type[ToolService]] = {"airline": Airline, "mock": TaskList, "retail": Shop, "telecom": Telecom}
 ENDED = "user_stop"
 """How a conversation ends that counts: the simulated user says so."""
 _USUAL_BASIS = ("DB", "COMMUNICATE")
@@ -51,9 +51,11 @@ class Tau2Grader:
         self._stamp = f"{self.name}@{self.version}"
 
     def gold_reply(self, record: Row) -> Row | None:
-        """The task's own actions, and what is to be said; not where they leave something open."""
+        """The task's own actions, and what is to be said; not where they leave an assertion open: beside the state
+        that they lead to, assertions may ask for more."""
         criteria = record["evaluation_criteria"]
-        if "ENV_ASSERTION" in (criteria.get("reward_basis") or ()):
+        basis = criteria.get("reward_basis") or ()
+        if "ENV_ASSERTION" in basis and ("DB" in basis or not criteria.get("actions")):
             return None
         talk: list[Row] = [
             {"role": action.get("requestor") or "assistant", "content": None, "tool_calls": [action]}
@@ -131,7 +133,7 @@ def start(record: Row, folder: str) -> ToolService:
     place = Path(folder) / f"{domain}.json"
     kind, stored = SERVICES[domain], _decoded(place, place.stat().st_mtime_ns)
     if not issubclass(kind, TableService):
-        stored = deepcopy(stored)
+        stored = msgspec.json.decode(msgspec.json.encode(stored))
     service = kind(stored["data"], stored.get("user_data") or {})
     initial = record.get("initial_state") or {}
     if initial.get("initialization_data"):

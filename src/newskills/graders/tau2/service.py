@@ -46,6 +46,7 @@ class ToolService:
             return f"Error: {problem}"
         try:
             result = function(self, **arguments)
+            self.settle()
         except RefusedCall as refusal:
             return f"Error: {refusal}"
         return result if isinstance(result, str) else msgspec.json.encode(result).decode()
@@ -57,9 +58,14 @@ class ToolService:
         if name.startswith("_") or not callable(function):
             raise DataError(f"the service has no function {name}")
         try:
-            return function(**action.get("arguments", {}))
+            result = function(**action.get("arguments", {}))
+            self.settle()
+            return result
         except (RefusedCall, TypeError) as error:
             raise DataError(f"{name}: {error}") from error
+
+    def settle(self) -> None:
+        """What follows from a call that was not refused, in other parts of the service. Raises RefusedCall."""
 
     def merge(self, changes: Row) -> None:
         """Lays `changes` over the data: mappings key by key."""
@@ -134,4 +140,4 @@ def _resolved(schema: Row, parts: Row) -> Row:
         return {"type": "object", "properties": fields, "required": whole["required"]}
     if "items" in schema:
         return {"type": "array", "items": _resolved(schema["items"], parts)}
-    return {"type": "string", **schema}
+    return schema if "anyOf" in schema else {"type": "string", **schema}
