@@ -68,7 +68,16 @@ def _changed(arguments: Row, key: str, pool: list[Any], draw: random.Random) -> 
 
 def _other(value: Any, draw: random.Random) -> Any:
     if isinstance(value, list):
-        ways = [value[:-1], value + value[:1], value[::-1], [], None, {}, "", [json.dumps(item) for item in value]]
+        ways: list[Any] = [
+            value[:-1],
+            value + value[:1],
+            value[::-1],
+            [],
+            None,
+            {},
+            "",
+            [json.dumps(item) for item in value],
+        ]
         if value and draw.random() < 0.6:
             inner = dict(draw.choice(value))
             key = draw.choice(sorted(inner))

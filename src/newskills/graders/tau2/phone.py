@@ -48,8 +48,8 @@ class Phone(ToolService):
     )
 
     def __init__(self, data: Row, user_data: Row | None = None) -> None:
-        given = user_data or {}
-        device: Row = {"wifi_ssid": None, "vpn_details": None, **given.get("device", {})}
+        stored = user_data or {}
+        device: Row = {"wifi_ssid": None, "vpn_details": None, **stored.get("device", {})}
         device["active_apn_settings"] = _apn(device.get("active_apn_settings", {}))
         surroundings = {
             "name": None,
@@ -60,7 +60,7 @@ class Phone(ToolService):
             "mobile_data_usage_exceeded": False,
             "line_active": True,
             "payment_request": None,
-            **given.get("surroundings", {}),
+            **stored.get("surroundings", {}),
         }
         super().__init__(data, {"device": device, "surroundings": surroundings})
         self.vpn_performance = "excellent"

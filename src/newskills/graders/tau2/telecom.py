@@ -273,10 +273,10 @@ class Telecom(FaultyPhone):
 
     def _known(self, table: str, key: str) -> Row:
         kind = table.removesuffix("s")
-        for row in self.data[table]:
+        rows: list[Row] = self.data[table]
+        for row in rows:
             if row[f"{kind}_id"] == key:
-                known: Row = row
-                return known
+                return row
         raise RefusedCall(f"{kind} {key} not found")
 
     def _line(self, customer_id: str, line_id: str) -> Row:
