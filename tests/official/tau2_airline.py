@@ -122,4 +122,7 @@ def cut(checkout: Path) -> Row:
 def record(checkout: Path) -> int:
     made = cut(checkout)
     (RECORDED / "tau2_airline.json").write_text(json.dumps(made, sort_keys=True) + "\n", encoding="utf-8")
-    return run("tau2_airline", checkout, list(changes(made["tasks"], random.Random(16))))
+    more = {task["id"] for task in made["tasks"][::2]}
+    pairs = changes(made["tasks"], random.Random(16))
+    attempts = [(task, change) for task, change in pairs if set(change) <= {"dropped"} or task["id"] in more]
+    return run("tau2_airline", checkout, attempts)
