@@ -267,3 +267,16 @@ def test_a_name_with_a_slash_may_be_an_alias(tmp_path: Path) -> None:
     assert get_benchmark("openai-evals/jee-math").name == "openai-evals.jee-math"
     with pytest.raises((ConfigError, DataError, UnknownNameError)):
         get_benchmark(f"{tmp_path}/openai-evals")
+
+
+def test_a_member_that_nothing_knows_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "ours-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[newskills.benchmarks]\nours = our_benchmarks:GROUP\n")
+    listed = 'GROUP = Group(name="ours", category="own", title="ours", members={"ours.missing": {}})'
+    (tmp_path / "our_benchmarks.py").write_text(f"from newskills.base.benchmark import Group\n{listed}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("ours", "ours.missing"):
+        with pytest.raises(UnknownNameError, match=r"ours\.missing"):
+            expand(name)

@@ -133,6 +133,13 @@ def test_another_commit_is_not_taken(web: Web, tmp_path: Path) -> None:
         rows(bench(other), tmp_path / "d", mirror, offline=True)
 
 
+def test_a_mirror_that_lacks_a_listed_file_is_not_taken(web: Web, tmp_path: Path) -> None:
+    mirror = make_mirror(tmp_path / "m", TREE, "raw.githubusercontent.com/o/r/main")
+    listed = Source(github="o/r", ref="main", members="data/{a,c}/task.json", format="object")
+    with pytest.raises(DataError, match="Offline"):
+        rows(bench(listed), tmp_path / "d", mirror, offline=True)
+
+
 def test_damage_in_a_mirrored_tree(tmp_path: Path) -> None:
     mirror = make_mirror(tmp_path / "m", TREE, "raw.githubusercontent.com/o/r/main")
     damaged = mirror / "raw.githubusercontent.com/o/r/main/data/b/task.json"

@@ -271,8 +271,8 @@ def test_how_tasks_begin(tmp_path: Path) -> None:
         "tasks": ["task_1", "task_2", "task_2"],
     }
     assert service.data["tasks"]["task_2"]["title"] == "New"
-    with pytest.raises(UnknownNameError, match="airline"):
-        start({"domain": "airline"}, folder)
+    with pytest.raises(UnknownNameError, match="bakery"):
+        start({"domain": "bakery"}, folder)
     with pytest.raises(DataError, match="no function fly"):
         start({"domain": "mock", "initial_state": {"initialization_actions": [{"func_name": "fly"}]}}, folder)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from newskills.benchmarks.code.mbpp_plus import row as mbpp_plus_row
 from newskills.metrics import make_metric
 from tests.graders.code.running_any import fenced, graded
 from tests.graders.plain import plain_grader
-from tests.official import alpaca_eval, classeval, ds_1000, evalplus, human_eval
+from tests.official import alpaca_eval, classeval, ds_1000, evalplus, human_eval, tau2_bench
 from tests.official.evalplus_tasks import TASKS
 from tests.official.recording import RECORDED, Case, read
 
@@ -146,5 +147,7 @@ COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[obj
     "followbench": (("followbench",), _followbench),
     "human_eval": (("human-eval",), _human_eval),
     "strongreject": (("strongreject",), _strongreject),
+    "tau2_airline": (("tau2-bench.airline",), partial(tau2_bench.ours, "tau2_airline")),
+    "tau2_telecom": (("tau2-bench.telecom",), partial(tau2_bench.ours, "tau2_telecom")),
 }
 """Name of the recording → benchmarks, and the verdicts of ours."""

@@ -8,6 +8,8 @@ import os
 import pytest
 
 from tests.official.compared import compared
+from tests.official.recording import read
+from tests.official.tau2_bench import stored
 
 ENOUGH = 300
 REVERSES = "    return (value, [a.reverse() for a in arguments if type(a) is list])[0]"
@@ -28,6 +30,16 @@ def test_calls_of_api_bank() -> None:
     figure = compared("api_bank")
     assert figure.attempts >= ENOUGH
     assert sorted(case["name"] for case, _, _ in figure.different) == sorted(KNOWN), figure.different
+
+
+@pytest.mark.parametrize("domain", ["airline", "telecom"])
+def test_conversations_of_tau2_bench(domain: str) -> None:
+    """The reward, the state that is left, and what each call was told; the tasks' own actions are right."""
+    figure = compared(f"tau2_{domain}")
+    assert figure.attempts >= ENOUGH
+    assert not figure.different, figure.different[:5]
+    own = [case["official"][0] for case in read(f"tau2_{domain}") if not case["change"]]
+    assert own == [1.0] * len(stored(f"tau2_{domain}")["tasks"])
 
 
 @pytest.mark.slow

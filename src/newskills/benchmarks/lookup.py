@@ -182,7 +182,8 @@ def _member_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchm
     if not head or (group := get_group(head, extra)) is None:
         return
     for member in group.members:
-        if fold(group.short(member)) == fold(rest):
+        # A member called as the group calls it is looked up here again: without an end, where nothing else knows it.
+        if fold(group.short(member)) == fold(rest) and (fold(member) != fold(name) or _sibling(group, member)):
             yield f"the group {group.name}", member_of(group, member, extra)
 
 

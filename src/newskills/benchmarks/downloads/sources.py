@@ -298,11 +298,11 @@ def _assets(source: Source, tree: Iterable[str]) -> list[str]:
 
 
 def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, str]]:
-    """path → (file, promised sha256) if the mirror has any file that is wanted."""
+    """path → (file, promised sha256) if the mirror has all that `members` lists, and some file for each pattern."""
     if fetcher.mirror is None:
         return {}
     tree = fetcher.mirror.tree(source.github, source.ref, source.revision)
-    return tree if select(tree, source.members) else {}
+    return tree if all(select(tree, member) for member in braces(source.members)) else {}
 
 
 def _extracted(archive: Path, source: Source, folder: Path) -> tuple[dict[str, tuple[Path, str]], str]:

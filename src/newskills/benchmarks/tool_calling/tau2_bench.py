@@ -1,25 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversations of a service agent with a simulated user (Barres et al. 2025, arXiv:2506.07982)."""
 
+import tomllib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from newskills.base.benchmark import Asset, Benchmark, Group, Source
+from newskills.base.benchmark import Asset, Benchmark, Evidence, Group, Source
 from newskills.base.records import Row
 
 _COMMIT = "a2c024725189473d2d7cea3a5cfdbcc67478e41f"
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """Tasks, each with the policy, and the data of the service."""
+    """Tasks, each with the policy, and the data of the service; of several sets of tasks, the usual one."""
     files = {row["_file"].rpartition("/")[2]: row["text"] for row in raw}
-    data = {"data": msgspec.json.decode(files["db.json"]), "user_data": {}}
-    if "user_db.json" in files:
-        data["user_data"] = msgspec.json.decode(files["user_db.json"])
+    service = msgspec.json.encode({"data": _data(files, "db"), "user_data": _data(files, "user_db")})
+    sets = msgspec.json.decode(files.get("split_tasks.json", "{}"))
     for task in msgspec.json.decode(files["tasks.json"]):
-        yield {**task, "policy": files["policy.md"], "service": msgspec.json.encode(data)}
+        if not sets or task["id"] in sets["base"]:
+            yield {**task, "policy": _policy(files), "service": service}
+
+
+def _data(files: Row, name: str) -> Row:
+    if f"{name}.toml" in files:
+        return tomllib.loads(files[f"{name}.toml"])
+    data: Row = msgspec.json.decode(files.get(f"{name}.json", "{}"))
+    return data
+
+
+def _policy(files: Row) -> str:
+    if "policy.md" in files:
+        return str(files["policy.md"])
+    parts = (("main_policy", "main_policy.md"), ("tech_support_policy", "tech_support_manual.md"))
+    return "\n".join(f"<{name}>\n{files[file]}\n</{name}>" for name, file in parts)
 
 
 def _scenario(scenario: Row) -> str:
@@ -49,7 +64,19 @@ def _row(domain: str) -> Any:
     return row
 
 
-def _benchmark(domain: str, title: str, items: int, sha256: str, files: str, *traps: str) -> Benchmark:
+_IDLE = "Doing nothing is right in {:.0%} of the tasks: what was asked for had to be refused."
+
+
+def _benchmark(
+    domain: str,
+    title: str,
+    items: int,
+    sha256: str,
+    files: str,
+    *traps: str,
+    chance: float = 0.1,
+    easy: str = _IDLE,
+) -> Benchmark:
     return Benchmark(
         name=f"tau2-bench.{domain}",
         category="tool-calling",
@@ -73,22 +100,39 @@ def _benchmark(domain: str, title: str, items: int, sha256: str, files: str, *tr
         solver="tau2",
         defaults={"solver_config": {"data": "{folder}/assets/test"}},
         samples=4,
-        chance=0.1,
+        chance=chance,
         items={"test": items},
         licence="MIT",
         homepage="https://github.com/sierra-research/tau2-bench",
         citation="arXiv:2506.07982",
+        evidence=(
+            Evidence(
+                f"https://github.com/sierra-research/tau2-bench/tree/{_COMMIT}/data/tau2/domains/{domain}",
+                f"all files that `tau2-bench.{domain}` reads, byte for byte",
+                "2026-11-27",
+            ),
+        ),
         traps=(
             *traps,
             "A second model plays the user: ++models.user.model=NAME ++models.user.server_type=openai. It decides "
             "much: name it beside a score.",
-            "Doing nothing is right in a tenth of the tasks: what was asked for had to be refused.",
+            easy.format(chance),
             "A task counts where the service ends in the state that it should, and all else that the task names holds.",
         ),
     )
 
 
 BENCHMARKS = (
+    _benchmark(
+        "airline",
+        "customers of an airline",
+        50,
+        "50fee67373c3f3fab786e29aba83f64563ede260c17eafed3d51ca9893d552ca",
+        "tasks.json,db.json,policy.md",
+        "Its assertions in words do not count: tasks are judged by the state and by what is said.",
+        "Its service and the words of its functions are ours, after its rules; rewards are those of the original.",
+        chance=0.46,
+    ),
     _benchmark(
         "retail",
         "customers of a shop",
@@ -97,6 +141,18 @@ BENCHMARKS = (
         "tasks.json,db.json,policy.md",
         "40 tasks have assertions in words, which the user's model judges (++solver_config.judge=ROLE: another).",
         "Its services and the words of its functions are ours, after its rules: scores may differ by a little.",
+    ),
+    _benchmark(
+        "telecom",
+        "customers of a telephone company, with a phone in hand",
+        114,
+        "671adea11181a8c72ca3a3ba3938eda6f19a842a84844ce6a2adb85d044e13ed",
+        "tasks.json,split_tasks.json,db.toml,user_db.toml,main_policy.md,tech_support_manual.md",
+        "The user has functions, too: the phone's. The user's model must be able to call functions.",
+        "Its service and the words of its functions are ours, after its rules; rewards are those of the original.",
+        "The 114 tasks of its set `base`, with the manual as policy; its 2,285 tasks and the workflow are not here.",
+        chance=0.18,
+        easy="Handing over to a person at once is right in {:.0%} of the tasks, doing nothing in none.",
     ),
     _benchmark(
         "mock",
@@ -112,11 +168,8 @@ GROUP = Group(
     name="tau2-bench",
     category="tool-calling",
     title="tau2-bench: conversations of a service agent with a simulated user",
-    members={"tau2-bench.retail": {}},
+    members={"tau2-bench.airline": {}, "tau2-bench.retail": {}, "tau2-bench.telecom": {}},
     homepage="https://github.com/sierra-research/tau2-bench",
     citation="arXiv:2506.07982",
-    traps=(
-        "The domains airline and telecom are not here. They run by the benchmark's own program only, which is on "
-        "GitHub; the package tau2 of PyPI is another one, of chemistry.",
-    ),
+    traps=("The domain mock is for trying things out: it is not part of the group.",),
 )

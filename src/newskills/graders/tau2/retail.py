@@ -7,28 +7,17 @@ order are changed, each gets the price and options of its own new variant (there
 
 from __future__ import annotations
 
-import ast
-import operator
 import unicodedata
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from newskills.base.records import Row
-from newskills.graders.tau2.service import RefusedCall, ToolService
+from newskills.graders.tau2.service import RefusedCall
+from newskills.graders.tau2.tables import TableService
 
 _REASONS = ("no longer needed", "ordered by mistake")
-_OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
-_LONGEST = 500
 
 
-class Shop(ToolService):
+class Shop(TableService):
     agent_tools = (
         *("calculate", "cancel_pending_order", "exchange_delivered_order_items", "find_user_id_by_email"),
         *("find_user_id_by_name_zip", "get_item_details", "get_order_details", "get_product_details"),
@@ -41,13 +30,6 @@ class Shop(ToolService):
         *("modify_pending_order_payment", "modify_user_address", "return_delivered_order_items"),
         "transfer_to_human_agents",
     )
-
-    def calculate(self, expression: str) -> str:
-        """Works out an arithmetic expression.
-
-        expression: numbers, + - * / and round brackets, such as '2 + 2'
-        """
-        return str(round(_value(expression), 2))
 
     def find_user_id_by_email(self, email: str) -> str:
         """Finds the id of a customer by the e-mail address.
@@ -256,17 +238,10 @@ class Shop(ToolService):
         user["address"] = _address(address1, address2, city, state, country, zip)
         return user
 
-    def transfer_to_human_agents(self, summary: str) -> str:
-        """Hands the user over to a person, where the user wants that or nothing else can help.
-
-        summary: what it is about
-        """
-        return "Transfer successful"
-
     def _known(self, table: str, key: str) -> Row:
-        if key not in self.data[table]:
+        row = self.row(table, key)
+        if row is None:
             raise RefusedCall(f"{table.removesuffix('s')} not found")
-        row: Row = self.data[table][key]
         return row
 
     def _find(self, fits: Callable[[Row], bool]) -> str:
@@ -339,23 +314,3 @@ def _folded(text: str) -> str:
     """Without case and accents."""
     plain = unicodedata.normalize("NFKD", text)
     return "".join(letter for letter in plain if not unicodedata.combining(letter)).casefold().strip()
-
-
-def _value(expression: str) -> float:
-    """Arithmetic of numbers only; the text is a model's."""
-    if len(expression) > _LONGEST or not set(expression) <= set("0123456789+-*/(). "):
-        raise RefusedCall("the expression has other signs than numbers, + - * / and round brackets")
-    try:
-        return _worked_out(ast.parse(expression.strip(), mode="eval").body)
-    except (SyntaxError, ArithmeticError, KeyError, RecursionError, MemoryError, ValueError) as error:
-        raise RefusedCall("the expression cannot be worked out") from error
-
-
-def _worked_out(node: Any) -> float:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
-    if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_worked_out(node.left), _worked_out(node.right))
-    if isinstance(node, ast.UnaryOp):
-        return _OPERATORS[type(node.op)](_worked_out(node.operand))
-    raise RefusedCall("the expression cannot be worked out")

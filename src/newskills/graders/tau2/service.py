@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, Literal, get_origin, get_type_hints
 
 import msgspec
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-
-_TYPES = {"str": "string", "float": "number", "int": "integer", "bool": "boolean"}
 
 
 class RefusedCall(ValueError):
@@ -23,7 +22,7 @@ class ToolService:
     """`agent_tools` and `user_tools` name methods; their docstrings are what callers are told.
 
     A docstring's first paragraph describes the function, each further line `name: …` an argument. Methods raise
-    Refused before they change anything.
+    RefusedCall, as a rule before they change anything. `data` is the service's own: it is changed.
     """
 
     agent_tools: tuple[str, ...] = ()
@@ -36,17 +35,18 @@ class ToolService:
         """What the function says: JSON, or a text; refusals as `Error: …`. `caller`: assistant or user."""
         if name not in (self.agent_tools if caller == "assistant" else self.user_tools):
             return f"Error: there is no function {name}"
-        function = getattr(self, name)
+        function = getattr(type(self), name)
         if not isinstance(arguments, dict):
             return "Error: the arguments are no JSON object"
         try:
-            inspect.signature(function).bind(**arguments)
+            _signature(function).bind(self, **arguments)
         except TypeError as error:
             return f"Error: {error}"
-        if problem := _misfit(function, arguments):
+        if problem := _misfit(_kinds(function), arguments):
             return f"Error: {problem}"
         try:
-            result = function(**arguments)
+            result = function(self, **arguments)
+            self.settle()
         except RefusedCall as refusal:
             return f"Error: {refusal}"
         return result if isinstance(result, str) else msgspec.json.encode(result).decode()
@@ -58,9 +58,14 @@ class ToolService:
         if name.startswith("_") or not callable(function):
             raise DataError(f"the service has no function {name}")
         try:
-            return function(**action.get("arguments", {}))
+            result = function(**action.get("arguments", {}))
+            self.settle()
+            return result
         except (RefusedCall, TypeError) as error:
             raise DataError(f"{name}: {error}") from error
+
+    def settle(self) -> None:
+        """What follows from a call that was not refused, in other parts of the service. Raises RefusedCall."""
 
     def merge(self, changes: Row) -> None:
         """Lays `changes` over the data: mappings key by key."""
@@ -87,17 +92,18 @@ def _merge(data: Row, changes: Mapping[str, Any]) -> None:
             data[key] = value
 
 
-def _misfit(function: Callable[..., Any], arguments: Row) -> str:
+_kinds, _signature = cache(get_type_hints), cache(inspect.signature)
+
+
+def _misfit(kinds: Mapping[str, Any], arguments: Row) -> str:
     """The argument of another type than the function's."""
-    for name, parameter in inspect.signature(function).parameters.items():
-        wanted, value = str(parameter.annotation), arguments.get(name)
+    for name, kind in kinds.items():
+        value = arguments.get(name)
         if name not in arguments:
             continue
-        if wanted == "list[str]" and not (
-            isinstance(value, list) and all(isinstance(item, str) for item in value)
-        ):
+        if kind == list[str] and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
             return f"{name} is no list of texts"
-        if wanted == "str" and not isinstance(value, str):
+        if (kind is str or get_origin(kind) is Literal) and not isinstance(value, str):
             return f"{name} is no text"
     return ""
 
@@ -107,13 +113,9 @@ def _described(function: Callable[..., Any]) -> Row:
     descriptions = dict(line.split(": ", 1) for line in rest.splitlines() if ": " in line)
     properties: Row = {}
     required = []
+    kinds = get_type_hints(function)
     for name, parameter in inspect.signature(function).parameters.items():
-        kind = str(parameter.annotation)
-        properties[name] = (
-            {"type": "array", "items": {"type": "string"}}
-            if kind == "list[str]"
-            else {"type": _TYPES.get(kind, "string")}
-        )
+        properties[name] = _schema(kinds[name])
         if name in descriptions:
             properties[name]["description"] = descriptions[name]
         if parameter.default is inspect.Parameter.empty:
@@ -123,3 +125,19 @@ def _described(function: Callable[..., Any]) -> Row:
         "type": "function",
         "function": {"name": function.__name__, "description": " ".join(first.split()), "parameters": schema},
     }
+
+
+def _schema(kind: Any) -> Row:
+    """JSON schema of an argument, without references. Any: a text, which the function checks itself."""
+    (schema,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
+    return _resolved(schema, parts)
+
+
+def _resolved(schema: Row, parts: Row) -> Row:
+    if "$ref" in schema:
+        whole: Row = parts[schema["$ref"]]
+        fields = {name: _resolved(field, parts) for name, field in whole["properties"].items()}
+        return {"type": "object", "properties": fields, "required": whole["required"]}
+    if "items" in schema:
+        return {"type": "array", "items": _resolved(schema["items"], parts)}
+    return schema if "anyOf" in schema else {"type": "string", **schema}
