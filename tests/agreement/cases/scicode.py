@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import io
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -164,17 +166,18 @@ def _store(group: Any, name: str, spec: Any) -> None:
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """With a file of all targets, each the first test of a step of its name; it goes with the process."""
+def _targets() -> Path:
+    """A file of all targets, each the first test of a step of its name; it goes with the process."""
     h5py = importlib.import_module("h5py")
-    folder = tempfile.TemporaryDirectory(prefix="scicode")
-    path = Path(folder.name, _FILE)
+    folder = tempfile.mkdtemp(prefix="scicode")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder, _FILE)
     with h5py.File(path, "w") as file:
         for name, spec in _TARGETS.items():
             several = isinstance(spec, tuple) and spec[0] == "tuple"
             for place, item in enumerate(spec[1] if several else [spec], 1):
                 _store(file.require_group(f"{name}/test1"), f"var{place}", item)
-    return folder
+    return path
 
 
 def _judged(functions: Any, row: Row, form: str) -> float:
@@ -182,7 +185,7 @@ def _judged(functions: Any, row: Row, form: str) -> float:
     spec = _TARGETS[row["target"]]
     numpy = importlib.import_module("numpy")
     with contextlib.redirect_stdout(io.StringIO()), numpy.errstate(all="ignore"):
-        (target,) = functions.process_hdf5_to_tuple(row["target"], 1, Path(_folder().name, _FILE))
+        (target,) = functions.process_hdf5_to_tuple(row["target"], 1, _targets())
         try:
             given = _MUTATIONS[form](_value(spec))
             if isinstance(spec, dict):
