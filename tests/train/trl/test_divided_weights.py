@@ -147,11 +147,6 @@ def test_what_cannot_be_divided_is_refused(place: Path) -> None:
 
 
 PAIRS = [{"prompt": f"AB{n}", "chosen": f"{n}BA<|end|>", "rejected": f"B{n}<|end|>"} for n in range(8)]
-LABELLED = [
-    {"prompt": pair["prompt"], "completion": pair[kind], "label": kind == "chosen"}
-    for pair in PAIRS
-    for kind in ("chosen", "rejected")
-]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +154,6 @@ LABELLED = [
     [
         ("dpo", PAIRS, "full", ["loss", "grad_norm", "rewards/margins"]),
         ("dpo", PAIRS, "lora", ["loss", "grad_norm", "rewards/margins"]),
-        ("kto", LABELLED, "lora", ["loss", "grad_norm"]),
         ("reward_model", PAIRS, "lora", ["loss", "grad_norm", "accuracy"]),
     ],
 )

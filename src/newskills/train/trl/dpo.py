@@ -24,7 +24,7 @@ from newskills.train.trl.model import (
     prompt_and_reply,
     seed_pairs,
 )
-from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
+from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, on_disk, run
 
 
 class _DpoTrainer(TrlTrainerMixin, DPOTrainer):  # type: ignore[misc]
@@ -43,7 +43,7 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     if not pairs:
         raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
     settings, folder = task.settings, task.folder
-    rows = Dataset.from_list([_row(pair) for pair in pairs])
+    rows = on_disk(Dataset.from_list([_row(pair) for pair in pairs]), folder.path)
     lengths = [len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"])) for row in rows]
     # Both replies of a pair go through the model at once.
     check_fits(task, min(config.batch_size, len(pairs)), 2 * max(lengths), 2 * max(lengths))

@@ -23,7 +23,7 @@ from newskills.train.trl.model import (
     prompt_and_reply,
     seed_pairs,
 )
-from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
+from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, on_disk, run
 
 
 class _KtoTrainer(TrlTrainerMixin, KTOTrainer):  # type: ignore[misc]
@@ -59,6 +59,7 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
     parts = [prompt_and_reply(reply.reply) for reply in replies]
     check_lengths([len(prompt) + len(text) for prompt, text in parts], model, "replies")
     order = [at for step in range(config.steps) for at in batch_at(range(len(parts)), step, size, config.seed)]
+    rows = Dataset.from_list(_rows(parts, [reply.good for reply in replies], order, micro))
     trainer = _KtoTrainer(
         model=model,
         args=TrlConfig(
@@ -71,7 +72,7 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
             precompute_ref_log_probs=settings.weights == "full",
             train_sampling_strategy="sequential",
         ),
-        train_dataset=Dataset.from_list(_rows(parts, [reply.good for reply in replies], order, micro)),
+        train_dataset=on_disk(rows, folder.path),
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )

@@ -13,6 +13,8 @@ from zipfile import is_zipfile
 
 import msgspec
 import torch
+from accelerate import PartialState
+from datasets import Dataset, load_from_disk
 from safetensors import SafetensorError, safe_open
 from torch.distributed.tensor import DTensor
 from transformers import PrinterCallback, TrainerCallback
@@ -23,7 +25,7 @@ from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.stepping import Hooks, OnStart, Steps, TrainingMonitor
 from newskills.train.tensors import check_finite, written
-from newskills.train.trl.processes import agreed, division, gathered
+from newskills.train.trl.processes import agreed, division, gathered, processes
 from newskills.train.trl.sampling import TrlSampler
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
 
@@ -230,6 +232,18 @@ def _check_division(checkpoint: Path) -> None:
             f"{checkpoint} was written {'with' if divided else 'without'} ++trainer.trl.split=fsdp.",
             hint=f"Resume {'with it' if divided else 'without it'}, or use another output folder.",
         )
+
+
+def on_disk(rows: Dataset, folder: Path) -> Dataset:
+    """The same rows in files that all processes see: the first one writes there what TRL computes once for all."""
+    if processes() == 1:
+        return rows
+    place = folder / "rows"
+    if agreed(not place.exists()):
+        if PartialState().is_main_process:
+            rows.save_to_disk(str(place))
+        PartialState().wait_for_everyone()
+    return load_from_disk(str(place))
 
 
 def run(
