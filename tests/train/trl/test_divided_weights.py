@@ -111,7 +111,7 @@ def test_fine_tuning_is_that_of_one_process(place: Path, weights: str) -> None:
     assert [row["step"] for row in rows_of(place / "two")] == [1], stopped.stderr
     whole_again = whole(place, *words, "--output_dir=two")
     assert whole_again.returncode == 2
-    assert "was written with ++trainer.trl.split=fsdp" in whole_again.stderr
+    assert "other settings: trainer" in whole_again.stderr
     resumed = divided(place, *words, "--output_dir=two")
     assert resumed.returncode == 0, resumed.stderr
     same(place, ["loss", "grad_norm", "tokens"])
