@@ -20,6 +20,7 @@ from torch.distributed.tensor import DTensor
 from transformers import PrinterCallback, TrainerCallback
 
 from newskills.base.errors import ConfigError, DataError, TrainingError
+from newskills.base.store import atomic_folder
 from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
 from newskills.train.loops.schedule import rate_at
@@ -107,9 +108,8 @@ class StepRecords(TrainerCallback):  # type: ignore[misc]  # of a package whose 
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         trainer = self._learner.trainer
-        if (
-            division() == "fsdp"
-        ):  # so that transformers generates in step: a process that is done waits for the others
+        if division() == "fsdp":
+            # So that transformers generates in step: a process that is done waits for the others.
             trainer.model._is_fsdp_managed_module = True
         self._on_start(state.global_step // trainer.updates_a_step, trainer.loop_config.steps)
         if state.global_step == 0:
@@ -235,14 +235,17 @@ def _check_division(checkpoint: Path) -> None:
 
 
 def on_disk(rows: Dataset, folder: Path) -> Dataset:
-    """The same rows in files that all processes see: the first one writes there what TRL computes once for all."""
+    """The same rows in files that all processes see: the first one writes there what TRL computes once for all.
+
+    Raises StorageError.
+    """
     if processes() == 1:
         return rows
     place = folder / "rows"
-    if agreed(not place.exists()):
-        if PartialState().is_main_process:
-            rows.save_to_disk(str(place))
-        PartialState().wait_for_everyone()
+    if PartialState().is_main_process and not place.exists():
+        with atomic_folder(place) as new:
+            rows.save_to_disk(str(new))
+    PartialState().wait_for_everyone()
     return load_from_disk(str(place))
 
 
