@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from safetensors.torch import load_file
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
+from tests.train.trl.test_launching import told
 
 from newskills.base.store import read_rows, write_rows
 from newskills.train.trl.launching import NodePlace, accelerate_config
@@ -45,29 +45,16 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told(folder: Path) -> dict[str, str]:
+def told_to_divide(folder: Path) -> dict[str, str]:
     """What accelerate launch tells the processes that it starts with our file."""
-    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
-    from accelerate.utils.launch import prepare_multi_gpu_env
-
-    path = folder / "accelerate.yaml"
-    config = accelerate_config(TrlSettings(processes=2, split="fsdp"), NodePlace(), gpu=True)
-    path.write_text(yaml.safe_dump(config))
-    words = ["--config_file", str(path), "-m", "newskills", "sft"]
-    before = dict(os.environ)
-    try:
-        args, *_ = _validate_launch_command(launch_command_parser().parse_args(words))
-        env: dict[str, str] = prepare_multi_gpu_env(args)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    _, env = told(accelerate_config(TrlSettings(processes=2, split="fsdp"), NodePlace(), gpu=True), folder)
     return {name: value for name, value in env.items() if name.startswith(("ACCELERATE_", "FSDP_"))}
 
 
 def divided(place: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
     argv += ["-m", "tests.train.trl.divided_cpu", *words, "++trainer.trl.split=fsdp"]
-    env = {**os.environ, **told(place), "PYTHONPATH": str(Path(__file__).parents[3]), **variables}
+    env = {**os.environ, **told_to_divide(place), "PYTHONPATH": str(Path(__file__).parents[3]), **variables}
     return subprocess.run(argv, cwd=place, env=env, capture_output=True, text=True, check=False)
 
 

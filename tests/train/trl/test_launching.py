@@ -29,21 +29,21 @@ def told(config: dict[str, Any], folder: Path) -> tuple[Namespace, dict[str, str
     path = folder / "accelerate.yaml"
     path.write_text(yaml.safe_dump(config))
     words = ["--config_file", str(path), "-m", "newskills", "sft"]
-    args, *_ = _validate_launch_command(launch_command_parser().parse_args(words))
-    if args.use_deepspeed:
-        args.deepspeed_fields_from_accelerate_config = ",".join(config["deepspeed_config"])
-        return args, prepare_deepspeed_cmd_env(args)[1]
-    return args, prepare_multi_gpu_env(args)
+    before = dict(os.environ)
+    try:
+        args, *_ = _validate_launch_command(launch_command_parser().parse_args(words))
+        if args.use_deepspeed:
+            args.deepspeed_fields_from_accelerate_config = ",".join(config["deepspeed_config"])
+            return args, prepare_deepspeed_cmd_env(args)[1]
+        return args, prepare_multi_gpu_env(args)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def test_two_nodes(tmp_path: Path) -> None:
     config = accelerate_config(TrlSettings(processes=8), TWO, gpu=True)
-    before = dict(os.environ)
-    try:
-        args, _ = told(config, tmp_path)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    args, _ = told(config, tmp_path)
     assert (args.num_machines, args.machine_rank, args.num_processes) == (2, 1, 16)
     assert (args.main_process_ip, args.main_process_port) == ("node1", 29500)
 
@@ -73,12 +73,7 @@ def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
 
 def test_divided_weights(tmp_path: Path) -> None:
     config = accelerate_config(TrlSettings(processes=4, split="fsdp"), NodePlace(), gpu=True)
-    before = dict(os.environ)
-    try:
-        _, env = told(config, tmp_path)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    _, env = told(config, tmp_path)
     assert env["ACCELERATE_USE_FSDP"] == "true"
     assert {name: env[name] for name in FSDP_NEEDS} == FSDP_NEEDS
     assert env["FSDP_AUTO_WRAP_POLICY"] == "TRANSFORMER_BASED_WRAP"

@@ -278,6 +278,14 @@ def test_a_checkpoint_that_was_cut_off_is_named(model: Path, tmp_path: Path, nam
         fine_tune(model, tmp_path)
 
 
+def test_a_checkpoint_of_divided_weights_is_not_taken_for_one_of_whole_ones(model: Path, tmp_path: Path) -> None:
+    asked = []
+    assert not fine_tune(model, tmp_path, stop=lambda: asked.append(1) or len(asked) == 2)
+    (tmp_path / "checkpoint-000002/pytorch_model_fsdp.bin").touch()
+    with pytest.raises(ConfigError, match=r"was written with \+\+trainer\.trl\.split=fsdp"):
+        fine_tune(model, tmp_path)
+
+
 def test_the_environment_is_left_as_it_was(model: Path, tmp_path: Path) -> None:
     before = dict(os.environ)
     fine_tune(model, tmp_path, config=msgspec.structs.replace(SFT, steps=1))
