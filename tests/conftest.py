@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from platformdirs import user_cache_path
 
+from newskills.base.cache import cache_folder
 from tests.optional import OptionalModule
 from tests.server import FakeServer, FakeServerProcess, Script
 from tests.small_model import cut_model
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _INHERITED = ("_API_KEY", "_PROXY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PREFIXES = ("NEMO_SKILLS_", "OPENAI_", "AZURE_OPENAI_", "WANDB_", "XDG_")
 
-CACHE = os.environ.get("NEWSKILLS_CACHE") or str(user_cache_path("newskills", appauthor=False))
+CACHE = str(cache_folder())
 """Read before the tests get a home of their own: large downloads need not be fetched by each run of the suite."""
 
 FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -135,7 +134,7 @@ class LaunchedZygote:
 
 def _remove(folders: Iterable[str]) -> None:
     for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
 
 
 async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> LaunchedZygote:
