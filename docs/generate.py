@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what is made from the code: pages of commands and benchmarks, types and public modules of the Python API.
+"""Writes what is made from the code: the catalog of benchmarks, pages of commands and benchmarks, types and public
+modules of the Python API, and what NeMo Evaluator reads.
 
 python docs/generate.py            writes them
 python docs/generate.py --check    exits 1 and names the files that are not current
@@ -7,16 +8,21 @@ python docs/generate.py --check    exits 1 and names the files that are not curr
 
 from __future__ import annotations
 
+import os
 import sys
 from itertools import dropwhile
 from pathlib import Path
 
 from newskills._api.public import HEAD, table
 from newskills._api.stub import stub
+from newskills.benchmarks.generate_catalog import TARGET as CATALOG
+from newskills.benchmarks.generate_catalog import catalog_text
 from newskills.benchmarks.pages import pages as benchmark_pages
 from newskills.benchmarks.standing import standing_page, stored_figures
 from newskills.commands.loading import load
 from newskills.commands.table import GROUPS, overview, shown
+from newskills.interop.harness import framework_text
+from newskills.interop.harness import target as framework
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -52,9 +58,13 @@ def python_page() -> str:
 
 
 def main(argv: list[str]) -> int:
+    if "--check" not in argv and _read(CATALOG) != (text := catalog_text()):
+        CATALOG.write_text(text, encoding="utf-8")
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # what follows reads the new catalog
     pages = command_pages() | {f"benchmarks/{name}": text for name, text in benchmark_pages().items()}
     pages["headlines.md"] = standing_page(stored_figures(FIGURES))
     files = {DOCS / name: text for name, text in pages.items()} | {STUB: stub(), PYTHON: python_page()}
+    files |= {CATALOG: catalog_text(), framework(): framework_text()}
     stale = [path for path, text in files.items() if _read(path) != text]
     pages_there = [path for folder in ("commands", "benchmarks") for path in (DOCS / folder).rglob("*.md")]
     orphans = [path for path in pages_there if path not in files]

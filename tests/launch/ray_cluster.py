@@ -162,7 +162,7 @@ def ended(executor: RayJobs, handles: Sequence[str]) -> dict[str, str]:
             for state in states.values()
         )
 
-    until(over, f"the end of {handles}", patience=300)
+    until(over, f"the end of {handles}", patience=600)
     return states
 
 

@@ -225,6 +225,7 @@ def test_what_no_node_has_is_said_before_anything_is_submitted(ray_cluster: RayC
     assert ended(patient, [handle]) == {handle: "cancelled"}
 
 
+@pytest.mark.nightly
 def test_a_lost_node_loses_nothing(ray_cluster: RayCluster, tmp_path: Path) -> None:
     """One of its nodes is killed in the middle; a node that has what the job needs comes later."""
     ray_cluster.add("spare")

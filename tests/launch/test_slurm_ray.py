@@ -31,6 +31,7 @@ print("ran on", len(set(hosts)), "hosts", sys.argv[1], "with", len(set(folders))
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install ray")
 def test_a_client_inside_ray_on_three_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_cluster()
@@ -43,7 +44,7 @@ def test_a_client_inside_ray_on_three_nodes(tmp_path: Path, monkeypatch: pytest.
     cluster = {"executor": "slurm", "job_dir": str(tmp_path / "jobs"), "default_timeout": "00:10:00"}
     experiment = Pipeline("ray", cluster, [{"name": "count", "group": group}], with_ray=True).run()
     executor = executor_of(experiment, os.environ)
-    states = ended(executor, list(experiment.handles))
+    states = ended(executor, list(experiment.handles), 600)
     told = story(Path(experiment.jobs[0].folder))
     assert set(states.values()) == {"completed"}, told
     assert "ran on 3 hosts it's all with 3 folders" in told
