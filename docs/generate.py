@@ -8,7 +8,7 @@ python docs/generate.py --check    exits 1 and names the files that are not curr
 
 from __future__ import annotations
 
-import os
+import subprocess
 import sys
 from itertools import dropwhile
 from pathlib import Path
@@ -60,7 +60,7 @@ def python_page() -> str:
 def main(argv: list[str]) -> int:
     if "--check" not in argv and _read(CATALOG) != (text := catalog_text()):
         CATALOG.write_text(text, encoding="utf-8")
-        os.execv(sys.executable, [sys.executable, *sys.argv])  # what follows reads the new catalog
+        return subprocess.call([sys.executable, *sys.argv])  # what follows reads the new catalog
     pages = command_pages() | {f"benchmarks/{name}": text for name, text in benchmark_pages().items()}
     pages["headlines.md"] = standing_page(stored_figures(FIGURES))
     files = {DOCS / name: text for name, text in pages.items()} | {STUB: stub(), PYTHON: python_page()}
