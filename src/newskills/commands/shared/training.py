@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +20,8 @@ from newskills.benchmarks.data import load_rows
 from newskills.commands.shared.training_options import LocalOptions, StepKeys
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, explain, resolve
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.extras import require_train
 from newskills.pipelines.options import tracking_of
 from newskills.recipes.leakage import question_of
 from newskills.recipes.reporting import reported
@@ -80,11 +82,15 @@ def check_trainer(options: LocalOptions, keys: StepKeys) -> None:
     make_trainer(options.backend, Path(options.model), keys.trainer)
 
 
-def launched(command: str, parsed: Parsed[Any], keys: StepKeys) -> int | None:
-    """The exit code of several processes that train together, where they are wanted and this is none of them.
+def show_or_launch(command: str, parsed: Parsed[Any], keys: StepKeys, plan: Sequence[Step]) -> int | None:
+    """The exit code where nothing is left to do here: a dry run shows its plan, or several processes train together.
 
-    Raises ConfigError.
+    Raises ConfigError, also where the packages that train are missing.
     """
+    if parsed.options.dry_run:
+        show_dry_run(plan)
+        return 0
+    require_train("torch", "safetensors", "tokenizers")
     options: LocalOptions = parsed.options
     if options.backend != "trl" or not wants_launch(keys.trainer.trl, os.environ):
         return None

@@ -14,14 +14,13 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
-    launched,
     remark,
     run_training,
+    show_or_launch,
 )
 from newskills.commands.train.dpo import DpoKeys, Options
 from newskills.config.command_line import Parsed
-from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.extras import require_train
+from newskills.pipelines.dry_run import Step
 from newskills.recipes.preferences import displacement
 from newskills.recipes.training import model_folder
 from newskills.train.loops.dpo import DpoConfig
@@ -37,19 +36,14 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     check_trainer(options, keys)
     files, out = input_files("dpo", options), Path(options.output_dir)
-    if options.dry_run:
-        show_dry_run(
-            [
-                ("reads", options.model, "the model"),
-                *described_pairs(options, files),
-                ("writes", out, f"steps of {keys.batch_size} pairs: metrics.jsonl, checkpoints"),
-                ("writes", out / FINAL, "the trained model"),
-            ]
-        )
-        return 0
-    if (code := launched("dpo", parsed, keys)) is not None:
+    plan: list[Step] = [
+        ("reads", options.model, "the model"),
+        *described_pairs(options, files),
+        ("writes", out, f"steps of {keys.batch_size} pairs: metrics.jsonl, checkpoints"),
+        ("writes", out / FINAL, "the trained model"),
+    ]
+    if (code := show_or_launch("dpo", parsed, keys, plan)) is not None:
         return code
-    require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     preferences, pairs = read_pairs(options, keys, base, files)
     steps = keys.steps or steps_of(keys.epochs, len(pairs), keys.batch_size)

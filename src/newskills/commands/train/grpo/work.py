@@ -24,18 +24,17 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
-    launched,
     measured_by,
     questions_in,
     remark,
     run_training,
+    show_or_launch,
     split_questions,
 )
 from newskills.commands.train.grpo import GrpoKeys, Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
-from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.extras import require_train
+from newskills.pipelines.dry_run import Step
 from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.rollouts import TrainedSkill, scoring_all
@@ -83,11 +82,9 @@ def run(parsed: Parsed[Options]) -> int:
         say=remark,
     )
     if options.dry_run:
-        _show(options, keys, sources, askings, steps)
-        return 0
-    if (code := launched("grpo", parsed, keys)) is not None:
+        _show_prompts(sources, askings)
+    if (code := show_or_launch("grpo", parsed, keys, _plan(options, keys, sources, steps))) is not None:
         return code
-    require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     trained = [_trained(source, base, layers) for source in sources]
     weights = {source.benchmark.name: source.weight for source in sources} if len(sources) > 1 else {}
@@ -164,31 +161,30 @@ def _check_solvers(
         asking.check()
 
 
-def _show(
-    options: Options, keys: GrpoKeys, sources: list[_Source], askings: list[QuestionFormat], steps: int
-) -> None:
+def _show_prompts(sources: list[_Source], askings: list[QuestionFormat]) -> None:
     for source, asking in zip(sources, askings, strict=True):
         if source.rows:
             prompt = prompt_text(asking.request(source.rows[0]))
             sys.stdout.write(f"first prompt of {source.data}:\n{prompt}\n\n")
+
+
+def _plan(options: Options, keys: GrpoKeys, sources: list[_Source], steps: int) -> list[Step]:
     graders = ", ".join(dict.fromkeys(source.benchmark.grader for source in sources))
     out = Path(options.output_dir)
-    show_dry_run(
-        [
-            ("reads", options.model, "the model"),
-            *(
-                (
-                    "reads",
-                    source.data,
-                    f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
-                    + (f", weight {source.weight:g}" if len(sources) > 1 else ""),
-                )
-                for source in sources
-            ),
-            ("writes", out, f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {graders}"),
-            ("writes", out / FINAL, "the trained model"),
-        ]
-    )
+    return [
+        ("reads", options.model, "the model"),
+        *(
+            (
+                "reads",
+                source.data,
+                f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
+                + (f", weight {source.weight:g}" if len(sources) > 1 else ""),
+            )
+            for source in sources
+        ),
+        ("writes", out, f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {graders}"),
+        ("writes", out / FINAL, "the trained model"),
+    ]
 
 
 def _held_out_questions(options: Options, sources: list[_Source]) -> dict[str, list[str]]:

@@ -16,13 +16,12 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
-    launched,
     run_training,
+    show_or_launch,
 )
 from newskills.commands.train.kto import KtoKeys, Options
 from newskills.config.command_line import Parsed
-from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.extras import require_train
+from newskills.pipelines.dry_run import Step
 from newskills.recipes.preferences import LabelledText, label_outputs, read_labelled
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import fitting, model_folder
@@ -43,22 +42,14 @@ def run(parsed: Parsed[Options]) -> int:
     made = make_trainer(options.backend, Path(options.model), keys.trainer)
     _able(made, options)
     files, out = input_files("kto", options), Path(options.output_dir)
-    if options.dry_run:
-        show_dry_run(
-            [
-                ("reads", options.model, "the model"),
-                *(
-                    ("reads", file, "labelled replies" if options.training_data else "graded outputs")
-                    for file in files
-                ),
-                ("writes", out, f"steps of {keys.batch_size} replies: metrics.jsonl, checkpoints"),
-                ("writes", out / FINAL, "the trained model"),
-            ]
-        )
-        return 0
-    if (code := launched("kto", parsed, keys)) is not None:
+    plan: list[Step] = [
+        ("reads", options.model, "the model"),
+        *(("reads", file, "labelled replies" if options.training_data else "graded outputs") for file in files),
+        ("writes", out, f"steps of {keys.batch_size} replies: metrics.jsonl, checkpoints"),
+        ("writes", out / FINAL, "the trained model"),
+    ]
+    if (code := show_or_launch("kto", parsed, keys, plan)) is not None:
         return code
-    require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     skill, labelled = _labelled(options, keys, base, files)
     check_prompts(options, [row.prompt for row in labelled])

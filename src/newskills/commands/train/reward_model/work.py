@@ -14,13 +14,12 @@ from newskills.commands.shared.training import (
     config_of,
     identity,
     keys_of,
-    launched,
     run_training,
+    show_or_launch,
 )
 from newskills.commands.train.reward_model import Options, RewardModelKeys
 from newskills.config.command_line import Parsed
-from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.extras import require_train
+from newskills.pipelines.dry_run import Step
 from newskills.recipes.preferences import held_out_pairs, told_accuracy
 from newskills.recipes.training import model_folder
 from newskills.train.loops.reward_model import HELD_OUT, RewardModelConfig
@@ -39,19 +38,14 @@ def run(parsed: Parsed[Options]) -> int:
     check_trainer(options, keys)
     _able(make_trainer(options.backend, Path(options.model), keys.trainer), options)
     files, out = input_files("reward_model", options), Path(options.output_dir)
-    if options.dry_run:
-        show_dry_run(
-            [
-                ("reads", options.model, "the model"),
-                *described_pairs(options, files),
-                ("writes", out / HELD_OUT, "scores of held-out pairs"),
-                ("writes", out / FINAL, "the reward model"),
-            ]
-        )
-        return 0
-    if (code := launched("reward_model", parsed, keys)) is not None:
+    plan: list[Step] = [
+        ("reads", options.model, "the model"),
+        *described_pairs(options, files),
+        ("writes", out / HELD_OUT, "scores of held-out pairs"),
+        ("writes", out / FINAL, "the reward model"),
+    ]
+    if (code := show_or_launch("reward_model", parsed, keys, plan)) is not None:
         return code
-    require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     preferences, pairs = read_pairs(options, keys, base, files)
     training, held_out = held_out_pairs(pairs, keys.held_out, keys.seed)

@@ -14,15 +14,14 @@ from newskills.commands.shared.training import (
     held_out_of,
     identity,
     keys_of,
-    launched,
     measured_by,
     remark,
     run_training,
+    show_or_launch,
 )
 from newskills.commands.train.sft import Options, SftKeys
 from newskills.config.command_line import Parsed
-from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.extras import require_train
+from newskills.pipelines.dry_run import Step
 from newskills.prompts.code_tags import code_tags
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import Skill
@@ -47,19 +46,14 @@ def run(parsed: Parsed[Options]) -> int:
         say=remark,
     )
     steps = keys.steps or steps_of(keys.epochs, len(rows), keys.batch_size)
-    if options.dry_run:
-        show_dry_run(
-            [
-                ("reads", options.model, "the model"),
-                ("reads", data, f"{len(rows)} rows"),
-                ("writes", out, f"{steps} steps of {keys.batch_size}: metrics.jsonl, checkpoints"),
-                ("writes", out / FINAL, "the trained model"),
-            ]
-        )
-        return 0
-    if (code := launched("sft", parsed, keys)) is not None:
+    plan: list[Step] = [
+        ("reads", options.model, "the model"),
+        ("reads", data, f"{len(rows)} rows"),
+        ("writes", out, f"{steps} steps of {keys.batch_size}: metrics.jsonl, checkpoints"),
+        ("writes", out / FINAL, "the trained model"),
+    ]
+    if (code := show_or_launch("sft", parsed, keys, plan)) is not None:
         return code
-    require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     tags = code_tags(keys.code_tags) if keys.code_tags is not None else None
     examples = examples_of(rows, Skill(base, template=keys.chat_template_kwargs), data, tags)
