@@ -21,7 +21,7 @@ def ns(
     cwd: Path,
     env: dict[str, str] | None = None,
     stdin: str | None = None,
-    timeout: float = 120,
+    timeout: float = 600,
 ) -> subprocess.CompletedProcess[str]:
     """`ns <line>`; `line` is split as a shell splits it, `more` are further words."""
     words = shlex.split(line)

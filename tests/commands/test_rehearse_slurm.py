@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.clusters import Place
+from tests.launch.places import until
 from tests.launch.slurm_cluster import require_cluster
 from tests.launch.sshd import HOST, Sshd, sshd
 
@@ -25,10 +26,10 @@ def place(tmp_path: Path) -> Place:
 
 def findings(place: Place, line: str, *more: str, **options: object) -> tuple[int, list[str]]:
     """Exit code, and the lines of what is wrong."""
-    before = queued(place)
+    until(lambda: queued(place) == [], "the end of earlier jobs")
     done = place.ns(line, *more, **options)
     assert "Traceback" not in done.stderr, done.stderr
-    assert queued(place) == before == []
+    assert queued(place) == []
     return done.returncode, [row for row in done.stdout.splitlines() if row.startswith("[wrong]")]
 
 

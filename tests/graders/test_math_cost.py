@@ -153,3 +153,18 @@ def test_a_call_is_ended_by_its_own_cpu_time_even_where_exceptions_are_swallowed
 def test_what_is_too_long_is_told() -> None:
     assert symbolic.decide("x" * 5_000, "5", 15) == (False, "too big to compare symbolically")
     assert symbolic.decide("5", "x" * 5_000, 15) == (None, "too big to compare symbolically")
+
+
+FIRST_INTEGRAL = r"""
+from newskills.graders.math.values import symbolic
+symbolic.library()
+symbolic.CPU_SECONDS = {seconds}
+print(symbolic.decide(r"\int_a^b f(x) dx", r"\int_b^a f(x) dx", 15))
+"""
+
+
+def test_what_the_first_pair_of_a_kind_imports_is_not_its_cost() -> None:
+    """The modules for integrals take eight times as long as this pair."""
+    words = [sys.executable, "-c", FIRST_INTEGRAL.format(seconds=0.3)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == "(False, 'math-verify')\n"

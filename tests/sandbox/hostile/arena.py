@@ -135,7 +135,7 @@ class Arena:
     def judge(self, one: Case) -> Answer:
         """Runs it, or takes what was prefetched, and asks everything that must hold."""
         waiting = self._running.pop(one.name, None)
-        outcome = waiting.result(120) if waiting else self._play(one)
+        outcome = waiting.result(300) if waiting else self._play(one)
         answer = outcome.answer
         self._judge_answer(one, answer)
         if outcome.following is not None:

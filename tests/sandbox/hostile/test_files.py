@@ -68,7 +68,7 @@ CASES = [
         """,
         says=("walked", "CONTAINED"),
         slow=True,
-        timeout=30.0,
+        timeout=100.0,
     ),
     case(
         "symbolic links to secrets",

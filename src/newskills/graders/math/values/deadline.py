@@ -20,7 +20,7 @@ class OutOfTime(BaseException):
 
 
 def limited(work: Callable[[], T], seconds: float) -> T:
-    """What `work` gives. Raises OutOfTime after `seconds` of this process's CPU time (user mode).
+    """What `work` gives. Raises OutOfTime after `seconds` of this process's CPU time (user mode), between imports.
 
     Only the main thread can be interrupted: elsewhere there is no limit, and the caller has to bring one.
     """
@@ -39,5 +39,16 @@ def limited(work: Callable[[], T], seconds: float) -> T:
 
 
 def _stop(_number: int, frame: FrameType | None) -> None:
-    if frame is None or frame.f_code.co_name != "__del__":  # there, too; the next signal comes soon
+    if not _is_uninterruptible(frame):  # else the next signal comes soon
         raise OutOfTime
+
+
+def _is_uninterruptible(frame: FrameType | None) -> bool:
+    """What is raised in a `__del__` is lost; a module whose import is cut off would be imported again each time."""
+    if frame is not None and frame.f_code.co_name == "__del__":
+        return True
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
