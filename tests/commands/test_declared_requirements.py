@@ -83,6 +83,7 @@ def test_what_cannot_be_installed_is_said_before_the_first_request(
     assert server.records == []
 
 
+@pytest.mark.nightly
 def test_jobs_in_containers_install_it_there(place: Place, podman: None, fake_server: FakeServerFactory) -> None:
     server = fake_server(SAYS)
     place.config(

@@ -106,6 +106,7 @@ def place(tmp_path: Path, network: None) -> dict[str, str]:
     return {**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}"}
 
 
+@pytest.mark.nightly
 def test_the_two_containers_can_be_typed_as_they_stand(tmp_path: Path, place: dict[str, str]) -> None:
     """Their names are those of the page: no two of this test may run at the same time."""
     said = {}
