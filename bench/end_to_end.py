@@ -22,6 +22,7 @@ from bench.rows import write_problems
 
 ROWS, IN_FLIGHT, LATENCY = 5000, 512, 0.2
 RATE, PEER_RATIO, IDEAL = 3000, 10, 1.3
+MANY, PROCESSES, SHARED_RATE = 100_000, 2, 20_000
 PROMPT = "Solve the problem and end with the answer in a box.\n\n{problem}"
 WITH_AIOHTTP = Path(__file__).parent / "with_aiohttp.py"
 TASK = """task: bench_rows
@@ -61,6 +62,7 @@ def bench(options: Options) -> Iterator[Line]:
         )
         line.target, line.met = f"≥ {RATE:,}", bare >= RATE
         yield line
+        yield several_processes(options, folder)
         if find_spec("aiohttp") is not None:
             theirs = rows / wall(aiohttp_seconds, 0, rows, folder)
             name = f"ns with aiohttp {version('aiohttp')}"
@@ -78,6 +80,22 @@ def bench(options: Options) -> Iterator[Line]:
             yield from (whole, steady)
             yield from peer_lines(ours, INSPECT, inspect_seconds, (rows // 50, rows // 10), folder)
         yield from slow_endpoint(options, folder)
+
+
+def several_processes(options: Options, folder: Path) -> Line:
+    """One command whose processes take chunks of the input from a queue; start-up of all of them included."""
+    rows = options.rows(MANY)
+    alone, together = (rows / wall(asking, 0, rows, folder) for asking in (ours_seconds, shared_seconds))
+    line = Line(
+        bench="end to end",
+        what=f"{rows:,} rows at 0 ms, {PROCESSES} processes",
+        ours=together,
+        unit="rows/s",
+        beside="one process",
+        theirs=alone,
+    )
+    line.target, line.met = f"≥ {SHARED_RATE:,}", together >= SHARED_RATE
+    return line
 
 
 def slow_endpoint(options: Options, folder: Path) -> Iterator[Line]:
@@ -146,6 +164,11 @@ def without_uvloop(endpoint: Endpoint, input_file: Path, folder: Path, rows: int
 def aiohttp_seconds(endpoint: Endpoint, input_file: Path, folder: Path, rows: int) -> float:
     words = generate_command(endpoint, input_file, folder)[1:]
     return seconds_of([sys.executable, WITH_AIOHTTP, *words], folder, rows)
+
+
+def shared_seconds(endpoint: Endpoint, input_file: Path, folder: Path, rows: int) -> float:
+    queue = [f"--num_jobs={PROCESSES}", "--work_queue", "--expname=shared"]
+    return seconds_of([*generate_command(endpoint, input_file, folder), *queue], folder, rows)
 
 
 def ours_seconds(endpoint: Endpoint, input_file: Path, folder: Path, rows: int, **env: str) -> float:

@@ -13,6 +13,7 @@ from newskills.base.errors import ConnectError, HttpError, RateLimitError, Reque
 from newskills.base.records import Reply, Request
 from newskills.run.engine.endpoint import Endpoint, RetryPolicy
 from newskills.run.engine.progress import SlowRequests, Snapshot, describe
+from newskills.run.engine.waits import RequestInFlight
 
 
 class Watched:
@@ -165,3 +166,20 @@ def test_the_line_tells_of_the_slowest() -> None:
     assert describe(some, 100.0) == (
         "50/100 rows · 0.5 rows/s · 2 min left · 2 rows wait, the oldest 12 min; gives up in 33 min"
     )
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_timeout_is_told_from_the_end_of_the_run(stopped: bool) -> None:
+    async def wait() -> tuple[bool, int]:
+        task = asyncio.current_task()
+        assert task is not None
+        flight = RequestInFlight(Request(), 0.0, 0, task, task.cancelling())
+        flight.expire()
+        flight.expire()
+        if stopped:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.get_running_loop().create_future()
+        return flight.take_back(), task.cancelling()
+
+    assert asyncio.run(wait()) == (not stopped, int(stopped))

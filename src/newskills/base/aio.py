@@ -75,16 +75,19 @@ class Waiters(Generic[T]):
         self._line: deque[tuple[float, asyncio.Future[T]]] = deque()
 
     def __bool__(self) -> bool:
-        self._drop_cancelled()
-        return bool(self._line)
+        line = self._line
+        while line and line[0][1].done():  # those that were cancelled
+            line.popleft()
+        return bool(line)
 
     def __len__(self) -> int:
         return sum(not turn.done() for _, turn in self._line)
 
     @property
     def since(self) -> float:
-        """When the first of them came, by `time.monotonic`. There must be one."""
-        self._drop_cancelled()
+        """When the first of them came, by `time.monotonic`. Raises LookupError where nobody waits."""
+        if not self:
+            raise LookupError("nobody waits")
         return self._line[0][0]
 
     def join(self) -> Coroutine[Any, Any, T]:
@@ -95,10 +98,13 @@ class Waiters(Generic[T]):
 
     def hand(self, value: T) -> bool:
         """Gives `value` to the first; False where nobody waits."""
-        if not self:
-            return False
-        self._line.popleft()[1].set_result(value)
-        return True
+        line = self._line
+        while line:
+            _, turn = line.popleft()
+            if not turn.done():
+                turn.set_result(value)
+                return True
+        return False
 
     async def _wait(self, turn: asyncio.Future[T]) -> T:
         try:
@@ -107,10 +113,6 @@ class Waiters(Generic[T]):
             if turn.done() and not turn.cancelled():
                 self._give_back(turn.result())
             raise
-
-    def _drop_cancelled(self) -> None:
-        while self._line and self._line[0][1].done():
-            self._line.popleft()
 
 
 class Gate:
@@ -158,9 +160,15 @@ class Gate:
         self._shut = False
         self._admit()
 
+    def try_enter(self) -> bool:
+        """Gets in where nobody has to wait; False: `acquire` is to be awaited."""
+        if self._waiters or not self._room() or self._early() > 0:
+            return False
+        self._enter()
+        return True
+
     async def acquire(self) -> None:
-        if not self._waiters and self._room() and self._early() <= 0:
-            self._enter()
+        if self.try_enter():
             return
         turn = self._waiters.join()
         self._admit()

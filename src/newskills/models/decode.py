@@ -62,14 +62,16 @@ def usage_of(value: Any) -> Usage:
     return Usage(
         input_tokens=count(value, "prompt_tokens", "input_tokens"),
         output_tokens=count(value, "completion_tokens", "output_tokens"),
-        reasoning_tokens=count(output, "reasoning_tokens") if output else count(value, "reasoning_tokens"),
-        cached_tokens=count(prompt, "cached_tokens"),
+        reasoning_tokens=count(output or value, "reasoning_tokens"),
+        cached_tokens=count(prompt, "cached_tokens") if prompt else None,
     )
 
 
 def drafts_of(value: Any) -> Drafts | None:
     """Of `metrics`, where vLLM reports speculative decoding per request (`--per-request-spec-decode-metrics`)."""
     counts = value.get("speculative_decoding") if isinstance(value, dict) else None
+    if counts is None:
+        return None
     names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
     steps, drafted, accepted = (count(counts, name) for name in names)
     if steps is None or drafted is None or accepted is None:

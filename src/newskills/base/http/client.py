@@ -120,7 +120,7 @@ class HttpClient:
         await asyncio.sleep(0)
 
     async def _exchange(self, data: bytes, timeout: float) -> HttpResponse:
-        connection = await self._acquire()
+        connection = self._idle_connection() or await self._acquire()
         try:
             try:
                 response = await connection.send(data, timeout)
@@ -146,11 +146,16 @@ class HttpClient:
                 target=target,
             )
 
-    async def _acquire(self) -> Connection:
+    def _idle_connection(self) -> Connection | None:
         while self._idle:
             if not (connection := self._idle.pop()).closed:
                 return connection
             self._slots -= 1
+        return None
+
+    async def _acquire(self) -> Connection:
+        if (connection := self._idle_connection()) is not None:
+            return connection
         if self._slots >= self._limit:
             handed = await self._waiters.join()
             if handed is not None and not handed.closed:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTTP/1.1 connection: a request out in one write, a response in through `httptools` (RFC 9112).
+"""One HTTP/1.1 connection: a request out in one write, a response in (RFC 9112).
 
-The pool in `client.py` owns connections; nothing else should build one.
+The usual response, a 200 with Content-Length on a connection that stays open, is cut out of the bytes here; all others
+go through `httptools`. The pool in `client.py` owns connections; nothing else should build one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ HEAD_ALLOWANCE = 1 << 20
 """Bytes that status line, headers and chunk framing may add to a body."""
 STREAM_BUFFER = 1 << 20
 """Unread bytes of a streamed body at which reading pauses."""
+USUAL, LENGTH, GZIP = b"HTTP/1.1 200 ", b"\r\ncontent-length:", b"\x1f\x8b"
+DIGITS = 12
+"""Of a length that is read here."""
 
 
 class StaleConnectionError(TransportError):
@@ -30,12 +34,19 @@ class StaleConnectionError(TransportError):
 
 
 class HttpResponse:
-    """Status, headers as received, and the whole body."""
+    """Status, headers as received (or the head that holds them), and the whole body."""
 
-    __slots__ = ("body", "headers", "status")
+    __slots__ = ("_headers", "body", "status")
 
-    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
-        self.status, self.headers, self.body = status, headers, body
+    def __init__(self, status: int, headers: Headers | bytes, body: bytes) -> None:
+        self.status, self._headers, self.body = status, headers, body
+
+    @property
+    def headers(self) -> Headers:
+        """Taken apart when they are first asked for: few ask."""
+        if isinstance(self._headers, bytes):
+            self._headers = _headers_in(self._headers)
+        return self._headers
 
     def header(self, name: str) -> str | None:
         """The first value of header `name` (any case)."""
@@ -130,6 +141,7 @@ class Connection(asyncio.Protocol):
         self._transport: Any = None
         self._served = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._timeout = self._deadline = self._fires = 0.0
         self._reply: asyncio.Future[HttpResponse] | None = None
         self._head: asyncio.Future[StreamedResponse] | None = None
         self._stream: StreamedResponse | None = None
@@ -138,6 +150,7 @@ class Connection(asyncio.Protocol):
         self._headers: Headers = []
         self._chunks: list[bytes] = []
         self._headed = False
+        self._usual_head, self._missing = b"", 0
 
     def send(self, data: bytes, timeout: float) -> asyncio.Future[HttpResponse]:
         """Writes a whole request; the future ends with the response or a HttpError within `timeout` seconds."""
@@ -154,8 +167,7 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Closes at once, without a word to the server."""
         self.closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._disarm()
         if self._transport is not None:
             self._transport.abort()
 
@@ -171,7 +183,16 @@ class Connection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
+        begins = not self._received
         self._received += len(data)
+        if self._missing:
+            self._take(data)
+            return
+        if begins and self._reply is not None and (frame := usual_frame(data, self._max_body)) is not None:
+            at, self._missing = frame
+            self._usual_head = data[:at]
+            self._take(data[at:])
+            return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -183,8 +204,19 @@ class Connection(asyncio.Protocol):
                 TransportError(f"The reply of {self._where} is larger than the limit of {self._max_body:,} bytes.")
             )
 
+    def _take(self, data: bytes) -> None:
+        """A part of the body of a usual response. What comes behind its end spoils the connection."""
+        extra = len(data) - self._missing
+        self._chunks.append(data[: self._missing] if extra > 0 else data)
+        self._missing = max(0, -extra)
+        if extra > 0:
+            self.abort()
+        if extra >= 0:
+            self._complete(200, self._usual_head)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
+        self._disarm()
         if self._busy():
             self._lost_while_busy(exc)
         self._on_lost(self)
@@ -217,45 +249,61 @@ class Connection(asyncio.Protocol):
         if not self._parser.should_keep_alive():
             self.closed = True
             self._transport.close()
-        self._complete(status)
+        self._complete(status, self._headers)
 
     def _start(self, data: bytes, timeout: float) -> None:
-        self._received, self._headed = 0, False
+        self._received, self._missing, self._headed = 0, 0, False
         self._headers, self._chunks, self._stream = [], [], None
-        self._timer = self._loop.call_later(timeout, self._expire, timeout)
+        self._timeout, self._deadline = timeout, self._loop.time() + timeout
+        if self._timer is None or self._fires > self._deadline:
+            self._disarm()
+            self._arm()
         self._transport.write(data)
+
+    def _arm(self) -> None:
+        """One timer serves many requests: most end long before it, and it then waits on for the next."""
+        self._fires = self._deadline
+        self._timer = self._loop.call_later(self._deadline - self._loop.time(), self._look)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self._busy():
+            return
+        if self._loop.time() < self._deadline:
+            self._arm()
+        else:
+            self._break(RequestTimeoutError(f"{self._where} sent no complete reply within {self._timeout:g} s."))
 
     def _busy(self) -> bool:
         return self._reply is not None or self._head is not None
 
-    def _complete(self, status: int) -> None:
+    def _complete(self, status: int, headers: Headers | bytes) -> None:
         if not self._busy():
             return
         self._served += 1
-        if self._timer is not None:
-            self._timer.cancel()
         reply, stream = self._reply, self._stream
         self._reply = self._head = None
         if stream is not None:
             stream.finish()
         elif reply is not None and not reply.done():
+            body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+            response = HttpResponse(status, headers, body)
             try:
-                reply.set_result(HttpResponse(status, self._headers, self._whole_body()))
+                if body[:2] == GZIP and response.header("content-encoding") is not None:
+                    response.body = gunzip(body, self._max_body, self._where)
+                reply.set_result(response)
             except TransportError as error:
                 reply.set_exception(error)
-
-    def _whole_body(self) -> bytes:
-        body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        encoding = find_header(self._headers, "content-encoding") if body[:2] == b"\x1f\x8b" else None
-        return body if encoding is None else gunzip(body, self._max_body, self._where)
-
-    def _expire(self, timeout: float) -> None:
-        self._break(RequestTimeoutError(f"{self._where} sent no complete reply within {timeout:g} s."))
 
     def _lost_while_busy(self, exc: Exception | None) -> None:
         framed = find_header(self._headers, "content-length") or find_header(self._headers, "transfer-encoding")
         if exc is None and self._headed and not framed:
-            self._complete(self._parser.get_status_code())
+            self._complete(self._parser.get_status_code(), self._headers)
             return
         why = f": {exc}" if exc else ""
         if self._received or self._stream is not None:
@@ -274,6 +322,29 @@ class Connection(asyncio.Protocol):
                 future.set_exception(error)
         if self._stream is not None and not self._stream.complete:
             self._stream.finish(error)
+
+
+def usual_frame(data: bytes, most: int) -> tuple[int, int] | None:
+    """(where the body begins, its length), if `data` begins with the whole head of a usual response: a 200 with a body
+    of up to `most` bytes, framed by nothing but Content-Length, on a connection that stays open."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0 or not data.startswith(USUAL):
+        return None
+    head = data[: end + 2].lower()
+    rest = head.partition(LENGTH)[2]
+    length = rest[: rest.find(b"\r")].strip(b" \t")
+    # A second length is in the way, and whatever else frames a message or ends a connection.
+    if not length.isdigit() or len(length) > DIGITS or LENGTH in rest or b"transfer-encoding" in head:
+        return None
+    if head.count(b"connection:") != head.count(b"\r\nconnection: keep-alive\r\n"):
+        return None
+    return (end + 4, int(length)) if 0 < int(length) <= most else None
+
+
+def _headers_in(head: bytes) -> Headers:
+    """Of a head with its status line."""
+    pairs = (line.partition(b":") for line in head.split(b"\r\n")[1:] if line)
+    return [(name, value.strip(b" \t")) for name, _, value in pairs]
 
 
 def find_header(headers: Headers, name: str) -> str | None:

@@ -10,14 +10,12 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment
-from newskills.pipelines.evaluation.jobs import prepare
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.specification import SUMMARY, specification
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import dry_run, show_explained, show_plan
 from newskills.pipelines.placement.cluster import target_cluster
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import Evaluation, EvaluationPlan, evaluate, plan_evaluation
 from newskills.run.judging.generation import UNIT, check_judges
@@ -27,6 +25,9 @@ from newskills.run.reporting.tracking import log_reports
 
 def run(parsed: Parsed[EvalOptions]) -> int:
     if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        from newskills.pipelines.evaluation.jobs import prepare
+        from newskills.pipelines.submission.submit import run_prepared
+
         ready = prepare(parsed, cluster)
         return run_prepared(ready, show=(SUMMARY,)) if ready is not None else 0
     spec = specification(parsed)
@@ -51,6 +52,9 @@ def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
     On a cluster: what was submitted, None where nothing is left to do.
     """
     if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        from newskills.pipelines.evaluation.jobs import prepare
+        from newskills.pipelines.submission.submit import submit_and_wait
+
         ready = prepare(parsed, cluster)
         return submit_and_wait(ready) if ready is not None else None
     plan = plan_evaluation(specification(parsed))

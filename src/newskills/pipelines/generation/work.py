@@ -13,14 +13,12 @@ from newskills.base.terminal import counted
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.arguments import command_line
-from newskills.pipelines.generation.jobs import prepare
 from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.generation.units import CONTAMINATION, generation_kind, plan_generation
 from newskills.pipelines.models import choose_models, hosting_of
 from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import dry_run, ledger_line, show_explained, show_plan
 from newskills.pipelines.placement.cluster import target_cluster
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.run.engine.execute import execute
 from newskills.run.hosting.roles import at_servers, check_units, hosted
 from newskills.run.judging.contamination import contamination_line
@@ -35,6 +33,9 @@ from newskills.run.reporting.tracking import log_reports
 def run(parsed: Parsed[GenerateOptions]) -> int:
     options = parsed.options
     if (cluster := target_cluster(options, parsed.given, options.num_jobs)) is not None:
+        from newskills.pipelines.generation.jobs import prepare
+        from newskills.pipelines.submission.submit import run_prepared
+
         ready = prepare(parsed, cluster)
         return run_prepared(ready) if ready is not None else 0
     planned = plan_generation(parsed)
@@ -70,6 +71,9 @@ def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
     On a cluster: what was submitted, None where nothing is left to do.
     """
     if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        from newskills.pipelines.generation.jobs import prepare
+        from newskills.pipelines.submission.submit import submit_and_wait
+
         ready = prepare(parsed, cluster)
         return submit_and_wait(ready) if ready is not None else None
     planned = plan_generation(parsed)

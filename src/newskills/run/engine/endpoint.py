@@ -199,7 +199,8 @@ class Endpoint:
 
     async def _try(self, pending: PendingRequest) -> Reply | HttpError:
         """The reply, or what may be retried. Raises what may not."""
-        await self._gate.acquire()
+        if not self._gate.try_enter():
+            await self._gate.acquire()
         try:
             if self._shared is not None:
                 await self._shared.acquire()
