@@ -68,9 +68,9 @@ def forms(row: Row) -> Mapping[str, Any]:
 
 def ours(row: Row, reply: Any) -> float | None:
     grader, metric = plain_grader("multichoice", {}), make_metric("bbq")
-    for number, (raw, letter) in enumerate(zip(row["questions"], reply["letters"], strict=True)):
-        record = prepared({"context": "It happened.", "question": "Who was it?", **raw}, number)
-        record["generation"] = _REPLIES[number % len(_REPLIES)].format(letter)
+    for place, (raw, letter) in enumerate(zip(row["questions"], reply["letters"], strict=True)):
+        record = prepared({"context": "It happened.", "question": "Who was it?", **raw}, place)
+        record["generation"] = _REPLIES[place % len(_REPLIES)].format(letter)
         score = grader.grade(record)
         metric.update([{**record, **score.fields, "outcome": score.outcome}])
     numbers = metric.numbers()["pass@1"]
@@ -81,7 +81,7 @@ def ours(row: Row, reply: Any) -> float | None:
 
 
 def original(folder: Path) -> Verdict:
-    sys.modules.setdefault("datasets", types.SimpleNamespace(Dataset=object))  # type: ignore[arg-type]
+    sys.modules.setdefault("datasets", types.SimpleNamespace(Dataset=object))
     scorer = loaded(folder / "lm_eval" / "tasks" / "bbq" / "utils.py")
     sums = {
         "accuracy": lambda values: sum(values) / len(values),

@@ -77,7 +77,7 @@ def forms(row: Row) -> Mapping[str, str]:
 def original(folder: Path) -> Verdict:
     """Its limits of time, which are signals, are left out."""
     unlimited = types.SimpleNamespace(timeout=lambda *_, **__: lambda function: function)
-    sys.modules.setdefault("timeout_decorator", unlimited)  # type: ignore[arg-type]
+    sys.modules.setdefault("timeout_decorator", unlimited)
     distance = loaded(folder / "EED" / "EED.py").EED
 
     def verdict(row: Row, reply: Any) -> float:
