@@ -33,7 +33,7 @@ class Variant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extract_regex: str | list[str] | None = None
 
 
-class Kind(Struct, frozen=True, kw_only=True):
+class TaskKind(Struct, frozen=True, kw_only=True):
     """Benchmarks that are asked alike, and the wordings for them, or why there are none.
 
     A benchmark is of the kind if all conditions hold that are given (None: any):
@@ -67,7 +67,7 @@ class PromptSet(Struct, frozen=True):
     """`lists`: wordings of single benchmarks, or of all that are asked with one prompt; `kinds`, in order."""
 
     lists: dict[str, tuple[Variant, ...]]
-    kinds: dict[str, Kind]
+    kinds: dict[str, TaskKind]
 
     def wordings(self, benchmark: Benchmark, names: Sequence[str]) -> tuple[Sequence[Variant] | None, str]:
         """(wordings, "") of the first of `names`, else of its prompt, else of its kind; (None, why) for neither.
@@ -132,15 +132,15 @@ def _path(spec: str) -> Path:
     raise UnknownNameError("set of prompts", spec, prompt_set_names())
 
 
-def _kind(name: str, raw: Mapping[str, Any], path: Path) -> Kind:
-    known = Kind.__struct_fields__
+def _kind(name: str, raw: Mapping[str, Any], path: Path) -> TaskKind:
+    known = TaskKind.__struct_fields__
     if unknown := [str(key) for key in raw if key not in known]:
         raise ConfigError(f"{path}: kind {name}: unknown key `{unknown[0]}`. Keys: {', '.join(known)}.")
     wordings = raw.get("wordings", [])
     if not isinstance(wordings, list) or bool(wordings) == bool(raw.get("why_none")):
         raise ConfigError(f"{path}: kind {name}: expected either wordings: [prompt, …] or why_none: a reason.")
     try:
-        kind = msgspec.convert({key: value for key, value in raw.items() if key != "wordings"}, Kind)
+        kind = msgspec.convert({key: value for key, value in raw.items() if key != "wordings"}, TaskKind)
         re.compile(kind.form)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: kind {name}: {type_fault(error, dict(raw))}.") from error

@@ -29,13 +29,13 @@ _SECTION = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)$", re.MULTILINE)
 
 
-class _Test(msgspec.Struct):
+class _ProTest(msgspec.Struct):
     name: str
     status: str
 
 
-class _Results(msgspec.Struct):
-    tests: list[_Test]
+class _ProResults(msgspec.Struct):
+    tests: list[_ProTest]
 
 
 class SweBenchProGrader:
@@ -118,7 +118,7 @@ async def _passed(environment: AgentEnvironment, ran: ExecutedCommand) -> tuple[
     if made.exit_code != 0 and ran.exit_code == NO_PROGRAM:
         raise EnvironmentFailedError(f"The program that reads the tests' output cannot run: {shown(ran)}")
     try:
-        results = msgspec.json.decode(made.output if made.exit_code == 0 else b"", type=_Results)
+        results = msgspec.json.decode(made.output if made.exit_code == 0 else b"", type=_ProResults)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return set(), text
     return {test.name for test in results.tests if test.status == "PASSED"}, text
