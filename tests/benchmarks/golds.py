@@ -16,6 +16,7 @@ from newskills.base.records import Row, Score
 from newskills.graders import executes
 from newskills.graders.gold import gold_reply
 from newskills.graders.multichoice import choices
+from newskills.prompts.prompt_sets import USUAL_SET, load_prompt_set
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.validation.inspection import ANSWERED
 
@@ -99,12 +100,31 @@ def check_prompts(benchmark: Benchmark, rows: Iterable[Row], folder: Path = Path
     form: Literal["ns", "openai"] = "ns" if benchmark.prompt else "openai"
     asked = load_prompt(benchmark.prompt or None, PromptOverrides(prompt_format=form, data_dir=str(folder)))
     judged = load_prompt(benchmark.judge.prompt) if benchmark.judge else None
+    rows = list(rows)
+    first = rows[0] if rows else None
     for row in rows:
         for path in media_paths(row):
             _stand_in(folder / path)
         assert asked.messages(row)[-1].content or row.get("context") == ""
         if judged:
             assert judged.messages({**row, **ANSWERED})[-1].content
+        if row is first:
+            _check_wordings(benchmark, row, folder)
+
+
+def _check_wordings(benchmark: Benchmark, row: Row, folder: Path) -> None:
+    """The usual wordings show of a row what the usual prompt shows."""
+    names = (benchmark.name, benchmark.name.partition(".")[0], *benchmark.aliases)
+    for variant in load_prompt_set(USUAL_SET).wordings(benchmark, names)[0] or ():
+        prompt = load_prompt(variant.prompt_config, PromptOverrides(data_dir=str(folder)))
+        parts = [part for message in prompt.messages(row) for part in _texts(message.content)]
+        assert all(any(str(row[field]) in part for part in parts) for field in prompt.fields), variant
+
+
+def _texts(content: object) -> list[str]:
+    if isinstance(content, list):
+        return [part["text"] for part in content if part["type"] == "text"]
+    return [str(content)]
 
 
 def can_grade(benchmark: Benchmark) -> bool:

@@ -216,7 +216,10 @@ def test_a_benchmark_without_prompts_of_its_own_has_those_of_its_usual_prompt(tm
     done = ns(f"{asked} --data_dir=data --benchmarks=./sums.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("== own-sums-boxed_") == 10
-    (tmp_path / "sums.py").write_text(BENCHMARK.replace("generic/math", "lean4/verina-code"))
+    (tmp_path / "sums.py").write_text(BENCHMARK.replace("generic/math", "generic/problem-augmentation"))
     done = ns(f"{asked} --data_dir=data --benchmarks=./sums.py", cwd=tmp_path)
     assert done.returncode == 2
-    assert "no other wording of `lean4/verina-code` comes with newskills" in done.stderr
+    assert (
+        "no kind that shows the same fields and asks for the same form of answer as `generic/problem-augmentation`"
+        in done.stderr
+    )

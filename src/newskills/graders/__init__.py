@@ -34,6 +34,7 @@ GRADERS = Registry(
         "compute-eval": "newskills.graders.code.hardware:ComputeEvalGrader",
         "kernelbench": "newskills.graders.code.hardware:KernelBenchGrader",
         "swe_bench": "newskills.graders.software.swe_bench:SweBenchGrader",
+        "swe_bench_pro": "newskills.graders.software.swe_bench_pro:SweBenchProGrader",
         "software_tests": "newskills.graders.software.tests:SoftwareTestsGrader",
         "terminal_tests": "newskills.graders.software.terminal:TerminalTestsGrader",
         "environment_reward": "newskills.graders.judges.environment_reward:EnvironmentRewardGrader",

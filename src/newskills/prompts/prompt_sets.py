@@ -5,19 +5,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold
 from newskills.base.type_errors import type_fault
-from newskills.prompts.names import find_prompt
-from newskills.prompts.schema import read_yaml
+from newskills.prompts.body import EXAMPLES
+from newskills.prompts.names import find_prompt, prompt_names
+from newskills.prompts.schema import read_source, read_yaml
+from newskills.prompts.template import Template
 
 PROMPT_SETS = Path(__file__).parent / "prompt_sets"
+USUAL_SET = "robustness/prompt_set_config"
 
 
 class Variant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,41 +33,91 @@ class Variant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extract_regex: str | list[str] | None = None
 
 
+class TaskKind(Struct, frozen=True, kw_only=True):
+    """Benchmarks that are asked alike, and the wordings for them, or why there are none.
+
+    A benchmark is of the kind if all conditions hold that are given (None: any):
+
+    fields    what its usual prompt shows of a row: fields of the template, of image and sound; not the few-shots
+    form      regex to be found in the usual prompt: the form of answer that it asks for
+    graders, judges, solvers   names of which the benchmark has one (judges: of their prompts; "" is no judge)
+    """
+
+    fields: frozenset[str] | None = None
+    form: str = ""
+    graders: frozenset[str] | None = None
+    judges: frozenset[str] | None = None
+    solvers: frozenset[str] | None = None
+    wordings: tuple[Variant, ...] = ()
+    why_none: str = ""
+
+    def holds(self, benchmark: Benchmark) -> bool:
+        """Whether the benchmark is of this kind. Raises ConfigError, UnknownNameError for its usual prompt."""
+        judge = benchmark.judge.prompt if benchmark.judge is not None else ""
+        named = ((self.graders, benchmark.grader), (self.judges, judge), (self.solvers, benchmark.solver))
+        if any(names is not None and name not in names for names, name in named):
+            return False
+        if self.fields is None and not self.form:
+            return True
+        fields, text = _shown(benchmark.prompt)
+        return (self.fields is None or self.fields == fields) and re.search(self.form, text) is not None
+
+
+class PromptSet(Struct, frozen=True):
+    """`lists`: wordings of single benchmarks, or of all that are asked with one prompt; `kinds`, in order."""
+
+    lists: dict[str, tuple[Variant, ...]]
+    kinds: dict[str, TaskKind]
+
+    def wordings(self, benchmark: Benchmark, names: Sequence[str]) -> tuple[Sequence[Variant] | None, str]:
+        """(wordings, "") of the first of `names`, else of its prompt, else of its kind; (None, why) for neither.
+
+        Raises ConfigError, UnknownNameError for the benchmark's usual prompt.
+        """
+        for name in (*names, benchmark.prompt):
+            for existing, variants in self.lists.items():
+                if fold(existing) == fold(name):
+                    return variants, ""
+        for kind in self.kinds.values():
+            if kind.holds(benchmark):
+                return kind.wordings or None, kind.why_none
+        usual = f"`{benchmark.prompt}`" if benchmark.prompt else "whole messages"
+        return None, f"there is no kind that shows the same fields and asks for the same form of answer as {usual}"
+
+
 def prompt_set_names() -> list[str]:
     """Names of the sets that come with newskills, sorted."""
     return sorted(path.relative_to(PROMPT_SETS).with_suffix("").as_posix() for path in PROMPT_SETS.rglob("*.yaml"))
 
 
-def load_prompt_set(spec: str) -> dict[str, tuple[Variant, ...]]:
-    """benchmark → wordings, of a set's name or of a path that ends in `.yaml`; every prompt in it exists.
+def load_prompt_set(spec: str) -> PromptSet:
+    """The set of that name, or of a path that ends in `.yaml`; every prompt in it exists.
 
-    `prompt` is another spelling of `prompt_config`. Raises ConfigError, UnknownNameError.
+    A list under a name is for a benchmark or a prompt, a mapping describes a kind. `prompt` is another spelling of
+    `prompt_config`; a wording may be its prompt's name alone, where `*` stands for any text of names in the library.
+    Raises ConfigError, UnknownNameError.
     """
     path = _path(spec)
     values, _ = read_yaml(path)
-    if not isinstance(values, dict) or not all(isinstance(variants, list) for variants in values.values()):
+    if not isinstance(values, dict) or not all(isinstance(value, (list, dict)) for value in values.values()):
         raise ConfigError(f"{path}: expected benchmark: [{{prompt_config: …}}, …].")
-    return {str(benchmark): tuple(_variant(v, path) for v in variants) for benchmark, variants in values.items()}
+    lists = {str(name): _variants(value, path) for name, value in values.items() if isinstance(value, list)}
+    kinds = {str(name): _kind(str(name), value, path) for name, value in values.items() if isinstance(value, dict)}
+    return PromptSet(lists, kinds)
 
 
-def wordings_among(
-    sets: Mapping[str, Sequence[Variant]], names: Sequence[str], prompt: str
-) -> Sequence[Variant] | None:
-    """Those of the first of `names` that a set has, else those of the prompt; None for neither."""
-    for name in (*names, prompt):
-        for existing, variants in sets.items():
-            if fold(existing) == fold(name):
-                return variants
-    return None
-
-
-def why_no_wordings(prompt: str) -> str:
-    """Why a benchmark that is asked with `prompt` comes without other wordings."""
+@cache
+def _shown(prompt: str) -> tuple[frozenset[str], str]:
+    """What a prompt shows of a row, and its text; of no prompt, the messages of the row. Raises as `find_prompt`."""
     if not prompt:
-        return "its rows are whole conversations"
-    if prompt == "generic/default":
-        return "its rows are whole prompts"
-    return f"no other wording of `{prompt}` comes with newskills"
+        return frozenset({"messages"}), ""
+    source = read_source(*find_prompt(prompt))
+    config = source.config
+    text = config.user if config.system is None else f"{config.system}\n{config.user}"
+    names = {*Template(config.user, source.place("user")).fields, config.image_field, config.audio_field}
+    if config.system is not None:
+        names.update(Template(config.system, source.place("system")).fields)
+    return frozenset(name for name in names if name is not None and name != EXAMPLES), text
 
 
 def _path(spec: str) -> Path:
@@ -76,7 +132,35 @@ def _path(spec: str) -> Path:
     raise UnknownNameError("set of prompts", spec, prompt_set_names())
 
 
-def _variant(raw: Any, path: Path) -> Variant:
+def _kind(name: str, raw: Mapping[str, Any], path: Path) -> TaskKind:
+    known = TaskKind.__struct_fields__
+    if unknown := [str(key) for key in raw if key not in known]:
+        raise ConfigError(f"{path}: kind {name}: unknown key `{unknown[0]}`. Keys: {', '.join(known)}.")
+    wordings = raw.get("wordings", [])
+    if not isinstance(wordings, list) or bool(wordings) == bool(raw.get("why_none")):
+        raise ConfigError(f"{path}: kind {name}: expected either wordings: [prompt, …] or why_none: a reason.")
+    try:
+        kind = msgspec.convert({key: value for key, value in raw.items() if key != "wordings"}, TaskKind)
+        re.compile(kind.form)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: kind {name}: {type_fault(error, dict(raw))}.") from error
+    except re.error as error:
+        raise ConfigError(f"{path}: kind {name}: {kind.form}: {error}.") from error
+    return msgspec.structs.replace(kind, wordings=_variants(wordings, path))
+
+
+def _variants(raw: Sequence[Any], path: Path) -> tuple[Variant, ...]:
+    return tuple(variant for item in raw for variant in _variant(item, path))
+
+
+def _variant(raw: Any, path: Path) -> list[Variant]:
+    if isinstance(raw, str) and "*" in raw:
+        names = [name for name in prompt_names() if fnmatchcase(name, raw)]
+        if not names:
+            raise UnknownNameError("prompt", raw, prompt_names())
+        return [Variant(prompt_config=name) for name in names]
+    if isinstance(raw, str):
+        raw = {"prompt_config": raw}
     if isinstance(raw, dict) and "prompt" in raw and "prompt_config" not in raw:
         raw = {"prompt_config" if key == "prompt" else key: value for key, value in raw.items()}
     try:
@@ -90,4 +174,4 @@ def _variant(raw: Any, path: Path) -> Variant:
     except re.error as error:
         raise ConfigError(f"{path}: {raw}: {error}.") from error
     find_prompt(variant.prompt_config)
-    return variant
+    return [variant]

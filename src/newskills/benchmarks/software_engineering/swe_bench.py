@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Issues of repositories to be resolved by a patch: SWE-bench (Jimenez et al. 2024, arXiv:2310.06770) and relatives."""
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import field_set, kept_if, one
 
+_PRO, _PRO_COMMIT = "scaleapi/SWE-bench_Pro-os", "ca10a60a5fcae51e6948ffe1485d4153d421e6c5"
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
     "swe-bench-pro": (
         Evidence(
@@ -14,6 +16,12 @@ _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
             "fields dockerhub_tag, instance_id, interface, problem_statement, repo_language, requirements; split "
             "test",
             "2026-11-23",
+        ),
+        Evidence(
+            f"https://github.com/{_PRO}/blob/{_PRO_COMMIT}/swe_bench_pro_eval.py",
+            "fields base_commit, before_repo_set_cmd, fail_to_pass, instance_id, pass_to_pass, "
+            "selected_test_files_to_run; script, parser and Dockerfiles of each task; how tests are run and read",
+            "2026-11-27",
         ),
     ),
     "swe-rebench": (
@@ -28,6 +36,9 @@ _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
 _COMMIT = "9fa561428aeef6406f534c8370c670f9ce51c630"
 _DATA = f"https://raw.githubusercontent.com/SWE-bench/SWE-bench/{_COMMIT}/data"
 _IMAGES = "docker://swebench/sweb.eval.x86_64.{instance_id}"
+_DOCKERFILES = ("base_dockerfile/Dockerfile", "instance_dockerfile/Dockerfile")
+_THERE = "/tmp/swe-bench-pro"  # noqa: S108 - in the container
+"""Where the grader `swe_bench_pro` puts the scripts of a task."""
 _OWN_IMAGES = "docker://{docker_image}"
 _LANGUAGES = {
     "c": "jqlang/jq micropython/micropython redis/redis valkey-io/valkey",
@@ -66,8 +77,39 @@ def multilingual(raw: Row, index: int) -> Row:
     return {**made, "language": _LANGUAGE_OF[raw["repo"].lower()]}
 
 
+def with_scripts(raws: Iterable[Row]) -> Iterator[Row]:
+    """The rows, each with the texts of its files in the authors' repository by name (`_files`)."""
+    files: dict[str, dict[str, str]] = {}
+    for raw in raws:
+        if "instance_id" in raw:
+            yield {"_files": files.get(raw["instance_id"], {}), **raw}
+        else:
+            *above, instance, name = raw["_file"].split("/")
+            files.setdefault(instance, {})["/".join([*above[1:], name])] = raw["text"]
+
+
+def _eval_script(raw: Row, files: Mapping[str, str]) -> str:
+    """What runs the tests once the patch is there: the settings of the image, the files of the tests, the scripts."""
+    lines = [line.strip() for place in _DOCKERFILES for line in files.get(place, "").splitlines()]
+    exports = [line.replace("ENV", "export", 1) for line in lines if line.startswith("ENV")]
+    chosen = ",".join(ast.literal_eval(raw["selected_test_files_to_run"]))
+    return "\n".join(
+        (
+            *exports,
+            "cd /app",
+            raw["before_repo_set_cmd"].strip().split("\n")[-1],
+            f"bash {_THERE}/run_script.sh {chosen} > {_THERE}/stdout.log 2> {_THERE}/stderr.log",
+            f"python {_THERE}/parser.py {_THERE}/stdout.log {_THERE}/stderr.log {_THERE}/output.json",
+            "",
+        )
+    )
+
+
 def pro(raw: Row, index: int) -> Row:
     """What the patch must offer belongs to the problem."""
+    files = raw["_files"]
+    if missing := [name for name in ("run_script.sh", "parser.py") if name not in files]:
+        raise ValueError(f"the authors' repository has no {', '.join(missing)} for {raw['instance_id']}")
     problem = "\n\n".join(
         (
             raw["problem_statement"],
@@ -75,8 +117,14 @@ def pro(raw: Row, index: int) -> Row:
             f"New interfaces introduced:\n{raw['interface']}",
         )
     )
+    rest = {key: value for key, value in raw.items() if key != "_files"}
     return {
-        **_prepared(raw, "ScaleAI/SWE-bench_Pro", _OWN_IMAGES),
+        **_prepared(rest, "ScaleAI/SWE-bench_Pro", _OWN_IMAGES),
+        "eval_script": _eval_script(raw, files),
+        "run_script": files["run_script.sh"],
+        "parser": files["parser.py"],
+        "FAIL_TO_PASS": ast.literal_eval(raw["fail_to_pass"]),
+        "PASS_TO_PASS": ast.literal_eval(raw["pass_to_pass"]),
         "problem_statement": problem,
         "language": raw["repo_language"],
         "docker_image": f"jefzda/sweap-images:{raw['dockerhub_tag']}",
@@ -135,6 +183,11 @@ _TRAP = (
     "An agent works on each task in a container of the task's image, and the tests run in another one, as the "
     "package swebench (`newskills[agents]`) says: ++agent=bash. Patches made elsewhere: `ns swe_bench`."
 )
+_PRO_TRAP = (
+    "An agent works on each task in a container of the task's image: ++agent=bash. The tests run in another one, by "
+    "the script and the parser that the authors' repository has for the task. Patches made elsewhere: "
+    "`ns swe_bench grade --benchmark=swe-bench-pro`."
+)
 _OWN_HARNESS = (
     "++agent=bash makes the patches, in containers of the tasks' images. Its own harness judges them: `ns swe_bench "
     "export` writes them for it."
@@ -179,15 +232,24 @@ BENCHMARKS = (
     _benchmark(
         "swe-bench-pro",
         "SWE-bench Pro: long tasks in larger projects",
-        Source(split="default", hf="ScaleAI/SWE-bench_Pro", hf_split="test"),
+        Source(
+            split="default",
+            hf="ScaleAI/SWE-bench_Pro",
+            hf_split="test",
+            github=_PRO,
+            revision=_PRO_COMMIT,
+            members="{run_scripts/*/run_script.sh,run_scripts/*/parser.py,dockerfiles/*/*/Dockerfile}",
+            format="text",
+        ),
         pro,
         731,
+        join=with_scripts,
         citation="arXiv:2509.16941",
         licence="unstated",
         unverified=True,
         evidence=_EVIDENCE["swe-bench-pro"],
-        grader="",
-        traps=(_OWN_HARNESS, _NO_PATCH, "Requirements and interfaces are appended to the problem statement."),
+        grader="swe_bench_pro",
+        traps=(_PRO_TRAP, _NO_PATCH, "Requirements and interfaces are appended to the problem statement."),
     ),
     _benchmark(
         "swe-rebench",

@@ -19,12 +19,12 @@ REPOSITORY = "/testbed"
 SETUP_TIMEOUT = 600.0
 MAX_PATCH = 16 << 20
 QUIET = {"PAGER": "cat", "MANPAGER": "cat", "GIT_PAGER": "cat", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1"}
-_GIT = "git -c user.name=task -c user.email=task@localhost -c safe.directory='*' -c core.hooksPath=/dev/null"
+GIT = "git -c user.name=task -c user.email=task@localhost -c safe.directory='*' -c core.hooksPath=/dev/null"
 _BEGIN = (
-    f"{_GIT} rev-parse --verify -q HEAD || "
-    f"{{ {_GIT} init -q . && {_GIT} add -A -f && {_GIT} commit -q --allow-empty -m task && {_GIT} rev-parse HEAD; }}"
+    f"{GIT} rev-parse --verify -q HEAD || "
+    f"{{ {GIT} init -q . && {GIT} add -A -f && {GIT} commit -q --allow-empty -m task && {GIT} rev-parse HEAD; }}"
 )
-_DIFF = f"{_GIT} add -A && {_GIT} diff --cached --binary --no-color --no-ext-diff --no-textconv"
+_DIFF = f"{GIT} add -A && {GIT} diff --cached --binary --no-color --no-ext-diff --no-textconv"
 _ALL_BINARY = "mkdir -p .git/info && echo '* -diff' > .git/info/attributes"
 
 

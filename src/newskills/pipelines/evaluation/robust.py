@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,7 +32,7 @@ from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
 from newskills.pipelines.submission.plan import Plan, job_name
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
-from newskills.prompts.prompt_sets import Variant, load_prompt_set, why_no_wordings, wordings_among
+from newskills.prompts.prompt_sets import PromptSet, Variant, load_prompt_set
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, check_kinds, metric_of
 from newskills.run.hosting.roles import at_servers, check_units, hosted
 from newskills.run.planning.plan import BenchmarkRun
@@ -241,20 +241,20 @@ def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> La
     return Layer("--prompt_set_config", values)
 
 
-def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Sequence[Variant]:
-    """Those of the benchmark, else those of the prompt that it is asked with.
+def _variants(run: BenchmarkRun, prompts: PromptSet) -> Sequence[Variant]:
+    """Those of the benchmark, else those of the prompt that it is asked with, else those of its kind.
 
     Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list.
     """
     group = (run.group.name,) if run.group is not None else ()
     names = (run.name, run.benchmark.name, *run.benchmark.aliases, *group)
-    variants = wordings_among(prompts, names, run.benchmark.prompt)
+    variants, why = prompts.wordings(run.benchmark, names)
     if variants is None:
         raise UnknownNameError(
             "benchmark in --prompt_set_config",
             run.name,
-            prompts,
-            hint=f"The set has no other wordings for it: {why_no_wordings(run.benchmark.prompt)}. "
+            [*prompts.lists, *prompts.kinds],
+            hint=f"The set has no other wordings for it: {why}. "
             "Write a YAML file of your own: benchmark: [{prompt_config: …}, …].",
         )
     if not variants:

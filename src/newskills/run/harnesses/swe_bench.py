@@ -119,7 +119,8 @@ def grade_in_containers(
             reason = {"finish_reason": record["finish_reason"]} if "finish_reason" in record else {}
             yield {**tasks[name], "model_patch": patch_of(record), "test_timeout": timeout, **reason}
 
-    graded = grade_rows(patched(), "swe_bench", {}, environment=environment)
+    grader = "swe_bench_pro" if any("run_script" in row for row in tasks.values()) else "swe_bench"
+    graded = grade_rows(patched(), grader, {}, environment=environment)
     for record, verdict in zip(kept, graded, strict=True):
         old = {key: value for key, value in record.items() if key not in _VERDICT}
         yield old | {key: verdict[key] for key in _VERDICT if key in verdict}
