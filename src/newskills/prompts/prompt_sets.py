@@ -133,9 +133,9 @@ def _path(spec: str) -> Path:
 
 
 def _kind(name: str, raw: Mapping[str, Any], path: Path) -> TaskKind:
-    known = TaskKind.__struct_fields__
-    if unknown := [str(key) for key in raw if key not in known]:
-        raise ConfigError(f"{path}: kind {name}: unknown key `{unknown[0]}`. Keys: {', '.join(known)}.")
+    keys = TaskKind.__struct_fields__
+    if unknown := [str(key) for key in raw if key not in keys]:
+        raise ConfigError(f"{path}: kind {name}: unknown key `{unknown[0]}`. Keys: {', '.join(keys)}.")
     wordings = raw.get("wordings", [])
     if not isinstance(wordings, list) or bool(wordings) == bool(raw.get("why_none")):
         raise ConfigError(f"{path}: kind {name}: expected either wordings: [prompt, …] or why_none: a reason.")
