@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import sys
 
+from newskills.base.garbage import collect_less_often
 from newskills.commands.loading import light, load
 from newskills.commands.table import one_name, overview
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command; returns its exit code. Ends quietly when the reader of a pipe goes away."""
+    collect_less_often()
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
         print(end="", flush=True)  # what is left fails here, if at all, not when Python ends

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from msgspec import structs
 
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.garbage import collect_less_often
 
 if TYPE_CHECKING:
     from newskills.run.planning.config import EndpointConfig
@@ -83,6 +84,7 @@ def _arguments(argv: list[str]) -> tuple[Path, dict[str, str]]:
 
 def main(argv: list[str]) -> int:
     """Exit code of the run."""
+    collect_less_often()
     try:
         folder, addresses = _arguments(argv)
         from newskills.run.engine.execute import execute
