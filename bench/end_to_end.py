@@ -22,6 +22,7 @@ from bench.rows import write_problems
 
 ROWS, IN_FLIGHT, LATENCY = 5000, 512, 0.2
 RATE, PEER_RATIO, IDEAL = 3000, 10, 1.3
+LONG, LONG_IDEAL = 25_000, 1.1
 MANY, PROCESSES, SHARED_RATE = 100_000, 2, 20_000
 PROMPT = "Solve the problem and end with the answer in a box.\n\n{problem}"
 WITH_AIOHTTP = Path(__file__).parent / "with_aiohttp.py"
@@ -99,26 +100,32 @@ def several_processes(options: Options, folder: Path) -> Line:
 
 
 def slow_endpoint(options: Options, folder: Path) -> Iterator[Line]:
-    """At 200 ms a request, the ideal is all slots busy all the time."""
+    """At 200 ms a request, the ideal is all slots busy all the time; start-up is a part of what is measured."""
+    yield beside_ideal(options.rows(LONG), LONG_IDEAL, folder)
     rows = options.rows(ROWS)
-    ideal = -(-rows // IN_FLIGHT) * LATENCY
-    seconds = wall(ours_seconds, int(LATENCY * 1000), rows, folder)
-    line = Line(bench="end to end", what=f"{rows} rows at 200 ms, {IN_FLIGHT} in flight", ours=seconds, unit="s")
-    line.better, line.beside, line.theirs = "less", "ideal", ideal
-    line.target, line.met = f"≤ {IDEAL} × ideal", seconds <= IDEAL * ideal
+    line = beside_ideal(rows, IDEAL, folder)
     yield line
     if options.peers:
         theirs = wall(lm_eval_seconds, int(LATENCY * 1000), rows, folder)
         yield Line(
             bench="end to end",
             what=line.what,
-            ours=seconds,
+            ours=line.ours,
             unit="s",
             better="less",
             beside=LM_EVAL.shown,
             theirs=theirs,
             note="whole commands",
         )
+
+
+def beside_ideal(rows: int, most: float, folder: Path) -> Line:
+    ideal = -(-rows // IN_FLIGHT) * LATENCY
+    seconds = wall(ours_seconds, int(LATENCY * 1000), rows, folder)
+    line = Line(bench="end to end", what=f"{rows} rows at 200 ms, {IN_FLIGHT} in flight", ours=seconds, unit="s")
+    line.better, line.beside, line.theirs = "less", "ideal", ideal
+    line.target, line.met = f"≤ {most} × ideal", seconds <= most * ideal
+    return line
 
 
 def peer_lines(ours: float, peer: Peer, asking: Asking, sizes: tuple[int, int], folder: Path) -> tuple[Line, Line]:
