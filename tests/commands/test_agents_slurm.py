@@ -42,6 +42,7 @@ def running(place: Place) -> dict[str, str]:
     return {handle: nodes[handle] for handle in handles if handle in nodes}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_forty_tasks_over_four_jobs_with_a_node_taken_away(place: Place) -> None:
     script = Script(answer=Answer(kind="text", text=REPLY.format(seconds=1)))

@@ -58,6 +58,7 @@ def test_an_evaluation_with_server_and_sandbox(place: Place) -> None:
     assert left(place.folder) == []
 
 
+@pytest.mark.nightly
 def test_a_generation_with_a_mount_and_a_variable(place: Place) -> None:
     write(place.folder / "it's data/in.jsonl", [{"problem": row["problem"]} for row in SUMS])
     done = place.ns(

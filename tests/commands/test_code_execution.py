@@ -237,6 +237,7 @@ def test_variables_of_the_sandbox(tmp_path: Path, model: FakeServer) -> None:
     assert "does not see your environment" in unknown.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.local_model
 def test_a_real_models_code_is_run(tmp_path: Path, local_model: Path) -> None:
     ask = "Write Python code that prints {one} * {other}."

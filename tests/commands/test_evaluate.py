@@ -221,6 +221,7 @@ def test_the_documents_evaluation_on_real_data(
     assert ns(f"ns summarize_results {tmp_path}/results", cwd=tmp_path, env=data).returncode == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.local_model
 def test_the_embedded_model_is_evaluated(here: Path, local_model: Path) -> None:
     done = ns(

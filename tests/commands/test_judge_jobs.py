@@ -108,6 +108,7 @@ def test_done_decides_what_is_judged(place: Place, fake_server: FakeServerFactor
     assert (len(model.records), len(judge.records)) == (20, 50)
 
 
+@pytest.mark.nightly
 def test_nothing_is_judged_where_answers_are_missing(place: Place, fake_server: FakeServerFactory) -> None:
     model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)), process=True)
     judge = fake_server(judging(), process=True)

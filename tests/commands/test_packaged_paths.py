@@ -112,6 +112,7 @@ def test_jobs_of_this_machine_read_the_repository(checkout: Checkout, server: Fa
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
+@pytest.mark.nightly
 def test_containers_read_the_package(checkout: Checkout, server: FakeServerProcess, podman: None) -> None:
     cluster = checkout.config(
         f"executor: local\nengine: podman\ncontainers: {{nemo-skills: {IMAGE}}}\nenv_vars: ['PYTHONPATH=/packages']\n"

@@ -188,6 +188,7 @@ def test_one_server_for_all_prompts(here: Path) -> None:
     assert (found["num_seeds"], found["prompts"]["plain"]["consistency_rate"]) == (1, None)
 
 
+@pytest.mark.nightly
 def test_on_slurm(tmp_path: Path) -> None:
     require_cluster()
     place = Place(tmp_path)

@@ -131,6 +131,7 @@ def test_bad_settings_say_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 @pytest.mark.local_model
 def test_a_real_model_compares_its_own_solutions(tmp_path: Path, local_model: Path) -> None:
     (tmp_path / "input.jsonl").write_text(json.dumps({"problem": "What is 2 + 3? Answer with a number."}) + "\n")

@@ -59,6 +59,7 @@ def test_a_server_that_was_killed_left_its_jobs_to_the_next_one(
     assert len(ExperimentRecords(os.environ).all_of("rollout-3-aime25")) == 1
 
 
+@pytest.mark.nightly
 def test_a_cancelled_job_leaves_no_container(place: Path, fake_server: FakeServerFactory) -> None:
     model = fake_server(adding(Fault(kind="hang")))
     with serving(place, *options(place)) as served:

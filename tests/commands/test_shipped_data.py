@@ -40,6 +40,7 @@ def copies(folder: Path) -> list[Path]:
     return sorted(path for path in (folder / "data").rglob("test.jsonl"))
 
 
+@pytest.mark.nightly
 def test_containers_see_data_that_no_mount_holds(
     tmp_path: Path, podman: None, fake_server: FakeServerFactory
 ) -> None:

@@ -75,13 +75,17 @@ def whole_up_to_its_checkpoint(folder: Path) -> int:
     return last["step"]
 
 
+SIGNALS = [
+    pytest.param(signal.SIGINT, id="int", marks=pytest.mark.nightly),
+    pytest.param(signal.SIGTERM, id="term"),
+]
 KINDS = {
     "sft": ["sft", "--training_data=texts.jsonl"],
     "grpo": ["grpo", "--training_data=problems.jsonl", "++eval_type=exact", "++group_size=4", "++max_tokens=2"],
 }
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stop_between_checkpoints_loses_nothing(place: Path, kind: str, number: int) -> None:
     words = [*KINDS[kind], "--model=model", "--output_dir=out", *FAST, "++steps=100000", "++save_every=0"]
@@ -146,7 +150,7 @@ def test_there_is_life_before_the_first_step(place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_recipe_stops_with_its_training(tmp_path: Path, number: int) -> None:
     laid_out(tmp_path)
     out = tmp_path / "out"

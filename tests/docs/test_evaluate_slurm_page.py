@@ -9,6 +9,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import pytest
 from tests.commands.running import ns
 from tests.conftest import CACHE
 from tests.launch.slurm_cluster import require_cluster
@@ -21,6 +22,7 @@ FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.
 COMMANDS = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.nightly
 def test_the_page_can_be_typed_as_it_stands(tmp_path: Path, sshd: Sshd, mirror: Path, local_model: Path) -> None:
     require_cluster()
     config = os.environ.get("SLURM_CONF")

@@ -44,6 +44,7 @@ def ended(folder: Path, image: str, fake_server: Any, hostile: Hostile, *more: s
     return records
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_commands_that_never_end_cost_only_themselves(agent_image: str, tmp_path: Path, fake_server: Any) -> None:
     ended(tmp_path, agent_image, fake_server, ENDLESS, "++agent_config.command_timeout=4", "++agent_max_turns=40")

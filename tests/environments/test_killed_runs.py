@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.environments.images import NIGHTLY
 from tests.environments.small_tasks import prepared_small_tasks, records_of
 from tests.environments.tasks import turns_of
 
 from newskills.environments.owners import LABEL
 
-MOMENTS = int(os.environ.get("NEWSKILLS_TEST_KILLS", "50" if NIGHTLY else "2"))
+MOMENTS = int(os.environ.get("NEWSKILLS_TEST_KILLS", "50"))
 """How often the run is killed while it works; 50 takes minutes."""
 TASKS = 20 if MOMENTS > 9 else 5
 PATIENCE = 500.0
@@ -56,6 +55,7 @@ class Run:
         return [name for name in shown if f".{self.process.pid}." in name]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 60 * MOMENTS)
 def test_kill_9_at_random_moments(agent_image: str, tmp_path: Path, fake_server: Any) -> None:

@@ -218,6 +218,7 @@ def test_containers_of_a_killed_process_are_removed_at_the_next_start(agent_imag
     assert name in asyncio.run(remove_left_over(engine, os.environ))
 
 
+@pytest.mark.nightly
 def test_so_many_at_once_as_are_allowed(agent_image: str) -> None:
     async def work() -> int:
         containers = ContainerPool(EnvironmentConfig(engine="podman", at_once=2), os.environ)

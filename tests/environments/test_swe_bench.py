@@ -146,6 +146,7 @@ def graded(folder: Path, env: dict[str, str], patches: Sequence[str], *more: str
     return verdicts
 
 
+@pytest.mark.nightly
 def test_patches_of_others_are_graded_in_our_containers(tmp_path: Path, rows: list[Row]) -> None:
     env = prepared(tmp_path, rows)
     fix = rows[0]["patch"]

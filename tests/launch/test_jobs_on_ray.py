@@ -135,6 +135,7 @@ def test_jobs_with_servers_secrets_and_dependencies(ray_cluster: RayCluster, tmp
     assert later.state(["nobody-1/x"]) == {"nobody-1/x": "unknown"}
 
 
+@pytest.mark.nightly
 def test_cancelled_jobs_save_their_work(ray_cluster: RayCluster, tmp_path: Path) -> None:
     executor = ray_jobs(ray_cluster, tmp_path / "e", ray=PARTITIONS)
     saved = tmp_path / "saved"

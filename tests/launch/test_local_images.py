@@ -141,6 +141,7 @@ raise SystemExit(4)
 """
 
 
+@pytest.mark.nightly
 def test_run_cmd_with_a_sandbox_in_containers(tmp_path: Path) -> None:
     """`ns run_cmd` end to end: the committed code, a mount, a variable, two containers, the exit code."""
     data, repository = tmp_path / "my data", tmp_path / "repository"

@@ -249,6 +249,7 @@ with lines.open("a") as file:
 """Counts to 199 in 40 s, and goes on where it was stopped."""
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_copy_goes_on_at_the_time_limit(tmp_path: Path) -> None:
     executor = slurm(tmp_path)

@@ -275,6 +275,7 @@ def test_the_embedded_model_completes_with_logprobs(smol: RunningServer) -> None
     assert all(entry["logprob"] <= 0 and len(entry["top_logprobs"]) == 2 for entry in entries)
 
 
+@pytest.mark.nightly
 @pytest.mark.local_model
 def test_the_embedded_model_serves_sixteen_at_once(smol: RunningServer) -> None:
     with ThreadPoolExecutor(16) as pool:

@@ -50,6 +50,7 @@ def test_rewards_are_the_graders() -> None:
         RLMathTrainer(RLMathConfig(), own)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_training_from_python(tmp_path: Path) -> None:
     laid_out(tmp_path)

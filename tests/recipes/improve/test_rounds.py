@@ -73,6 +73,7 @@ def test_the_report_has_curve_cost_gain_and_flips(poisoned: tuple[ImproveSpec, I
     assert "<svg" in page.read_text()
 
 
+@pytest.mark.nightly
 def test_what_is_done_is_not_done_again_and_more_rounds_change_the_mixture(
     poisoned: tuple[ImproveSpec, Improvement],
 ) -> None:
