@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,8 +108,7 @@ def _sources(folder: Path) -> Path:
     for word in words:
         _pip("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", str(folder), word)
     for archive in folder.glob("*.tar.gz"):
-        with tarfile.open(archive) as packed:
-            packed.extractall(folder, filter="data")
+        shutil.unpack_archive(archive, folder)
     for folder_of_versions in folder.glob("*/src/*.egg-info"):
         shutil.rmtree(folder_of_versions)
     return folder

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import tarfile
 from pathlib import Path
 from typing import IO
@@ -38,6 +40,35 @@ def unpack_folder(archive: IO[bytes], target: Path, source: str, max_bytes: int)
                 size += member.size
                 if size > max_bytes:
                     raise DataError(f"{source} holds more than {max_bytes:,} bytes.")
-                packed.extract(member, target, filter="data")
+                _extract(packed, member, target)
     except (tarfile.TarError, OSError) as error:
         raise DataError(f"{source} cannot be copied: {error}.") from error
+
+
+def _extract(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    if hasattr(tarfile, "data_filter"):
+        packed.extract(member, target, filter="data")
+    else:  # Python 3.11.0 to 3.11.3, as Debian 12 has it
+        packed.extract(checked_member(member, target), target, set_attrs=not member.issym())
+
+
+def checked_member(member: tarfile.TarInfo, target: Path) -> tarfile.TarInfo:
+    """What the filter `data` of later versions of tarfile lets through (PEP 706). Raises tarfile.TarError."""
+    made = copy.copy(member)
+    made.name = member.name.lstrip("/")
+    _check_inside(target, made.name)
+    if member.issym():
+        _check_inside(target, member.linkname, made.name)
+    elif member.islnk():
+        _check_inside(target, member.linkname)
+    elif not (member.isreg() or member.isdir()):
+        raise tarfile.ExtractError(f"{member.name!r} is a special file")
+    made.mode = member.mode & 0o755 | 0o600 | (0o100 if member.isdir() else 0)
+    return made
+
+
+def _check_inside(target: Path, name: str, link: str = "") -> None:
+    place = os.path.realpath(target / os.path.dirname(link) / name)
+    root = os.path.realpath(target)
+    if os.path.isabs(name) or os.path.commonpath((place, root)) != root:
+        raise tarfile.ExtractError(f"{(link or name)!r} leads out of the folder")
