@@ -125,6 +125,7 @@ class Zygote:
         self._process, self._control, self._log = process, control, log
         self._loop = asyncio.get_running_loop()
         self._ended: dict[int, asyncio.Event] = {}
+        self._channels: dict[int, Channel] = {}
         self._numbers = 0
         self.closed = False
         self._first: asyncio.Future[dict[str, Any]] = self._loop.create_future()
@@ -195,7 +196,7 @@ class Zygote:
         finally:
             far.close()
         near.setblocking(False)
-        channel = Channel(number)
+        channel = self._channels[number] = Channel(number)
         await self._loop.create_connection(lambda: channel, sock=near)
         return channel
 
@@ -213,6 +214,8 @@ class Zygote:
     async def close(self) -> None:
         """Ends all sessions."""
         self._gone()
+        for channel in self._channels.values():  # not all have seen their end yet, and the loop may stop at once
+            channel.close()
         await asyncio.to_thread(self._wait)
         self._log.close()
 
@@ -245,6 +248,7 @@ class Zygote:
             return
         message = json.loads(data)
         if "ended" in message:
+            self._channels.pop(message["ended"], None)
             event = self._ended.pop(message["ended"], None)
             if event is not None:
                 event.set()
