@@ -72,6 +72,7 @@ def failed(problems: list[Row], scores: list[Score]) -> dict[str, str]:
 
 
 def test_mbpp_plus(prepared: Path) -> None:
+    pytest.importorskip("numpy", reason="its tests need numpy")
     problems = rows(prepared, "mbpp-plus")[::16]
     scores = judged("mbpp-plus", problems, [fenced(row["canonical_solution"]) for row in problems], ("numpy",))
     assert failed(problems, scores) == {}
