@@ -58,13 +58,14 @@ def python_page() -> str:
 
 
 def main(argv: list[str]) -> int:
-    if "--check" not in argv and _read(CATALOG) != (text := catalog_text()):
-        CATALOG.write_text(text, encoding="utf-8")
+    catalog = catalog_text()
+    if "--check" not in argv and _read(CATALOG) != catalog:
+        CATALOG.write_text(catalog, encoding="utf-8")
         return subprocess.call([sys.executable, *sys.argv])  # what follows reads the new catalog
     pages = command_pages() | {f"benchmarks/{name}": text for name, text in benchmark_pages().items()}
     pages["headlines.md"] = standing_page(stored_figures(FIGURES))
     files = {DOCS / name: text for name, text in pages.items()} | {STUB: stub(), PYTHON: python_page()}
-    files |= {CATALOG: catalog_text(), framework(): framework_text()}
+    files |= {CATALOG: catalog, framework(): framework_text()}
     stale = [path for path, text in files.items() if _read(path) != text]
     pages_there = [path for folder in ("commands", "benchmarks") for path in (DOCS / folder).rglob("*.md")]
     orphans = [path for path in pages_there if path not in files]

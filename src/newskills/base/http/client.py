@@ -95,7 +95,7 @@ class HttpClient:
         Leaving the block before the end of the body closes the connection.
         """
         data = self._with_body("POST", path, body, headers)
-        connection = await self._acquire()
+        connection = self._idle_connection() or await self._acquire()
         try:
             try:
                 response = await connection.send_streaming(data, timeout)
@@ -154,8 +154,7 @@ class HttpClient:
         return None
 
     async def _acquire(self) -> Connection:
-        if (connection := self._idle_connection()) is not None:
-            return connection
+        """A new connection, or the next that is given back; where none is idle."""
         if self._slots >= self._limit:
             handed = await self._waiters.join()
             if handed is not None and not handed.closed:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import field_set, kept_if, one
+from newskills.graders.software.swe_bench_pro import WORKSPACE
 
 _PRO, _PRO_COMMIT = "scaleapi/SWE-bench_Pro-os", "ca10a60a5fcae51e6948ffe1485d4153d421e6c5"
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
@@ -37,8 +38,6 @@ _COMMIT = "9fa561428aeef6406f534c8370c670f9ce51c630"
 _DATA = f"https://raw.githubusercontent.com/SWE-bench/SWE-bench/{_COMMIT}/data"
 _IMAGES = "docker://swebench/sweb.eval.x86_64.{instance_id}"
 _DOCKERFILES = ("base_dockerfile/Dockerfile", "instance_dockerfile/Dockerfile")
-_THERE = "/tmp/swe-bench-pro"  # noqa: S108 - in the container
-"""Where the grader `swe_bench_pro` puts the scripts of a task."""
 _OWN_IMAGES = "docker://{docker_image}"
 _LANGUAGES = {
     "c": "jqlang/jq micropython/micropython redis/redis valkey-io/valkey",
@@ -98,8 +97,8 @@ def _eval_script(raw: Row, files: Mapping[str, str]) -> str:
             *exports,
             "cd /app",
             raw["before_repo_set_cmd"].strip().split("\n")[-1],
-            f"bash {_THERE}/run_script.sh {chosen} > {_THERE}/stdout.log 2> {_THERE}/stderr.log",
-            f"python {_THERE}/parser.py {_THERE}/stdout.log {_THERE}/stderr.log {_THERE}/output.json",
+            f"bash {WORKSPACE}/run_script.sh {chosen} > {WORKSPACE}/stdout.log 2> {WORKSPACE}/stderr.log",
+            f"python {WORKSPACE}/parser.py {WORKSPACE}/stdout.log {WORKSPACE}/stderr.log {WORKSPACE}/output.json",
             "",
         )
     )

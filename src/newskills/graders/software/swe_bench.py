@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.environment import AgentEnvironment, ExecutedCommand
-from newskills.base.errors import ConfigError, DataError, EnvironmentFailedError, GraderError
+from newskills.base.errors import ConfigError, EnvironmentFailedError, GraderError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.task import SETUP_TIMEOUT, patch_of, software_task
+from newskills.graders.software.task import (
+    SETUP_TIMEOUT,
+    check_test_fields,
+    environments_of,
+    patch_of,
+    software_task,
+)
 from newskills.graders.software.tests import REPORT, SHOWN
 
 PACKAGE = "swebench"
@@ -56,19 +62,14 @@ class SweBenchGrader:
     async def grade(self, record: Row, kit: Kit) -> Score:
         """Raises ConfigError, DataError (a row without a test script), EnvironmentFailedError, GraderError."""
         self.check()
-        if kit.environments is None:
-            raise ConfigError("This grader needs containers, which are not given here.")
+        environments = environments_of(kit)
         task = software_task(record)
-        if missing := [field for field in NEEDED if field not in record]:
-            raise DataError(
-                f"Task {task.instance} has no {', '.join(missing)}, so its tests cannot be run.",
-                hint="Prepare the benchmark again: its source holds these fields now.",
-            )
+        check_test_fields(task, record, NEEDED)
         patch = patch_of(record)
         if not patch.strip():
             return self._score({"patch_exists": False, "patch_successfully_applied": False, "resolved": False}, "")
         script = await asyncio.to_thread(_script, record)
-        environment = await kit.environments.start(task.spec)
+        environment = await environments.start(task.spec)
         try:
             applied = await _apply(environment, patch)
             if applied.exit_code != 0:

@@ -11,10 +11,18 @@ import re
 import msgspec
 
 from newskills.base.environment import AgentEnvironment, ExecutedCommand
-from newskills.base.errors import ConfigError, DataError, EnvironmentFailedError
+from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.task import GIT, SETUP_TIMEOUT, patch_of, shown, software_task
+from newskills.graders.software.task import (
+    GIT,
+    SETUP_TIMEOUT,
+    check_test_fields,
+    environments_of,
+    patch_of,
+    shown,
+    software_task,
+)
 from newskills.graders.software.tests import PatchVerdict, apply_patch
 
 NEEDED = ("base_commit", "eval_script", "run_script", "parser", "FAIL_TO_PASS", "PASS_TO_PASS")
@@ -50,19 +58,14 @@ class SweBenchProGrader:
 
     async def grade(self, record: Row, kit: Kit) -> Score:
         """Raises ConfigError, DataError (a row without scripts), EnvironmentFailedError."""
-        if kit.environments is None:
-            raise ConfigError("This grader needs containers, which are not given here.")
+        environments = environments_of(kit)
         task = software_task(record)
-        if missing := [field for field in NEEDED if field not in record]:
-            raise DataError(
-                f"Task {task.instance} has no {', '.join(missing)}, so its tests cannot be run.",
-                hint="Prepare the benchmark again: its source holds these fields now.",
-            )
+        check_test_fields(task, record, NEEDED)
         label = f"{self.name}@{self.version}"
         patch = without_binaries(patch_of(record))
         if not patch.strip():
             return PatchVerdict(exists=False).score(label)
-        environment = await kit.environments.start(task.spec)
+        environment = await environments.start(task.spec)
         try:
             await _prepare(environment, record)
             applied = await apply_patch(environment, patch, ())

@@ -7,11 +7,19 @@ Rows of SWE-bench (https://www.swebench.com) and rows of one's own (`newskills.b
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from newskills.base.environment import AgentEnvironment, EnvironmentSpec, ExecutedCommand, image_of
-from newskills.base.errors import DataError, EnvironmentFailedError
+from newskills.base.environment import (
+    AgentEnvironment,
+    AgentEnvironments,
+    EnvironmentSpec,
+    ExecutedCommand,
+    image_of,
+)
+from newskills.base.errors import ConfigError, DataError, EnvironmentFailedError
+from newskills.base.protocols import Kit
 from newskills.base.records import Row
 
 REPOSITORY = "/testbed"
@@ -58,6 +66,22 @@ def software_task(row: Row) -> SoftwareTask:
         image=image_of(image, fields), fields=fields, trees=trees, workdir=workdir, variables=dict(QUIET)
     )
     return SoftwareTask(instance=instance, spec=spec, workdir=workdir)
+
+
+def environments_of(kit: Kit) -> AgentEnvironments:
+    """Raises ConfigError where there are none."""
+    if kit.environments is None:
+        raise ConfigError("This grader needs containers, which are not given here.")
+    return kit.environments
+
+
+def check_test_fields(task: SoftwareTask, row: Row, needed: Sequence[str]) -> None:
+    """Raises DataError for a row that lacks one of the fields by which its tests are run."""
+    if missing := [field for field in needed if field not in row]:
+        raise DataError(
+            f"Task {task.instance} has no {', '.join(missing)}, so its tests cannot be run.",
+            hint="Prepare the benchmark again: its source holds these fields now.",
+        )
 
 
 def patch_of(record: Row) -> str:

@@ -18,10 +18,10 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.environment import AgentEnvironment, EnvironmentSpec, ExecutedCommand
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.task import QUIET, SETUP_TIMEOUT, shown
+from newskills.graders.software.task import QUIET, SETUP_TIMEOUT, environments_of, shown
 from newskills.graders.software.tests import LOG, SHOWN
 
 REPORT = "task-tests"
@@ -213,10 +213,9 @@ class TerminalTestsGrader:
         return Score(outcome="wrong", fields=fields, grader=label, why=why, cause="model")
 
     async def _in_new_container(self, record: Row, kit: Kit) -> Row:
-        if kit.environments is None:
-            raise ConfigError("This grader needs containers, which are not given here.")
+        environments = environments_of(kit)
         task = terminal_task(record, self._folder)
-        environment = await kit.environments.start(task.spec)
+        environment = await environments.start(task.spec)
         try:
             before = ""
             if record.get(SOLVED):

@@ -12,10 +12,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.environment import AgentEnvironment, ExecutedCommand
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.task import SETUP_TIMEOUT, begin, patch_of, shown, software_task
+from newskills.graders.software.task import SETUP_TIMEOUT, begin, environments_of, patch_of, shown, software_task
 
 REPORT = "swe-bench-metrics"
 """Field of a record with what the tests said, under the names of SWE-bench's own report."""
@@ -71,8 +71,7 @@ class SoftwareTestsGrader:
 
     async def grade(self, record: Row, kit: Kit) -> Score:
         """Raises ConfigError, DataError (a row without tests), EnvironmentFailedError."""
-        if kit.environments is None:
-            raise ConfigError("This grader needs containers, which are not given here.")
+        environments = environments_of(kit)
         task = software_task(record)
         tests, command = record.get("tests"), record.get("test_command")
         if not isinstance(tests, str) or not isinstance(command, str):
@@ -80,7 +79,7 @@ class SoftwareTestsGrader:
         patch = patch_of(record)
         if not patch.strip():
             return PatchVerdict(exists=False).score(self.label)
-        environment = await kit.environments.start(task.spec)
+        environment = await environments.start(task.spec)
         try:
             await begin(environment, task)
             applied = await apply_patch(environment, patch, protected(Path(tests)))
