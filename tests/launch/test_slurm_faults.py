@@ -57,7 +57,20 @@ def dead(node: str) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
-        scontrol("update", f"nodename={node}", "state=resume")
+        bring_back(node)
+
+
+def bring_back(node: str) -> None:
+    """Its daemon may be faster than this: Slurm refuses to resume a node that is not down any more."""
+
+    def state() -> str:
+        return field(scontrol("show", "node", node), "State")
+
+    def is_up() -> bool:
+        subprocess.run(["scontrol", "update", f"nodename={node}", "state=resume"], check=False, timeout=60)
+        return "DOWN" not in state() and "*" not in state()
+
+    until(is_up, lambda: f"{node} is {state()}")
 
 
 def on_node(pid: int, daemon: int) -> bool:
