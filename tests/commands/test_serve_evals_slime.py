@@ -103,6 +103,10 @@ def test_a_server_that_dies_and_comes_back_between_its_tries(
         client = Client(f"{served.url}/evaluate", model.url, timeout=1.0, retries=1)
         with pytest.raises(TrainingDied):
             client.evaluate(3, {"name": "aime25"})
+        deadline = time.monotonic() + 60
+        while saved(tmp_path) < 9:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         served.process.kill()
     with pytest.raises(TrainingDied):  # nobody there
         client.evaluate(3, {"name": "aime25"})
@@ -113,6 +117,11 @@ def test_a_server_that_dies_and_comes_back_between_its_tries(
         assert client.evaluate(3, {"name": "aime25"})["eval/aime25/pass@1/symbolic_correct"] == 100.0
         assert len(served.jobs) == 1
     assert len(model.records) - asked == 1
+
+
+def saved(folder: Path) -> int:
+    """Replies on the disk of evaluations that have not ended."""
+    return sum(len(file.read_bytes().splitlines()) for file in folder.rglob("output*.jsonl-async"))
 
 
 def test_one_lost_benchmark_does_not_kill_the_training(

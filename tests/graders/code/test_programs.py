@@ -79,7 +79,9 @@ def test_python() -> None:
 
 @pytest.mark.slow
 def test_time_is_counted_for_each_test() -> None:
-    slow = summing("import time\nend = time.process_time() + 0.75\nwhile time.process_time() < end: pass\nprint(3)")
+    slow = summing(
+        "import time\nend = time.process_time() + 0.75\nwhile time.process_time() < end: pass\nprint(3)"
+    )
     endless = summing("while True: pass")
     first, second = graded("livecodebench", [slow, endless], timeout=2.0)
     assert first.why == "test 2 of 3: another output"
