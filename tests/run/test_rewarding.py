@@ -41,8 +41,9 @@ def children() -> set[int]:
     """Living processes below this one."""
     found = [os.getpid()]
     for parent in found:
-        for task in Path(f"/proc/{parent}/task").glob("*/children"):
-            found += map(int, task.read_text().split())
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ends meanwhile
+            for task in Path(f"/proc/{parent}/task").glob("*/children"):
+                found += map(int, task.read_text().split())
     return set(found[1:])
 
 
