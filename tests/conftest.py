@@ -27,6 +27,8 @@ _PREFIXES = ("NEMO_SKILLS_", "OPENAI_", "AZURE_OPENAI_", "WANDB_", "XDG_")
 CACHE = str(cache_folder())
 """Read before the tests get a home of their own: large downloads need not be fetched by each run of the suite."""
 
+_FAILURES = os.environ.pop("NEWSKILLS_FAILURES", "")  # tests that run pytest have failures of their own
+
 FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]
 
 # What a loaded machine does slowly is no fault, neither at home nor in CI, which tries the same examples each time.
@@ -49,6 +51,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="runs at night: set NEWSKILLS_NIGHTLY=1"))
     long = {item.path for item in items if item.get_closest_marker("slow") or "slurm" in item.path.name}
     items.sort(key=lambda item: (item.path not in long, "sandbox" in item.path.parent.parts))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Adds what failed to the file that `.ci/test` names, which runs it once more; not where tests were left out."""
+    if _FAILURES and exitstatus == pytest.ExitCode.TESTS_FAILED:
+        reports = [report for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, ())]
+        with open(_FAILURES, "a") as lines:
+            lines.writelines(f"{test}\n" for test in sorted({report.nodeid for report in reports}))
 
 
 @pytest.fixture(scope="session", autouse=True)
