@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents in podman containers: what a step costs beside plain `podman exec`, with 16 containers at work at once; tasks
-an hour beside mini-swe-agent's own batch runner, at the same scripted endpoint."""
+"""Agents in podman containers: a step beside plain `podman exec`, with 16 containers at work at once; its CPU time;
+tasks an hour beside mini-swe-agent's own batch runner, at the same scripted endpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import pytest
 from tests.environments.images import PROGRAMS
 from tests.launch.containers import make_image, modest_settings, trial, unusable
 
-from bench.measure import NS, BenchError, Line, Options, run, scratch
+from bench.measure import NS, ROOT, BenchError, Line, Options, run, scratch
 from newskills.base import aio
 from newskills.base.environment import EnvironmentSpec
 from newskills.base.http.messages import HttpRequest, Response, json_response
@@ -54,6 +54,18 @@ def bench(options: Options) -> Iterator[Line]:
             theirs=1000 * plain,
             target=f"≤ {OVERHEAD_MS:g} ms more",
             met=1000 * (ours - plain) <= OVERHEAD_MS,
+        )
+        cost = step_costs(10 * options.rows(STEPS))
+        yield Line(
+            bench="agents",
+            what="CPU time of a step, one container",
+            ours=1000 * cost["ours"],
+            unit="ms",
+            better="less",
+            beside="plain podman exec",
+            theirs=1000 * cost["plain"],
+            target="≤ a tenth",
+            met=10 * cost["ours"] <= cost["plain"],
         )
         tasks = options.rows(TASKS)
         with endpoint() as url:
@@ -123,6 +135,14 @@ async def step_times(steps: int) -> tuple[float, float]:
     finally:
         await pool.close()
     return statistics.median(plain), statistics.median(ours)
+
+
+def step_costs(steps: int) -> dict[str, float]:
+    """CPU seconds, all that podman starts included."""
+    costs: dict[str, float] = json.loads(
+        run([sys.executable, "-m", "bench.agent_steps", IMAGE, str(steps)], cwd=ROOT).output.splitlines()[-1]
+    )
+    return costs
 
 
 async def _in_thread(threads: ThreadPoolExecutor, function: Callable[..., None], *arguments: Any) -> None:

@@ -15,7 +15,7 @@ from newskills.environments import owners
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.containers import ContainerPool
 from newskills.environments.engines import ENGINES, find_engine
-from newskills.environments.engines.engine import SHELL, STAY, EngineProgram
+from newskills.environments.engines.engine import STAY, EngineProgram
 from newskills.environments.programs import BoundedOutput
 
 SPEC = EnvironmentSpec(image="docker://org/image:1", workdir="/testbed", variables={"A": "b c"})
@@ -48,9 +48,8 @@ def test_docker() -> None:
             *("--log-driver=none", "--entrypoint=sh", "org/image:1", "-c", STAY),
         ]
     ]
-    assert docker.execute("n", SPEC, "ls; :") == [
+    assert docker.enter("n", SPEC) == [
         *("docker", "exec", "--interactive", "--workdir=/testbed", "--env=A=b c", "n"),
-        *("sh", "-c", SHELL, "sh", "ls; :"),
     ]
     mounted = docker.start("n", EnvironmentSpec(image="a", mounts={"/opt/agent": "/opt/agent"}))[0]
     assert "--volume=/opt/agent:/opt/agent:ro" in mounted
@@ -80,9 +79,8 @@ def test_apptainer() -> None:
     assert engine("singularity", network=True).start("n", sif) == [
         ["singularity", *start[1:], *limits, "/images/a.sif", "n"]
     ]
-    assert apptainer.execute("n", SPEC, "ls") == [
+    assert apptainer.enter("n", SPEC) == [
         *("apptainer", "exec", "--cleanenv", "--pwd=/testbed", "--env=A=b c", "instance://n"),
-        *("sh", "-c", SHELL, "sh", "ls"),
     ]
     mounted = apptainer.start("n", EnvironmentSpec(image="/a.sif", mounts={"/opt/agent": "/agent"}))[0]
     assert mounted[-3:] == ["--bind=/opt/agent:/agent:ro", "/a.sif", "n"]
@@ -96,8 +94,8 @@ def test_enroot() -> None:
     assert create == ["enroot", "create", "--name", "n", "/a.sqsh"]
     mount = ["--mount", "/opt/agent:/agent:none:x-create=dir,bind,ro"]
     assert stay[3:-2] == ["sh", "n", "enroot", "start", "--root", "--rw", "--pid", *mount, "n", "sh", "-c"]
-    assert enroot.execute("n", SPEC, "ls")[3:] == [
-        *("sh", "n", "enroot", "env", "A=b c", "sh", "-c", f'cd "$2" && {SHELL}', "sh", "ls", "/testbed"),
+    assert enroot.enter("n", SPEC)[3:] == [
+        *("sh", "n", "enroot", "env", "A=b c", "sh", "-c", 'cd "$0" && exec "$@"', "/testbed"),
     ]
     assert enroot.remove("n")[0][3:] == ["sh", "n", "enroot"]
     with pytest.raises(ConfigError, match=r"enroot import --output NAME\.sqsh docker://org/image:1"):

@@ -9,18 +9,19 @@ import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from msgspec import structs
 
 from newskills.base.environment import MIB, EnvironmentSpec, ExecutedCommand
 from newskills.base.errors import EnvironmentFailedError
 from newskills.environments.archives import pack_folder, unpack_folder
-from newskills.environments.engines.engine import Argv, EngineProgram
+from newskills.environments.engines.engine import INSIDE, Argv, EngineProgram
+from newskills.environments.kept import LARGEST_INPUT, KeptProcess
 from newskills.environments.owners import new_name
-from newskills.environments.programs import LONGEST_WORD, EndedProgram, run_program
+from newskills.environments.programs import LONGEST_WORD, EndedProgram, last_line, run_program
 
 HOUSEKEEPING = 120.0
 """Seconds for a call of the engine that does no work inside."""
@@ -43,12 +44,17 @@ class Container:
         environ: Mapping[str, str],
         *,
         disk: int,
+        bare: set[str],
         on_stop: Callable[[Container], None],
     ) -> None:
-        """`disk`: bytes that may be written in it; 0 = any number."""
+        """`disk`: bytes that may be written in it; 0 = any number. `bare`: images whose containers keep no process,
+        which this one adds to."""
         self.name = new_name()
         self._engine, self._spec, self._environ = engine, spec, environ
-        self._disk, self._on_stop = disk, on_stop
+        self._disk, self._bare, self._on_stop = disk, bare, on_stop
+        self._kept: KeptProcess | None = None
+        self._keeps = spec.image not in bare
+        self._turn = asyncio.Lock()
         self._written: Path | None = None
         self._removal: asyncio.Future[None] | None = None
 
@@ -73,13 +79,9 @@ class Container:
         if b"\0" in words or len(words) > LONGEST_WORD:
             why = f"a command has at most {LONGEST_WORD:,} bytes and no zero bytes; write long texts in parts"
             return ExecutedCommand(status="completed", output=why.encode(), exit_code=126)
-        argv = self._engine.execute(self.name, self._spec, words.decode())
-        result = await self._watched(argv, timeout, stdin, max_output)
-        if result.exit_code not in (None, 0) and await self._was_down(result.output):
-            again = await self._watched(argv, timeout, stdin, max_output)
-            if again.exit_code not in (None, 0) and again.output.startswith(_ENGINE_SPEAKS):
-                raise EnvironmentFailedError(f"Container {self.name} does not run any more: {_last(again.output)}")
-            return again
+        result = await self._by_kept(words, self._spec.workdir, timeout, stdin, max_output)
+        if result is None:
+            result = await self._by_engine(words, timeout, stdin, max_output)
         if result.status != "completed":
             await self._revive()
         return result
@@ -89,8 +91,7 @@ class Container:
         with tempfile.TemporaryFile() as archive:
             await asyncio.to_thread(pack_folder, source, archive)
             at_root = structs.replace(self._spec, workdir="/")  # its own may be what is made here
-            command = f"mkdir -p {shlex.quote(target)}"
-            done = await self._call(self._engine.execute(self.name, at_root, command), HOUSEKEEPING)
+            done: ExecutedCommand | EndedProgram = await self._make_folder(at_root, target)
             for _ in range(TRIES if done.exit_code == 0 else 0):
                 archive.seek(0)
                 with tempfile.TemporaryDirectory() as scratch:  # podman 4 leaves a copy of each archive there
@@ -99,7 +100,7 @@ class Container:
                 if done.exit_code == 0:
                     return
         raise EnvironmentFailedError(
-            f"{source} cannot be copied to {target} of container {self.name}: {done.last_line}"
+            f"{source} cannot be copied to {target} of container {self.name}: {last_line(done.output)}"
         )
 
     async def copy_out(self, source: str, target: Path, *, max_bytes: int) -> None:
@@ -121,24 +122,91 @@ class Container:
 
     async def _remove(self) -> None:
         try:
+            self._let_go()
             for argv in self._engine.remove(self.name):
                 await self._call(argv, HOUSEKEEPING)
         finally:
             self._on_stop(self)
 
-    async def _watched(self, argv: Argv, timeout: float, stdin: bytes, max_output: int) -> ExecutedCommand:
-        """A command, ended where it fills the disk."""
-        work = asyncio.ensure_future(
-            run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin, max_output=max_output)
-        )
+    async def _make_folder(self, spec: EnvironmentSpec, target: str) -> EndedProgram | ExecutedCommand:
+        command = f"mkdir -p {shlex.quote(target)}"
+        result = await self._by_kept(command.encode(), spec.workdir, HOUSEKEEPING, b"", MIB)
+        return result or await self._call([*self._engine.enter(self.name, spec), *INSIDE, command], HOUSEKEEPING)
+
+    async def _by_kept(
+        self, command: bytes, folder: str, timeout: float, stdin: bytes, max_output: int
+    ) -> ExecutedCommand | None:
+        """None where it has not begun, so that the engine has to start it."""
+        if self._turn.locked() or len(stdin) > LARGEST_INPUT:
+            return None
+        async with self._turn:
+            if (kept := await self._kept_process()) is None:
+                return None
+            work = kept.run(command, folder, timeout=timeout, stdin=stdin, max_output=max_output)
+            return await self._watched(work)
+
+    async def _kept_process(self) -> KeptProcess | None:
+        """None where there can be none: the image, or what commands have left of it, has no Python that is fit."""
+        if self._kept is not None and self._kept.is_open:
+            return self._kept
+        if not self._keeps:
+            return None
+        is_first = self._kept is None
+        self._let_go()
+        start = structs.replace(self._spec, workdir=self._spec.workdir and "/")  # its own may come and go
+        try:
+            kept = KeptProcess(self._engine.enter(self.name, start), self._environ)
+        except OSError as error:
+            raise EnvironmentFailedError(f"{self._engine.program} cannot be started: {error}.") from error
+        try:
+            self._keeps = await kept.is_ready()
+        except asyncio.CancelledError:
+            kept.close()
+            raise
+        if self._keeps:
+            self._kept = kept
+            return kept
+        kept.close()
+        if is_first:
+            self._bare.add(self._spec.image)
+        return None
+
+    def _let_go(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    async def _by_engine(self, command: bytes, timeout: float, stdin: bytes, max_output: int) -> ExecutedCommand:
+        """Raises EnvironmentFailedError."""
+        argv = [*self._engine.enter(self.name, self._spec), *INSIDE, command.decode()]
+
+        async def run() -> ExecutedCommand:
+            work = run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin, max_output=max_output)
+            result = await self._watched(work)
+            assert result is not None
+            return result
+
+        result = await run()
+        if result.exit_code not in (None, 0) and await self._was_down(result.output):
+            result = await run()
+            if result.exit_code not in (None, 0) and result.output.startswith(_ENGINE_SPEAKS):
+                raise EnvironmentFailedError(
+                    f"Container {self.name} does not run any more: {last_line(result.output)}"
+                )
+        return result
+
+    async def _watched(self, running: Coroutine[Any, Any, EndedProgram | None]) -> ExecutedCommand | None:
+        """A command, ended where it fills the disk; None where it has not begun."""
+        work = asyncio.ensure_future(running)
         full = asyncio.create_task(self._until_full())
         try:
             await asyncio.wait((work, full), return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 await self._revive()
-            done = await work
+            if (done := await work) is None:
+                return None
         except OSError as error:
-            raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
+            raise EnvironmentFailedError(f"{self._engine.program} cannot be started: {error}.") from error
         except asyncio.CancelledError:
             work.cancel()
             raise
@@ -172,7 +240,7 @@ class Container:
         """Whether the container itself had ended (a command killed its first process); it is started again."""
         if not output.startswith(_ENGINE_SPEAKS):
             return False
-        probe = await self._call(self._engine.execute(self.name, self._spec, ":"), HOUSEKEEPING)
+        probe = await self._call([*self._engine.enter(self.name, self._spec), *INSIDE, ":"], HOUSEKEEPING)
         if probe.exit_code == 0 or b"not found" in probe.output:
             return False
         await self._revive()
@@ -180,10 +248,12 @@ class Container:
 
     async def _revive(self) -> None:
         """Kills all that runs in it; its files stay."""
+        self._let_go()
         for argv in self._engine.end_processes(self.name):
             done = await self._call(argv, HOUSEKEEPING)
             if done.exit_code is None:
                 raise EnvironmentFailedError(f"Container {self.name} does not end its processes.")
+        self._keeps = self._spec.image not in self._bare
 
     async def _call(
         self, argv: Argv, timeout: float, stdin: bytes | IO[bytes] = b"", **variables: str
@@ -217,7 +287,3 @@ def _size(folder: Path, enough: int) -> int:
                     if entry.is_dir(follow_symlinks=False):
                         places.append(entry.path)
     return total
-
-
-def _last(output: bytes) -> str:
-    return EndedProgram(exit_code=None, output=output, omitted=0, seconds=0.0).last_line

@@ -47,6 +47,7 @@ class ContainerPool:
         self._engine: EngineProgram = find_engine(config, environ)
         self._gate = Gate(config.at_once)
         self._alive: set[Container] = set()
+        self._bare: set[str] = set()
         self._images = ImageBuilder(self._engine, environ)
         self._cleared = asyncio.Lock()
         self._clear = False
@@ -74,7 +75,7 @@ class ContainerPool:
         if spec.build:
             await self._images.ensure(spec, self._config.start_timeout)
         disk = self._config.disk_mb * MIB
-        container = Container(self._engine, spec, self._environ, disk=disk, on_stop=self._forget)
+        container = Container(self._engine, spec, self._environ, disk=disk, bare=self._bare, on_stop=self._forget)
         try:
             await container.start(self._config.start_timeout)
         except BaseException:

@@ -34,9 +34,13 @@ class EndedProgram(Struct, frozen=True, kw_only=True):
 
     @property
     def last_line(self) -> str:
-        """What it ended with, fit to be shown."""
-        lines = [line.strip() for line in self.output.decode("utf-8", "replace").splitlines() if line.strip()]
-        return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300] if lines else "no output"
+        return last_line(self.output)
+
+
+def last_line(output: bytes) -> str:
+    """What a program ended with, fit to be shown."""
+    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300] if lines else "no output"
 
 
 class BoundedOutput:
@@ -95,7 +99,7 @@ async def run_program(
         finally:
             done = ended.done()
             if not done:
-                _kill(process.pid)
+                kill_group(process.pid)
                 await ended
             process.wait()
             await writing
@@ -168,6 +172,6 @@ async def _end(pid: int) -> None:
         os.close(descriptor)
 
 
-def _kill(pid: int) -> None:
+def kill_group(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from newskills.base.environment import EnvironmentSpec
 from newskills.environments.config import EnvironmentConfig
-from newskills.environments.engines.engine import SHELL, Argv, EngineProgram, is_address, no_builder, variables
+from newskills.environments.engines.engine import Argv, EngineProgram, is_address, no_builder, variables
 
 _SCHEME = "docker://"
 _KILL = ("sh", "-c", "kill -9 -1")
@@ -51,20 +51,9 @@ class Apptainer(EngineProgram):
     def build(self, image: str, folder: str) -> Argv:
         raise no_builder(self.program, image)
 
-    def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
+    def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         options = [*([f"--pwd={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
-        return [
-            self.program,
-            "exec",
-            "--cleanenv",
-            *options,
-            f"instance://{name}",
-            "sh",
-            "-c",
-            SHELL,
-            "sh",
-            command,
-        ]
+        return [self.program, "exec", "--cleanenv", *options, f"instance://{name}"]
 
     def end_processes(self, name: str) -> list[Argv]:
         """An instance's first process is apptainer's own and outlives the signal."""

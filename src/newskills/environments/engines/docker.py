@@ -8,7 +8,7 @@ from pathlib import Path
 from newskills.base.environment import EnvironmentSpec
 from newskills.base.errors import ConfigError
 from newskills.environments.config import EnvironmentConfig
-from newskills.environments.engines.engine import SHELL, STAY, Argv, EngineProgram, variables, without_scheme
+from newskills.environments.engines.engine import STAY, Argv, EngineProgram, variables, without_scheme
 from newskills.environments.owners import LABEL
 
 _DROPPED = ("AUDIT_WRITE", "MKNOD", "NET_RAW")
@@ -31,9 +31,9 @@ class Docker(EngineProgram):
         closed = [] if self._config.network else ["--network=none"]
         return [self.program, "build", "--quiet", *closed, f"--tag={image}", folder]
 
-    def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
+    def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
-        return [self.program, "exec", "--interactive", *options, name, "sh", "-c", SHELL, "sh", command]
+        return [self.program, "exec", "--interactive", *options, name]
 
     def end_processes(self, name: str) -> list[Argv]:
         return [[self.program, "restart", "--time=0", name]]

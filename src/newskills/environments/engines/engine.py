@@ -14,6 +14,8 @@ from newskills.environments.config import EnvironmentConfig
 Argv = list[str]
 SHELL = 'exec 2>&1; if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi'
 """Runs its first argument by bash where the image has it; both outputs in one, so that their order stays."""
+INSIDE = ("sh", "-c", SHELL, "sh")
+"""What runs the command that follows in a container."""
 STAY = "while :; do sleep 3600 || exit; done"
 """What keeps a container: no more than nearly every image has."""
 _SCHEME = re.compile(r"(?:docker|oras|library|oci|shub)://", re.ASCII)
@@ -38,7 +40,10 @@ class EngineProgram(Protocol):
         """Makes `image` of the Dockerfile in `folder`."""
         ...
 
-    def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv: ...
+    def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
+        """Starts the program that follows in the folder and with the variables of `spec`, joined to our own input and
+        output."""
+        ...
 
     def end_processes(self, name: str) -> list[Argv]:
         """What kills all that runs in it and keeps its files; afterwards commands can be executed again."""

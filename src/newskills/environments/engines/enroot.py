@@ -7,7 +7,6 @@ from newskills.base.environment import EnvironmentSpec
 from newskills.base.errors import ConfigError
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.engines.engine import (
-    SHELL,
     Argv,
     EngineProgram,
     is_address,
@@ -71,9 +70,9 @@ class Enroot(EngineProgram):
     def build(self, image: str, folder: str) -> Argv:
         raise no_builder(self.program, image)
 
-    def execute(self, name: str, spec: EnvironmentSpec, command: str) -> Argv:
-        inside = ["sh", "-c", f'cd "$2" && {SHELL}', "sh", command, spec.workdir or "/"]
-        return self._joined(name, "env", *variables("", spec), *inside)
+    def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
+        begin = ("sh", "-c", 'cd "$0" && exec "$@"', spec.workdir or "/")
+        return self._joined(name, "env", *variables("", spec), *begin)
 
     def end_processes(self, name: str) -> list[Argv]:
         """The first process outlives the signal, as it is the first of its namespace."""
