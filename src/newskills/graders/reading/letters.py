@@ -24,10 +24,18 @@ _WIDE = str.maketrans(
 _LATIN = (
     "answer",
     "ans",
+    "ans.",
     "correct option",
     "correct choice",
     "final choice",
     "right option",
+    "best option",
+    "best choice",
+    "closest option",
+    "closest choice",
+    "selected option",
+    "chosen option",
+    "my choice",
     "antwort",
     "respuesta",
     "risposta",
@@ -101,37 +109,14 @@ _ALSO = re.compile(
 _DELIMITED = re.compile(r"[\s*_)\]}\"']*[).:,;\-–—(=\]\n]")
 _ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
-_AFFIRMED = re.compile(
-    r"\b(?:option|choice|answer|statement)[\s(*\"]{1,4}([A-Z])[)*\"]{0,3}\s(?:is|must be)\s(?:the\s)?(?:most\s)?"
-    r"(?:correct|right|best)\b",
-    re.IGNORECASE,
-)
-_LETTER = r"[(\[*\"]{0,4}([A-Z])(?![A-Za-z0-9])[)\]*\"]{0,4}"
-_IS_RIGHT = r"(?:is|must be)\s(?:the\s)?(?:most\s)?(?:correct|right|best)(?:\s(?:answer|option|choice|one))?"
-_END = r"[*\"]{0,3}\s{0,3}(?:[.!](?=[\s*]|\Z)|\n|\Z)"
-_CONCLUDED = re.compile(
-    rf"\b(?:[Tt]herefore|[Tt]hus|[Hh]ence|[Ss]o|[Cc]onsequently)[,:]?\s{{1,3}}(?:(?:the\s)?(?:option|choice)\s)?"
-    rf"(?!I{_END}){_LETTER}(?:\s{_IS_RIGHT})?{_END}"
-)
-_WHY = r"[*\"]{0,3},?\s(?:as|because|since|given)\s"
-_DEDUCED = re.compile(
-    rf"\b(?:must|has to|can only)\sbe\s(?:(?:option|choice)\s)?(?!I\s){_LETTER}(?:{_END}|{_WHY})"
-)
-_SAID = re.compile(
-    rf"\b(?:[Ii]t|[Tt]his)(?:\sis|'s|’s)\s(?:(?:option|choice)\s)?[*\"]{{0,3}}\(([A-Z])\)(?:{_END}|{_WHY})"
-)
-_CHOSEN = re.compile(
-    r"\bI(?:(?:'d|’d|'ll|’ll|\swould|\swill)?\s(?:say|choose|pick|select|go\swith)"
-    r"|\s(?:think|believe|guess)(?:\sthat)?\sit(?:'s|’s|\sis))\s(?:(?:option|choice|answer)\s)?"
-    rf"(?!I\s){_LETTER}(?:{_END}|{_WHY})"
-)
-_JUDGED = re.compile(rf"(?:^|(?<=[.!?]\s)){_LETTER}\s{_IS_RIGHT}{_END}", re.MULTILINE)
 _DOUBLE = re.compile(r"\[\[([A-Z])\]\]")
 _LINE = re.compile(
-    r"[\s*_>\"'`(\[$#:：-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9])([)\].:*\"'`$]{0,6})(.*)",
+    r"[\s*_>\"'`(\[$#:：→⇒✅✔☑👉\ufe0f-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9]|['’][A-Za-z])([)\].:*\"'`$]{0,6})(.*)",
     re.IGNORECASE,
 )
 _DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
+_QUALIFIED = re.compile(r"\s*\((?:[a-z]+[ -]?){1,5}\)(?=[*_\s]*[:：])")
+"""Answer (letter only): …"""
 _MARKS = ":："
 _COLON = " \t\r\n*_:："
 _SPAN = 120
@@ -157,7 +142,7 @@ def labels(text: str) -> list[int]:
 
 def letter_after(text: str, at: int, count: int) -> str | None:
     """The letter that stands behind a label which ends at `at`; SEVERAL, or None where none does."""
-    window = text[at : at + _SPAN].translate(_WIDE)
+    window = _QUALIFIED.sub("", text[at : at + _SPAN].translate(_WIDE), count=1)
     at, firm = _led(window)
     return None if at < 0 else _letter_at(window, at, count, sure=firm)
 
@@ -207,19 +192,6 @@ def letter_in_double_brackets(text: str, count: int) -> str | None:
     """The last `[[B]]`, in which judges write which of several replies is best."""
     letters = [letter for letter in _DOUBLE.findall(text) if letter in ascii_uppercase[:count]]
     return letters[-1] if letters else None
-
-
-def letter_stated(text: str, count: int) -> str | None:
-    """The last "option B is correct"; else "So C.", "It must be C.", "It is (C).", "I choose C."; else "B is correct."
-
-    Sentences "B is correct." about several letters name none of them.
-    """
-    tail = text[-_TAIL:]
-    for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN):
-        if matches := [match[1].upper() for match in pattern.finditer(tail)]:
-            return matches[-1] if matches[-1] in ascii_uppercase[:count] else None
-    judged = {match[1] for match in _JUDGED.finditer(tail)}
-    return next(iter(judged)) if len(judged) == 1 and judged <= set(ascii_uppercase[:count]) else None
 
 
 def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | None:
