@@ -44,6 +44,7 @@ B is the answer. | Option (B) is the answer. | (B) beta river is the correct ans
 Thus only B is correct. | Hence, option B. | So, B it is. | Only option B is consistent with this. | Only option B fits.
 This corresponds to option B. | This matches option (B). | The closest option is B. | The best choice is **B**.
 Selected option: B | Ans. (B) | **Answer (letter only):** B | **Conclusion:** B | Solution: (B) | ### Verdict: B
+Therefore, the most accurate response is (B).
 ✅ **B** | ✅ Option B | → B | It takes two steps. → (B) | It takes two steps => option B
 """
 """Sentences at the end of some thoughts, in which a letter is the answer."""
@@ -95,9 +96,18 @@ def test_what_names_b(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["I'm unable to see the picture.", "I’d need the picture", "**I'll have to ask**", "I can't."]
+    "text",
+    [
+        "I'm unable to see the picture.",
+        "I’d need the picture",
+        "**I'll have to ask**",
+        "I can't.",
+        "(a) The eye must be at the focal point of the eyepiece, which is 4 cm",
+        "a) The melting point is the temperature at which",
+        "Plugging in the values, we get:\n\n$G_{",
+    ],
 )
-def test_a_refusal_is_not_option_i(text: str) -> None:
+def test_refusals_and_parts_of_a_solution_name_no_option(text: str) -> None:
     assert grade(text, TEN).fields["predicted_answer"] is None
 
 

@@ -70,6 +70,7 @@ def forms(row: Row) -> Mapping[str, Any]:
         "lists reversed": lambda value: value[::-1] if isinstance(value, list) else value,
         "quoted": lambda value: f'"{value}"' if isinstance(value, str) else value,
         "in a list": lambda value: [value],
+        "blanks around": lambda value: f" {value} " if isinstance(value, str) else value,
         "null": lambda value: None,
         "empty texts": lambda value: "" if isinstance(value, str) else value,
     }

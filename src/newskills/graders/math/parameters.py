@@ -17,6 +17,8 @@ _CHOSEN = re.compile(r"[A-DKck]|[CcKkA]_?\{?\d\}?")
 """… those of a reply, …"""
 _GIVEN = re.compile(r"[A-D]|[CcKkA]_?\{?\d\}?")
 """… and those of the right answer."""
+_FACTORS = frozenset("ABD")
+"""Names of factors: nobody adds them to an antiderivative."""
 _MOST_CONSTANTS = 3
 _TURNS = frozenset("kmnl")
 _CONDITION = re.compile(
@@ -42,7 +44,9 @@ def constants_alike(gold: Node, pred: Node) -> Iterator[Node]:
     (new, *_), (old, *_) = wanted, got
     if len(wanted) == 1 and (_one_letter(new, old, gold, pred) or _turns(new, old, gold, pred)):
         yield rename(pred, old, new)
-    elif _general_solution(wanted, got, gold):
+    elif _general_solution(wanted, got, gold) and not (
+        got[0] in _FACTORS and _is_constant_of_integration(new, gold)
+    ):
         for order in permutations(got):
             renamed = pred
             for name, other in zip(order, wanted, strict=True):
@@ -77,10 +81,16 @@ def _turns(new: str, old: str, gold: Node, pred: Node) -> bool:
 
 
 def _general_solution(wanted: list[str], got: list[str], gold: Node) -> bool:
+    """Of a differential equation, as an exponential or another function in it shows."""
     variables = symbols(gold) - set(wanted)
     arbitrary = all(map(_ARBITRARY.fullmatch, wanted)) and all(map(_CHOSEN.fullmatch, got))
     arbitrary = arbitrary or (all(map(_GIVEN.fullmatch, wanted)) and all(map(_ARBITRARY.fullmatch, got)))
-    return arbitrary and bool(variables) and variables <= _VARIABLES | {"y"}
+    return (
+        arbitrary
+        and (has(gold, "const") or has(gold, "fn"))
+        and bool(variables)
+        and variables <= _VARIABLES | {"y"}
+    )
 
 
 def same_conditions(pred: str, gold: str) -> tuple[str, str]:

@@ -29,6 +29,9 @@ _LATIN = (
     "correct choice",
     "final choice",
     "right option",
+    "best response",
+    "correct response",
+    "accurate response",
     "best option",
     "best choice",
     "closest option",
@@ -111,7 +114,7 @@ _ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _DOUBLE = re.compile(r"\[\[([A-Z])\]\]")
 _LINE = re.compile(
-    r"[\s*_>\"'`(\[$#:：→⇒✅✔☑👉\ufe0f-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9]|['’][A-Za-z])([)\].:*\"'`$]{0,6})(.*)",
+    r"[\s*_>\"'`(\[$#:：→⇒✅✔☑👉\ufe0f-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9]|['’][A-Za-z]|_\{)([)\].:*\"'`$]{0,6})(.*)",
     re.IGNORECASE,
 )
 _DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
@@ -122,6 +125,7 @@ _COLON = " \t\r\n*_:："
 _SPAN = 120
 _TAIL = 2_000
 _MANY = 200
+_LEAD = 20
 
 
 def labels(text: str) -> list[int]:
@@ -209,7 +213,8 @@ def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | N
 def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | None:
     """The letter that is all of a line, or stands before its option (`meant`: text of it → letter), if no other does.
 
-    A reply that goes through several options names none of them.
+    A reply that goes through several options names none of them; one line may go on behind a capital letter, since
+    small ones number the parts of a solution.
     """
     lines = text.strip().splitlines()
     seen: set[str] = set()
@@ -219,7 +224,7 @@ def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | N
         if letter is None:
             continue
         seen.add(letter)
-        if names_it or (len(lines) == 1 and letter in ascii_uppercase[:count]):
+        if names_it or (len(lines) == 1 and letter in ascii_uppercase[:count] and letter in line[:_LEAD]):
             chosen = letter
     return chosen if len(seen) == 1 else None
 
