@@ -84,6 +84,6 @@ COMPARISON = Comparison(
     rows=rows,
     forms=forms,
     original=original,
-    known={"thought before": "thoughts are no part of a reply to ours"},
+    known={f"{task}/thought before": "thoughts are no part of a reply to ours" for task in _QUESTIONS},
     ours=by_grader("long_text", value="score"),
 )

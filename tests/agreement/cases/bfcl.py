@@ -26,6 +26,7 @@ _JAVA = (
     "the original keeps the quotation marks of texts in Java's arrays and lists, and looks for the text of a map among "
     "the letters of the right one; ours reads both as Java does"
 )
+_BLANKS = "the original takes a number or a name with a blank beside it for none"
 _JAVA_FORMS = (
     "as wanted",
     "arguments reversed",
@@ -124,5 +125,6 @@ COMPARISON = Comparison(
     forms=forms,
     original=original,
     ours=by_grader("bfcl", value="is_correct"),
-    known={f"simple_java/{form}": _JAVA for form in _JAVA_FORMS},
+    known={f"simple_java/{form}": _JAVA for form in _JAVA_FORMS}
+    | {f"{task}/blanks around": _BLANKS for task in _LANGUAGES},
 )

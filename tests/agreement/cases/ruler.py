@@ -64,6 +64,6 @@ COMPARISON = Comparison(
     rows=rows,
     forms=forms,
     original=original,
-    known={"in thoughts only": "thoughts are no part of a reply to ours"},
+    known={f"{kind}/in thoughts only": "thoughts are no part of a reply to ours" for kind in ("part", "all")},
     ours=by_grader("ruler", value="is_correct"),
 )
