@@ -113,6 +113,7 @@ def test_each_fault_is_found(here: Path) -> None:
     done = ns(f"ns validate {' '.join(f'./own.py::{name}' for name in WRONG)}", cwd=here)
     assert done.returncode == 1
     assert "0 of 6 benchmarks pass" in done.stdout
+    assert done.stderr.splitlines()[-1].startswith("error: "), "notes stand before what is wrong"
     for name, problem in WRONG.items():
         assert f"error: {name.lower().replace('_', '-')}: {problem}" in done.stderr
 

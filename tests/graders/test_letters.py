@@ -38,6 +38,23 @@ Réponse : B | La réponse est B | Die Antwort ist B. | Die richtige Antwort lau
 A resposta correta é B | Risposta: B | Ответ: (B) | الإجابة: ب | উত্তর: খ | उत्तर: ख | Đáp án: B | Cevap: B | คำตอบ: ข
 Odpowiedź: B | Jawaban: B | Jibu: B | Απάντηση: Β | תשובה: ב | 答案：Ｂ | Answer：乙
 """
+STATES_B = r"""
+So we select option (B). | I'll go with (B) beta river. | We should choose option B: beta river | I'd pick B) beta river
+B is the answer. | Option (B) is the answer. | (B) beta river is the correct answer. | So option B is the one.
+Thus only B is correct. | Hence, option B. | So, B it is. | Only option B is consistent with this. | Only option B fits.
+This corresponds to option B. | This matches option (B). | The closest option is B. | The best choice is **B**.
+Selected option: B | Ans. (B) | **Answer (letter only):** B | **Conclusion:** B | Solution: (B) | ### Verdict: B
+Therefore, the most accurate response is (B).
+✅ **B** | ✅ Option B | → B | It takes two steps. → (B) | It takes two steps => option B
+"""
+"""Sentences at the end of some thoughts, in which a letter is the answer."""
+STATES_NONE = r"""
+This does not match option B. | It doesn't correspond to option B. | Only option B is incorrect.
+This matches option A. That matches option B. | This matches option B, but only at first sight.
+However, this matches option B. | If we select option B the sum is odd | Option B is the answer that many give first
+I'll go with (B) gamma cloud. | (B) gamma cloud is the correct answer. | Solution: B cells are counted first.
+A is the answer of the first part. | B is the answer. C is the answer. | ✅ A is right | Our plans. B follows.
+"""
 NAMES_NONE = r"""
 Answer: A or B | Answer: A and B | Answer: A/B | Answer: (A), (B) | \boxed{A or B} | \boxed{A, B} | \boxed{A}, \boxed{B}
 Answer: E | \boxed{E} | Answer: Z | Answer: none of them | Answer: | \boxed{} | \boxed{?} | \boxed{AB} | Answer: ABCD
@@ -59,10 +76,39 @@ def grade(generation: str, options: tuple[str, ...] = WORDS, **record: Any) -> S
     return GRADER.grade({"generation": generation, "expected_answer": "B", **lettered, **record})
 
 
+@pytest.mark.parametrize("statement", cases(STATES_B))
+def test_the_letter_of_a_statement_after_thoughts(statement: str) -> None:
+    assert grade(f"Let us see. Option A is too long, and option D too short.\n{statement}").outcome == "correct"
+    assert (
+        grade(f"Let us see. Option A is too long.\n{statement}", WORDS[:2], expected_answer="A").outcome == "wrong"
+    )
+
+
+@pytest.mark.parametrize("statement", cases(STATES_NONE))
+def test_statements_that_name_no_answer(statement: str) -> None:
+    assert grade(f"Let us see what the four are.\n{statement}").fields["predicted_answer"] is None
+
+
 @pytest.mark.parametrize("text", cases(NAMES_B))
 def test_what_names_b(text: str) -> None:
     score = grade(text)
     assert (score.fields["predicted_answer"], score.outcome) == ("B", "correct")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm unable to see the picture.",
+        "I’d need the picture",
+        "**I'll have to ask**",
+        "I can't.",
+        "(a) The eye must be at the focal point of the eyepiece, which is 4 cm",
+        "a) The melting point is the temperature at which",
+        "Plugging in the values, we get:\n\n$G_{",
+    ],
+)
+def test_refusals_and_parts_of_a_solution_name_no_option(text: str) -> None:
+    assert grade(text, TEN).fields["predicted_answer"] is None
 
 
 @pytest.mark.parametrize("text", [*cases(NAMES_NONE), *ENUMERATED])

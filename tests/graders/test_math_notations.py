@@ -130,6 +130,55 @@ it is either \dfrac{1}{2} or \dfrac13 ≠ \frac12
 the area is more than \dfrac{1}{2} ≠ \frac12
 half of \dfrac{1}{2} is the answer ≠ \frac12
 from \dfrac{1}{2} follows \dfrac13 ≠ \frac12
+[constants of a general solution]
+y=C_1e^x+C_2e^{-x} = y=Ae^x+Be^{-x}
+C_1e^x+C_2e^{-x} = c_1e^{x}+c_2e^{-x}
+e^{2x}+C_1 = e^{2x}+C
+Ae^{2t} = Ce^{2t}
+kx ≠ Ax
+C_1e^x+C_2e^{x} ≠ Ae^x+Be^{-x}
+Ae^x+Ae^{-x} ≠ C_1e^x+C_2e^{-x}
+Ae^{2t} ≠ Ce^{3t}
+Ax+B ≠ Cx
+kt ≠ ct
+ky ≠ my
+[letters for whole turns]
+\frac{\pi}{4}+n\pi = \frac{\pi}{4}+k\pi
+\frac{\pi}{4}+n\pi, n\in\mathbb{Z} = \frac{\pi}{4}+k\pi, k\in\mathbb{Z}
+x=2n\pi,\ n\in\mathbb{Z} = x=2k\pi, k \in \mathbb Z
+\frac{\pi}{4}+2n\pi ≠ \frac{\pi}{4}+k\pi
+x=2n\pi, n\in\mathbb{Z} ≠ x=k\pi, k\in\mathbb{Z}
+n+1 ≠ k+1
+n\pi ≠ k\pi
+[unit vectors]
+\hat{i}+2\hat{j} = \mathbf{i}+2\mathbf{j}
+3\hat{\imath}-\hat{\jmath}+\hat{k} = 3\mathbf{i}-\mathbf{j}+\mathbf{k}
+\mathbf{i}+2\mathbf{j}+3\mathbf{k} = \langle 1,2,3\rangle
+-\hat{i}+\frac{1}{2}\hat{j} = \begin{pmatrix} -1 \\ \frac12 \end{pmatrix}
+\mathbf{i}-3\mathbf{k} = (1,0,-3)
+2\hat i + 3\hat j = \langle 2,3,0\rangle
+(1+\sqrt{2})\mathbf{i}-2\mathbf{j} = \langle 1+\sqrt2,-2\rangle
+\mathbf{i}+2\mathbf{j} ≠ \langle 2,1\rangle
+\mathbf{i}-2\mathbf{j} ≠ \langle 1,2\rangle
+\hat{i}+2\hat{k} ≠ \hat{i}+2\hat{j}
+\mathbf{i}+2\mathbf{j} ≠ 1+2
+[derivatives]
+y'=2x = \frac{dy}{dx}=2x
+y''+y=0 = \frac{d^2y}{dx^2}+y=0
+y'=2x ≠ \frac{dy}{dx}=x
+y''+y=0 ≠ \frac{dy}{dx}+y=0
+[residue classes]
+m=7k+3 = m \equiv 3 \pmod 7
+7k+3 = 3 \pmod 7
+3+7n = m \equiv 3 \pmod 7
+7k-4, k\in\mathbb{Z} = 3 \pmod 7
+n \equiv \pm 1 \pmod 5 = n \equiv 1,4 \pmod 5
+7k+4 ≠ 3 \pmod 7
+3k+7 ≠ 3 \pmod 7
+n \equiv \pm 1 \pmod 5 ≠ n \equiv 1 \pmod 5
+[limits]
+does not exist = \text{DNE}
+\text{The limit does not exist} ≠ 0
 [hours and minutes]
 2 hours and 30 minutes = 2.5 hours
 2 \text{ hours and } 30 \text{ minutes} = 150 minutes

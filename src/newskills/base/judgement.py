@@ -31,6 +31,7 @@ _CONFIDENCE = re.compile(
 PASSING_POINTS = 6
 _YES_OR_NO = {"yes": True, "no": False}
 _DRESS = " \t\r\n*_`'\".,:;()[]{}#$"
+_TICKS = "✅✔☑❌✗✘\ufe0f→-"
 
 
 def parse_judgement(text: object) -> bool | None:
@@ -120,12 +121,17 @@ def _object(text: str) -> Mapping[str, object]:
 
 
 _WRAP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf)(?![a-zA-Z])")
+_TAG = re.compile(r"</?[a-z_]{1,20}>")
+_NOUN = re.compile(r"\A(?:option|choice|grade|letter|verdict)\s+(?=[A-Z]\Z)", re.IGNORECASE)
 _NAMED_LETTER = re.compile(
-    r"(?i:\b(?:grade|verdict|answer|judge?ment|rating|label|letter)\b[\s*_\"']{0,4}(?:is\b|:))"
+    r"(?i:\b(?:grade|verdict|answer|judge?ment|rating|label|letter)\b[\s*_\"']{0,4}(?:is\b|:)"
+    r"|\b(?:graded|judged|marked|rated)\sas\b|\bI\s(?:would\s)?(?:choose|select|pick)\b)"
     r"[\s*_:\"'(\[$\\]{0,8}(?:boxed\{)?([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])"
 )
 _LETTER_AND_WORD = re.compile(r"\A([A-Z])[\s.:)\]*_,=\-–—]{1,6}(.{2,40})\Z", re.DOTALL)
 
+_LETTER_THEN_WHY = re.compile(r"\A[*_(\[]{0,3}([A-Z])[*_)\]]{0,3}[.:)–—-][*_]{0,2}\s+[A-Z]?[a-z]")
+_LETTER_ALONE = re.compile(r"(?<![A-Za-z])([A-Z])(?![A-Za-z'])")
 _LAST_WORD = re.compile(r"\b(YES|NO)\W*\Z")
 
 
@@ -133,8 +139,8 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     """Which of `verdicts` (letter → name) a judge gives: a letter, its name, or both; None for none or several.
 
     Taken from `verdict` of a JSON object, from the whole text, from its last or first line, after "Grade:" and the
-    like, or from the only name in capitals: YES and NO, which reasons have, too ("NO nuts"), only at the end. An
-    article ("A correct answer would …") is no letter.
+    like, from a text that begins with a letter and says why, naming no other, or from the only name in capitals: YES
+    and NO, which reasons have, too ("NO nuts"), only at the end. An article ("A correct answer would …") is no letter.
 
     >>> parse_verdict("**NOT_ATTEMPTED**", {"A": "correct", "B": "incorrect", "C": "not_attempted"})
     'not_attempted'
@@ -151,6 +157,8 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
             return verdict_of_part
     if letters := [letter for letter in _NAMED_LETTER.findall(text) if letter in verdicts]:
         return verdicts[letters[-1]]
+    if (first := _LETTER_THEN_WHY.match(text)) and first[1] in verdicts:
+        return verdicts[first[1]] if _gives_reasons(text, first[1], verdicts[first[1]], names) else None
     if names.keys() <= _YES_OR_NO.keys():
         last = _LAST_WORD.search(text)
         return names.get(last[1].lower()) if last else None
@@ -158,12 +166,20 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     return shouted.pop() if len(shouted) == 1 else None
 
 
+def _gives_reasons(text: str, letter: str, verdict: str, names: Mapping[str, str]) -> bool:
+    """Whether a text that begins with a letter speaks of no other verdict, and does not deny its own."""
+    spoken = _spaced(text)
+    named = {name for word, name in names.items() if re.search(rf"\b{word}\b", spoken)}
+    denied = re.search(rf"\b(?:not|isn't|never)\s{verdict.replace('_', ' ')}\b", spoken)
+    return set(_LETTER_ALONE.findall(text)) - {"A"} <= {letter} and named <= {verdict} and denied is None
+
+
 def _bare_verdict(part: str, verdicts: Mapping[str, str], names: Mapping[str, str]) -> str | None:
     """The verdict that a line consists of, with or without a label before it."""
     label, colon, rest = part.partition(":")
     spoken = [part, rest] if colon and 1 < len(label.strip(_DRESS)) < 40 else [part]
     for piece in spoken:
-        bare = _WRAP.sub("", piece).strip(_DRESS)
+        bare = _NOUN.sub("", _TAG.sub("", _WRAP.sub("", piece)).strip(_DRESS + _TICKS))
         if bare.upper() in verdicts:
             return verdicts[bare.upper()]
         both = _LETTER_AND_WORD.match(bare)

@@ -21,10 +21,10 @@ from newskills.graders.reading.letters import (
     letter_in,
     letter_in_double_brackets,
     letter_of_a_line,
-    letter_stated,
     what_follows,
 )
 from newskills.graders.reading.replies import after_thinking, stripped
+from newskills.graders.reading.statements import letter_stated
 
 _DRESS = " .,;:!?()[]{}*_`'\"$"
 _QUOTED = " `'\""
@@ -67,7 +67,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "11"
+    version = "12"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -129,7 +129,7 @@ class MultichoiceGrader:
                 return letter, "name"
         if (letter := letter_announced(text, count, names)) is not None:
             return letter, "last line"
-        if (letter := letter_stated(text, count)) is not None:
+        if (letter := letter_stated(text, count, names)) is not None:
             return letter, "statement"
         letter = letter_of_a_line(text, count, names)
         return letter, "none" if letter is None else "line"

@@ -61,6 +61,7 @@ def forms(row: Row) -> Mapping[str, str]:
         "both": f"It is the {gold} or the {wrong}.",
         "right, then wrong": f"It is the {gold}. Or the {wrong}.",
         "nothing": "I cannot tell.",
+        "thought before": f"<think>It may be the {wrong}.</think>{gold}",
     }
 
 
@@ -83,5 +84,6 @@ COMPARISON = Comparison(
     rows=rows,
     forms=forms,
     original=original,
+    known={f"{task}/thought before": "thoughts are no part of a reply to ours" for task in _QUESTIONS},
     ours=by_grader("long_text", value="score"),
 )

@@ -26,6 +26,7 @@ _JAVA = (
     "the original keeps the quotation marks of texts in Java's arrays and lists, and looks for the text of a map among "
     "the letters of the right one; ours reads both as Java does"
 )
+_BLANKS = "the original takes a number or a name with a blank beside it for none"
 _JAVA_FORMS = (
     "as wanted",
     "arguments reversed",
@@ -70,6 +71,7 @@ def forms(row: Row) -> Mapping[str, Any]:
         "lists reversed": lambda value: value[::-1] if isinstance(value, list) else value,
         "quoted": lambda value: f'"{value}"' if isinstance(value, str) else value,
         "in a list": lambda value: [value],
+        "blanks around": lambda value: f" {value} " if isinstance(value, str) else value,
         "null": lambda value: None,
         "empty texts": lambda value: "" if isinstance(value, str) else value,
     }
@@ -123,5 +125,6 @@ COMPARISON = Comparison(
     forms=forms,
     original=original,
     ours=by_grader("bfcl", value="is_correct"),
-    known={f"simple_java/{form}": _JAVA for form in _JAVA_FORMS},
+    known={f"simple_java/{form}": _JAVA for form in _JAVA_FORMS}
+    | {f"{task}/blanks around": _BLANKS for task in _LANGUAGES},
 )

@@ -94,6 +94,7 @@ def _spatial(row: Row) -> dict[str, str]:
             f"{kind} box": f"{_THOUGHT}\\boxed{{{answer}}}",
             f"{kind} box in a formula": f"{_THOUGHT}The answer is $\\boxed{{{answer}}}$.",
             f"{kind} box with text": f"{_THOUGHT}$\\boxed{{\\text{{{answer}}}}}$",
+            f"{kind} box in upright letters": f"{_THOUGHT}$\\boxed{{\\mathrm{{{answer}}}}}$",
             f"{kind} bold in a box": f"{_THOUGHT}$\\boxed{{\\mathbf{{{answer}}}}}$",
             f"{kind} sentence": f"{_THOUGHT}The answer is {answer}.",
             f"{kind} bold label": f"{_THOUGHT}**Answer: {answer}**",
@@ -128,6 +129,7 @@ def _math_comp(row: Row) -> dict[str, str]:
             f"{kind} box of five": f"{_THOUGHT}$\\boxed{{{letter * 5}}}$",
             f"{kind} box with text": f"{_THOUGHT}\\boxed{{\\text{{{letter}}}}}",
             f"{kind} box in bold": f"{_THOUGHT}\\boxed{{\\textbf{{({letter})}}}}",
+            f"{kind} box of a bold letter": f"{_THOUGHT}$\\boxed{{\\mathbf{{{letter}}}}}$",
             f"{kind} last line": f"{_THOUGHT}{letter}",
             f"{kind} last line small": f"{_THOUGHT}{letter.lower()}",
             f"{kind} last line bold": f"{_THOUGHT}**{letter}**",
@@ -202,7 +204,9 @@ def _tablejoin(row: Row) -> dict[str, str]:
             f"{kind} prose before": f"Here is the mapping: {json.dumps(pairs)}",
         }
     fence = json.dumps(gold)
+    texts = ", ".join(f"\\text{{{key!r}}}: \\text{{{value!r}}}" for key, value in gold.items())
     return made | {
+        "box of texts": f"\\boxed{{\\{{{texts}\\}}}}",
         "null values": json.dumps(gold | {"other": None}),
         "assigned": f"```python\nmapping = {fence}\n```",
         "two fences": f"```python\n{json.dumps(swapped)}\n```\nBetter:\n```python\n{fence}\n```",
@@ -347,6 +351,7 @@ def original(folder: Path) -> Verdict:
 _STARS = (
     "of the questions of 2024-06, some have answers with a hyphen or a blank; the original reads one word only"
 )
+_FONTS = "the original takes some commands of fonts out of a box, ours all"
 COMPARISON = Comparison(
     name="livebench",
     benchmarks=("livebench",),
@@ -361,6 +366,8 @@ COMPARISON = Comparison(
         "whatever follows; ours takes the last",
         "zebra_puzzle/right stars": _STARS,
         "zebra_puzzle/upper stars": _STARS,
+        "math_comp/right box of a bold letter": _FONTS,
+        "spatial/right box in upright letters": _FONTS,
         "zebra_puzzle/a digit more": "the original finds `1` in `11`; ours takes whole numbers",
     },
 )

@@ -44,6 +44,13 @@ def forms(row: Row) -> Mapping[str, str]:
             f"{kind} small": f"{_THOUGHT} The answer is ({letter.lower()}).",
             f"{kind} bold letter": f"{_THOUGHT} The answer is **{letter}**.",
             f"{kind} option": f"{_THOUGHT} Option {letter} is correct.",
+            f"{kind} is the answer": f"{_THOUGHT} ({letter}) {row[letter]} is the correct answer.",
+            f"{kind} choice": f"{_THOUGHT} I'll go with ({letter}) {row[letter]}.",
+            f"{kind} closest": f"{_THOUGHT} The closest option is {letter}.",
+            f"{kind} match": f"{_THOUGHT} This matches option ({letter}).",
+            f"{kind} only": f"{_THOUGHT} Thus only {letter} is correct.",
+            f"{kind} tick": f"{_THOUGHT}\n✅ **{letter}**",
+            f"{kind} conclusion": f"{_THOUGHT}\n\n**Conclusion:** {letter}",
         }
     return made | {
         "nothing": _THOUGHT,

@@ -56,6 +56,7 @@ def forms(row: Row) -> Mapping[str, str]:
         "without points": prefix + text.replace(".", "").replace(";", ""),
         "other words": f"{prefix}A fox runs home at noon.",
         "in bold": f"{prefix}**{text}**",
+        "thought before": f"<think>Which of them?</think>\n\n{gold}",
     }
 
 
@@ -86,5 +87,6 @@ COMPARISON = Comparison(
     rows=rows,
     forms=forms,
     original=original,
+    known={"thought before": "thoughts are no part of a reply to ours"},
     ours=by_grader("mrcr", value="seq_match_ratio"),
 )

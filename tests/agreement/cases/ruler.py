@@ -37,6 +37,7 @@ def forms(row: Row) -> Mapping[str, str]:
         "bold": " ".join(f"**{gold}**" for gold in golds),
         "quoted": " ".join(f'"{gold}"' for gold in golds),
         "nothing": "I cannot find them.",
+        "in thoughts only": f"<think>{' '.join(golds)}</think>I cannot find them.",
     }
 
 
@@ -63,5 +64,6 @@ COMPARISON = Comparison(
     rows=rows,
     forms=forms,
     original=original,
+    known={f"{kind}/in thoughts only": "thoughts are no part of a reply to ours" for kind in ("part", "all")},
     ours=by_grader("ruler", value="is_correct"),
 )

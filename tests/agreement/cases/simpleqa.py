@@ -54,6 +54,11 @@ def forms(row: Row) -> Mapping[str, str]:
         "label": f"grade: {letter}",
         "why, then letter": f"{remark}\n{letter}",
         "word": word,
+        "letter in a tag": f"<grade>{letter}</grade>",
+        "letter, tick": f"✅ {letter}",
+        "option": f"Option {letter}",
+        "graded as": f"{remark}, so it is graded as {letter}.",
+        "letter, why": f"{letter}. {remark.capitalize()}.",
         "nothing": remark,
     }
 

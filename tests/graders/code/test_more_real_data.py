@@ -39,7 +39,7 @@ NOT_RIGHT = {
 }
 
 
-OTHER_LIBRARIES = {"BigCodeBench/511": "matplotlib 3.11 with pandas 3.1 refuses a pie of nothing"}
+OTHER_LIBRARIES = get_benchmark("bigcodebench-hard").misprints
 """Tasks whose own solution fails its tests with libraries that are newer than they are."""
 
 

@@ -29,8 +29,12 @@ _TRAPS = (
     "are unscored, and named so.",
     "Tasks 1006 and 1012 download something: answers that fail are unscored.",
     "The tests run in the answer's process, since they patch its modules.",
-    "The tasks were made for older libraries: with pandas 3.1 and matplotlib 3.11 task 511's own solution fails.",
+    "The tasks were made for older libraries: with pandas 3 the own solutions of 108 and 511 fail.",
 )
+_OLD_LIBRARIES = {
+    "BigCodeBench/108": "with pandas 3 its own solution fails its tests",
+    "BigCodeBench/511": "with pandas 3 and matplotlib 3.11 its own solution fails its tests",
+}
 _HARD = Source(
     split="hard",
     url="https://raw.githubusercontent.com/QwenLM/Qwen2.5-Coder/main/qwencoder-eval/base/benchmarks/bigcodebench/"
@@ -79,6 +83,7 @@ BENCHMARKS = (
         split="v0.1.4",
         items={"v0.1.4": 148},
         unverified=False,
+        misprints=_OLD_LIBRARIES,
         traps=_TRAPS,
     ),
 )

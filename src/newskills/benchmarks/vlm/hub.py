@@ -61,6 +61,13 @@ _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
             "2026-11-23",
         ),
     ),
+    "mmmu-pro-standard": (
+        Evidence(
+            "https://github.com/MMMU-Benchmark/MMMU/blob/bb0b95a945998d91dfef37e969e07d49d1139438/mmmu-pro/infer/infer_gpt.py",
+            "fields answer, id, image_1 to image_7, options, question, subject; configuration standard (10 options)",
+            "2026-11-27",
+        ),
+    ),
     "ocrbench": (
         Evidence(
             "https://github.com/EvolvingLMMs-Lab/lmms-eval/blob/75571cfe0fa36ca5ec2e6aa2bb268f9d38295af3/lmms_eval/tasks/ocrbench/upload_ocrbench.py",
@@ -97,6 +104,19 @@ def mmmu_pro(raw: Row, index: int) -> Row:
         **choices("The question is in the picture.", listed(raw["options"])),
         "expected_answer": raw["answer"],
         "image_path": embedded(raw["image"], raw["id"]),
+        "subset_for_metrics": raw["subject"],
+    }
+
+
+def mmmu_pro_standard(raw: Row, index: int) -> Row:
+    """The question as text, with the pictures that it and its options name by their numbers."""
+    pictures = {n: raw[f"image_{n}"] for n in range(1, 8) if raw.get(f"image_{n}") is not None}
+    return {
+        "id": raw["id"],
+        "question": raw["question"],
+        **choices(raw["question"], listed(raw["options"])),
+        "expected_answer": raw["answer"],
+        "image_path": [embedded(picture, f"{raw['id']}-{n}") for n, picture in pictures.items()],
         "subset_for_metrics": raw["subject"],
     }
 
@@ -212,7 +232,22 @@ BENCHMARKS = (
         citation="arXiv:2409.02813",
         traps=(
             "The part in which the question is in the picture, too: the paper's overall score is the mean of it and of "
-            "the same questions as text.",
+            "the same questions as text, `mmmu-pro-standard`.",
+        ),
+    ),
+    _benchmark(
+        "mmmu-pro-standard",
+        "MMMU-Pro, the questions as text, with up to ten options",
+        Source(hf="MMMU/MMMU_Pro", config="standard (10 options)"),
+        **_CHOICE,
+        row=mmmu_pro_standard,
+        items={"test": 1730},
+        chance=0.11,
+        licence="Apache-2.0",
+        citation="arXiv:2409.02813",
+        traps=(
+            "Half of the paper's overall score, which is the mean of it and of `mmmu-pro`, the questions as pictures.",
+            "All pictures of a question stand before the text; marks such as <image 1> tell them apart.",
         ),
     ),
     _benchmark(

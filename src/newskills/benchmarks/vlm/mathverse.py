@@ -5,6 +5,8 @@ Configuration, split, fields and the five versions of the score: README.md of Zr
 are letters of choices, or free, as in mathverse of lmms-eval (75571cf) and evalscope (fde259d).
 """
 
+from msgspec import structs
+
 from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import embedded
@@ -25,12 +27,28 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
+def without_picture(raw: Row, index: int) -> Row:
+    """The text has all that the picture shows."""
+    question = raw["question"].strip()
+    return {
+        "id": f"mathverse-text-only-{raw['sample_index']}",
+        "question": question,
+        "problem": question,
+        "expected_answer": raw["answer"].strip(),
+        "question_type": raw["question_type"],
+        "subset_for_metrics": raw["metadata"]["subject"],
+    }
+
+
 _READ = Evidence(
     url="https://github.com/ZrrSkywalker/MathVerse/blob/937b090597aeafb8e82b35d310a4bc5b9e2ea29d/README.md",
     compared="configuration, split, fields, rows",
     date="2026-11-23",
 )
-BENCHMARK = Benchmark(
+_JUDGED = (
+    "Answers are judged, as the authors' score without CoT: they let GPT extract and match. The prompts are ours."
+)
+_MATHVERSE = Benchmark(
     name="mathverse",
     category="vlm",
     title="MathVerse: problems with more and more of them in the picture",
@@ -49,7 +67,36 @@ BENCHMARK = Benchmark(
     unverified=True,
     evidence=(_READ,),
     traps=(
-        "Headline: the mean of the five versions (macro_accuracy), 788 problems each; the text-only version is apart.",
-        "Answers are judged, as the authors' score without CoT: they let GPT extract and match. The prompts are ours.",
+        "Headline: the mean of the five versions (macro_accuracy), 788 problems each; the sixth version, "
+        "which has no picture, is `mathverse-text-only`, and part of no overall score.",
+        _JUDGED,
+    ),
+)
+BENCHMARKS = (
+    _MATHVERSE,
+    structs.replace(
+        _MATHVERSE,
+        name="mathverse-text-only",
+        title="MathVerse without pictures: all that they show is said",
+        sources=(
+            Source(
+                split="testmini",
+                url="https://raw.githubusercontent.com/ZrrSkywalker/MathVerse/main/data/testmini_text_only.json",
+                revision="937b090597aeafb8e82b35d310a4bc5b9e2ea29d",
+                format="json",
+                sha256="92691a49742b0ba18851898c0546670e5a1c63dd685c634aacbc8ffd7b869678",
+            ),
+        ),
+        row=without_picture,
+        prompt="generic/math",
+        metric="math",
+        items={"testmini": 788},
+        requires="",
+        homepage="https://github.com/ZrrSkywalker/MathVerse",
+        traps=(
+            "The authors' version Text Only, with which they ask what a model needs pictures for: part of no overall "
+            "score, so do not compare it with `mathverse`.",
+            _JUDGED,
+        ),
     ),
 )

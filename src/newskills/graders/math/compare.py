@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from newskills.graders.math import quantities
+from newskills.graders.math.parameters import constants_alike, terms
 from newskills.graders.math.relations import labelled, same_relation
 from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
-from newskills.graders.math.values.equal import Options, rename, same_value
+from newskills.graders.math.values.equal import Options, same_value
 from newskills.graders.math.values.intervals import NoRealSet, looks_like_one, real_set, repeats, same_set
 from newskills.graders.math.words import option_letter, same_words, words
 
@@ -17,7 +18,6 @@ MAX_ITEMS = 300
 MAX_UNORDERED = 60
 _SET_OPERATIONS = frozenset({"union", "inter", "minus", "builder"})
 _HALF_OPEN = ("(]", "[)")
-_VARIABLES = frozenset("xytuvwzsrθ") | {"theta"}
 _COLLECTIONS = frozenset({"list", "set", "tuple"})
 
 
@@ -397,7 +397,7 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
     if (infinite := _same_infinity(gold, pred)) is not None:
         return infinite
     if gold.kind == pred.kind == "add" and has(gold, "unit") and has(pred, "unit") and not quantities.is_sum(gold):
-        return _in_any_order(_terms(gold), _terms(pred), options)
+        return _in_any_order(terms(gold), terms(pred), options)
     g, p = quantities.pair(gold, pred)
     if not quantities.comparable(g, p):
         return False
@@ -405,7 +405,8 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
     for a, b in quantities.readings(g, p):
         is_same = same_value(a, b, options)
         if is_same is False and symbols(a) != symbols(b):
-            is_same = same_value(a, _constants_alike(a, b), options)
+            renamed = (same_value(a, tree, options) for tree in constants_alike(a, b))
+            is_same = next(filter(None, renamed), False)
         if is_same:
             return True
         if is_same is None:
@@ -424,10 +425,6 @@ def _counted(node: Node) -> Node | None:
         return Node("fn", (total, taken), name="binom")
     rest = Node("add", (total, Node("neg", (taken,))))
     return Node("div", tuple(Node("fn", (size, number(1)), name="factorial") for size in (total, rest)))
-
-
-def _terms(node: Node) -> list[Node]:
-    return [t for a in node.args for t in _terms(a)] if node.kind == "add" else [node]
 
 
 def _same_numeral(gold: Node, pred: Node) -> bool:
@@ -451,27 +448,3 @@ def _same_infinity(gold: Node, pred: Node) -> bool | None:
     if signs == [None, None]:
         return None
     return signs[0] == signs[1]
-
-
-def _constants_alike(gold: Node, pred: Node) -> Node:
-    """`c` for `C`, where only the case of a constant of integration differs; `K` for `C`, where it is one for sure."""
-    wanted, got = symbols(gold) - symbols(pred), symbols(pred) - symbols(gold)
-    if len(wanted) == len(got) == 1:
-        (old,), (new,) = got, wanted
-        if old.lower() == new.lower() and old[:1].lower() in ("c", "k"):
-            return rename(pred, old, new)
-        if (
-            new in ("C", "c", "K")
-            and old in ("C", "c", "K", "k")
-            and all(_is_constant_of_integration(name, tree) for name, tree in ((new, gold), (old, pred)))
-        ):
-            return rename(pred, old, new)
-    return pred
-
-
-def _is_constant_of_integration(name: str, tree: Node) -> bool:
-    """Whether it is added, once, to what else depends on variables only."""
-    terms = _terms(tree)
-    others = [term for term in terms if term != Node("sym", name=name)]
-    names = {other for term in others for other in symbols(term)}
-    return len(others) == len(terms) - 1 and bool(names) and names <= _VARIABLES

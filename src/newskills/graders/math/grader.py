@@ -16,7 +16,7 @@ from newskills.graders.math.values.exact import plain
 from newskills.graders.math.values.tolerance import near
 from newskills.graders.math.verdict import equal
 
-VERSION = "7"
+VERSION = "8"
 
 
 def policy_of(config: MathConfig) -> ExtractionPolicy:

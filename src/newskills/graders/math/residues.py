@@ -5,13 +5,37 @@ from __future__ import annotations
 
 import re
 from math import lcm
+from typing import NamedTuple
 
 _MOST_CLASSES = 1_000
 _CLASSES = re.compile(
-    r"(?:(?P<name>[a-zA-Z])\s*\\equiv\s*)?(?P<residues>-?\d{1,18}(?:\s*,\s*-?\d{1,18}){0,20})(?:\s|~|\\[,;:! ]){0,4}"
+    r"(?:(?P<name>[a-zA-Z])\s*\\equiv\s*)?(?P<residues>(?:-|\\pm\s?)?\d{1,18}(?:\s*,\s*-?\d{1,18}){0,20})"
+    r"(?:\s|~|\\[,;:! ]){0,4}"
     r"\(?\s?(?:\\(?:text|mathrm|operatorname)\s?\{\s?)?\\?[pb]?mod(?![a-z])(?:\s|~|\\[,;:! ]|\}){0,4}"
     r"\{?\s?(?P<modulus>\d{1,18})\s?\}?\s?\)?"
 )
+
+
+_PROGRESSION = re.compile(
+    r"(?:(?P<name>[a-zA-Z])\s*=\s*)?(?:(?P<first>\d{1,18})\s*\+\s*)?(?P<modulus>\d{1,18})\s*(?P<turn>[kmntlq])"
+    r"(?:\s*(?P<last>[+-]\s*\d{1,18}))?"
+    r"(?:[\s,]|\\[,;:! ]|\\q?quad)*(?:(?:\\text\s?\{)?\s?(?:for|where|with)?[a-z ]{0,20}\}?\s*(?P=turn)\s*\\in\s*"
+    r"\\(?:mathbb|Bbb|mathbf)\s?\{?\s?Z\s?\}?)?"
+)
+"""`n = 7k + 3`, `k \\in \\mathbb{Z}`."""
+
+
+class _Classes(NamedTuple):
+    """Residues of a modulus; the name is that of the unknown, or empty."""
+
+    name: str
+    residues: tuple[int, ...]
+    modulus: int
+
+
+def names_residues(text: str) -> bool:
+    """Whether a modulus is named in it."""
+    return "mod" in text
 
 
 def same_residues(pred: str, gold: str) -> bool | None:
@@ -19,21 +43,33 @@ def same_residues(pred: str, gold: str) -> bool | None:
 
     A name that only one of them states is forgiven.
     """
-    first, second = _CLASSES.fullmatch(pred), _CLASSES.fullmatch(gold)
+    first, second = _classes(pred), _classes(gold)
     if first is None or second is None:
         return None
-    moduli = [int(match["modulus"]) for match in (first, second)]
-    period = lcm(*moduli)
-    if not period or period // min(moduli) > _MOST_CLASSES:
+    period = lcm(first.modulus, second.modulus)
+    if not period or period // min(first.modulus, second.modulus) > _MOST_CLASSES:
         return None
-    if first["name"] and second["name"] and first["name"] != second["name"]:
+    if first.name and second.name and first.name != second.name:
         return False
     ours, theirs = (
         {
-            (int(residue) + turn * modulus) % period
-            for residue in match["residues"].split(",")
-            for turn in range(period // modulus)
+            (residue + turn * classes.modulus) % period
+            for residue in classes.residues
+            for turn in range(period // classes.modulus)
         }
-        for match, modulus in zip((first, second), moduli, strict=True)
+        for classes in (first, second)
     )
     return ours == theirs
+
+
+def _classes(text: str) -> _Classes | None:
+    if (match := _CLASSES.fullmatch(text)) is not None:
+        listed = match["residues"]
+        residues = [int(residue) for residue in listed.replace("\\pm", "").split(",")]
+        both = [-residues[0]] if listed.startswith("\\pm") else []
+        return _Classes(match["name"] or "", tuple(residues + both), int(match["modulus"]))
+    match = _PROGRESSION.fullmatch(text)
+    if match is None or (match["first"] and match["last"]) or match["name"] == match["turn"]:
+        return None
+    residue = int((match["first"] or match["last"] or "0").replace(" ", ""))
+    return _Classes(match["name"] or "", (residue,), int(match["modulus"]))

@@ -12,7 +12,8 @@ from newskills.graders.math.compare import same
 from newskills.graders.math.extraction.prose import formula_in_prose
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
-from newskills.graders.math.residues import same_residues
+from newskills.graders.math.parameters import same_conditions, with_primes
+from newskills.graders.math.residues import names_residues, same_residues
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.syntax.parser import parse
 from newskills.graders.math.syntax.tables import HEDGES
@@ -21,6 +22,7 @@ from newskills.graders.math.values import symbolic
 from newskills.graders.math.values.equal import Options
 from newskills.graders.math.values.exact import PlainNumber, close, plain
 from newskills.graders.math.values.modular import beyond
+from newskills.graders.math.vectors import as_tuple
 from newskills.graders.math.words import is_prose, option, option_letter, same_letters, same_words, words
 
 Verdict = tuple[bool | None, str]
@@ -68,22 +70,32 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
                 return False, "option"
         elif len(g) > 1 or len(p) > 1:
             return False, "option"
-    if (certain := _by_notation(p, g)) is not None:
+    if (certain := _by_notation(p, g, options)) is not None:
         return certain
     if (measured := _measured(p, g, options)) is not None:
         return measured
-    return _read(p, g, pred, options)
+    return _read(*with_primes(*same_conditions(p, g)), pred, options)
 
 
-def _by_notation(p: str, g: str) -> Verdict | None:
-    """Of times of day, angles in minutes and residue classes, which are no expressions."""
+def _by_notation(p: str, g: str, options: Options) -> Verdict | None:
+    """Of times of day, angles in minutes, residue classes and sums of unit vectors, which are no expressions."""
     if (timely := same_time(p, g)) is not None:
         return timely, "time of day"
     if (angle := same_angle(p, g)) is not None:
         return angle, "angle"
-    if "mod" in p and "mod" in g and (congruent := same_residues(p, g)) is not None:
+    if (names_residues(p) or names_residues(g)) and (congruent := same_residues(p, g)) is not None:
         return congruent, "residues"
-    return None
+    return _by_components(p, g, options)
+
+
+def _by_components(p: str, g: str, options: Options) -> Verdict | None:
+    pred, gold = as_tuple(p), as_tuple(g)
+    if pred is None and gold is None:
+        return None
+    verdict = equal(pred or p, gold or g, options)
+    if verdict[0] or (pred or gold or "").count(",") > 1:
+        return verdict
+    return equal(as_tuple(p, 3) or p, as_tuple(g, 3) or g, options)
 
 
 def _measured(p: str, g: str, options: Options) -> Verdict | None:
@@ -150,7 +162,7 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
         return None if beyond(gold) else False, "too big to compare symbolically"
     if verdict is None:
         return symbolic.decide(p, g, options.digits, readable_gold=_has_value(gold))
-    if not verdict and has(gold, "text") and same_words(g, p):
+    if not verdict and (has(gold, "text") or has(pred, "text")) and same_words(g, p):
         return True, "words"
     if verdict is False and is_prose(p) and not is_prose(g) and (formula := formula_in_prose(latinise(raw))):
         verdict, step = equal(formula, g, options)

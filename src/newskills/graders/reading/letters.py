@@ -24,10 +24,21 @@ _WIDE = str.maketrans(
 _LATIN = (
     "answer",
     "ans",
+    "ans.",
     "correct option",
     "correct choice",
     "final choice",
     "right option",
+    "best response",
+    "correct response",
+    "accurate response",
+    "best option",
+    "best choice",
+    "closest option",
+    "closest choice",
+    "selected option",
+    "chosen option",
+    "my choice",
     "antwort",
     "respuesta",
     "risposta",
@@ -101,42 +112,20 @@ _ALSO = re.compile(
 _DELIMITED = re.compile(r"[\s*_)\]}\"']*[).:,;\-–—(=\]\n]")
 _ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
-_AFFIRMED = re.compile(
-    r"\b(?:option|choice|answer|statement)[\s(*\"]{1,4}([A-Z])[)*\"]{0,3}\s(?:is|must be)\s(?:the\s)?(?:most\s)?"
-    r"(?:correct|right|best)\b",
-    re.IGNORECASE,
-)
-_LETTER = r"[(\[*\"]{0,4}([A-Z])(?![A-Za-z0-9])[)\]*\"]{0,4}"
-_IS_RIGHT = r"(?:is|must be)\s(?:the\s)?(?:most\s)?(?:correct|right|best)(?:\s(?:answer|option|choice|one))?"
-_END = r"[*\"]{0,3}\s{0,3}(?:[.!](?=[\s*]|\Z)|\n|\Z)"
-_CONCLUDED = re.compile(
-    rf"\b(?:[Tt]herefore|[Tt]hus|[Hh]ence|[Ss]o|[Cc]onsequently)[,:]?\s{{1,3}}(?:(?:the\s)?(?:option|choice)\s)?"
-    rf"(?!I{_END}){_LETTER}(?:\s{_IS_RIGHT})?{_END}"
-)
-_WHY = r"[*\"]{0,3},?\s(?:as|because|since|given)\s"
-_DEDUCED = re.compile(
-    rf"\b(?:must|has to|can only)\sbe\s(?:(?:option|choice)\s)?(?!I\s){_LETTER}(?:{_END}|{_WHY})"
-)
-_SAID = re.compile(
-    rf"\b(?:[Ii]t|[Tt]his)(?:\sis|'s|’s)\s(?:(?:option|choice)\s)?[*\"]{{0,3}}\(([A-Z])\)(?:{_END}|{_WHY})"
-)
-_CHOSEN = re.compile(
-    r"\bI(?:(?:'d|’d|'ll|’ll|\swould|\swill)?\s(?:say|choose|pick|select|go\swith)"
-    r"|\s(?:think|believe|guess)(?:\sthat)?\sit(?:'s|’s|\sis))\s(?:(?:option|choice|answer)\s)?"
-    rf"(?!I\s){_LETTER}(?:{_END}|{_WHY})"
-)
-_JUDGED = re.compile(rf"(?:^|(?<=[.!?]\s)){_LETTER}\s{_IS_RIGHT}{_END}", re.MULTILINE)
 _DOUBLE = re.compile(r"\[\[([A-Z])\]\]")
 _LINE = re.compile(
-    r"[\s*_>\"'`(\[$#:：-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9])([)\].:*\"'`$]{0,6})(.*)",
+    r"[\s*_>\"'`(\[$#:：→⇒✅✔☑👉\ufe0f-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9]|['’][A-Za-z]|_\{)([)\].:*\"'`$]{0,6})(.*)",
     re.IGNORECASE,
 )
 _DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
+_QUALIFIED = re.compile(r"\s*\((?:[a-z]+[ -]?){1,5}\)(?=[*_\s]*[:：])")
+"""Answer (letter only): …"""
 _MARKS = ":："
 _COLON = " \t\r\n*_:："
 _SPAN = 120
 _TAIL = 2_000
 _MANY = 200
+_LEAD = 20
 
 
 def labels(text: str) -> list[int]:
@@ -157,7 +146,7 @@ def labels(text: str) -> list[int]:
 
 def letter_after(text: str, at: int, count: int) -> str | None:
     """The letter that stands behind a label which ends at `at`; SEVERAL, or None where none does."""
-    window = text[at : at + _SPAN].translate(_WIDE)
+    window = _QUALIFIED.sub("", text[at : at + _SPAN].translate(_WIDE), count=1)
     at, firm = _led(window)
     return None if at < 0 else _letter_at(window, at, count, sure=firm)
 
@@ -209,19 +198,6 @@ def letter_in_double_brackets(text: str, count: int) -> str | None:
     return letters[-1] if letters else None
 
 
-def letter_stated(text: str, count: int) -> str | None:
-    """The last "option B is correct"; else "So C.", "It must be C.", "It is (C).", "I choose C."; else "B is correct."
-
-    Sentences "B is correct." about several letters name none of them.
-    """
-    tail = text[-_TAIL:]
-    for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN):
-        if matches := [match[1].upper() for match in pattern.finditer(tail)]:
-            return matches[-1] if matches[-1] in ascii_uppercase[:count] else None
-    judged = {match[1] for match in _JUDGED.finditer(tail)}
-    return next(iter(judged)) if len(judged) == 1 and judged <= set(ascii_uppercase[:count]) else None
-
-
 def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | None:
     """The letter on the last line, alone or before its option (`meant`: text of it → letter), behind one with a colon.
 
@@ -237,7 +213,8 @@ def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | N
 def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | None:
     """The letter that is all of a line, or stands before its option (`meant`: text of it → letter), if no other does.
 
-    A reply that goes through several options names none of them.
+    A reply that goes through several options names none of them; one line may go on behind a capital letter, since
+    small ones number the parts of a solution.
     """
     lines = text.strip().splitlines()
     seen: set[str] = set()
@@ -247,7 +224,7 @@ def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | N
         if letter is None:
             continue
         seen.add(letter)
-        if names_it or (len(lines) == 1 and letter in ascii_uppercase[:count]):
+        if names_it or (len(lines) == 1 and letter in ascii_uppercase[:count] and letter in line[:_LEAD]):
             chosen = letter
     return chosen if len(seen) == 1 else None
 

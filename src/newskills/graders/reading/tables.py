@@ -20,6 +20,7 @@ _LONGEST_LITERAL = 20_000
 _FENCE = "```"
 _TAG, _END = "<solution>", "</solution>"
 _FENCED = tuple(re.compile(rf"```{kind}(.*?)```") for kind in ("python", "json", ""))
+_QUOTED = re.compile(r"\\text\{(['\"][^{}]*['\"])\}")
 _NULL = re.compile(r"\bnull\b")
 
 
@@ -77,7 +78,9 @@ def _fenced(text: str) -> str | None:
 
 def _from_box(text: str) -> str | None:
     start, end = text.rfind("\\boxed{"), text.rfind("}")
-    return text[start + len("\\boxed{") : end].replace("\\", "") if 0 <= start < end else None
+    if not 0 <= start < end:
+        return None
+    return _QUOTED.sub(r"\1", text[start + len("\\boxed{") : end]).replace("\\", "")
 
 
 def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:

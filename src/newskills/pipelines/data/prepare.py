@@ -93,13 +93,13 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
         steps = [step for benchmark in benchmarks for step in _steps(benchmark, options, fetch)]
         show_dry_run([*steps, *training_steps(trained, options.split, options.data_dir)])
         return 0
-    failed = code = 0
+    code, failed = 0, dict[str, NewskillsError]()
     for schema in trained:
         try:
             for line in lay_out_all([schema], options.split, options.data_dir, fetch):
                 progress.line(line)
         except NewskillsError as error:
-            failed, code = failed + 1, code or error.exit_code
+            failed[schema.name], code = error, code or error.exit_code
             progress.line(f"error: {schema.name}: {error}", sys.stderr)
         progress.count_one()
     built = [benchmark for benchmark in benchmarks if benchmark.build is not None and "setup" in benchmark.chosen]
@@ -107,7 +107,7 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
         try:
             _build(benchmark, options, fetch)
         except NewskillsError as error:
-            failed, code = failed + 1, code or error.exit_code
+            failed[benchmark.name], code = error, code or error.exit_code
             progress.line(f"error: {benchmark.name}: {error}", sys.stderr)
         progress.count_one()
     fetched = [benchmark for benchmark in benchmarks if benchmark not in built]
@@ -115,13 +115,16 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
         results = prepare_many(
             fetched, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.report
         )
-        failed += sum(isinstance(result, NewskillsError) for result in results)
+        failed |= {b.name: e for b, e in zip(fetched, results, strict=True) if isinstance(e, NewskillsError)}
         done = [(b, made) for b, made in zip(fetched, results, strict=True) if isinstance(made, PreparedData)]
         for check in check_live_sources(done, data_dir(options.data_dir)):
             for line in outcome_lines(check):
                 progress.line(f"{'difference' if check.differences else 'note'}: {line}", sys.stderr)
     total = len(trained) + len(benchmarks)
-    sys.stdout.write(f"{total - failed} of {total} prepared in {data_dir(options.data_dir)}\n")
+    sys.stdout.write(f"{total - len(failed)} of {total} prepared in {data_dir(options.data_dir)}\n")
+    if failed and total > 1:
+        reasons = " ".join(f"{name}: {error}" for name, error in failed.items())
+        sys.stderr.write(f"error: not prepared: {', '.join(failed)}. {reasons}\n")
     return code or (1 if failed else 0)
 
 

@@ -47,11 +47,11 @@ def run(parsed: Parsed[Options]) -> int:
         bar.draw(len(validations) / len(benchmarks), validation.benchmark)
     bar.line("")
     print_table(list(map(_line, validations)), ("benchmark", "rows", "tried", *KINDS, ""))
+    for text, names in _notes(validations).items():
+        sys.stderr.write(f"note: {names}: {text}\n")
     for validation in validations:
         for problem in validation.problems:
             sys.stderr.write(f"error: {validation.benchmark}: {problem}\n")
-    for text, names in _notes(validations).items():
-        sys.stderr.write(f"note: {names}: {text}\n")
     if options.json:
         with atomic_write(Path(options.json)) as file:
             file.write(msgspec.json.format(msgspec.json.encode(validations), indent=1) + b"\n")

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences that name an option without a label: "So C.", "Option B is correct.", "I'll go with (D) 5 m/s.".
+
+Linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from string import ascii_uppercase
+
+from newskills.graders.reading.replies import stripped
+
+_WORD_ENDS = r"(?![^\W\d_])"
+_LETTER = r"[(\[*\"]{0,4}([A-Z])(?![A-Za-z0-9])[)\]*\"]{0,4}"
+_BEST = r"(?:most\s)?(?:correct|right|best)"
+_END = r"[*\"]{0,3}\s{0,3}(?:[.!](?=[\s*]|\Z)|\n|\Z)"
+_IS_RIGHT = rf"(?:is|must be)\s(?:the\s)?(?:{_BEST}(?:\s(?:answer|option|choice|one))?|answer)"
+_AFFIRMED = re.compile(
+    r"\b(?:option|choice|answer|statement)[\s(*\"]{1,4}([A-Z])[)*\"]{0,3}\s(?:is|must be)\s(?:the\s)?"
+    rf"(?:{_BEST}\b|(?:answer|one){_END})",
+    re.IGNORECASE,
+)
+_CONCLUDED = re.compile(
+    rf"\b(?:[Tt]herefore|[Tt]hus|[Hh]ence|[Ss]o|[Cc]onsequently)[,:]?\s{{1,3}}(?:only\s)?"
+    rf"(?:(?:the\s)?(?:option|choice)\s|(?!I{_END})){_LETTER}(?:\s{_IS_RIGHT}|\sit\sis)?{_END}"
+)
+_WHY = r"[*\"]{0,3},?\s(?:as|because|since|given)\s"
+_DEDUCED = re.compile(
+    rf"\b(?:must|has to|can only)\sbe\s(?:(?:option|choice)\s)?(?!I\s){_LETTER}(?:{_END}|{_WHY})"
+)
+_SAID = re.compile(
+    rf"\b(?:[Ii]t|[Tt]his)(?:\sis|'s|’s)\s(?:(?:option|choice)\s)?[*\"]{{0,3}}\(([A-Z])\)(?:{_END}|{_WHY})"
+)
+_CHOOSE = r"(?:say|choose|pick|select|go\swith)"
+_I_CHOOSE = (
+    rf"\bI(?:(?:'d|’d|'ll|’ll|\swould|\swill)?\s{_CHOOSE}"
+    r"|\s(?:think|believe|guess)(?:\sthat)?\sit(?:'s|’s|\sis))\s(?:(?:option|choice|answer)\s)?"
+)
+_WE_CHOOSE = (
+    rf"\b[Ww]e(?:'d|’d|'ll|’ll|\scan|\smust|\sshould|\swould|\swill)?\s{_CHOOSE}\s(?:option|choice|answer)\s"
+)
+_CHOSEN = re.compile(rf"(?:{_I_CHOOSE}|{_WE_CHOOSE})(?!I\s){_LETTER}(?:{_END}|{_WHY})")
+_CHOSEN_OPTION = re.compile(rf"(?:{_I_CHOOSE}|{_WE_CHOOSE}){_LETTER}[:.)]?\s(.{{1,200}}?)$", re.MULTILINE)
+_LABELLED = re.compile(
+    r"^[\s*_#>-]{0,9}(?:solution|conclusion|verdict|decision|choice|selection|my pick)[*_\s]{0,5}[:：][*_\s]{0,5}"
+    rf"(?:(?:option|choice)\s)?{_LETTER}{_END}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_JUDGED = re.compile(rf"(?:^|(?<=[.!?]\s)){_LETTER}\s{_IS_RIGHT}{_END}", re.MULTILINE)
+_JUDGED_OPTION = re.compile(
+    rf"(?:^|(?<=[.!?]\s)){_LETTER}[:.)]?\s([^\n]{{1,200}}?)\s{_IS_RIGHT}{_END}", re.MULTILINE
+)
+_OPTION = rf"(?:option|choice|answer)\s{_LETTER}"
+_FITTING = re.compile(
+    rf"\b(?:corresponds?\sto|match(?:es)?|closest\sto)\s{_OPTION}{_END}"
+    rf"|\b[Oo]nly\s{_OPTION}\s(?:is\s(?:correct|right|consistent|left|possible|valid|true)|fits|works|satisfies|matches)\b"
+    rf"|(?:→|⇒|=>|->)\s?(?:option\s)?{_LETTER}\s*\Z"
+)
+_CONTRARY = re.compile(rf"(?:\b(?:not|but|however|wrong|incorrect)|n't|n’t){_WORD_ENDS}", re.IGNORECASE)
+_DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
+_TAIL = 2_000
+
+
+def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None:
+    """The last "option B is correct"; else "So C.", "It must be C.", "It is (C).", "I choose C."; else "B is correct.";
+    else, in the last line, "This matches option B.".
+
+    A letter may have its option behind it (`meant`: text of it → letter). Sentences "B is correct." about several
+    letters name none of them.
+    """
+    tail = text[-_TAIL:]
+    for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN, _LABELLED):
+        if matches := [match[1].upper() for match in pattern.finditer(tail)]:
+            return matches[-1] if matches[-1] in ascii_uppercase[:count] else None
+    if chosen := [
+        letter for letter in (_with_option(match, meant) for match in _CHOSEN_OPTION.finditer(tail)) if letter
+    ]:
+        return chosen[-1]
+    judged = {match[1] for match in _JUDGED.finditer(tail)}
+    judged |= {letter for match in _JUDGED_OPTION.finditer(tail) if (letter := _with_option(match, meant))}
+    letters = judged or _fitting(tail)
+    return next(iter(letters)) if len(letters) == 1 and letters <= set(ascii_uppercase[:count]) else None
+
+
+def _with_option(match: re.Match[str], meant: Mapping[str, str]) -> str | None:
+    """The letter of a match, if what stands behind it is its option."""
+    option = " ".join(stripped(match[2].casefold(), _DRESS).split())
+    return match[1] if meant.get(option) == match[1] else None
+
+
+def _fitting(text: str) -> set[str]:
+    """The options that the last line finds to fit, if it denies and restricts nothing."""
+    line = text.strip().rpartition("\n")[2]
+    if (matches := list(_FITTING.finditer(line))) and not _CONTRARY.search(
+        line, _sentence(line, matches[0].start())
+    ):
+        return {letter for match in matches for letter in match.groups() if letter}
+    return set()
+
+
+def _sentence(line: str, at: int) -> int:
+    """Where the sentence begins in which `at` stands."""
+    return max(line.rfind(mark, 0, at) for mark in (". ", "? ", "! ")) + 1
