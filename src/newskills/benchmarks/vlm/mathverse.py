@@ -92,6 +92,8 @@ BENCHMARKS = (
         metric="math",
         items={"testmini": 788},
         requires="",
+        unverified=False,
+        evidence=(),
         homepage="https://github.com/ZrrSkywalker/MathVerse",
         traps=(
             "The authors' version Text Only, with which they ask what a model needs pictures for: part of no overall "
