@@ -69,34 +69,65 @@ def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -
 def _execute(
     rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig, environment: EnvironmentConfig
 ) -> Iterator[Row]:
-    if isinstance(grader, NeedsCheck):
-        grader.check()
-    fatal: list[NewskillsError] = []
-    with LoopThread() as loop:
+    with ExecutedGrading() as grading:
+        yield from grading.graded(rows, grader, config, environment)
+
+
+class ExecutedGrading:
+    """Grades rows by running code; sandboxes and containers are started when first needed, and kept until the end of
+    the `with` block, for one set of rows after another.
+    """
+
+    def __init__(self) -> None:
+        self._fatal: list[NewskillsError] = []
+        self._loop = LoopThread()
+
+    def __enter__(self) -> ExecutedGrading:
+        self._loop.__enter__()
         builder = RunBuilder(os.environ)
-        sandboxes = loop.run(_made(lambda: Sandboxes(builder, fatal.append)))
-        pools = loop.run(_made(lambda: EnvironmentPools(builder)))
-        sandbox = sandboxes.get(config)
-        kit = Kit(sandbox=sandbox, environments=pools.get(environment))
+        self._sandboxes = self._loop.run(_made(lambda: Sandboxes(builder, self._fatal.append)))
+        self._pools = self._loop.run(_made(lambda: EnvironmentPools(builder)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.run(cancel_others())
+        self._loop.run(self._pools.close())
+        self._loop.run(self._sandboxes.close())
+        self._loop.__exit__(kind, value, trace)
+
+    def graded(
+        self,
+        rows: Iterable[Row],
+        grader: ExecutingGrader,
+        config: SandboxConfig = SandboxConfig(),  # noqa: B008 - frozen
+        environment: EnvironmentConfig = EnvironmentConfig(),  # noqa: B008 - frozen
+    ) -> Iterator[Row]:
+        """As `grade_rows`. Raises ConfigError, and SandboxError where the sandbox is not to be had."""
+        if isinstance(grader, NeedsCheck):
+            grader.check()
+        self._fatal.clear()
+        sandbox = self._sandboxes.get(config)
+        kit = Kit(sandbox=sandbox, environments=self._pools.get(environment))
+        if needs_sandbox(grader):
+            self._loop.run(sandbox.start())
+        source = iter(rows)
+        waiting: deque[tuple[Row, Future[Score]]] = deque()
         try:
-            if needs_sandbox(grader):
-                loop.run(sandbox.start())
-            source = iter(rows)
-            waiting: deque[tuple[Row, Future[Score]]] = deque()
             while True:
                 for row in islice(source, AT_ONCE - len(waiting)):
-                    waiting.append((row, loop.begin(execute_grader(grader, row, kit))))
+                    waiting.append((row, self._loop.begin(execute_grader(grader, row, kit))))
                 if not waiting:
                     return
                 row, verdict = waiting.popleft()
                 score = verdict.result()
-                if fatal:
-                    raise fatal[0]
+                if self._fatal:
+                    raise self._fatal[0]
                 yield _judged(row, score)
         finally:
-            loop.run(cancel_others())
-            loop.run(pools.close())
-            loop.run(sandboxes.close())
+            for _, verdict in waiting:
+                verdict.cancel()
 
 
 def _judged(row: Row, score: Score) -> Row:

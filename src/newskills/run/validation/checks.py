@@ -30,7 +30,7 @@ from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.graders import executes, make_grader
 from newskills.graders.gold import gold_reply, same_replies
 from newskills.run.engine.grader_pool import as_score
-from newskills.run.grade import grade_rows
+from newskills.run.grade import ExecutedGrading
 from newskills.run.planning.config import GenerationConfig
 from newskills.run.validation.inspection import InspectedRow, find_rows, look_through
 
@@ -110,16 +110,21 @@ class ValidationSampling(Struct, frozen=True, kw_only=True):
 
 def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
     """Each benchmark, in order; while worker processes grade the replies to one, the next is read."""
-    with WorkerPool("newskills.graders.gold:make", {}, result_type=Score) as pool:
+    with (
+        WorkerPool("newskills.graders.gold:make", {}, result_type=Score) as pool,
+        ExecutedGrading() as executed,
+    ):
         waiting: deque[_Case] = deque()
         for benchmark in benchmarks:
-            waiting.append(_case(benchmark, sampling, pool))
+            waiting.append(_case(benchmark, sampling, pool, executed))
             if len(waiting) > _AHEAD:
                 yield _finished(waiting.popleft())
         yield from map(_finished, waiting)
 
 
-def _case(benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[Score]) -> _Case:
+def _case(
+    benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[Score], executed: ExecutedGrading
+) -> _Case:
     validation = Validation(benchmark=benchmark.name, category=benchmark.category)
     case = _Case(found=validation)
     try:
@@ -134,7 +139,7 @@ def _case(benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[S
             validation.notes.append("a judge decides: only rows and prompts are checked")
             return case
         _think_up(case, benchmark, grader, inspected)
-        case.verdicts = _verdicts(case, grader, config, pool)
+        case.verdicts = _verdicts(case, grader, config, pool, executed)
     except SandboxError as error:
         validation.notes.append(f"nothing can be graded here: {error}")
         case.replies.clear()
@@ -153,12 +158,16 @@ def _leaves_out(validation: Validation, why: str) -> bool:
 
 
 def _verdicts(
-    case: _Case, grader: Grader | ExecutingGrader, config: GenerationConfig, pool: WorkerPool[Score]
+    case: _Case,
+    grader: Grader | ExecutingGrader,
+    config: GenerationConfig,
+    pool: WorkerPool[Score],
+    executed: ExecutedGrading,
 ) -> Iterable[Score]:
     name, settings = config.eval_type or "", config.eval_config
     records = [{**reply.record, "finish_reason": "stop"} for reply in case.replies]
     if executes(grader):
-        return [_score(graded) for graded in grade_rows(records, name, settings, config.sandbox)]
+        return [_score(graded) for graded in executed.graded(records, grader, config.sandbox)]
     futures = pool.submit_many([{"grader": name, "config": settings, "record": record} for record in records])
     return map(partial(_arrived, f"{grader.name}@{grader.version}"), futures)
 

@@ -20,7 +20,7 @@ class Options(Struct, frozen=True, kw_only=True):
             {"positional": True},
         ),
     ] = []
-    category: Annotated[str | None, doc("with `all`: only benchmarks of this category")] = None
+    category: Annotated[str | None, doc("with `all`: only benchmarks of these categories, comma separated")] = None
     data_dir: Annotated[
         str | None, doc("folder of prepared data (default: NEMO_SKILLS_DATA_DIR, or the user's cache)")
     ] = None

@@ -85,7 +85,8 @@ def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmar
         here = (split_folder(benchmark, root) / f"{benchmark.split}.jsonl").is_file()
         return here or any(in_mirror(source, fetcher) for source in default)
 
-    listed = [get_benchmark(entry.name) for entry in list_benchmarks(category)]
+    categories = category.split(",") if category else [None]
+    listed = [get_benchmark(entry.name) for one in categories for entry in list_benchmarks(one)]
     prepared = [benchmark for benchmark in listed if there(benchmark)]
     if left := len(listed) - len(prepared):
         notice(f"skipped, because their rows are neither on this machine nor in a mirror: {left} benchmarks")
