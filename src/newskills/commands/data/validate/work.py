@@ -86,7 +86,7 @@ def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmar
         return here or any(in_mirror(source, fetcher) for source in default)
 
     categories = category.split(",") if category else [None]
-    listed = [get_benchmark(entry.name) for one in categories for entry in list_benchmarks(one)]
+    listed = [get_benchmark(entry.name) for name in categories for entry in list_benchmarks(name)]
     prepared = [benchmark for benchmark in listed if there(benchmark)]
     if left := len(listed) - len(prepared):
         notice(f"skipped, because their rows are neither on this machine nor in a mirror: {left} benchmarks")
