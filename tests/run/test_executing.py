@@ -13,9 +13,11 @@ from tests.run.support import changed, make_unit, names, records, run, write_inp
 from tests.server import Answer, Script
 
 from newskills.base.errors import SandboxError
+from newskills.base.protocols import ExecutingGrader
 from newskills.base.records import Row
+from newskills.graders import make_grader
 from newskills.graders.worker import make
-from newskills.run.grade import grade_rows
+from newskills.run.grade import ExecutedGrading, grade_rows
 from newskills.run.records.state import load_state
 from newskills.sandbox.config import SandboxConfig
 
@@ -135,6 +137,21 @@ def test_rows_are_read_as_they_are_needed(sandbox: tuple[Mirror, SandboxConfig])
         next(graded)
     graded.close()  # type: ignore[attr-defined]
     assert len(read) < 100
+
+
+def test_one_set_of_rows_after_another_in_the_same_sandbox(sandbox: tuple[Mirror, SandboxConfig]) -> None:
+    grader = make_grader(NAME, {})
+    assert isinstance(grader, ExecutingGrader)
+    with ExecutedGrading() as grading:
+        for count in (30, 3):
+            graded = list(grading.graded(answers(count), grader, sandbox[1]))
+            assert [row["is_correct"] for row in graded] == [n == 0 or n % 3 > 0 for n in range(count)]
+        stopped = grading.graded(answers(30), grader, sandbox[1])
+        next(stopped)
+        stopped.close()  # type: ignore[attr-defined]
+        with pytest.raises(SandboxError):
+            list(grading.graded(answers(3), grader, SandboxConfig(port=1)))
+        assert len(list(grading.graded(answers(3), grader, sandbox[1]))) == 3, "one that fails costs no other"
 
 
 def test_a_file_without_a_sandbox(sandbox: tuple[Mirror, SandboxConfig]) -> None:
