@@ -49,8 +49,8 @@ def take_request() -> tuple[bytes, bytes, bytes]:
     line = b""
     while not line.endswith(b"\n"):
         line += take(1)
-    folder, command, given = [take(int(word)) for word in line.split()]
-    return folder, command, given
+    folder, command, text = [take(int(word)) for word in line.split()]
+    return folder, command, text
 
 
 def hide(libc: ctypes.CDLL) -> None:
@@ -70,8 +70,8 @@ def hide(libc: ctypes.CDLL) -> None:
 def restore_variables() -> None:
     """Python sets one of its own where there is no locale."""
     with open("/proc/self/environ", "rb") as variables:
-        given = {line.partition(b"=")[0] for line in variables.read().split(b"\0")}
-    for name in set(os.environb) - given:
+        original = {line.partition(b"=")[0] for line in variables.read().split(b"\0")}
+    for name in set(os.environb) - original:
         del os.environb[name]
 
 
@@ -87,7 +87,7 @@ def start(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, in
         for descriptor in descriptors:
             os.close(descriptor)
         raise
-    theirs_in, given, output, theirs_out, failed, theirs_failed = descriptors
+    theirs_in, entry, output, theirs_out, failed, theirs_failed = descriptors
     if not child:
         try:
             os.setsid()
@@ -104,7 +104,7 @@ def start(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, in
             os._exit(1)
     for descriptor in (theirs_in, theirs_out, theirs_failed):
         os.close(descriptor)
-    return child, given, output, failed
+    return child, entry, output, failed
 
 
 def execute(words: list[bytes]) -> None:
@@ -114,25 +114,25 @@ def execute(words: list[bytes]) -> None:
             os.execv(place + b"/" + words[0], words)  # noqa: S606 - it is the shell
 
 
-def feed(given: int, text: bytes) -> bytes:
+def feed(entry: int, text: bytes) -> bytes:
     """What is still to be written."""
     try:
-        return text[os.write(given, text[:CHUNK]) :]
+        return text[os.write(entry, text[:CHUNK]) :]
     except BlockingIOError:
         return text
     except OSError:  # nobody reads it any more
         return b""
 
 
-def follow(child: int, given: int, output: int, text: bytes, alarm: int) -> int:
-    """Tells its output until it ends; its status. Closes `given`."""
+def follow(child: int, entry: int, output: int, text: bytes, alarm: int) -> int:
+    """Tells its output until it ends; its status. Closes `entry`."""
     poll = select.poll()
     poll.register(0, 0)
     poll.register(output, select.POLLIN)
     poll.register(alarm, select.POLLIN)
-    poll.register(given, select.POLLOUT)
+    poll.register(entry, select.POLLOUT)
     os.set_blocking(output, False)
-    os.set_blocking(given, False)
+    os.set_blocking(entry, False)
     is_open = True
     while True:
         for descriptor, _ in poll.poll():
@@ -140,18 +140,18 @@ def follow(child: int, given: int, output: int, text: bytes, alarm: int) -> int:
                 sys.exit(0)
             elif descriptor == alarm:
                 os.read(alarm, CHUNK)
-            elif descriptor == given:
-                text = text and feed(given, text)
+            elif descriptor == entry:
+                text = text and feed(entry, text)
                 if not text:
-                    poll.unregister(given)
-                    os.close(given)
+                    poll.unregister(entry)
+                    os.close(entry)
                     is_open = False
             elif not tell_output(output):
                 poll.unregister(output)
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             if is_open:
-                os.close(given)
+                os.close(entry)
             return status
 
 
@@ -177,18 +177,18 @@ def run(libc: ctypes.CDLL, home: bytes, words: list[bytes], alarm: int) -> None:
     folder, command, text = take_request()
     tell(b"B")
     try:
-        child, given, output, failed = start(libc, folder or home, [*words, command])
+        child, entry, output, failed = start(libc, folder or home, [*words, command])
     except OSError:
         tell(b"N")
         return
     has_failed = os.read(failed, 1)
     os.close(failed)
     if has_failed:
-        os.close(given)
+        os.close(entry)
         os.waitpid(child, 0)
         tell(b"N")
     else:
-        status = follow(child, given, output, text, alarm)
+        status = follow(child, entry, output, text, alarm)
         tell_last_words(output)
         tell(b"E", bytes([128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)]))
     os.close(output)
