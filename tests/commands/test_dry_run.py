@@ -12,6 +12,7 @@ from tests.commands.running import ns, write
 from newskills.commands.loading import load
 from newskills.commands.table import command_names
 from newskills.config.fields import leaves
+from newskills.graders.math.grader import VERSION
 
 ONLY_LOOK = {
     *("doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"),
@@ -126,7 +127,7 @@ LINES = {
     "export": ("ns export results --format inspect", "to logs"),
     "view": ("ns view results --export page", "a page, its data and its scripts"),
     "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
-    "serve_rewards": ("ns serve_rewards --grader=math ++reward.wrong=-0.5", "math@7"),
+    "serve_rewards": ("ns serve_rewards --grader=math ++reward.wrong=-0.5", f"math@{VERSION}"),
     "serve_evals": ("ns serve_evals --port=0 --output-root=evals", "++server.model=slime-openai-model"),
     "tinker_rl": ("ns tinker rl model_name=m log_dir=rl dataset_name=in.jsonl", "to train m, LoRA of rank 64"),
     "tinker_sft": ("ns tinker sft model_name=m log_dir=s dataset_name=pairs.jsonl", "3 epochs of 32 sequences"),

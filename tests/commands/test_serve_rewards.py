@@ -24,6 +24,7 @@ from tests.server import Answer, Script
 
 from newskills.base.errors import AuthError, DataError, GraderError, NewskillsError
 from newskills.commands.serve.serve_rewards import COMMAND
+from newskills.graders.math.grader import VERSION
 from newskills.rewards import ClientOptions, RewardClient, compute_score, trl_reward
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.sandbox.config import SandboxConfig
@@ -53,7 +54,7 @@ def gone(pids: Iterable[int]) -> bool:
 
 def test_our_own_batches(served: Rewards) -> None:
     status, answer, _ = served.call("/v1/rewards", {"items": ITEMS})
-    assert (status, answer["rewards"], answer["grader"]) == (200, WORTH, "math@7")
+    assert (status, answer["rewards"], answer["grader"]) == (200, WORTH, f"math@{VERSION}")
     first, *_, last = answer["items"]
     assert first == {
         "reward": 1.1,
@@ -140,7 +141,7 @@ def test_bad_requests_get_one_sentence(
 
 
 def test_other_ways_of_the_server(served: Rewards) -> None:
-    assert served.call("/health")[:2] == (200, {"status": "ok", "grader": "math@7"})
+    assert served.call("/health")[:2] == (200, {"status": "ok", "grader": f"math@{VERSION}"})
     assert served.call("/v1/rewards")[0] == 405
     assert served.call("/nothing", {})[0] == 404
     assert served.call("/v1/rewards", {"items": []}, Origin="http://evil.example")[0] == 403

@@ -185,6 +185,17 @@ does not exist = \text{DNE}
 1 hour, 15 minutes = 75 minutes
 1 hour, 15 minutes and 30 seconds = 4530 seconds
 5 feet and 3 inches = 63 inches
+2 \text{ hours } 15 \text{ minutes} = 135\text{ min}
+2~\text{h}~15~\text{min} = 135 minutes
+2h 15min = 2.25 hours
+5\text{ ft }6\text{ in} = 66 inches
+2 m 30 cm = 230 cm
+1 hour 30 minutes = 90
+3\text{ min}, 5\text{ min} = 5 min, 3 min
+2h 15min ≠ 136 minutes
+2m, 30cm ≠ 2.3 m
+1 hour 30 minutes ≠ 1
+2\text{min}(3,4) ≠ 2 minutes
 2 hours and 30 minutes ≠ 2.3 hours
 2 hours and 30 minutes ≠ 2 hours
 2 hours or 30 minutes ≠ 2.5 hours

@@ -19,6 +19,7 @@ from newskills.launch.executors.slurm import Slurm
 from newskills.launch.executors.slurm_status import WAITING
 from newskills.launch.place import PendingJob, Site
 
+TRIES = 6
 MANY = 4
 """Nodes that the tests need."""
 PATIENCE = 240.0
@@ -36,13 +37,20 @@ def unusable() -> str:
     """Why there is no cluster for tests here; empty where there is one."""
     if not shutil.which("sinfo"):
         return "no Slurm here: sinfo is not in PATH"
-    conf = f"SLURM_CONF={os.environ.get('SLURM_CONF', '')}"
-    try:
-        seen = subprocess.run(["sinfo", "-h", "-N", "-o", "%N"], capture_output=True, text=True, timeout=20)
-    except subprocess.TimeoutExpired:
-        return f"no Slurm cluster answers within 20 s ({conf})"
-    if seen.returncode != 0:
-        return f"no Slurm cluster answers ({conf}): {seen.stderr[:200]}"
+    named = os.environ.get("SLURM_CONF", "")
+    conf = f"SLURM_CONF={named}"
+    why = ""
+    for _ in range(TRIES if named else 1):  # a busy machine's controller may leave a question without an answer
+        try:
+            seen = subprocess.run(["sinfo", "-h", "-N", "-o", "%N"], capture_output=True, text=True, timeout=20)
+        except subprocess.TimeoutExpired:
+            why = f"no Slurm cluster answers within 20 s ({conf})"
+            continue
+        if seen.returncode == 0:
+            break
+        why = f"no Slurm cluster answers ({conf}): {seen.stderr[:200]}"
+    else:
+        return why
     nodes = len(set(seen.stdout.split()))
     return "" if nodes >= MANY else f"the Slurm cluster has {nodes} nodes; {MANY} are needed"
 

@@ -8,6 +8,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
@@ -56,6 +57,7 @@ class Container:
         self._keeps = spec.image not in bare
         self._turn = asyncio.Lock()
         self._written: Path | None = None
+        self._is_filled = False
         self._removal: asyncio.Future[None] | None = None
 
     async def start(self, timeout: float) -> None:
@@ -226,6 +228,9 @@ class Container:
         if self._written is None:
             await asyncio.Event().wait()
         assert self._written is not None
+        limit = self._disk
+        if self._is_filled:  # what an earlier command has left is no fault of this one
+            limit = STEP + max(limit, await asyncio.to_thread(_size, self._written, sys.maxsize))
         free = shutil.disk_usage(self._written).free
         while True:
             await asyncio.sleep(LOOK_EVERY)
@@ -233,7 +238,8 @@ class Container:
             if now > free - min(STEP, self._disk // 4):
                 continue
             free = now
-            if await asyncio.to_thread(_size, self._written, self._disk) > self._disk:
+            if await asyncio.to_thread(_size, self._written, limit) > limit:
+                self._is_filled = True
                 return
 
     async def _was_down(self, output: bytes) -> bool:

@@ -93,7 +93,14 @@ BENCHMARKS = (
         items={"testmini": 788},
         requires="",
         unverified=False,
-        evidence=(),
+        evidence=(
+            Evidence(
+                "https://github.com/ZrrSkywalker/MathVerse/blob/937b090597aeafb8e82b35d310a4bc5b9e2ea29d/data/"
+                "testmini_text_only.json",
+                "all 788 rows prepared, their right answers validated",
+                "2026-11-27",
+            ),
+        ),
         homepage="https://github.com/ZrrSkywalker/MathVerse",
         traps=(
             "The authors' version Text Only, with which they ask what a model needs pictures for: part of no overall "

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from newskills.graders.math.syntax.units import CURRENCIES, NAMES, PREFIXED, PREFIXES, SYMBOLS, UNPREFIXED
@@ -41,6 +42,13 @@ _UNIT = re.compile(
 )
 _TRAILER = re.compile(r"\s(?:old|long|tall|wide|high|deep|away|each|in total|total|in length|in all)$")
 _MAX_UNIT_TEXT = 80
+_NEXT_VALUE = re.compile(
+    r"(?<=[A-Za-z}.])(?:[\s,~]|\\[,;:! ]|and(?![a-z])|\\text\s?\{\s?and\s?\})*(?=[\d.])|\s+and\s*\}(?=\s*\d)"
+)
+_PLAIN = re.compile(r"\d{1,12}(?:\.\d{1,12})?")
+_TIME = (("s", 1),)
+_MOST_PARTS = 4
+_LONGEST_SUM = 200
 
 
 class Measure(NamedTuple):
@@ -60,6 +68,28 @@ def measure(text: str) -> Measure | None:
     if (money := _CURRENCY.match(text)) is not None:
         value = money[1] + money[3].strip() + text[money.end() :]
         return Measure(value, Fraction(1), ((CURRENCIES[money[2]], 1),), True) if is_value(value) else None
+    return _single(text) or _sum(text)
+
+
+def _sum(text: str) -> Measure | None:
+    """`2 h 15 min`: units of one kind, each smaller than the one before; measured in the last of them."""
+    parts = _NEXT_VALUE.split(text) if len(text) <= _LONGEST_SUM else []
+    if not 2 <= len(parts) <= _MOST_PARTS:
+        return None
+    measures = [measure for part in parts if (measure := _single(part)) is not None]
+    if len(measures) < len(parts) or len({measure.base for measure in measures}) > 1:
+        return None
+    falling = all(before.factor > after.factor for before, after in pairwise(measures))
+    smallest = measures[-1]
+    if not falling or not smallest.base or not all(_PLAIN.fullmatch(measure.value) for measure in measures):
+        return None
+    if "," in text and smallest.base != _TIME:  # two lengths, or one
+        return None
+    total = sum(Fraction(measure.value) * measure.factor for measure in measures) / smallest.factor
+    return smallest._replace(value=str(total), certain=any(measure.certain for measure in measures))
+
+
+def _single(text: str) -> Measure | None:
     match = _VALUE.match(text)
     if match is None or match.end() == len(text) or len(text) - match.end() > _MAX_UNIT_TEXT:
         return None

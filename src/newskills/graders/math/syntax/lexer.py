@@ -165,6 +165,9 @@ _ASCII_COMMANDS = {
     "cdot": r"\cdot",
     "times": r"\times",
 }
+_SPACES = r"(?:\s|~|\\[,;:! ])*"
+_BEHIND_NUMBER = re.compile(rf"[\d}}]{_SPACES}\Z")
+_NO_ARGUMENT = re.compile(rf"{_SPACES}(?:\Z|[),.;/\]])")
 _JOINED = re.compile(r"([a-zA-Z]?)(sin|cos|tan|sec|csc|cot|log|ln|exp|sqrt|pi)([a-zA-Z]?)")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _VOWELS = frozenset("aeiouyAEIOUY")
@@ -245,7 +248,7 @@ def _text(match: re.Match[str], spaced: bool) -> list[Token]:
         return [Token("sym", _BOARD[body], spaced)]
     if not body:
         return []
-    if body in tables.FUNCTIONS:
+    if body in tables.FUNCTIONS and not _is_time(body, match):
         return [Token("fn", tables.FUNCTIONS[body], spaced)]
     if command in ("mathbf", "boldsymbol", "bm", "mathcal", "mathfrak", "mathbb") and len(body) == 1:
         return [Token("sym", body if command != "mathbf" else f"vec {body}", spaced)]
@@ -257,6 +260,12 @@ def _text(match: re.Match[str], spaced: bool) -> list[Token]:
     if len(words) > 1 and words[-1] in ("and", "or"):
         return [Token("text", " ".join(words[:-1]), spaced), Token("text", words[-1], True)]
     return [Token("text", " ".join(words), spaced)]
+
+
+def _is_time(body: str, match: re.Match[str]) -> bool:
+    """Whether `min` or `sec` is a unit: behind a number, and nothing follows that it could be a function of."""
+    before, after = match.string[max(0, match.start() - 8) : match.start()], match.string[match.end() :][:8]
+    return body in ("min", "sec") and bool(_BEHIND_NUMBER.search(before) and _NO_ARGUMENT.match(after))
 
 
 def _command(raw: str, spaced: bool) -> list[Token]:
