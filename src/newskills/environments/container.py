@@ -189,12 +189,14 @@ class Container:
             return result
 
         result = await run()
-        if result.exit_code not in (None, 0) and await self._was_down(result.output):
+        for _ in range(TRIES):  # what podman does late for the end of a container may end it once more
+            if result.exit_code in (None, 0) or not await self._was_down(result.output):
+                return result
             result = await run()
-            if result.exit_code not in (None, 0) and result.output.startswith(_ENGINE_SPEAKS):
-                raise EnvironmentFailedError(
-                    f"Container {self.name} does not run any more: {last_line(result.output)}"
-                )
+        if result.exit_code not in (None, 0) and result.output.startswith(_ENGINE_SPEAKS):
+            raise EnvironmentFailedError(
+                f"Container {self.name} does not run any more: {last_line(result.output)}"
+            )
         return result
 
     async def _watched(self, running: Coroutine[Any, Any, EndedProgram | None]) -> ExecutedCommand | None:
