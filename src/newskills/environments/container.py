@@ -130,10 +130,13 @@ class Container:
         finally:
             self._on_stop(self)
 
+    def _shell(self, spec: EnvironmentSpec, command: str) -> Argv:
+        return [*self._engine.enter(self.name, spec), *INSIDE, command]
+
     async def _make_folder(self, spec: EnvironmentSpec, target: str) -> EndedProgram | ExecutedCommand:
         command = f"mkdir -p {shlex.quote(target)}"
         result = await self._by_kept(command.encode(), spec.workdir, HOUSEKEEPING, b"", MIB)
-        return result or await self._call([*self._engine.enter(self.name, spec), *INSIDE, command], HOUSEKEEPING)
+        return result or await self._call(self._shell(spec, command), HOUSEKEEPING)
 
     async def _by_kept(
         self, command: bytes, folder: str, timeout: float, stdin: bytes, max_output: int
@@ -180,7 +183,7 @@ class Container:
 
     async def _by_engine(self, command: bytes, timeout: float, stdin: bytes, max_output: int) -> ExecutedCommand:
         """Raises EnvironmentFailedError."""
-        argv = [*self._engine.enter(self.name, self._spec), *INSIDE, command.decode()]
+        argv = self._shell(self._spec, command.decode())
 
         async def run() -> ExecutedCommand:
             work = run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin, max_output=max_output)
@@ -248,7 +251,7 @@ class Container:
         """Whether the container itself had ended (a command killed its first process); it is started again."""
         if not output.startswith(_ENGINE_SPEAKS):
             return False
-        probe = await self._call([*self._engine.enter(self.name, self._spec), *INSIDE, ":"], HOUSEKEEPING)
+        probe = await self._call(self._shell(self._spec, ":"), HOUSEKEEPING)
         if probe.exit_code == 0 or b"not found" in probe.output:
             return False
         await self._revive()

@@ -33,16 +33,14 @@ class _Classes(NamedTuple):
     modulus: int
 
 
-def names_residues(text: str) -> bool:
-    """Whether a modulus is named in it."""
-    return "mod" in text
-
-
 def same_residues(pred: str, gold: str) -> bool | None:
-    """Whether both are the same residue classes (`3, 10 (mod 14)` is `3 (mod 7)`); None where either is anything else.
+    """Whether both are the same residue classes (`3, 10 (mod 14)` is `3 (mod 7)`); None where either is anything else,
+    or none of them names a modulus.
 
     A name that only one of them states is forgiven.
     """
+    if "mod" not in pred and "mod" not in gold:
+        return None
     first, second = _classes(pred), _classes(gold)
     if first is None or second is None:
         return None

@@ -13,7 +13,7 @@ from newskills.graders.math.extraction.prose import formula_in_prose
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parameters import same_conditions, with_primes
-from newskills.graders.math.residues import names_residues, same_residues
+from newskills.graders.math.residues import same_residues
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.syntax.parser import parse
 from newskills.graders.math.syntax.tables import HEDGES
@@ -83,7 +83,7 @@ def _by_notation(p: str, g: str, options: Options) -> Verdict | None:
         return timely, "time of day"
     if (angle := same_angle(p, g)) is not None:
         return angle, "angle"
-    if (names_residues(p) or names_residues(g)) and (congruent := same_residues(p, g)) is not None:
+    if (congruent := same_residues(p, g)) is not None:
         return congruent, "residues"
     return _by_components(p, g, options)
 
