@@ -123,7 +123,8 @@ _QUALIFIED = re.compile(r"\s*\((?:[a-z]+[ -]?){1,5}\)(?=[*_\s]*[:：])")
 _MARKS = ":："
 _COLON = " \t\r\n*_:："
 _SPAN = 120
-_TAIL = 2_000
+TAIL = 2_000
+"""Characters at the end of a reply in which its answer is looked for."""
 _MANY = 200
 _LEAD = 20
 
@@ -203,7 +204,7 @@ def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | N
 
     So a reply may go through the options before.
     """
-    lines = [line for line in text[-_TAIL:].splitlines() if line.strip(_DRESS)]
+    lines = [line for line in text[-TAIL:].splitlines() if line.strip(_DRESS)]
     if len(lines) < 2 or not lines[-2].rstrip(" *_").endswith((":", "：")):
         return None
     letter, names_it = _begins_with(lines[-1], count, meant)
@@ -234,8 +235,13 @@ def _begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str |
     match = _LINE.match(line)
     if match is None or not (match[2] or not match[3].strip(_DRESS)):
         return None, False
-    letter, rest = match[1].upper(), " ".join(stripped(match[3].casefold(), _DRESS).split())
+    letter, rest = match[1].upper(), bare_option(match[3])
     return letter, letter in ascii_uppercase[:count] and (not rest or meant.get(rest) == letter)
+
+
+def bare_option(text: str) -> str:
+    """The text of an option as the keys of `meant` have it: small letters, single spaces, no marks around it."""
+    return " ".join(stripped(text.casefold(), _DRESS).split())
 
 
 def _led(window: str, *, nouns: bool = False) -> tuple[int, bool]:

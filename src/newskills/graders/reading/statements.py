@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from string import ascii_uppercase
 
-from newskills.graders.reading.replies import stripped
+from newskills.graders.reading.letters import TAIL, bare_option
 
 _WORD_ENDS = r"(?![^\W\d_])"
 _LETTER = r"[(\[*\"]{0,4}([A-Z])(?![A-Za-z0-9])[)\]*\"]{0,4}"
@@ -59,8 +59,6 @@ _FITTING = re.compile(
     rf"|(?:→|⇒|=>|->)\s?(?:option\s)?{_LETTER}\s*\Z"
 )
 _CONTRARY = re.compile(rf"(?:\b(?:not|but|however|wrong|incorrect)|n't|n’t){_WORD_ENDS}", re.IGNORECASE)
-_DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
-_TAIL = 2_000
 
 
 def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None:
@@ -70,7 +68,7 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
     A letter may have its option behind it (`meant`: text of it → letter). Sentences "B is correct." about several
     letters name none of them.
     """
-    tail = text[-_TAIL:]
+    tail = text[-TAIL:]
     for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN, _LABELLED):
         if matches := [match[1].upper() for match in pattern.finditer(tail)]:
             return matches[-1] if matches[-1] in ascii_uppercase[:count] else None
@@ -86,8 +84,7 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
 
 def _with_option(match: re.Match[str], meant: Mapping[str, str]) -> str | None:
     """The letter of a match, if what stands behind it is its option."""
-    option = " ".join(stripped(match[2].casefold(), _DRESS).split())
-    return match[1] if meant.get(option) == match[1] else None
+    return match[1] if meant.get(bare_option(match[2])) == match[1] else None
 
 
 def _fitting(text: str) -> set[str]:
