@@ -12,19 +12,16 @@ import contextlib
 import ctypes
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
-from collections import defaultdict
-from pathlib import Path
 
+from bench.measure import tree_cpu
 from newskills.base.environment import EnvironmentSpec
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.containers import ContainerPool
 
 _TAKE_ORPHANS = 36
-_TICKS = os.sysconf("SC_CLK_TCK")
 SETTLING = 1.0
 """Seconds for what podman does after a command has ended."""
 
@@ -34,28 +31,7 @@ def used() -> float:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    seconds = 0.0
-    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
-        usage = resource.getrusage(who)
-        seconds += usage.ru_utime + usage.ru_stime
-    return seconds + _used_by_descendants() / _TICKS
-
-
-def _used_by_descendants() -> int:
-    children: defaultdict[int, list[int]] = defaultdict(list)
-    ticks = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            words = stat.read_text().rpartition(")")[2].split()
-            pid = int(stat.parent.name)
-            children[int(words[1])].append(pid)
-            ticks[pid] = sum(map(int, words[11:15]))
-    waiting, total = [os.getpid()], 0
-    while waiting:
-        below = children[waiting.pop()]
-        waiting += below
-        total += sum(ticks[pid] for pid in below)
-    return total
+    return tree_cpu(os.getpid())
 
 
 async def costs(image: str, steps: int) -> dict[str, float]:

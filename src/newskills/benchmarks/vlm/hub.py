@@ -210,6 +210,13 @@ def _benchmark(name: str, title: str, source: Source, **more: Any) -> Benchmark:
 
 
 _CHOICE: dict[str, Any] = {"prompt": "vlm/mmmu-pro", "grader": "multichoice", "metric": "multichoice"}
+_MMMU_PRO: dict[str, Any] = {
+    **_CHOICE,
+    "items": {"test": 1730},
+    "chance": 0.11,
+    "licence": "Apache-2.0",
+    "citation": "arXiv:2409.02813",
+}
 _READING: dict[str, Any] = {
     "row": read_text,
     "prompt": "vlm/default",
@@ -223,13 +230,9 @@ BENCHMARKS = (
         "mmmu-pro",
         "MMMU-Pro: the question is in the picture, ten options",
         Source(hf="MMMU/MMMU_Pro", config="vision"),
-        **_CHOICE,
+        **_MMMU_PRO,
         aliases=("mmmu_pro", "ns_mmmu_pro"),
         row=mmmu_pro,
-        items={"test": 1730},
-        chance=0.11,
-        licence="Apache-2.0",
-        citation="arXiv:2409.02813",
         traps=(
             "The part in which the question is in the picture, too: the paper's overall score is the mean of it and of "
             "the same questions as text, `mmmu-pro-standard`.",
@@ -239,12 +242,8 @@ BENCHMARKS = (
         "mmmu-pro-standard",
         "MMMU-Pro, the questions as text, with up to ten options",
         Source(hf="MMMU/MMMU_Pro", config="standard (10 options)"),
-        **_CHOICE,
+        **_MMMU_PRO,
         row=mmmu_pro_standard,
-        items={"test": 1730},
-        chance=0.11,
-        licence="Apache-2.0",
-        citation="arXiv:2409.02813",
         traps=(
             "Half of the paper's overall score, which is the mean of it and of `mmmu-pro`, the questions as pictures.",
             "All pictures of a question stand before the text; marks such as <image 1> tell them apart.",
