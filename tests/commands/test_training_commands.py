@@ -205,10 +205,7 @@ def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place: P
     assert before.keys() == after.keys()
     for split in both_ranks(place, *words, "--output_dir=split", ACCELERATE_DEEPSPEED_ZERO_STAGE="3"):
         assert split.returncode != 0
-        assert (
-            "split the weights over the processes (DeepSpeed ZeRO-3, ACCELERATE_DEEPSPEED_ZERO_STAGE=3)"
-            in split.stderr
-        )
+        assert "split the weights over the processes (DeepSpeed ZeRO-3)" in split.stderr
     assert not list((place / "split").glob("checkpoint-*"))
 
 

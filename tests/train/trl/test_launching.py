@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import Namespace
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 from newskills.base.errors import ConfigError
 from newskills.train.trl.launching import NodePlace, accelerate_config, place_from, wants_launch
 from newskills.train.trl.model import FSDP_NEEDS
+from newskills.train.trl.processes import division
 from newskills.train.trl.settings import TrlSettings
 
 pytest.importorskip("accelerate")
@@ -101,3 +103,25 @@ def test_where_this_node_is() -> None:
     assert wants_launch(TrlSettings(processes=2), {})
     assert not wants_launch(TrlSettings(processes=2), {"LOCAL_RANK": "0"})
     assert not wants_launch(TrlSettings(), {})
+
+
+@pytest.mark.parametrize(
+    ("stage", "variable", "expected"),
+    [(1, None, "zero1"), (2, "1", "zero2"), (3, "2", "zero3"), ("auto", "1", "zero1"), (None, None, "zero2")],
+)
+def test_a_deepspeed_file_of_ones_own_says_what_is_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: object, variable: str | None, expected: str
+) -> None:
+    path = tmp_path / "ds.json"
+    path.write_text(json.dumps({"zero_optimization": {} if stage is None else {"stage": stage}}))
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_CONFIG_FILE", str(path))
+    if variable is not None:
+        monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO_STAGE", variable)
+    assert division() == expected
+
+
+def test_a_deepspeed_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_CONFIG_FILE", "/nowhere/ds.json")
+    with pytest.raises(ConfigError, match=r"ACCELERATE_DEEPSPEED_CONFIG_FILE .*/nowhere/ds\.json"):
+        division()

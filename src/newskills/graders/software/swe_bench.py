@@ -24,7 +24,7 @@ from newskills.graders.software.task import (
     patch_of,
     software_task,
 )
-from newskills.graders.software.tests import REPORT, SHOWN
+from newskills.graders.software.tests import REPORT, SHOWN, patch_score
 
 PACKAGE = "swebench"
 INSTALL = "Install it: pip install 'newskills[agents]'."
@@ -85,25 +85,16 @@ class SweBenchGrader:
         return self._score(await asyncio.to_thread(_report, record, patch, log), log)
 
     def _score(self, report: Row, log: str) -> Score:
-        report = {"tests_timed_out": False, **report}
-        fields = {REPORT: report, "test_output": log[-SHOWN:]}
         label = f"{self.name}@{self.version}"
         if report.get("infra_failure"):
-            why = f"the environment failed: {report.get('infra_failure_reason')}"
             return Score(
                 outcome="unscored",
                 fields={REPORT: None, "test_output": log[-SHOWN:]},
                 grader=label,
-                why=why,
+                why=f"the environment failed: {report.get('infra_failure_reason')}",
                 cause="environment",
             )
-        if report["resolved"]:
-            return Score(outcome="correct", fields=fields, grader=label, why="all tests pass")
-        if not report["patch_exists"]:
-            return Score(outcome="no_answer", fields=fields, grader=label, why="the patch is empty", cause="model")
-        why = "tests fail" if report["patch_successfully_applied"] else "the patch does not apply"
-        why = "the tests timed out" if report["tests_timed_out"] else why
-        return Score(outcome="wrong", fields=fields, grader=label, why=why, cause="model")
+        return patch_score({"tests_timed_out": False, **report}, log, label)
 
 
 async def _apply(environment: AgentEnvironment, patch: str) -> ExecutedCommand:

@@ -44,17 +44,19 @@ class PatchVerdict(Struct, frozen=True, kw_only=True):
             "tests_timed_out": self.timed_out,
             "resolved": self.resolved,
         }
-        fields = {REPORT: report, "test_output": self.log[-SHOWN:]}
-        if self.resolved:
-            return Score(outcome="correct", fields=fields, grader=grader, why="all tests pass")
-        if not self.exists:
-            return Score(
-                outcome="no_answer", fields=fields, grader=grader, why="the patch is empty", cause="model"
-            )
-        why = "the patch does not apply" if not self.applied else "tests fail"
-        if self.timed_out:
-            why = "the tests timed out"
-        return Score(outcome="wrong", fields=fields, grader=grader, why=why, cause="model")
+        return patch_score(report, self.log, grader)
+
+
+def patch_score(report: Row, log: str, grader: str) -> Score:
+    """What a report in the words of SWE-bench's harness means; `tests_timed_out` besides them."""
+    fields = {REPORT: report, "test_output": log[-SHOWN:]}
+    if report["resolved"]:
+        return Score(outcome="correct", fields=fields, grader=grader, why="all tests pass")
+    if not report["patch_exists"]:
+        return Score(outcome="no_answer", fields=fields, grader=grader, why="the patch is empty", cause="model")
+    why = "tests fail" if report["patch_successfully_applied"] else "the patch does not apply"
+    why = "the tests timed out" if report["tests_timed_out"] else why
+    return Score(outcome="wrong", fields=fields, grader=grader, why=why, cause="model")
 
 
 class SoftwareTestsGrader:

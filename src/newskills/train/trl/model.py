@@ -29,12 +29,6 @@ class TrainingTask(Struct, frozen=True):
     hooks: Hooks
 
 
-SPLIT_WEIGHTS = {
-    "ACCELERATE_USE_MEGATRON_LM": ("true", "Megatron-LM"),
-    "ACCELERATE_DEEPSPEED_ZERO_STAGE": ("3", "DeepSpeed ZeRO-3"),
-}
-"""Variables by which accelerate launch says how weights are held: value, name. Measuring and checkpoints here know no
-way to gather these."""
 FSDP_NEEDS = {"FSDP_VERSION": "2", "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT"}
 """Variables and values without which FSDP writes no file that holds the model."""
 
@@ -47,13 +41,7 @@ def check(settings: TrainerSettings) -> None:
 
     import torch
 
-    for name, (value, split) in SPLIT_WEIGHTS.items():
-        if os.environ.get(name, "").lower() == value:
-            raise ConfigError(
-                f"accelerate is set to split the weights over the processes ({split}, {name}={value}): the "
-                "trl trainer cannot evaluate and save such weights.",
-                hint="Launch it without that setting and let ns divide the weights: ++trainer.trl.split=fsdp.",
-            )
+    _check_gathered()
     if division() == "fsdp":
         _check_fsdp(settings)
     if settings.trl.split != "none" and division() == "none":
@@ -84,6 +72,21 @@ def check(settings: TrainerSettings) -> None:
         )
     if sampler.startswith("vllm") and find_spec("vllm") is None:
         raise ConfigError(f"++trainer.trl.sampler={sampler} needs vllm.", hint="Run: pip install 'trl[vllm]'")
+
+
+def _check_gathered() -> None:
+    """Raises ConfigError where weights are divided in a way that measuring and checkpoints here cannot gather."""
+    if division() == "zero3":
+        split = "DeepSpeed ZeRO-3"
+    elif os.environ.get("ACCELERATE_USE_MEGATRON_LM", "").lower() == "true":
+        split = "Megatron-LM"
+    else:
+        return
+    raise ConfigError(
+        f"accelerate is set to split the weights over the processes ({split}): "
+        "the trl trainer cannot evaluate and save such weights.",
+        hint="Launch it without that setting and let ns divide the weights: ++trainer.trl.split=fsdp.",
+    )
 
 
 def _check_fsdp(settings: TrainerSettings) -> None:

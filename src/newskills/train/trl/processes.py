@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
+from newskills.base.errors import ConfigError
 from newskills.train.memory import Split
 
 T = TypeVar("T")
@@ -31,11 +32,30 @@ def on_cpu() -> bool:
 
 
 def division() -> Split:
-    """What accelerate launch was told to divide among the processes."""
+    """What accelerate launch was told to divide among the processes.
+
+    Raises ConfigError for a DeepSpeed file of one's own that cannot be read.
+    """
     if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":
         return "fsdp"
-    stages: dict[str, Split] = {"1": "zero1", "2": "zero2"}
-    return stages.get(os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", ""), "none")
+    stages: dict[str, Split] = {"1": "zero1", "2": "zero2", "3": "zero3"}
+    return stages.get(_zero_stage(), "none")
+
+
+def _zero_stage() -> str:
+    """As accelerate's DeepSpeedPlugin finds it: a file's word goes before the variable's, whose default is 2."""
+    used = os.environ.get("ACCELERATE_USE_DEEPSPEED", "").lower() == "true"
+    stage = os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2" if used else "")
+    config = os.environ.get("ACCELERATE_DEEPSPEED_CONFIG_FILE", "none")
+    if config == "none":
+        return stage
+    from accelerate.utils.deepspeed import HfDeepSpeedConfig
+
+    try:
+        own = HfDeepSpeedConfig(config).get_value("zero_optimization.stage", "auto")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"ACCELERATE_DEEPSPEED_CONFIG_FILE cannot be read: {error}") from error
+    return stage if own == "auto" else str(own)
 
 
 def agreed(value: T) -> T:
