@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.garbage import keep_imports
 from newskills.config.command_line import Parsed, parse
 from newskills.config.fields import leaves
 from newskills.config.help import command_help
@@ -68,7 +69,9 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
             )
             return 0
         self.check(parsed)
-        return resolve(self.run)(parsed)
+        run = resolve(self.run)
+        keep_imports()
+        return run(parsed)
 
     def parsed(self, argv: Sequence[str]) -> Parsed[O]:
         """Raises ConfigError, UnknownNameError."""

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from msgspec import structs
 
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.base.garbage import collect_less_often
+from newskills.base.garbage import collect_less_often, keep_imports
 
 if TYPE_CHECKING:
     from newskills.run.planning.config import EndpointConfig
@@ -91,6 +91,7 @@ def main(argv: list[str]) -> int:
         from newskills.run.engine.work_queue import execute_shared
         from newskills.run.planning.spec import load_spec
 
+        keep_imports()
         spec = load_spec(folder)
         again = structs.replace(spec, rerun_done=False)
         spec = with_servers(spec, addresses)
