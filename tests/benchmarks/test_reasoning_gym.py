@@ -54,22 +54,21 @@ def test_rows_and_their_verdicts(task: str, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_library")
 def test_the_same_rows_everywhere(tmp_path: Path) -> None:
-    """Other processes, other hash seeds, and many threads at once give the same files."""
+    """Another process with another hash seed, and many threads at once give the same files."""
     names = [f"reasoning-gym.{task}" for task in QUICK]
     code = (
         "import sys, json; from newskills.benchmarks import get_benchmark;"
         "from newskills.benchmarks.data import prepare;"
         "[prepare(get_benchmark(n), data_dir=sys.argv[1]) for n in json.loads(sys.argv[2])]"
     )
-    for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        argv = [sys.executable, "-c", code, str(tmp_path / seed), json.dumps(names)]
-        subprocess.run(argv, check=True, timeout=120, env=environment, stdout=subprocess.DEVNULL)
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    argv = [sys.executable, "-c", code, str(tmp_path / "1"), json.dumps(names)]
+    subprocess.run(argv, check=True, timeout=120, env=environment, stdout=subprocess.DEVNULL)
     prepare_many([get_benchmark(name) for name in names], data_dir=tmp_path / "threads")
     files = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*.jsonl"))
     assert len(files) == 2 * len(names)
     for file in files:
-        same = {(tmp_path / run / file).read_bytes() for run in ("1", "2", "threads")}
+        same = {(tmp_path / run / file).read_bytes() for run in ("1", "threads")}
         assert len(same) == 1, file
 
 

@@ -95,6 +95,7 @@ def test_what_comes_after_a_failure_never_runs(place: Place) -> None:
         assert "would never start" in later.stderr
 
 
+@pytest.mark.nightly
 def test_the_same_command_while_its_jobs_wait(place: Place) -> None:
     """Seeds and chunks of one benchmark, as tasks of an array, then what each command about jobs makes of them."""
     line = (

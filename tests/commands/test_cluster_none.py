@@ -134,6 +134,7 @@ def test_a_server_and_a_sandbox_beside_the_client(place: Place) -> None:
     assert len(ports) == 2
 
 
+@pytest.mark.nightly
 def test_two_servers_of_a_model(place: Place) -> None:
     line = (
         "ns eval --cluster=mine --benchmarks=./sums.py:2 --num_servers=2 --server_type=generic --model=fake "

@@ -102,6 +102,7 @@ def test_two_models_on_nodes_of_their_own(place: Place) -> None:
     assert {row["generation"] for row in rows_of(place.folder / "out/output.jsonl")} == {"one and two"}
 
 
+@pytest.mark.nightly
 def test_a_server_on_another_node_is_found(place: Place) -> None:
     done = place.ns(
         f"ns eval --cluster=real --benchmarks=./sums.py --server_type=generic --server_gpus=0 --model=fake "
@@ -150,7 +151,10 @@ def test_the_exit_code_of_a_command_is_the_jobs(place: Place) -> None:
     assert "client 'main' ended with exit code 3" in place.ns("ns status mine").stdout
 
 
-@pytest.mark.parametrize("awaited", [("experiment serve",), ("serves on n", "listens at http://n")])
+@pytest.mark.parametrize(
+    "awaited",
+    [("experiment serve",), pytest.param(("serves on n", "listens at http://n"), marks=pytest.mark.nightly)],
+)
 def test_a_server_runs_until_somebody_types_ctrl_c(place: Place, awaited: tuple[str, ...]) -> None:
     words = (
         "ns start_server --cluster=real --server_type=generic --model=fake --server_gpus=0 --expname=serve "

@@ -74,6 +74,7 @@ def test_without_a_sandbox_nothing_is_asked(data: Path, tmp_path: Path, fake_ser
     assert server.records == []
 
 
+@pytest.mark.nightly
 def test_regraded_verdicts_are_the_same(data: Path, tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=solutions(data)))
     assert evaluate(data, tmp_path, server.url, SOME).returncode == 0

@@ -46,6 +46,7 @@ def test_half_a_result_is_never_scored(place: Place, fake_server: FakeServerFact
     assert json.loads((place.folder / "out/metrics.json").read_text())["own-sums"]["pass@1"]["num_entries"] == 10
 
 
+@pytest.mark.nightly
 def test_jobs_are_submitted_for_what_is_missing_only(place: Place, fake_server: FakeServerFactory) -> None:
     server = fake_server(answers(), process=True)
     line = "ns eval --cluster=mine --benchmarks=./sums.py:2 --server_type=vllm --model=fake --output_dir=out"

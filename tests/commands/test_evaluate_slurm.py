@@ -87,6 +87,7 @@ def test_run_shows_the_logs_and_ends_as_the_jobs_do(place: Evaluations) -> None:
     nothing_of(KEY, place.folder, [said, *processes])
 
 
+@pytest.mark.nightly
 def test_batch_returns_and_its_id_is_known_to_all_commands(place: Evaluations) -> None:
     said = evaluate(place, "--batch", "far", "execution.auto_export.destinations=[]")
     invocation = invocation_in(said)

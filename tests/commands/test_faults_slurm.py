@@ -29,6 +29,7 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
+@pytest.mark.nightly
 def test_spaces_and_quotes_in_every_path(place: Place) -> None:
     (place.folder / "my prompt's.yaml").write_text(PROMPT)
     with reachable_server(answers()) as server:

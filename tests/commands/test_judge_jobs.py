@@ -124,6 +124,7 @@ def test_nothing_is_judged_where_answers_are_missing(place: Place, fake_server: 
     assert (len(model.records), len(judge.records)) == (20 + 2, 20)
 
 
+@pytest.mark.nightly
 def test_a_rehearsal_plays_the_judge_too(place: Place) -> None:
     line, arguments = hosted()
     words = evaluation("http://127.0.0.1:9/v1", line).replace("ns eval", "ns rehearse eval")

@@ -47,7 +47,7 @@ def kto(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_graded_outputs_become_labelled_replies_and_make_a_model(place: Path) -> None:
     write_rows(place / "output.jsonl", GRADED)
-    words = ["--input_files=output.jsonl", "++prompt_config=generic/default", "++batch_size=8", "++epochs=4"]
+    words = ["--input_files=output.jsonl", "++prompt_config=generic/default", "++batch_size=8", "++epochs=2"]
     done = kto(place, *words)
     assert done.returncode == 0, done.stderr
     assert "replies: 4 good, 4 bad; replies ignored: 4 without a verdict" in done.stdout

@@ -43,7 +43,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("cluster", ["", "--cluster=none", "--cluster=local", "--cluster=box"])
+@pytest.mark.parametrize(
+    "cluster",
+    ["", "--cluster=none", "--cluster=local", pytest.param("--cluster=box", marks=pytest.mark.nightly)],
+)
 @pytest.mark.parametrize("command", sorted(LINES))
 def test_an_unknown_experiment_to_run_after_is_an_error(folder: Path, command: str, cluster: str) -> None:
     place = "/workspace" if cluster.endswith("box") else str(folder)

@@ -77,6 +77,7 @@ def test_the_score_without_contaminated_problems(results: Path) -> None:
     assert (broken.returncode, "without `problem` or `contaminated`" in broken.stderr) == (2, True)
 
 
+@pytest.mark.nightly
 def test_several_folders_are_compared_whatever_differs_in_them(results: Path) -> None:
     write_run(results / "other", {0: answers("+-+-")}, facts={"prompt_hash": "bbbb"})
     files = newskills.report(

@@ -85,7 +85,7 @@ def children(pid: int) -> list[int]:
 
 
 @isolated
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGTERM])
 def test_a_server_from_its_line_to_its_end(tmp_path: Path, number: int) -> None:
     with serving("--port=0", "++sandbox.limits.memory_mb=512", cwd=tmp_path) as served:
         health = served.get("/health")

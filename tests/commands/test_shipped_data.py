@@ -67,6 +67,7 @@ def test_containers_see_data_that_no_mount_holds(
     assert left(tmp_path) == []
 
 
+@pytest.mark.nightly
 def test_a_generation_over_a_benchmark_that_no_mount_holds(
     tmp_path: Path, podman: None, fake_server: FakeServerFactory
 ) -> None:

@@ -115,6 +115,7 @@ def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place: Path) 
     assert steps == sorted(2 * list(range(1, 61)))
 
 
+@pytest.mark.nightly
 def test_a_killed_dpo_reaches_the_numbers_of_one_that_was_not(place: Path) -> None:
     """kill -9 between checkpoints, with half a line in each file: the pairs' reference is not asked again."""
     rows = [{"prompt": f"AB{n}", "chosen": f"{n}BA<|end|>", "rejected": f"B{n}<|end|>"} for n in range(8)]

@@ -196,7 +196,7 @@ def test_megatron_takes_no_tools(here: Path, model: Callable[..., FakeServer]) -
     assert "megatron does not accept tools" in done.stderr
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGKILL])
 def test_a_run_that_is_stopped_leaves_no_server_behind(
     here: Path, model: Callable[..., FakeServer], how: signal.Signals
 ) -> None:

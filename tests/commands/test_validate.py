@@ -165,13 +165,13 @@ IN_PART = {
 }
 """Benchmarks whose images a mirror may lack."""
 
-FEWER = {"code": 8} if "NEWSKILLS_NIGHTLY" in os.environ else {"code": 3}
+FEWER = {"code": 8} if "NEWSKILLS_NIGHTLY" in os.environ else {"code": 1}
 """Category whose replies are programs that run → how many rows of each benchmark get replies: 25 of them take as long
 as all other categories together. tests/graders/code/test_real_data.py runs more of them.
 """
 
 
-MOST = 200 if "NEWSKILLS_NIGHTLY" in os.environ else 40
+MOST = 200 if "NEWSKILLS_NIGHTLY" in os.environ else 20
 """Rows of each other benchmark."""
 
 

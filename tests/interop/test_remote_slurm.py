@@ -140,6 +140,7 @@ def nothing_of(secret: str, folder: Path, said: list[str]) -> None:
     assert not [text for text in said if secret in text]
 
 
+@pytest.mark.nightly
 def test_several_instances_behind_one_address(place: Evaluations, sshd: Sshd) -> None:
     place.far(sshd)
     place.config(
@@ -162,6 +163,7 @@ def test_several_instances_behind_one_address(place: Evaluations, sshd: Sshd) ->
     assert len(nodes) == 2
 
 
+@pytest.mark.nightly
 def test_a_task_that_fails_leaves_its_exit_code(place: Evaluations, sshd: Sshd) -> None:
     place.far(sshd)
     tasks = place.tasks()

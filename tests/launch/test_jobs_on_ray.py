@@ -94,6 +94,7 @@ def over_two(name: str, *commands: Command) -> Job:
 PARTITIONS = {"partitions": {name: {name: 0.1, "CPU": 0.1} for name in ("head", "left", "right", "spare")}}
 
 
+@pytest.mark.nightly
 def test_jobs_with_servers_secrets_and_dependencies(ray_cluster: RayCluster, tmp_path: Path) -> None:
     environ = {"MY_SECRET_KEY": "only-for-the-job-1234", "PLAIN": "plain"}
     executor = ray_jobs(

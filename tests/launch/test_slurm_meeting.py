@@ -58,6 +58,7 @@ http.server.ThreadingHTTPServer(("", int(told.port)), Handler).serve_forever()
 ASK = "import sys, urllib.request as u; [print(u.urlopen('http://' + at).read().decode()) for at in sys.argv[1:]]"
 
 
+@pytest.mark.nightly
 def test_servers_on_the_same_nodes_do_not_meet_at_the_same_port(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

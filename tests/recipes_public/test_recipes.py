@@ -48,7 +48,11 @@ def student(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.nightly if name == "improve" else ()) for name in NAMES]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly if name not in ("simple", "tool_use") else ())
+        for name in NAMES
+    ],
 )
 def test_on_a_cluster_each_stage_is_a_job_behind_the_one_before(name: str, tmp_path: Path, mirror: Path) -> None:
     """From a repository of the user's, as a program."""

@@ -110,7 +110,7 @@ def test_a_limit_of_requests_at_once_is_found_and_kept(monkeypatch: pytest.Monke
     assert found.asked <= 1.5 * places / LATENCY
 
 
-@pytest.mark.parametrize("share", [0.25, 0.4])
+@pytest.mark.parametrize("share", [0.25, pytest.param(0.4, marks=pytest.mark.nightly)])
 def test_failures_that_the_load_does_not_cause_do_not_slow_down_for_good(
     monkeypatch: pytest.MonkeyPatch, share: float
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_slow_job_holds_up_only_its_chunk(tmp_path: Path, fake_server: FakeSer
     assert len(server.records) - asked == ROWS * SEEDS
 
 
+@pytest.mark.nightly
 def test_where_all_is_taken_one_job_stays_to_take_over_and_the_others_end(
     tmp_path: Path, fake_server: FakeServerFactory
 ) -> None:
@@ -119,7 +120,7 @@ def test_where_all_is_taken_one_job_stays_to_take_over_and_the_others_end(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("jobs", "kills"), [(4, 12), pytest.param(8, 50, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("jobs", "kills"), [(4, 6), pytest.param(8, 50, marks=pytest.mark.nightly)])
 def test_kills_of_jobs_that_share_a_queue(
     jobs: int, kills: int, tmp_path: Path, fake_server: FakeServerFactory
 ) -> None:

@@ -371,6 +371,7 @@ RENAME = """(() => {
 })()"""
 
 
+@pytest.mark.nightly
 def test_pictures_for_the_documentation(browser: Browser, folder: Path, page: str, tmp_path: Path) -> None:
     target = Path(os.environ.get("NEWSKILLS_SCREENSHOTS", tmp_path))
     places = {

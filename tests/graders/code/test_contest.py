@@ -22,8 +22,9 @@ from newskills.run.planning.plan import in_folder
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 NEAR = (
-    "#include <cmath>\n#include <cstdio>\n#include <fstream>\nint main(int, char** v) {\n"
-    "  double a = 0, b = 0; std::ifstream(v[2]) >> a; std::ifstream(v[3]) >> b;\n"
+    "#include <cmath>\n#include <cstdio>\nint main(int, char** v) {\n"
+    '  double a = 0, b = 0; std::fscanf(std::fopen(v[2], "r"), "%lf", &a);\n'
+    '  std::fscanf(std::fopen(v[3], "r"), "%lf", &b);\n'
     '  std::puts(a == b ? "1" : std::fabs(a - b) <= 1 ? "0.5" : "0");\n}'
 )
 TESTS = {
@@ -37,14 +38,18 @@ TESTS = {
             "score": 5,
             "grader_files": [
                 ["add.h", "long long add(long long, long long);"],
-                ["grader.cpp", '#include "add.h"\n#include <iostream>\n'
-                 "int main() { long long a, b; std::cin >> a >> b; std::cout << add(a, b); }"],
+                ["grader.cpp", '#include "add.h"\n#include <cstdio>\n'
+                 'int main() { long long a, b; std::scanf("%lld %lld", &a, &b); std::printf("%lld", add(a, b)); }'],
             ],
             "tests": {"1": {"input": "1 2", "output": "3"}},
         }
     },
 }  # fmt: skip
-SUM = "#include <iostream>\nint main() {{ {} a, b; std::cin >> a >> b; std::cout << a + b + {}; }}"
+SUM = (
+    "#include <cstdio>\nint main() {{ long long a, b; "
+    'std::scanf("%lld %lld", &a, &b); std::printf("%lld", (long long) (({0}) a + ({0}) b + {1})); }}'
+)
+"""Streams would take five times as long to compile."""
 
 
 @pytest.fixture

@@ -118,14 +118,18 @@ def test_the_function_is_told_by_the_starter_code() -> None:
         calling("", STARTER % "int f(int x)", "g")
 
 
-HEADER = "#include <cstdio>\n#include <cstdlib>\n#include <fstream>\n"
+HEADER = (
+    "#include <cstdio>\n#include <cstdlib>\n"
+    'inline double number(char* path) { double x = 0; std::fscanf(std::fopen(path, "r"), "%lf", &x); return x; }\n'
+)
 CHECKER = (
     '#include "testlib.h"\nint main(int, char** v) {\n'
-    "  double in = 0, told = 0, want = 0;\n"
-    "  std::ifstream(v[1]) >> in; std::ifstream(v[2]) >> told; std::ifstream(v[3]) >> want;\n"
+    "  double in = number(v[1]), told = number(v[2]), want = number(v[3]);\n"
     "  if (in == 13) return 3;\n  return told == want || told == -want ? 0 : 1; }"
 )
-ROOT = "#include <cmath>\n#include <iostream>\nint main() {{ double x; std::cin >> x; std::cout << {}; }}"
+ROOT = (
+    '#include <cmath>\n#include <cstdio>\nint main() {{ double x; std::scanf("%lf", &x); std::printf("%g", {}); }}'
+)
 
 
 def archived(files: dict[str, str]) -> bytes:

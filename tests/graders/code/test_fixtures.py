@@ -20,7 +20,7 @@ TWICE = "print(2 * int(input()))"
 ADD = (
     "class Solution:\n    def add(self, numbers: List[int], more: int) -> int:\n        return sum(numbers) + more"
 )
-CPP = "#include <iostream>\nint main() { int x; std::cin >> x; std::cout << 2 * x; }"
+CPP = '#include <cstdio>\nint main() { int x; std::scanf("%d", &x); std::printf("%d", 2 * x); }'
 CPP_TWICE = "class Solution {\npublic:\n    int twice(int x) { return 2 * x; }\n};"
 SOLUTIONS = {
     "livecodebench.jsonl": {"x1_a": TWICE, "x2_a": ADD},

@@ -73,14 +73,23 @@ def failed(problems: list[Row], scores: list[Score]) -> dict[str, str]:
 
 def test_mbpp_plus(prepared: Path) -> None:
     pytest.importorskip("numpy", reason="its tests need numpy")
-    problems = rows(prepared, "mbpp-plus")[::16]
+    problems = rows(prepared, "mbpp-plus")[:: 16 if NIGHTLY else 48]
     scores = judged("mbpp-plus", problems, [fenced(row["canonical_solution"]) for row in problems], ("numpy",))
     assert failed(problems, scores) == {}
     others = [fenced(f"def {row['entry_point']}(*given):\n    return 'no'") for row in problems]
     assert {score.outcome for score in judged("mbpp-plus", problems, others, ("numpy",))} == {"wrong"}
 
 
-@pytest.mark.parametrize("split", ["random_span", "single_line", "multi_line", "random_span_light"])
+@pytest.mark.parametrize(
+    "split",
+    [
+        "single_line",
+        *(
+            pytest.param(name, marks=pytest.mark.nightly)
+            for name in ("random_span", "multi_line", "random_span_light")
+        ),
+    ],
+)
 def test_infilling(prepared: Path, split: str) -> None:
     every = rows(prepared, "human-eval-infilling", split)
     problems = every[:: len(every) // 5]
@@ -114,7 +123,10 @@ def test_bigcodebench(prepared: Path) -> None:
     assert {score.outcome for score in wrong} <= {"wrong", "unscored"}
 
 
-@pytest.mark.parametrize("language", TOOLS)
+@pytest.mark.parametrize(
+    "language",
+    [pytest.param(name, marks=pytest.mark.nightly if name in ("java", "go", "rust") else ()) for name in TOOLS],
+)
 def test_humaneval_x(prepared: Path, language: str) -> None:
     problems = [row for row in rows(prepared, "humaneval-x") if row["language"] == language]
     assert len(problems) == 164

@@ -91,7 +91,9 @@ def test_time_is_counted_for_each_test() -> None:
 @pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 @pytest.mark.slow
 def test_cpp() -> None:
-    program = "#include <iostream>\nint main() {{ int a, b; std::cin >> a >> b; std::cout << a {} b; }}"
+    program = (
+        '#include <cstdio>\nint main() {{ int a, b; std::scanf("%d %d", &a, &b); std::printf("%d", a {} b); }}'
+    )
     rows = [{"generation": fenced(program.format(sign), mark), "tests": SUMS} for sign, mark in
             (("+", "cpp"), ("+", "c++"), ("*", "cpp"), ("?", "cpp"))]  # fmt: skip
     scores = graded("livecodebench", rows, language="cpp")

@@ -107,6 +107,7 @@ def killed_when(mark: Path, folder: Path) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.nightly
 def test_one_stage_from_another_model_and_a_branch_of_it(whole: tuple[Path, str], tmp_path: Path) -> None:
     folder, _ = whole
     words = train_words(

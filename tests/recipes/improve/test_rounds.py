@@ -170,6 +170,7 @@ def test_without_a_correct_reply_there_is_nothing_to_train_on_and_nothing_is_spe
     assert "nothing to train on" in write_improvement_report(spec, improvement).with_suffix(".md").read_text()
 
 
+@pytest.mark.nightly
 def test_a_full_disk_is_one_sentence(small_model: Path, tmp_path: Path) -> None:
     write_training(tmp_path, "Item", ("yes", "no"))
     benchmark = words_benchmark(tmp_path, "words", "Item", "yes")

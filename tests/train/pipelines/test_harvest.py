@@ -173,6 +173,7 @@ def test_whole_shards_are_taken_as_they_are(place: Path) -> None:
     assert json.loads((place / "model/config.json").read_text())["trained"] is True
 
 
+@pytest.mark.nightly
 def test_a_full_disk_is_told_in_a_sentence(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There is room for what the converter makes, and not for its weights once more."""
     assert harvest(place) == 0

@@ -157,6 +157,7 @@ def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(
     assert "expected a tinker:// path, or a folder" in here(*line("no"), "resume_from=nowhere", code=2)
 
 
+@pytest.mark.nightly
 def test_reinforcement_goes_on_after_a_kill_to_the_same_numbers(
     here: Callable[..., str], environ: dict[str, str], model: Path, files: Path
 ) -> None:
