@@ -15,7 +15,7 @@ from newskills.environments import owners
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.containers import ContainerPool
 from newskills.environments.engines import ENGINES, find_engine
-from newskills.environments.engines.engine import STAY, EngineProgram
+from newskills.environments.engines.engine import START_AND_STAY, EngineProgram
 from newskills.environments.programs import BoundedOutput
 
 SPEC = EnvironmentSpec(image="docker://org/image:1", workdir="/testbed", variables={"A": "b c"})
@@ -32,8 +32,7 @@ def test_docker() -> None:
             *(
                 "docker",
                 "run",
-                "--detach",
-                "--init",
+                "--interactive",
                 "--name=n",
                 "--label=newskills.environment=1",
                 "--network=none",
@@ -45,7 +44,7 @@ def test_docker() -> None:
                 "--cap-drop=NET_RAW",
                 "--security-opt=no-new-privileges",
             ),
-            *("--log-driver=none", "--entrypoint=sh", "org/image:1", "-c", STAY),
+            *("--log-driver=none", "--env=A=b c", "--entrypoint=sh", "org/image:1", "-c", START_AND_STAY, "sh"),
         ]
     ]
     assert docker.enter("n", SPEC) == [
@@ -53,7 +52,8 @@ def test_docker() -> None:
     ]
     mounted = docker.start("n", EnvironmentSpec(image="a", mounts={"/opt/agent": "/opt/agent"}))[0]
     assert "--volume=/opt/agent:/opt/agent:ro" in mounted
-    assert docker.end_processes("n") == [["docker", "restart", "--time=0", "n"]]
+    assert docker.end_processes("n") == [["docker", "stop", "--time=0", "n"]]
+    assert docker.resume("n") == ["docker", "start", "--attach", "--interactive", "n"]
     assert docker.remove("n") == [["docker", "rm", "--force", "--volumes", "n"]]
     assert "--network=bridge" in engine("docker", network=True).start("n", SPEC)[0]
 
@@ -61,7 +61,7 @@ def test_docker() -> None:
 def test_podman_runs_a_folder_without_changing_it(tmp_path: Path) -> None:
     podman = engine("podman")
     start = podman.start("n", EnvironmentSpec(image=str(tmp_path)))[0]
-    assert start[-4:] == ["--rootfs", f"{tmp_path}:O", "-c", STAY]
+    assert start[-5:] == ["--rootfs", f"{tmp_path}:O", "-c", START_AND_STAY, "sh"]
     assert podman.remove("n") == [["podman", "rm", "--force", "--time=0", "--volumes", "n"]]
     with pytest.raises(ConfigError, match=r"apptainer for \.sif files"):
         podman.start("n", EnvironmentSpec(image="/images/a.sif"))

@@ -18,7 +18,7 @@ import pytest
 
 from newskills.base.environment import MIB
 from newskills.environments.engines.engine import INSIDE
-from newskills.environments.kept import KILLED, KeptProcess
+from newskills.environments.kept import KILLED, KeptProcess, words_of_kept
 from newskills.environments.programs import EndedProgram
 
 LESS = ("setpriv", "--bounding-set=-all") if os.geteuid() == 0 else ("env",)
@@ -28,9 +28,9 @@ SOON = 120.0
 
 @contextlib.asynccontextmanager
 async def kept(*more: str) -> AsyncIterator[KeptProcess]:
-    process = KeptProcess([*LESS, *(more or ("env",))], os.environ)
+    process = KeptProcess([*LESS, *(more or ("env",)), *words_of_kept()], os.environ)
     try:
-        assert await process.is_ready()
+        assert await process.begin() == "ready"
         yield process
     finally:
         process.close()
@@ -112,8 +112,8 @@ def test_one_that_commands_could_reach_is_not_kept() -> None:
         pytest.skip("only root may trace what others have closed")
 
     async def work() -> None:
-        process = KeptProcess(["env"], os.environ)
-        assert not await process.is_ready()
+        process = KeptProcess(["env", *words_of_kept()], os.environ)
+        assert await process.begin() == "ended"
         process.close()
 
     asyncio.run(work())
@@ -189,9 +189,11 @@ def test_what_cannot_begin_is_left_to_the_engine(tmp_path: Path) -> None:
 
 def test_without_python_nothing_is_kept(tmp_path: Path) -> None:
     async def work() -> None:
-        for program in ("true", "echo"):
-            process = KeptProcess([*LESS, "env", f"PATH={tmp_path}", f"/bin/{program}"], os.environ)
-            assert not await process.is_ready()
+        for program, beginning in (("true", "ended"), ("echo", "unfit")):
+            process = KeptProcess(
+                [*LESS, "env", f"PATH={tmp_path}", f"/bin/{program}", *words_of_kept()], os.environ
+            )
+            assert await process.begin() == beginning
             process.close()
 
     asyncio.run(work())

@@ -146,6 +146,41 @@ def test_a_command_that_kills_everything_costs_only_itself(agent_image: str) -> 
     asyncio.run(work())
 
 
+def test_commands_cannot_reach_the_process_that_starts_them(agent_image: str) -> None:
+    forged = "printf 'E\\0\\0\\0\\1\\0'"
+    reach = f"{forged} > /proc/$PPID/fd/1; {forged} > /proc/1/fd/1; {forged} > /proc/1/fd/4; ls -l /proc/1/fd"
+
+    async def work() -> None:
+        async with one(agent_image) as environment:
+            reached = await environment.execute(f"{reach}; echo kept > /kept; exit 5", timeout=SOON)
+            assert reached.exit_code == 5
+            assert reached.output.count(b"Permission denied") == 1
+            assert b"pipe" not in reached.output
+            assert reached.output.count(b"-> /dev/null") == 3
+            killed = await environment.execute("kill -9 $PPID; sleep 600", timeout=300.0)
+            assert (killed.status, killed.exit_code) == ("completed", 137)
+            assert (await environment.execute("cat /kept", timeout=SOON)).output == b"kept\n"
+
+    asyncio.run(work())
+
+
+def test_an_image_without_python_runs_the_same_commands(agent_image: str, tmp_path: Path) -> None:
+    (tmp_path / "none").touch()
+    spec = EnvironmentSpec(image=agent_image, mounts={str(tmp_path / "none"): "/bin/python3"})
+
+    async def work() -> None:
+        containers = ContainerPool(EnvironmentConfig(engine="podman"), os.environ)
+        try:
+            environment = await containers.start(spec)
+            for command, shown in (("echo kept > /kept; echo $PPID", b"0\n"), ("cat; cat /kept", b"given kept\n")):
+                result = await environment.execute(command, timeout=SOON, stdin=b"given ")
+                assert (result.exit_code, result.output) == (0, shown)
+        finally:
+            await containers.close()
+
+    asyncio.run(work())
+
+
 def test_removing_bin_is_the_commands_own_doing(agent_image: str) -> None:
     async def work() -> None:
         async with one(agent_image) as environment:

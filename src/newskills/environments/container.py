@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import shlex
-import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
@@ -19,8 +15,9 @@ from msgspec import structs
 from newskills.base.environment import MIB, EnvironmentSpec, ExecutedCommand
 from newskills.base.errors import EnvironmentFailedError
 from newskills.environments.archives import pack_folder, unpack_folder
+from newskills.environments.disk import DiskWatch, Storage
 from newskills.environments.engines.engine import INSIDE, Argv, EngineProgram
-from newskills.environments.kept import LARGEST_INPUT, KeptProcess
+from newskills.environments.kept import LARGEST_INPUT, STARTING, Beginning, KeptProcess, words_of_kept
 from newskills.environments.owners import new_name
 from newskills.environments.programs import LONGEST_WORD, EndedProgram, last_line, run_program
 
@@ -28,9 +25,6 @@ HOUSEKEEPING = 120.0
 """Seconds for a call of the engine that does no work inside."""
 COPYING = 1800.0
 TRIES = 3
-LOOK_EVERY = 0.5
-STEP = 32 * MIB
-"""Loss of free space on the disk after which a container's own files are counted."""
 _ENGINE_SPEAKS = (b"Error", b"OCI runtime", b"FATAL", b"error", b"cannot ", b"can only ")
 """How an engine's own message begins, where it could not run a command."""
 
@@ -43,33 +37,25 @@ class Container:
         engine: EngineProgram,
         spec: EnvironmentSpec,
         environ: Mapping[str, str],
-        *,
-        disk: int,
-        bare: set[str],
+        storage: Storage,
         on_stop: Callable[[Container], None],
     ) -> None:
-        """`disk`: bytes that may be written in it; 0 = any number. `bare`: images whose containers keep no process,
-        which this one adds to."""
         self.name = new_name()
-        self._engine, self._spec, self._environ = engine, spec, environ
-        self._disk, self._bare, self._on_stop = disk, bare, on_stop
+        self._engine, self._spec, self._environ, self._on_stop = engine, spec, environ, on_stop
         self._kept: KeptProcess | None = None
-        self._keeps = spec.image not in bare
+        self._keeps = True
         self._turn = asyncio.Lock()
-        self._written: Path | None = None
-        self._is_filled = False
+        self._disk = DiskWatch(storage, self._written_files)
         self._removal: asyncio.Future[None] | None = None
 
     async def start(self, timeout: float) -> None:
         """Raises ConfigError (image), EnvironmentFailedError."""
         for argv in self._engine.start(self.name, self._spec):
-            made = await self._call(argv, timeout)
-            if made.exit_code != 0:
-                raise _cannot_start(self._engine, self._spec, made)
-        if self._disk and (argv := self._engine.written_files(self.name)):
-            shown = await self._call(argv, HOUSEKEEPING)
-            folder = Path(shown.output.decode("utf-8", "replace").strip() or "/nonexistent")
-            self._written = folder if folder.is_dir() else None
+            if self._engine.resume(self.name):
+                await self._start_joined([*argv, *words_of_kept()], timeout)
+            elif (made := await self._call(argv, timeout)).exit_code != 0:
+                raise _cannot_start(self._engine, self._spec, made.last_line if made.exit_code is not None else "")
+        await self._disk.begin()
         for source, target in self._spec.trees.items():
             await self.copy_in(Path(source), target)
 
@@ -122,6 +108,14 @@ class Container:
             self._removal = asyncio.ensure_future(self._remove())
         await asyncio.shield(self._removal)
 
+    async def _start_joined(self, argv: Argv, timeout: float) -> None:
+        with tempfile.TemporaryFile() as errors:
+            beginning = await self._keep(argv, timeout, errors)
+            errors.seek(0)
+            shown = last_line(errors.read())
+        if beginning in ("ended", "late"):
+            raise _cannot_start(self._engine, self._spec, shown if beginning == "ended" else "")
+
     async def _remove(self) -> None:
         try:
             self._let_go()
@@ -156,25 +150,28 @@ class Container:
             return self._kept
         if not self._keeps:
             return None
-        is_first = self._kept is None
-        self._let_go()
         start = structs.replace(self._spec, workdir=self._spec.workdir and "/")  # its own may come and go
+        resume = self._engine.resume(self.name)
+        await self._keep(resume or [*self._engine.enter(self.name, start), *words_of_kept()], STARTING)
+        return self._kept
+
+    async def _keep(self, argv: Argv, timeout: float, errors: IO[bytes] | None = None) -> Beginning:
+        """Keeps the process that `argv` starts, if it can be kept."""
+        self._let_go()
         try:
-            kept = KeptProcess(self._engine.enter(self.name, start), self._environ)
+            kept = KeptProcess(argv, self._environ, errors)
         except OSError as error:
             raise EnvironmentFailedError(f"{self._engine.program} cannot be started: {error}.") from error
+        beginning: Beginning = "ended"
         try:
-            self._keeps = await kept.is_ready()
-        except asyncio.CancelledError:
-            kept.close()
-            raise
-        if self._keeps:
-            self._kept = kept
-            return kept
-        kept.close()
-        if is_first:
-            self._bare.add(self._spec.image)
-        return None
+            beginning = await kept.begin(timeout)
+        finally:
+            self._keeps = beginning == "ready"
+            if self._keeps:
+                self._kept = kept
+            else:
+                kept.close()
+        return beginning
 
     def _let_go(self) -> None:
         if self._kept is not None:
@@ -205,20 +202,18 @@ class Container:
     async def _watched(self, running: Coroutine[Any, Any, EndedProgram | None]) -> ExecutedCommand | None:
         """A command, ended where it fills the disk; None where it has not begun."""
         work = asyncio.ensure_future(running)
-        full = asyncio.create_task(self._until_full())
+        full = asyncio.create_task(self._disk.until_full())
         try:
             await asyncio.wait((work, full), return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
+            if was_full := not work.done():
+                full.result()
                 await self._revive()
             if (done := await work) is None:
                 return None
         except OSError as error:
             raise EnvironmentFailedError(f"{self._engine.program} cannot be started: {error}.") from error
-        except asyncio.CancelledError:
-            work.cancel()
-            raise
         finally:
-            was_full = full.done() and not full.cancelled()
+            work.cancel()
             full.cancel()
         return ExecutedCommand(
             status="disk_full" if was_full else "completed" if done.exit_code is not None else "timeout",
@@ -228,24 +223,12 @@ class Container:
             seconds=done.seconds,
         )
 
-    async def _until_full(self) -> None:
-        """Returns when more was written in it than it may; its files are only counted while the disk fills up."""
-        if self._written is None:
-            await asyncio.Event().wait()
-        assert self._written is not None
-        limit = self._disk
-        if self._is_filled:  # what an earlier command has left is no fault of this one
-            limit = STEP + max(limit, await asyncio.to_thread(_size, self._written, sys.maxsize))
-        free = shutil.disk_usage(self._written).free
-        while True:
-            await asyncio.sleep(LOOK_EVERY)
-            now = shutil.disk_usage(self._written).free
-            if now > free - min(STEP, self._disk // 4):
-                continue
-            free = now
-            if await asyncio.to_thread(_size, self._written, limit) > limit:
-                self._is_filled = True
-                return
+    async def _written_files(self) -> Path | None:
+        if not (argv := self._engine.written_files(self.name)):
+            return None
+        shown = await self._call(argv, HOUSEKEEPING)
+        folder = Path(shown.output.decode("utf-8", "replace").strip() or "/nonexistent")
+        return folder if folder.is_dir() else None
 
     async def _was_down(self, output: bytes) -> bool:
         """Whether the container itself had ended (a command killed its first process); it is started again."""
@@ -258,13 +241,15 @@ class Container:
         return True
 
     async def _revive(self) -> None:
-        """Kills all that runs in it; its files stay."""
+        """Kills all that runs in it and starts it again; its files stay."""
         self._let_go()
         for argv in self._engine.end_processes(self.name):
             done = await self._call(argv, HOUSEKEEPING)
             if done.exit_code is None:
                 raise EnvironmentFailedError(f"Container {self.name} does not end its processes.")
-        self._keeps = self._spec.image not in self._bare
+        self._keeps = True
+        if resume := self._engine.resume(self.name):
+            await self._keep(resume, HOUSEKEEPING)
 
     async def _call(
         self, argv: Argv, timeout: float, stdin: bytes | IO[bytes] = b"", **variables: str
@@ -276,8 +261,9 @@ class Container:
             raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
 
 
-def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, made: EndedProgram) -> EnvironmentFailedError:
-    why = made.last_line if made.exit_code is not None else "it takes longer than ++environment.start_timeout"
+def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, shown: str) -> EnvironmentFailedError:
+    """`shown`: what the engine ended with; '' where it did not end."""
+    why = shown or "it takes longer than ++environment.start_timeout"
     return EnvironmentFailedError(
         f"{engine.program} cannot start a container of image '{spec.image}': {why}",
         hint=f"Is the image there? `{engine.program} images` lists those of this machine; `{engine.program} pull` "
@@ -285,16 +271,3 @@ def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, made: EndedProgr
         if engine.program in ("podman", "docker")
         else "",
     )
-
-
-def _size(folder: Path, enough: int) -> int:
-    """Bytes on disk below `folder`; stops counting at `enough`."""
-    total, places = 0, [str(folder)]
-    while places and total <= enough:
-        with contextlib.suppress(OSError), os.scandir(places.pop()) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        places.append(entry.path)
-    return total

@@ -14,6 +14,7 @@ from newskills.base.environment import MIB, AgentEnvironment, EnvironmentSpec, i
 from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.container import HOUSEKEEPING, Container
+from newskills.environments.disk import Storage
 from newskills.environments.engines import find_engine
 from newskills.environments.engines.engine import EngineProgram
 from newskills.environments.images import ImageBuilder
@@ -47,7 +48,7 @@ class ContainerPool:
         self._engine: EngineProgram = find_engine(config, environ)
         self._gate = Gate(config.at_once)
         self._alive: set[Container] = set()
-        self._bare: set[str] = set()
+        self._storage = Storage(config.disk_mb * MIB)
         self._images = ImageBuilder(self._engine, environ)
         self._cleared = asyncio.Lock()
         self._clear = False
@@ -74,8 +75,7 @@ class ContainerPool:
     async def _start(self, spec: EnvironmentSpec) -> Container:
         if spec.build:
             await self._images.ensure(spec, self._config.start_timeout)
-        disk = self._config.disk_mb * MIB
-        container = Container(self._engine, spec, self._environ, disk=disk, bare=self._bare, on_stop=self._forget)
+        container = Container(self._engine, spec, self._environ, self._storage, self._forget)
         try:
             await container.start(self._config.start_timeout)
         except BaseException:

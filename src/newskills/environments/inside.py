@@ -25,7 +25,6 @@ LAST_WORDS = 1 << 20
 MAY_TRACE = 1 << 19
 SET_DEATH_SIGNAL, SET_DUMPABLE = 1, 4
 NOTHING = (ctypes.c_ulong(0),) * 4
-UNSAFE = 3
 
 
 def tell(kind: bytes, text: bytes = b"") -> None:
@@ -64,7 +63,7 @@ def hide(libc: ctypes.CDLL) -> None:
     first, end = int(words[45]), int(words[46])
     ctypes.memset(first, 0, end - first)
     if rights[0] & MAY_TRACE or libc.prctl(SET_DUMPABLE, *NOTHING):
-        sys.exit(UNSAFE)
+        sys.exit("commands could reach this process")
 
 
 def restore_variables() -> None:
@@ -93,7 +92,7 @@ def start(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, in
             os.setsid()
             libc.prctl(SET_DEATH_SIGNAL, signal.SIGKILL, *NOTHING[1:])
             if os.getppid() == mother:
-                for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
+                for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGCHLD):
                     signal.signal(name, signal.SIG_DFL)
                 for descriptor, number in ((theirs_in, 0), (theirs_out, 1), (theirs_out, 2)):
                     os.dup2(descriptor, number)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import IO, Literal
 
 from newskills.base.environment import MIB
 from newskills.environments.engines.engine import INSIDE, Argv
@@ -24,22 +25,26 @@ KILLED = 137
 _HEADER = 5
 _MESSAGES = b"RBNOE"
 _READY, _BEGUN, _NOT_BEGUN, _OUTPUT, _ENDED = _MESSAGES
+_BOOT = 'exec(open(0, "rb", closefd=False).read({length}))'
+"""Takes the program from its input: words of a process are seen by all others."""
+Beginning = Literal["ready", "unfit", "ended", "late"]
 
 
 class KeptProcess:
     """Of one container. Its messages have lengths, and their pipes are out of reach of commands (`inside.py`), so no
     output of a command is taken for a message."""
 
-    def __init__(self, argv: Argv, environ: Mapping[str, str]) -> None:
-        """`argv`: what starts a program in the container. Raises OSError where the engine cannot be started."""
+    def __init__(self, argv: Argv, environ: Mapping[str, str], errors: IO[bytes] | None = None) -> None:
+        """`argv`: what starts `words_of_kept` in the container; `errors` takes what the engine says. Raises OSError
+        where the engine cannot be started."""
         read_end, write_end = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [*argv, "python3", "-I", "-S", "-c", _text(), *INSIDE],
+                argv,
                 stdin=subprocess.PIPE,
                 bufsize=0,
                 stdout=write_end,
-                stderr=subprocess.DEVNULL,
+                stderr=errors or subprocess.DEVNULL,
                 env=dict(environ),
                 cwd=tempfile.gettempdir(),
                 start_new_session=True,
@@ -58,15 +63,21 @@ class KeptProcess:
         self._output = BoundedOutput(0)
         self._said: set[int] = set()
         self._exit_code = 0
-        self._lost = False
+        self._lost = self._has_ended = False
         self._sending: asyncio.Task[None] | None = None
         asyncio.get_running_loop().add_reader(read_end, self._take)
+        self._send(_text())
 
-    async def is_ready(self) -> bool:
-        """Whether it can run commands; without a Python in the image, it cannot."""
+    async def begin(self, timeout: float = STARTING) -> Beginning:
+        """Whether it can run commands. Without a Python in the image it is unfit or has ended; where there is no
+        container either, it has ended."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._until({_READY}), STARTING)
-        return _READY in self._said
+            await asyncio.wait_for(self._until({_READY}), timeout)
+        if _READY in self._said:
+            return "ready"
+        if not self._lost:
+            return "late"
+        return "ended" if self._has_ended else "unfit"
 
     async def run(
         self, command: bytes, folder: str, *, timeout: float, stdin: bytes, max_output: int
@@ -136,6 +147,7 @@ class KeptProcess:
             self._hear(self._buffer[0], bytes(self._buffer[_HEADER:end]))
             del self._buffer[:end]
         if not data or (self._buffer and self._buffer[0] not in _MESSAGES):
+            self._has_ended = not data
             self._lose()
 
     def _hear(self, kind: int, text: bytes) -> None:
@@ -154,6 +166,10 @@ class KeptProcess:
             self._changed.set()
 
 
+def words_of_kept() -> Argv:
+    return ["python3", "-I", "-S", "-c", _BOOT.format(length=len(_text())), *INSIDE]
+
+
 @cache
-def _text() -> str:
-    return Path(__file__).with_name("inside.py").read_text()
+def _text() -> bytes:
+    return Path(__file__).with_name("inside.py").read_bytes()

@@ -45,6 +45,9 @@ class Apptainer(EngineProgram):
             ]
         ]
 
+    def resume(self, name: str) -> Argv:
+        return []
+
     def has_image(self, image: str) -> Argv:
         raise no_builder(self.program, image)
 

@@ -8,7 +8,13 @@ from pathlib import Path
 from newskills.base.environment import EnvironmentSpec
 from newskills.base.errors import ConfigError
 from newskills.environments.config import EnvironmentConfig
-from newskills.environments.engines.engine import STAY, Argv, EngineProgram, variables, without_scheme
+from newskills.environments.engines.engine import (
+    START_AND_STAY,
+    Argv,
+    EngineProgram,
+    variables,
+    without_scheme,
+)
 from newskills.environments.owners import LABEL
 
 _DROPPED = ("AUDIT_WRITE", "MKNOD", "NET_RAW")
@@ -22,7 +28,10 @@ class Docker(EngineProgram):
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """Raises ConfigError for a folder or a file as the image."""
-        return [[*self._run(name, spec), "--entrypoint=sh", *self._image(spec.image), "-c", STAY]]
+        return [[*self._run(name, spec), "--entrypoint=sh", *self._image(spec.image), "-c", START_AND_STAY, "sh"]]
+
+    def resume(self, name: str) -> Argv:
+        return [self.program, "start", "--attach", "--interactive", name]
 
     def has_image(self, image: str) -> Argv:
         return [self.program, "image", "inspect", "--format={{.Id}}", without_scheme(image)]
@@ -36,7 +45,7 @@ class Docker(EngineProgram):
         return [self.program, "exec", "--interactive", *options, name]
 
     def end_processes(self, name: str) -> list[Argv]:
-        return [[self.program, "restart", "--time=0", name]]
+        return [[self.program, "stop", "--time=0", name]]
 
     def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:
         return [self.program, "cp", "-", f"{name}:{target}"]
@@ -57,13 +66,14 @@ class Docker(EngineProgram):
         config = self._config
         memory = f"{max(config.memory_mb, spec.memory_mb)}m"
         return [
-            *(self.program, "run", "--detach", "--init", f"--name={name}", f"--label={LABEL}=1"),
+            *(self.program, "run", "--interactive", f"--name={name}", f"--label={LABEL}=1"),
             f"--network={self._network() if config.network and not spec.offline else 'none'}",
             *(f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={config.processes}"),
             *([f"--cpus={config.cpus:g}"] if config.cpus else []),
             *(f"--cap-drop={capability}" for capability in _DROPPED),
             "--security-opt=no-new-privileges",
             "--log-driver=none",
+            *variables("--env=", spec),
             *(f"--volume={source}:{target}:ro" for source, target in sorted(spec.mounts.items())),
         ]
 

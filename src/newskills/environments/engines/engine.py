@@ -16,8 +16,16 @@ SHELL = 'exec 2>&1; if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; 
 """Runs its first argument by bash where the image has it; both outputs in one, so that their order stays."""
 INSIDE = ("sh", "-c", SHELL, "sh")
 """What runs the command that follows in a container."""
-STAY = "while :; do sleep 3600 || exit; done"
-"""What keeps a container: no more than nearly every image has."""
+STAY = "while sleep 3600 || [ $? -gt 128 ]; do :; done"
+"""What keeps a container, by no more than nearly every image has; it outlives the end of its `sleep` by a signal."""
+START_AND_STAY = (
+    "exec 3<&0 4>&1 </dev/null >/dev/null 2>&1; unset PWD OLDPWD; "
+    'while [ -e /proc/1/fd/4 ]; do :; done && exec "$@" <&3 >&4 2>&4 3<&- 4>&- & '
+    f"exec 3<&- 4>&-; wait $! && exit; [ $? -gt 128 ] && exit; {STAY}"
+)
+"""The first process of a container: starts the program that follows, joined to the engine's client, and ends where
+that ends by a signal or with its input; where it cannot begin, the container stays. The program waits until the first
+process, which any command may reach, has let go of the pipes to the client."""
 _SCHEME = re.compile(r"(?:docker|oras|library|oci|shub)://", re.ASCII)
 
 
@@ -30,6 +38,11 @@ class EngineProgram(Protocol):
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """What makes it, one after the other. Raises ConfigError for an image that this program cannot use."""
+        ...
+
+    def resume(self, name: str) -> Argv:
+        """Starts it again, joined to our own input and output, with the program whose words followed those of `start`.
+        Empty where `start` takes none."""
         ...
 
     def has_image(self, image: str) -> Argv:
@@ -46,7 +59,7 @@ class EngineProgram(Protocol):
         ...
 
     def end_processes(self, name: str) -> list[Argv]:
-        """What kills all that runs in it and keeps its files; afterwards commands can be executed again."""
+        """What kills all that runs in it and keeps its files; once it is resumed, commands can be executed again."""
         ...
 
     def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:

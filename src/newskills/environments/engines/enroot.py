@@ -7,6 +7,7 @@ from newskills.base.environment import EnvironmentSpec
 from newskills.base.errors import ConfigError
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.engines.engine import (
+    STAY,
     Argv,
     EngineProgram,
     is_address,
@@ -15,8 +16,6 @@ from newskills.environments.engines.engine import (
     without_scheme,
 )
 
-_STAY = "while sleep 3600 || [ $? -gt 128 ]; do :; done"
-"""The first process: it outlives the end of its `sleep` by a signal."""
 _FIRST = 'pgrep -o -f "^sh -c while sleep .* $1\\$"'
 """Its id on this machine; it holds the container's name as its last word."""
 _START = f"""
@@ -61,8 +60,11 @@ class Enroot(EngineProgram):
         options += [] if self._config.network and not spec.offline else ["--net"]
         for source, target in sorted(spec.mounts.items()):
             options += ["--mount", f"{source}:{target}:none:x-create=dir,bind,ro"]
-        stay = [self.program, "start", *options, name, "sh", "-c", _STAY, name]
+        stay = [self.program, "start", *options, name, "sh", "-c", STAY, name]
         return [[self.program, "create", "--name", name, spec.image], ["sh", "-c", _START, "sh", name, *stay]]
+
+    def resume(self, name: str) -> Argv:
+        return []
 
     def has_image(self, image: str) -> Argv:
         raise no_builder(self.program, image)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much commands write in the containers of a run, asked of the engine as seldom as can be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+LOOK_EVERY = 0.5
+SHARE = 16
+"""Files are counted where the disk has lost this part of what may be written."""
+WrittenFiles = Callable[[], Awaitable[Path | None]]
+"""Asks for the folder of this machine with what was written in a container."""
+
+
+class Storage:
+    """The disk on which the engine of a run keeps its containers. Any of them tells where that is."""
+
+    def __init__(self, limit: int) -> None:
+        """`limit`: bytes that may be written in a container; 0 = any number."""
+        self.limit = limit
+        self._place: Path | None = None
+        self._is_known = not limit
+        self._asking = asyncio.Lock()
+
+    async def find(self, written: WrittenFiles) -> None:
+        """Asks once. Raises what `written` raises."""
+        async with self._asking:
+            if not self._is_known:
+                folder = await written()
+                self._place = folder.parents[1] if folder is not None else None  # <place>/<container>/<folder>
+                self._is_known = True
+
+    def free(self) -> int | None:
+        """None where it is not known, or nothing is bounded."""
+        return shutil.disk_usage(self._place).free if self._place is not None else None
+
+
+class DiskWatch:
+    """Of one container: its files are only counted while the disk fills up, whichever of its commands does so."""
+
+    def __init__(self, storage: Storage, written: WrittenFiles) -> None:
+        self._storage, self._written = storage, written
+        self._folder: Path | None = None
+        self._free: int | None = None
+
+    async def begin(self) -> None:
+        """Raises what asking for its files raises."""
+        await self._storage.find(self._find_folder)
+        self._free = self._storage.free()
+
+    async def until_full(self) -> None:
+        """Returns when more was written than may be; never where that cannot be known. Raises as `begin`."""
+        limit = self._storage.limit
+        while (free := self._storage.free()) is not None and self._free is not None:
+            if free <= self._free - limit // SHARE:
+                self._free = free
+                folder = await self._find_folder()
+                if folder is not None and await asyncio.to_thread(_size, folder, limit) > limit:
+                    return
+            self._free = max(self._free, free)
+            await asyncio.sleep(LOOK_EVERY)
+        await asyncio.Event().wait()
+
+    async def _find_folder(self) -> Path | None:
+        if self._folder is None:
+            self._folder = await self._written()
+        return self._folder
+
+
+def _size(folder: Path, enough: int) -> int:
+    """Bytes on disk below `folder`; stops counting at `enough`."""
+    total, places = 0, [str(folder)]
+    while places and total <= enough:
+        with contextlib.suppress(OSError), os.scandir(places.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        places.append(entry.path)
+    return total
