@@ -109,6 +109,20 @@ def test_deadlines_hold_and_the_environment_goes_on(agent_image: str, case: str)
     asyncio.run(work())
 
 
+def test_many_short_commands_fill_the_disk_together(agent_image: str) -> None:
+    async def work() -> None:
+        async with one(agent_image, disk_mb=128) as environment:
+            for number in range(50):
+                write = f"dd if=/dev/zero of=/part-{number} bs=1M count=40"
+                if (await environment.execute(write, timeout=300.0)).status == "disk_full":
+                    break
+            assert 3 <= number < 49
+            cleared = await environment.execute("rm /part-*; ls /part-*", timeout=300.0)
+            assert (cleared.status, cleared.exit_code) == ("completed", 2)
+
+    asyncio.run(work())
+
+
 def test_a_flood_of_output_is_cut_in_the_middle(agent_image: str) -> None:
     async def work() -> None:
         async with one(agent_image) as environment:

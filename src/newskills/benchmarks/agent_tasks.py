@@ -37,6 +37,9 @@ class TaskFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     PASS_TO_PASS: list[str] = []
 
 
+KEYS = ", ".join(TaskFile.__struct_fields__)
+
+
 def task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
     """A benchmark of all task folders below `folder`; `fields` are further ones of `Benchmark`.
 
@@ -77,10 +80,13 @@ def _row(task: Path) -> Row:
         raw = yaml.safe_load(file.read_text("utf-8"))
         settings = msgspec.convert(raw, TaskFile)
         issue = (task / "issue.md").read_text("utf-8")
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise DataError(f"{file}{line}, is not valid YAML: {error.problem}.") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"{file} cannot be read: {error}.") from error
     except msgspec.ValidationError as error:
-        raise DataError(f"{file}: {type_fault(error, raw)}.") from error
+        raise DataError(f"{file}: {type_fault(error, raw)}.", hint=f"Keys of such a file: {KEYS}.") from error
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}.") from error
     tests, repository, solution = task / "tests", task / "repository", task / "solution.patch"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 import tempfile
 from collections.abc import Callable, Coroutine, Mapping
@@ -27,6 +28,8 @@ COPYING = 1800.0
 TRIES = 3
 _ENGINE_SPEAKS = (b"Error", b"OCI runtime", b"FATAL", b"error", b"cannot ", b"can only ")
 """How an engine's own message begins, where it could not run a command."""
+_ADVICE = re.compile(rb"^(?:Run|See) 'docker .*$", re.MULTILINE)
+"""What docker ends each message with."""
 
 
 class Container:
@@ -112,7 +115,7 @@ class Container:
         with tempfile.TemporaryFile() as errors:
             beginning = await self._keep(argv, timeout, errors)
             errors.seek(0)
-            shown = last_line(errors.read())
+            shown = last_line(_ADVICE.sub(b"", errors.read()))
         if beginning in ("ended", "late"):
             raise _cannot_start(self._engine, self._spec, shown if beginning == "ended" else "")
 
@@ -264,10 +267,16 @@ class Container:
 def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, shown: str) -> EnvironmentFailedError:
     """`shown`: what the engine ended with; '' where it did not end."""
     why = shown or "it takes longer than ++environment.start_timeout"
+    if "daemon running" in why:
+        hint = "Start it, or use another engine: ++environment.engine=podman."
+    elif engine.program in ("podman", "docker"):
+        hint = (
+            f"Is the image there? `{engine.program} images` lists those of this machine; `{engine.program} pull` "
+            f"downloads one, `{engine.program} build` makes one."
+        )
+    else:
+        hint = ""
+    stop = "" if why.endswith(("?", ".", "!")) else "."
     return EnvironmentFailedError(
-        f"{engine.program} cannot start a container of image '{spec.image}': {why}",
-        hint=f"Is the image there? `{engine.program} images` lists those of this machine; `{engine.program} pull` "
-        f"downloads one, `{engine.program} build` makes one."
-        if engine.program in ("podman", "docker")
-        else "",
+        f"{engine.program} cannot start a container of image '{spec.image}': {why}{stop}", hint=hint
     )

@@ -71,6 +71,8 @@ class ContainerPool:
 
     async def close(self) -> None:
         await asyncio.gather(*(container.stop() for container in tuple(self._alive)))
+        if self._clear:  # a killed run's engine may have been at work on one when this run began
+            await remove_left_over(self._engine, self._environ)
 
     async def _start(self, spec: EnvironmentSpec) -> Container:
         if spec.build:
@@ -90,7 +92,7 @@ class ContainerPool:
             self._gate.release()
 
     async def _remove_left_over(self) -> None:
-        """Once, before the first start: containers of runs that were killed."""
+        """Once, before the first start: containers of runs that were killed. `close` looks again."""
         async with self._cleared:
             if self._clear:
                 return

@@ -31,6 +31,6 @@ def find_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> Engine
     wanted = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
     raise ConfigError(
         f"Agents work in containers, but {wanted} is not installed here.",
-        hint="Install one (apt install podman catatonit runc; https://apptainer.org/docs), or name another by "
-        "++environment.engine.",
+        hint="Install one (apt install podman runc; https://apptainer.org/docs), or name another: "
+        "++environment.engine=sandbox needs no containers.",
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from newskills.base.records import INSTRUMENT, Ledger, Number, Report, Row
 from newskills.base.tables import stacked, wrapped
+from newskills.metrics.programs.agents import EFFORT
 
 ACCEPT_LOST = 0.01
 """Share of attempts that may be unscored before the scores are withheld."""
@@ -136,6 +137,8 @@ def _cell(name: str, metrics: Row) -> str:
     value: Any = metrics.get(name)
     if not isinstance(value, float):
         return "" if value is None else str(value)
+    if name in EFFORT:
+        return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
     deviation = metrics.get(f"{name}_statistics", {}).get("std_dev_across_runs")
     return f"{value:.2f}%" if deviation is None else f"{value:.2f}% ± {100 * deviation:.2f}%"
 

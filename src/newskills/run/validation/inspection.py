@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, NewskillsError
@@ -24,7 +24,7 @@ from newskills.prompts.media import MediaError
 from newskills.prompts.renderer import Prompt
 from newskills.run.engine.build import RunBuilder
 from newskills.run.judging.generation import judge_layer
-from newskills.run.planning.config import GenerationConfig
+from newskills.run.planning.config import SOFTWARE_AGENT, GenerationConfig
 from newskills.run.planning.plan import BenchmarkRun, WorkPieces, benchmark_units, resolve_config
 from newskills.solve.judges.judge import shown_to_judges
 
@@ -182,6 +182,8 @@ def _prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -
             files: Sequence[Layer] = [Layer("rows", {"input_file": config.input_file, "output_file": "-"})]
             judge = builder.prompt(resolve_config([*files, judge_layer(benchmark.judge)]).value)
         prompt = builder.prompt(config)
+        if benchmark.solver == SOFTWARE_AGENT:
+            config = structs.replace(config, agent="bash")  # a run names one; the first will do here
         try:
             solver: Solver | None = builder.solver(config, prompt)
         except NewskillsError as error:

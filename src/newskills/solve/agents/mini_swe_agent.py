@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.environment import AgentEnvironment
-from newskills.base.errors import ConfigError, ContextLimitError
+from newskills.base.errors import BadRequestError, ConfigError, ContentFilterError, ContextLimitError
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Reply, Request, Row
 from newskills.solve.agents.options import AgentOptions, Trajectory, text_after, time_for
@@ -103,6 +103,15 @@ class MiniSweAgent:
             if not trajectory.replies:
                 raise
             ending = {"exit_status": "context", "submission": ""}
+        except BadRequestError as error:
+            if trajectory.replies or isinstance(error, ContentFilterError):
+                raise
+            raise BadRequestError(
+                f"The first request of mini-swe-agent, which has a tool, is refused: {error.message.rstrip('.')}.",
+                hint="An endpoint without tool calls needs ++agent=bash.",
+                status=error.status,
+                server_text=error.server_text,
+            ) from error
         status = str(ending.get("exit_status"))
         trajectory.ended = ENDINGS.get(status, status)
         trajectory.submission = str(ending.get("submission") or "")
