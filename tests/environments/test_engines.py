@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from newskills.base.environment import EnvironmentSpec
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments import owners
 from newskills.environments.config import EnvironmentConfig
+from newskills.environments.container import Container
 from newskills.environments.containers import ContainerPool
+from newskills.environments.disk import Storage
 from newskills.environments.engines import ENGINES, find_engine
 from newskills.environments.engines.engine import START_AND_STAY, EngineProgram
 from newskills.environments.programs import BoundedOutput
@@ -108,6 +110,18 @@ def test_without_an_engine_it_says_what_to_install(tmp_path: Path) -> None:
         find_engine(EnvironmentConfig(), {"PATH": str(tmp_path)})
     with pytest.raises(ConfigError, match="but apptainer is not installed"):
         find_engine(EnvironmentConfig(engine="apptainer"), {"PATH": str(tmp_path)})
+
+
+def test_what_the_engine_says_is_shown_without_its_advice(tmp_path: Path) -> None:
+    program = tmp_path / "docker"
+    message = "docker: Cannot connect to the Docker daemon at unix:///a.sock. Is the docker daemon running?"
+    program.write_text(
+        f"#!/bin/sh\nprintf '{message}\\n\\nRun '\\''docker run --help'\\'' for more\\n' >&2; exit 125\n"
+    )
+    program.chmod(0o755)
+    container = Container(engine("docker"), SPEC, {"PATH": f"{tmp_path}:{os.environ['PATH']}"}, Storage(0), print)
+    with pytest.raises(EnvironmentFailedError, match=r"daemon running\? Start it, or use another engine"):
+        asyncio.run(container.start(60.0))
 
 
 def test_only_names_of_processes_that_are_gone_are_left_over() -> None:

@@ -3,17 +3,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import minisweagent.agents.default as real
+import pytest
 from tests.commands.running import ns, rows_of
 from tests.environments.images import own_containers
 from tests.environments.small_tasks import prepared_small_tasks
 from tests.environments.tasks import BUGS
 from tests.environments.test_bash_agent import prepared
 from tests.server.script import Script
+from tests.solve.test_agents import Model, Shell
+
+from newskills.base.errors import BadRequestError
+from newskills.base.records import Message, Request
+from newskills.solve.agents.mini_swe_agent import MiniSweAgent, MiniSweAgentConfig
+from newskills.solve.agents.options import AgentOptions
 
 SUBMIT = "git diff > /tmp/p; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat /tmp/p"
 
@@ -57,3 +65,11 @@ def test_without_a_submission_there_is_no_patch(agent_image: str, tmp_path: Path
     record = solved(tmp_path, env, "small", server.base_url, "++agent_max_turns=2")
     assert (record["outcome"], record["why"]) == ("no_answer", "the patch is empty")
     assert (record["exit_status"], record["num_steps"]) == ("steps", 2)
+
+
+def test_an_endpoint_without_tool_calls_is_told_which_agent_it_can_have() -> None:
+    agent = MiniSweAgent(AgentOptions(agent="mini-swe-agent", max_turns=3), MiniSweAgentConfig())
+    request = agent.prepared(Request(messages=[Message(role="user", content="Do it.")]))
+    work = agent.work(request, Model("", tools=False), Shell(), {"problem_statement": "Do it."})
+    with pytest.raises(BadRequestError, match=r"is refused: tools are not supported\. .* needs \+\+agent=bash"):
+        asyncio.run(work)

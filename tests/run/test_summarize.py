@@ -174,13 +174,14 @@ def test_the_file_has_no_headline_where_the_table_withholds_it(
 
 def test_a_table_without_wishes_shows_all_numbers(tmp_path: Path) -> None:
     report = Report(
-        benchmark="b", modes={"pass@1": {"n": 3, "text": "x", "f": 1.5, "list": [1], "dict": {"a": 1}}}
+        benchmark="b",
+        modes={"pass@1": {"n": 3, "text": "x", "f": 1.5, "avg_steps": 1234.5, "avg_cost": 0.0123, "list": [1]}},
     )
     assert render([report]).splitlines() == [
         "",
-        "--------------- b ----------------",
-        "evaluation_mode | n | text | f    ",
-        "pass@1          | 3 | x    | 1.50%",
+        "--------------------------- b ---------------------------",
+        "evaluation_mode | n | text | f     | avg_steps | avg_cost",
+        "pass@1          | 3 | x    | 1.50% | 1,234.50  | 0.0123  ",
         "",
     ]
 
