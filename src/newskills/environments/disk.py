@@ -47,6 +47,9 @@ class DiskWatch:
         self._storage, self._written = storage, written
         self._folder: Path | None = None
         self._free: int | None = None
+        self._most = storage.limit
+        self._step = storage.limit // SHARE
+        self._is_full = False
 
     async def begin(self) -> None:
         """Raises what asking for its files raises."""
@@ -55,16 +58,24 @@ class DiskWatch:
 
     async def until_full(self) -> None:
         """Returns when more was written than may be; never where that cannot be known. Raises as `begin`."""
-        limit = self._storage.limit
+        if self._is_full:  # what an earlier command has left is no fault of this one
+            self._most, self._is_full = self._step + max(self._storage.limit, await self._size()), False
+            self._free = self._storage.free()
         while (free := self._storage.free()) is not None and self._free is not None:
-            if free <= self._free - limit // SHARE:
+            if free <= self._free - self._step:
                 self._free = free
-                folder = await self._find_folder()
-                if folder is not None and await asyncio.to_thread(_size, folder, limit) > limit:
+                size = await self._size()
+                if size > self._most:
+                    self._is_full = True
                     return
+                self._most = max(self._storage.limit, min(self._most, self._step + size))
             self._free = max(self._free, free)
             await asyncio.sleep(LOOK_EVERY)
         await asyncio.Event().wait()
+
+    async def _size(self) -> int:
+        folder = await self._find_folder()
+        return await asyncio.to_thread(_size, folder) if folder is not None else 0
 
     async def _find_folder(self) -> Path | None:
         if self._folder is None:
@@ -72,10 +83,10 @@ class DiskWatch:
         return self._folder
 
 
-def _size(folder: Path, enough: int) -> int:
-    """Bytes on disk below `folder`; stops counting at `enough`."""
+def _size(folder: Path) -> int:
+    """Bytes on disk below `folder`."""
     total, places = 0, [str(folder)]
-    while places and total <= enough:
+    while places:
         with contextlib.suppress(OSError), os.scandir(places.pop()) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
