@@ -25,6 +25,8 @@ from newskills.environments.programs import LONGEST_WORD, EndedProgram, last_lin
 HOUSEKEEPING = 120.0
 """Seconds for a call of the engine that does no work inside."""
 COPYING = 1800.0
+ENDING = 0.5
+"""Seconds for what an engine does when a container has ended."""
 TRIES = 3
 _ENGINE_SPEAKS = (b"Error", b"OCI runtime", b"FATAL", b"error", b"cannot ", b"can only ")
 """How an engine's own message begins, where it could not run a command."""
@@ -121,10 +123,9 @@ class Container:
 
     async def _remove(self) -> None:
         try:
-            self._let_go()
-            for argv in self._engine.remove(self.name):
-                await self._call(argv, HOUSEKEEPING)
+            await remove_container(self._engine, self.name, self._environ)
         finally:
+            self._let_go()
             self._on_stop(self)
 
     def _shell(self, spec: EnvironmentSpec, command: str) -> Argv:
@@ -262,6 +263,19 @@ class Container:
             return await run_program(argv, timeout=timeout, environ=environ, stdin=stdin)
         except OSError as error:
             raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
+
+
+async def remove_container(engine: EngineProgram, name: str, environ: Mapping[str, str]) -> None:
+    """Tried three times: podman refuses to remove one that is just ending. Raises EnvironmentFailedError."""
+    for argv in engine.remove(name):
+        for attempt in range(1, TRIES + 1):
+            try:
+                done = await run_program(argv, timeout=HOUSEKEEPING, environ=environ)
+            except OSError as error:
+                raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
+            if done.exit_code == 0:
+                break
+            await asyncio.sleep(attempt * ENDING)
 
 
 def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, shown: str) -> EnvironmentFailedError:

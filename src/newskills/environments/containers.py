@@ -13,7 +13,7 @@ from newskills.base.aio import Gate, backoff
 from newskills.base.environment import MIB, AgentEnvironment, EnvironmentSpec, image_of
 from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments.config import EnvironmentConfig
-from newskills.environments.container import HOUSEKEEPING, Container
+from newskills.environments.container import HOUSEKEEPING, Container, remove_container
 from newskills.environments.disk import Storage
 from newskills.environments.engines import find_engine
 from newskills.environments.engines.engine import EngineProgram
@@ -101,11 +101,10 @@ class ContainerPool:
 
 
 async def remove_left_over(engine: EngineProgram, environ: Mapping[str, str]) -> list[str]:
-    """Removes containers whose process on this machine is no more; their names."""
+    """Removes containers whose process on this machine is no more; their names. Raises EnvironmentFailedError."""
     shown = await run_program(engine.names(), timeout=HOUSEKEEPING, environ=environ)
     lines = shown.output.decode("utf-8", "replace").split("\n")
     names = [words[0] for line in lines if (words := line.split()) and is_left_over(words[0])]
     for name in names:
-        for argv in engine.remove(name):
-            await run_program(argv, timeout=HOUSEKEEPING, environ=environ)
+        await remove_container(engine, name, environ)
     return names

@@ -86,7 +86,7 @@ class MiniSweAgent:
         return msgspec.structs.replace(request, tools=[BASH_TOOL])
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
-        """Raises what the model and the environment raise."""
+        """Raises what the model and the environment raise, BadRequestError where the endpoint takes no tools."""
         from minisweagent.agents.default import DefaultAgent
 
         trajectory = Trajectory(conversation=[], steps=[], replies=[])
