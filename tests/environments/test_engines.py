@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments import owners
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.container import Container
-from newskills.environments.containers import ContainerPool
+from newskills.environments.containers import ContainerPool, remove_left_over
 from newskills.environments.disk import Storage
 from newskills.environments.engines import ENGINES, find_engine
 from newskills.environments.engines.engine import START_AND_STAY, EngineProgram
@@ -132,6 +132,20 @@ def test_only_names_of_processes_that_are_gone_are_left_over() -> None:
     assert owners.is_left_over(f"{prefix}.{host}.{pid}.{int(start) + 1}.{number}")
     assert not owners.is_left_over(f"{prefix}.another-{host}.{pid}.{int(start) + 1}.{number}")
     assert not owners.is_left_over("somebody-elses-container")
+
+
+def test_a_container_that_is_just_ending_is_removed_too(tmp_path: Path) -> None:
+    prefix, host, pid, start, number = owners.new_name().split(".")
+    name = f"{prefix}.{host}.{pid}.{int(start) + 1}.{number}"
+    refuses_once = (
+        f'echo "$1" >> {tmp_path}/calls; [ "$1" = rm ] && [ $(grep -c rm {tmp_path}/calls) = 1 ] && exit 2'
+    )
+    program = tmp_path / "podman"
+    program.write_text(f"#!/bin/sh\n{refuses_once}\necho {name}\n")
+    program.chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert asyncio.run(remove_left_over(engine("podman"), environ)) == [name]
+    assert (tmp_path / "calls").read_text().split() == ["ps", "rm", "rm"]
 
 
 @pytest.mark.parametrize("pieces", [[b"0123456789"], [b"0", b"12", b"3456789"], [b"0123", b"4567", b"89"]])
