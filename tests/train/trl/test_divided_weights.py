@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FSDP on two processes: what one process computes, with half of the weights in each. Real torch, real accelerate."""
+"""FSDP and DeepSpeed on two processes: what one process computes, divided. Real torch, accelerate and DeepSpeed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 from tests.train.trl.test_launching import told
 
 from newskills.base.store import read_rows, write_rows
+from newskills.train.memory import Split
 from newskills.train.trl.launching import NodePlace, accelerate_config
 from newskills.train.trl.settings import TrlSettings
 
@@ -45,16 +46,17 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told_to_divide(folder: Path) -> dict[str, str]:
+def told_to_divide(folder: Path, split: Split = "fsdp") -> dict[str, str]:
     """What accelerate launch tells the processes that it starts with our file."""
-    _, env = told(accelerate_config(TrlSettings(processes=2, split="fsdp"), NodePlace(), gpu=True), folder)
+    _, env = told(accelerate_config(TrlSettings(processes=2, split=split), NodePlace(), gpu=True), folder)
     return {name: value for name, value in env.items() if name.startswith(("ACCELERATE_", "FSDP_"))}
 
 
-def divided(place: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def divided(place: Path, *words: str, split: Split = "fsdp", **variables: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
-    argv += ["-m", "tests.train.trl.divided_cpu", *words, "++trainer.trl.split=fsdp"]
-    env = {**os.environ, **told_to_divide(place), "PYTHONPATH": str(Path(__file__).parents[3]), **variables}
+    argv += ["-m", "tests.train.trl.divided_cpu" if split == "fsdp" else "newskills"]
+    argv += [*words, f"++trainer.trl.split={split}"]
+    env = {**os.environ, **told_to_divide(place, split), "PYTHONPATH": str(Path(__file__).parents[3]), **variables}
     return subprocess.run(argv, cwd=place, env=env, capture_output=True, text=True, check=False)
 
 
@@ -103,6 +105,20 @@ def test_fine_tuning_is_that_of_one_process(place: Path, weights: str) -> None:
     assert resumed.returncode == 0, resumed.stderr
     same(place, ["loss", "grad_norm", "tokens"])
     was_divided(place / "two")
+
+
+@pytest.mark.parametrize(("split", "weights"), [("zero1", "lora"), ("zero2", "full")])
+def test_deepspeed_has_the_numbers_of_one_process(
+    place: Path, monkeypatch: pytest.MonkeyPatch, split: Split, weights: str
+) -> None:
+    pytest.importorskip("deepspeed")
+    monkeypatch.setenv("DS_ACCELERATOR", "cpu")
+    words = [*SFT, f"++trainer.weights={weights}", "++steps=3"]
+    done = whole(place, *words, "--output_dir=one")
+    assert done.returncode == 0, done.stderr
+    done = divided(place, *words, "--output_dir=two", split=split)
+    assert done.returncode == 0, done.stderr
+    same(place, ["loss", "grad_norm", "tokens"])
 
 
 def test_reinforcement_samples_measures_and_writes_the_model(place: Path) -> None:
