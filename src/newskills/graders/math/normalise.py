@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 
+from newskills.graders.math.numerals import spelled
 from newskills.graders.math.syntax.tables import SCRIPTS, UNICODE
 from newskills.graders.reading.replies import stripped
 
@@ -56,7 +58,29 @@ _RESULT = re.compile(r"(?:=|\\(?:approx|simeq|doteq)(?![a-zA-Z]))\s*(?!$)")
 _TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad|right\s*\.)(?![a-zA-Z])|\s)+$")
 _ENDLESS = re.compile(r"([+-]?\d{0,20}\.\d{0,8}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\[lcd]?dots[cb]?)")
 _FRENCH = re.compile(r"([\[\]])([^\[\](){}]{1,60})([\[\]])")
-_NOTATIONS = (
+_COMMAS = re.compile(r",? and |, ")
+_REALS = r"\\mathbb\s?\{?R\}?"
+_NOTATIONS: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    ("mathbb", re.compile(rf"{_REALS}(?:\^|_)\{{?\+\}}?$|{_REALS}_\{{\s?>\s?0\s?\}}$"), r"(0,\\infty)"),
+    ("mathbb", re.compile(rf"{_REALS}_\{{\s?(?:\\geq?(?:slant)?|>=)\s?0\s?\}}$"), r"[0,\\infty)"),
+    ("mathbb", re.compile(rf"{_REALS}(?:\^|_)\{{?-\}}?$|{_REALS}_\{{\s?<\s?0\s?\}}$"), r"(-\\infty,0)"),
+    (
+        "real",
+        re.compile(
+            r"^all real(?: number)?s?(?: [a-z])?,? (?:except|other than|but|excluding)(?: for)?"
+            r" \$?(?:[a-z]\s?(?:=|\\neq?)\s?)?(-?[\d./]{1,20})\$?((?:(?:,| and|, and) \$?-?[\d./]{1,20}\$?){0,5})$"
+        ),
+        lambda m: rf"\mathbb{{R}}\setminus\{{{m[1]}{_COMMAS.sub(',', m[2].replace('$', ''))}\}}",
+    ),
+    (
+        "^",
+        re.compile(
+            r"^((?:\(|\[|\\langle )[^()\[\]\\;&]{1,80}(?:\)|\]|\\rangle))\s?\^\s?\{?\s?(?:T|t|\\top|\\intercal|\\mathsf\{T\}|\\mathrm\{T\})\s?\}?$"
+        ),
+        r"\1",
+    ),
+    ("0x", re.compile(r"^0x([0-9a-fA-F]{1,40})$"), lambda m: f"{m[1].upper()}_{{16}}"),
+    ("0b", re.compile(r"^0b([01]{1,80})$"), r"\1_{2}"),
     ("times", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?times\s*\}?$"), r"\1"),
     ("\\math", re.compile(r"^\\math(?:cal|rm|sf|it)\s+([A-Za-z])$"), r"\1"),
     ("cup", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?cups?\s*\}?$"), r"\1"),
@@ -114,6 +138,8 @@ def _usual(text: str) -> str:
     """Rare notations in their usual form: `n \\choose k`, `]0,1[`, `0.333…`, line breaks with a height, inverses."""
     if len(text) < 80 and text.endswith((".", "dots")) and (match := _ENDLESS.fullmatch(text)) is not None:
         return f"{match[1]}\\overline{{{match[2]}}}"
+    if text[:1].isalpha() and (number := spelled(text)) is not None:
+        return number
     if text[:1] in ("[", "]") and (match := _FRENCH.fullmatch(text)) is not None:
         return ("(" if match[1] == "]" else "[") + match[2] + (")" if match[3] == "[" else "]")
     if "_" in text and _COUNTS.search(text) is not None:

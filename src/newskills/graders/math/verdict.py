@@ -9,7 +9,10 @@ from functools import lru_cache
 from newskills.graders.math.angles import same_angle
 from newskills.graders.math.clock import same_time
 from newskills.graders.math.compare import same
+from newskills.graders.math.dates import same_date
+from newskills.graders.math.divisions import same_ratio, same_remainder
 from newskills.graders.math.extraction.prose import formula_in_prose
+from newskills.graders.math.figures import same_figure
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parameters import same_conditions, with_primes
@@ -31,6 +34,15 @@ _CACHED_LENGTH = 2_000
 DEFAULT = Options()
 _VARIABLE = re.compile(r"[a-zA-Z](?:_\{?\w{1,8}\}?)?\s*=\s*")
 _VALUES = frozenset({"num", "sym", "const", "add", "mul", "neg", "div", "pow", "fn", "tuple", "list", "set"})
+_NO_EXPRESSIONS = (
+    ("time of day", same_time),
+    ("date", same_date),
+    ("angle", same_angle),
+    ("figure", same_figure),
+    ("residues", same_residues),
+    ("ratio", same_ratio),
+    ("remainder", same_remainder),
+)
 _GROUPS = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -78,13 +90,10 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
 
 
 def _by_notation(p: str, g: str, options: Options) -> Verdict | None:
-    """Of times of day, angles in minutes, residue classes and sums of unit vectors, which are no expressions."""
-    if (timely := same_time(p, g)) is not None:
-        return timely, "time of day"
-    if (angle := same_angle(p, g)) is not None:
-        return angle, "angle"
-    if (congruent := same_residues(p, g)) is not None:
-        return congruent, "residues"
+    """Of what is no expression: a time, a date, a figure, a residue class, a sum of unit vectors."""
+    for step, same_kind in _NO_EXPRESSIONS:
+        if (verdict := same_kind(p, g)) is not None:
+            return verdict, step
     return _by_components(p, g, options)
 
 

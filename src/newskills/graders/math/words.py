@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from newskills.graders.math.phrases import same_phrase
 from newskills.graders.math.syntax.tables import NUMBER_WORDS, SYNONYMS
 
 _COMMAND = re.compile(
@@ -52,7 +53,9 @@ def same_words(gold: str, pred: str) -> bool:
     if a == b or _JOINT.sub("", a) == _JOINT.sub("", b):
         return True
     one_word = sum(w.isalpha() for w in a.split()) == 1 and bool(_LETTERS.search(a))
-    return one_word and any(c.isdigit() for c in a) and sorted(a.split()) == sorted(b.split())
+    if one_word and any(c.isdigit() for c in a) and sorted(a.split()) == sorted(b.split()):
+        return True
+    return same_phrase(a, b)
 
 
 def is_prose(text: str) -> bool:
