@@ -58,7 +58,8 @@ _RESULT = re.compile(r"(?:=|\\(?:approx|simeq|doteq)(?![a-zA-Z]))\s*(?!$)")
 _TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad|right\s*\.)(?![a-zA-Z])|\s)+$")
 _ENDLESS = re.compile(r"([+-]?\d{0,20}\.\d{0,8}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\[lcd]?dots[cb]?)")
 _FRENCH = re.compile(r"([\[\]])([^\[\](){}]{1,60})([\[\]])")
-_COMMAS = re.compile(r",? and |, ")
+_EXCEPTION = r"\$?(?:[a-z]\s?(?:=|\\neq?)\s?)?-?[\d./]{1,20}\$?"
+_NUMBERS = re.compile(r"-?[\d./]+")
 _REALS = r"\\mathbb\s?\{?R\}?"
 _NOTATIONS: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     ("mathbb", re.compile(rf"{_REALS}(?:\^|_)\{{?\+\}}?$|{_REALS}_\{{\s?>\s?0\s?\}}$"), r"(0,\\infty)"),
@@ -67,10 +68,10 @@ _NOTATIONS: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], st
     (
         "real",
         re.compile(
-            r"^all real(?: number)?s?(?: [a-z])?,? (?:except|other than|but|excluding)(?: for)?"
-            r" \$?(?:[a-z]\s?(?:=|\\neq?)\s?)?(-?[\d./]{1,20})\$?((?:(?:,| and|, and) \$?-?[\d./]{1,20}\$?){0,5})$"
+            r"^all real(?: number)?s?(?: [a-z])?,? (?:except|other than|but|excluding)(?: for)? "
+            rf"({_EXCEPTION}(?:(?:,| and|, and) {_EXCEPTION}){{0,5}})$"
         ),
-        lambda m: rf"\mathbb{{R}}\setminus\{{{m[1]}{_COMMAS.sub(',', m[2].replace('$', ''))}\}}",
+        lambda m: rf"\mathbb{{R}}\setminus\{{{','.join(_NUMBERS.findall(m[1]))}\}}",
     ),
     (
         "^",
@@ -79,6 +80,14 @@ _NOTATIONS: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], st
         ),
         r"\1",
     ),
+    ("nteger", re.compile(r"^(?:all|the set of(?: all)?) (?:the )?integers$"), r"\\mathbb{Z}"),
+    ("natural", re.compile(r"^(?:all|the|the set of(?: all)?) natural numbers$"), r"\\mathbb{N}"),
+    ("infinity", re.compile(r"^(?:negative|minus) infinity$"), r"-\\infty"),
+    ("clock", re.compile(r"^(\d{1,2})\s?(?:\\text\s?\{)?\s?o'?\s?clock\s?\}?$"), r"\1:00"),
+    (")_", re.compile(r"^\(([0-9A-F]{1,80})\)_(\{?\d{1,2}\}?)$"), r"\1_\2"),
+    ("n ", re.compile(r"^(\d{1,9}) in (\d{1,9})$"), r"\\frac{\1}{\2}"),
+    ("out of", re.compile(r"^\$?(\d[\d,]{0,11})\$? out of (?:every )?\$?(\d[\d,]{0,11})\$?$"), r"\\frac{\1}{\2}"),
+    ("US", re.compile(r"^(?:USD?|\\text\s?\{\s?USD?\s?\})[\s~]?\\?\$?\s?(?=[\d.])"), r"\\$"),
     ("0x", re.compile(r"^0x([0-9a-fA-F]{1,40})$"), lambda m: f"{m[1].upper()}_{{16}}"),
     ("0b", re.compile(r"^0b([01]{1,80})$"), r"\1_{2}"),
     ("times", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?times\s*\}?$"), r"\1"),

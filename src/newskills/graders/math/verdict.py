@@ -26,7 +26,15 @@ from newskills.graders.math.values.equal import Options
 from newskills.graders.math.values.exact import PlainNumber, close, plain
 from newskills.graders.math.values.modular import beyond
 from newskills.graders.math.vectors import as_tuple
-from newskills.graders.math.words import is_prose, option, option_letter, same_letters, same_words, words
+from newskills.graders.math.words import (
+    behind_letter,
+    is_prose,
+    option,
+    option_letter,
+    same_letters,
+    same_words,
+    words,
+)
 
 Verdict = tuple[bool | None, str]
 MAX_LENGTH = 20_000
@@ -209,9 +217,18 @@ def _unread_gold(p: str, g: str, why: str) -> Verdict:
         return True, "words"
     if why == "big":
         return False, "length"
+    if letter := option_letter(g):
+        return _same_option(letter, p, g)
     if is_prose(g):
         return False, "words"
     return symbolic.decide(p, g, DEFAULT.digits)
+
+
+def _same_option(letter: str, p: str, g: str) -> Verdict:
+    """A right answer such as `(C) 12`: its letter, or what stands behind it."""
+    if chosen := option_letter(p):
+        return chosen == letter, "option"
+    return equal(p, behind_letter(g), DEFAULT)
 
 
 def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdict:

@@ -48,7 +48,7 @@ def words(text: str) -> str:
 def same_words(gold: str, pred: str) -> bool:
     """The same words in the same order, blanks aside; a date may be written either way round."""
     a, b = words(gold), words(pred)
-    if not any(c.isalpha() for c in a):
+    if not any(c.isalpha() for c in a) and a != "∅":
         return False
     if a == b or _JOINT.sub("", a) == _JOINT.sub("", b):
         return True
@@ -95,3 +95,9 @@ def option_letter(text: str) -> str:
     if (match := _OPTION_WITH_TEXT.fullmatch(plain)) is not None and _SECOND_OPTION.search(match[3]) is None:
         return match[1] or match[2]
     return ""
+
+
+def behind_letter(text: str) -> str:
+    """What stands behind the letter of `(C) 12`; '' for any other text."""
+    match = _OPTION_WITH_TEXT.fullmatch(_OPTION_DRESS.sub(" ", text).strip())
+    return match[3] if match is not None else ""
