@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 
+from newskills.graders.math.notations import renotated
 from newskills.graders.math.numerals import spelled
 from newskills.graders.math.syntax.tables import SCRIPTS, UNICODE
 from newskills.graders.reading.replies import stripped
@@ -58,52 +58,6 @@ _RESULT = re.compile(r"(?:=|\\(?:approx|simeq|doteq)(?![a-zA-Z]))\s*(?!$)")
 _TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad|right\s*\.)(?![a-zA-Z])|\s)+$")
 _ENDLESS = re.compile(r"([+-]?\d{0,20}\.\d{0,8}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\[lcd]?dots[cb]?)")
 _FRENCH = re.compile(r"([\[\]])([^\[\](){}]{1,60})([\[\]])")
-_EXCEPTION = r"\$?(?:[a-z]\s?(?:=|\\neq?)\s?)?-?[\d./]{1,20}\$?"
-_NUMBERS = re.compile(r"-?[\d./]+")
-_REALS = r"\\mathbb\s?\{?R\}?"
-_NOTATIONS: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
-    ("mathbb", re.compile(rf"{_REALS}(?:\^|_)\{{?\+\}}?$|{_REALS}_\{{\s?>\s?0\s?\}}$"), r"(0,\\infty)"),
-    ("mathbb", re.compile(rf"{_REALS}_\{{\s?(?:\\geq?(?:slant)?|>=)\s?0\s?\}}$"), r"[0,\\infty)"),
-    ("mathbb", re.compile(rf"{_REALS}(?:\^|_)\{{?-\}}?$|{_REALS}_\{{\s?<\s?0\s?\}}$"), r"(-\\infty,0)"),
-    (
-        "real",
-        re.compile(
-            r"^all real(?: number)?s?(?: [a-z])?,? (?:except|other than|but|excluding)(?: for)? "
-            rf"({_EXCEPTION}(?:(?:,| and|, and) {_EXCEPTION}){{0,5}})$"
-        ),
-        lambda m: rf"\mathbb{{R}}\setminus\{{{','.join(_NUMBERS.findall(m[1]))}\}}",
-    ),
-    (
-        "^",
-        re.compile(
-            r"^((?:\(|\[|\\langle )[^()\[\]\\;&]{1,80}(?:\)|\]|\\rangle))\s?\^\s?\{?\s?(?:T|t|\\top|\\intercal|\\mathsf\{T\}|\\mathrm\{T\})\s?\}?$"
-        ),
-        r"\1",
-    ),
-    ("nteger", re.compile(r"^(?:all|the set of(?: all)?) (?:the )?integers$"), r"\\mathbb{Z}"),
-    ("natural", re.compile(r"^(?:all|the|the set of(?: all)?) natural numbers$"), r"\\mathbb{N}"),
-    ("infinity", re.compile(r"^(?:negative|minus) infinity$"), r"-\\infty"),
-    ("clock", re.compile(r"^(\d{1,2})\s?(?:\\text\s?\{)?\s?o'?\s?clock\s?\}?$"), r"\1:00"),
-    (")_", re.compile(r"^\(([0-9A-F]{1,80})\)_(\{?\d{1,2}\}?)$"), r"\1_\2"),
-    ("n ", re.compile(r"^(\d{1,9}) in (\d{1,9})$"), r"\\frac{\1}{\2}"),
-    ("out of", re.compile(r"^\$?(\d[\d,]{0,11})\$? out of (?:every )?\$?(\d[\d,]{0,11})\$?$"), r"\\frac{\1}{\2}"),
-    ("US", re.compile(r"^(?:USD?|\\text\s?\{\s?USD?\s?\})[\s~]?\\?\$?\s?(?=[\d.])"), r"\\$"),
-    ("0x", re.compile(r"^0x([0-9a-fA-F]{1,40})$"), lambda m: f"{m[1].upper()}_{{16}}"),
-    ("0b", re.compile(r"^0b([01]{1,80})$"), r"\1_{2}"),
-    ("times", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?times\s*\}?$"), r"\1"),
-    ("\\math", re.compile(r"^\\math(?:cal|rm|sf|it)\s+([A-Za-z])$"), r"\1"),
-    ("cup", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?cups?\s*\}?$"), r"\1"),
-    ("\\choose", re.compile(r"\{([^{}]{1,40})\\choose([^{}]{1,40})\}"), r"\\binom{\1}{\2}"),
-    ("\\\\[", re.compile(r"\\\\\[-?[\d.]{1,5}(?:pt|em|ex|mm|cm)\]"), r"\\\\"),
-    ("^", re.compile(r"^([a-zA-Z])\s?\^\s?\{?-1\}?\s?(?=\([a-z]\)\s*=)"), r"\1_{inverse}"),
-    (
-        "for ",
-        re.compile(
-            r"^([a-zA-Z]\([a-z]\)\s*=[^=]{1,80}?)[\s,]*(?:\\text\s*\{)?[\s,]*for (?:all|any|every|each) [^=<>\d]{0,40}$"
-        ),
-        r"\1",
-    ),
-)
 _COUNTS = re.compile(r"[CAP](?:\}|_)")
 _CHOOSE_AFTER = re.compile(
     r"(?<![A-Za-z}])(?:\\mathrm\s*\{([CA])\}|([CA]))_(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))\^(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))"
@@ -154,10 +108,7 @@ def _usual(text: str) -> str:
     if "_" in text and _COUNTS.search(text) is not None:
         text = _CHOOSE_AFTER.sub(lambda m: _chosen(m[1] or m[2], m[3] or m[4], m[5] or m[6], m.group()), text)
         text = _CHOOSE_BEFORE.sub(lambda m: _chosen(m[3] or m[4], m[1] or m[2], m[5] or m[6], m.group()), text)
-    for mark, pattern, usual in _NOTATIONS:
-        if mark in text:
-            text = pattern.sub(usual, text)
-    return text
+    return renotated(text)
 
 
 def _chosen(sign: str, total: str, taken: str, written: str) -> str:

@@ -12,7 +12,8 @@ _SUBJECTS = (
     "|figure|triangle|quadrilateral|statement|claim|relation|matrix|system|answer|number|result|day|weekday|month"
 )
 _LEAD = re.compile(
-    rf"(?:there (?:is|are) )?(?:(?:{_SUBJECTS}) )*(?:(?:is|are|was|has|have|will be|would be|falls|must be) )?(?:on )?(?:called )?"
+    rf"(?:there (?:is|are) )?(?:(?:{_SUBJECTS}) )*"
+    r"(?:(?:is|are|was|has|have|will be|would be|falls|must be) )?(?:on )?(?:called )?"
 )
 _WEEKDAY = re.compile(r"(?:on )?((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?")
 _NOUN = re.compile(r" (?:triangle|function|series|sequence|number|quadrilateral|matrix|curve|graph)s?$")
