@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.commands.running import ns
 
 from newskills.benchmarks import expand
 from newskills.benchmarks.data import PreparedData, prepare_many
@@ -90,11 +89,3 @@ def test_a_mapping_that_fails_is_one_sentence_and_the_others_go_on(folder: Path)
     for (_, _, text), failure in zip(MAKERS.values(), failures[len(MAPPINGS) :], strict=True):
         assert text in str(failure)
     assert isinstance(good, PreparedData)
-
-
-def test_the_command_names_what_failed_last(folder: Path) -> None:
-    done = ns("ns prepare_data ./key.py ./good.py --data_dir=data", cwd=folder)
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
-    assert "1 of 2 prepared" in done.stdout
-    assert f"not prepared: key. key: {folder / 'sums.csv'}, line 3: " in done.stderr.splitlines()[-1]
