@@ -32,7 +32,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows, waiting_lock, write_json, write_rows
 from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
-from newskills.benchmarks.downloads.mapping import Tally, made_by
+from newskills.benchmarks.downloads.mapping import RowMapping, made_by
 from newskills.benchmarks.downloads.mirror import file_sha256
 from newskills.benchmarks.downloads.readers import RawRow
 from newskills.benchmarks.downloads.sources import in_mirror, local_files, opened
@@ -275,7 +275,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
         abandoned.unlink(missing_ok=True)
     with _raw_rows(benchmark, split, fetcher) as (raw, origin, files):
         assets = AssetFolder(path.parent, split, files)
-        tally = Tally(benchmark, split, assets)
+        tally = RowMapping(benchmark, split, assets)
         rows = write_rows(path, tally.rows(raw))
     if not rows:
         path.unlink()

@@ -66,7 +66,7 @@ def _hint(maker: Callable[..., Any]) -> str:
     return _CHANGED if Path(_written_in(maker)).is_relative_to(_OURS) else ""
 
 
-class Tally:
+class RowMapping:
     """Maps raw rows, checks the prepared ones, and counts both sides."""
 
     def __init__(self, benchmark: Benchmark, split: str, assets: AssetFolder) -> None:
