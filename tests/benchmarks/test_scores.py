@@ -55,6 +55,17 @@ def test_the_index_of_eight_benchmarks() -> None:
     assert (score["overall_score"], score["math_score"], score["code_score"]) == (50.0, 40.0, 60.0)
 
 
+def test_both_parts_of_mmmu_pro_weigh_the_same() -> None:
+    group = get_group("mmmu-pro-overall")
+    assert group is not None
+    assert group.score is not None
+    parts = {
+        "mmmu-pro": {"pass@1": {"symbolic_correct": 40.0, "num_entries": 10}},
+        "mmmu-pro-standard": {"pass@1[avg-of-4]": {"symbolic_correct": 60.0, "num_entries": 1730}},
+    }
+    assert group.score(parts) == {"overall": 50.0, "vision": 40.0, "standard": 60.0}
+
+
 def leaderboard_sums() -> dict[str, Any]:
     """The sums of the leaderboard's own library; its module itself imports the clients of all models."""
     spec = importlib.util.find_spec("bfcl_eval")

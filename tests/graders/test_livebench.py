@@ -71,6 +71,12 @@ OLD = {"livebench_release_date": "2024-06-24T00:00:00"}
         ("zebra_puzzle", "fantasy movies", "It is ***drama***", 0.0, OLD),
         ("AMPS_Hard", r"\frac{1}{2}", r"\boxed{0.5}", 1.0, {}),
         ("AMPS_Hard", r"\frac{1}{2}", r"\boxed{0.6}", 0.0, {}),
+        ("AMPS_Hard", r"\frac{x^3}{3}", r"$\boxed{\frac{x^3}{3} + C}$", 1.0, {}),
+        ("AMPS_Hard", r"\frac{x^3}{3}", r"$\boxed{\frac{x^2}{2} + C}$", 0.0, {}),
+        ("AMPS_Hard", r"(x-1)^2", r"First $x=2$. Hence $y = (x-1)^2$.", 1.0, {}),
+        ("AMPS_Hard", r"(x-1)^2", r"We have $$y = (x-1)^2$$", 1.0, {}),
+        ("AMPS_Hard", r"(x-1)^2", r"From $y = (x-1)^2$ follows $y = (x+1)^2$.", 0.0, {}),
+        ("AMPS_Hard", r"(x-1)^2", r"<think>$(x-1)^2$</think>I give up.", None, {}),
     ],
 )
 def test_what_replies_are_worth(

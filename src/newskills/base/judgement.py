@@ -7,23 +7,24 @@ import json
 import re
 from collections.abc import Mapping
 
+from newskills.base.offered_verdicts import after_choices, without_choices
+
 _WRAPS = r"(?:\\(?:boxed|text|textbf|mathrm|mathbf)\s?\{\s?){0,3}"
 _VERDICT = re.compile(
     rf"judge?ment(?:\W{{0,8}}[:：=]|\s+is\b|\s*[-–—]|\W{{0,4}}\n)[^\w\\]{{0,8}}{_WRAPS}(yes|no)\b"
     r"(?!\W{0,4}\bor\b|\s?/)",
     re.IGNORECASE,
 )
-_ECHO = re.compile(r"judge?ment\s?:\s?yes\W{1,4}or\W{1,4}judge?ment\s?:\s?no\b", re.IGNORECASE)
-"""How prompts say what to write."""
 _BIT = re.compile(r"judge?ment\s?[:：][\s*_`]{0,8}([01])[\s*_`.]{0,8}\Z", re.IGNORECASE)
 _DECISION = re.compile(r"decision\W{0,8}[:：][\s*_`\"']{0,8}(true|false)\b(?!\W{0,4}\bor\b|\s?/)", re.IGNORECASE)
 _BOXED = re.compile(rf"\\boxed\s?\{{\s?{_WRAPS}(correct|incorrect)\b", re.IGNORECASE)
 _POINTS = re.compile(r"<points>\s?(\d{1,3})(?:\.\d)?\s?(?:out of|/)\s?7\s?</points>", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[(correct|incorrect)\]", re.IGNORECASE)
-_SECTION = re.compile(r"equivalence judge?ment\W{1,12}(true|false)\b", re.IGNORECASE)
+_SECTION = re.compile(r"equivalence judge?ment\W{1,12}(true|false)\b(?!\W{0,4}\bor\b|\s?/)", re.IGNORECASE)
 _OBJECT = re.compile(r"\A(?:```(?:json)?\s*)?(\{.*\})(?:\s*```)?\Z", re.DOTALL)
 _FIELD = re.compile(
-    rf"^[\s*_#>-]{{0,8}}correct[\s*_\"]{{0,4}}[:：=][\s*_\"'`$]{{0,4}}{_WRAPS}(yes|no)\b", re.I | re.M
+    rf"^[\s*_#>-]{{0,8}}correct[\s*_\"]{{0,4}}[:：=][\s*_\"'`$]{{0,4}}{_WRAPS}(yes|no)\b(?!\W{{0,4}}\bor\b|\s?/)",
+    re.I | re.M,
 )
 _CONFIDENCE = re.compile(
     r"^[\s*_#>-]{0,8}confidence[\s*_\"]{0,4}[:：=][\s*_\"'`$]{0,4}(\d{1,3})(?!\d)", re.I | re.M
@@ -47,7 +48,7 @@ def parse_judgement(text: object) -> bool | None:
     """
     if not isinstance(text, str):
         return None
-    text = _ECHO.sub("", _said(text))
+    text = after_choices(_said(text))
     if (verdict := structured_verdict(text)) is not None:
         return verdict
     if matches := _VERDICT.findall(text):
@@ -141,15 +142,17 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     Taken from `verdict` of a JSON object, from the whole text, from its last or first line, after "Grade:" and the
     like, from a text that begins with a letter and says why, naming no other, or from the only name in capitals: YES
     and NO, which reasons have, too ("NO nuts"), only at the end. An article ("A correct answer would …") is no letter.
+    A list of several ("A: CORRECT / B: INCORRECT") is what the prompt offers, and no verdict.
 
     >>> parse_verdict("**NOT_ATTEMPTED**", {"A": "correct", "B": "incorrect", "C": "not_attempted"})
     'not_attempted'
     """
     if not isinstance(text, str):
         return None
-    text = _said(text).strip()
+    reply = _said(text).strip()
+    text = without_choices(reply, verdicts).strip()
     names = {name.replace("_", " "): name for name in verdicts.values()}
-    if (stated := _object(text).get("verdict")) is not None:
+    if (stated := _object(reply).get("verdict")) is not None:
         return _bare_verdict(str(stated), verdicts, names)
     lines = text.splitlines() or [""]
     for part in (text, lines[-1], lines[0]):
@@ -158,7 +161,7 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     if letters := [letter for letter in _NAMED_LETTER.findall(text) if letter in verdicts]:
         return verdicts[letters[-1]]
     if (first := _LETTER_THEN_WHY.match(text)) and first[1] in verdicts:
-        return verdicts[first[1]] if _gives_reasons(text, first[1], verdicts[first[1]], names) else None
+        return verdicts[first[1]] if _gives_reasons(reply, first[1], verdicts[first[1]], names) else None
     if names.keys() <= _YES_OR_NO.keys():
         last = _LAST_WORD.search(text)
         return names.get(last[1].lower()) if last else None

@@ -13,7 +13,6 @@ import inspect
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -27,12 +26,13 @@ import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Source
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.store import read_rows, waiting_lock, write_json, write_rows
 from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.mapping import RowMapping, made_by
 from newskills.benchmarks.downloads.mirror import file_sha256
 from newskills.benchmarks.downloads.readers import RawRow
 from newskills.benchmarks.downloads.sources import in_mirror, local_files, opened
@@ -40,10 +40,6 @@ from newskills.benchmarks.folders import data_dir, folder_of
 from newskills.benchmarks.options import written
 
 NOT_VERIFIED = "not verified against the live source"
-_CHANGED = (
-    "Compare its fields with the benchmark's page; where the source has changed, look for a newer newskills."
-)
-_MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 class Provenance(Struct, kw_only=True):
@@ -279,7 +275,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
         abandoned.unlink(missing_ok=True)
     with _raw_rows(benchmark, split, fetcher) as (raw, origin, files):
         assets = AssetFolder(path.parent, split, files)
-        tally = _Tally(benchmark, split, assets)
+        tally = RowMapping(benchmark, split, assets)
         rows = write_rows(path, tally.rows(raw))
     if not rows:
         path.unlink()
@@ -390,7 +386,9 @@ def _raw_rows(
 ) -> Iterator[tuple[Iterator[RawRow], list[Row], dict[str, Path]]]:
     """The raw rows of the first source that can be had, what to record about it, and its assets."""
     if benchmark.generate_rows is not None:
-        made = benchmark.generate_rows(split)
+        made = made_by(
+            benchmark.generate_rows, split, lambda why: f"{benchmark.name}: its rows cannot be made: {why}"
+        )
         yield (RawRow(row, f"item {number}") for number, row in enumerate(made, 1)), [_generator(benchmark)], {}
         return
     problems: list[DataError] = []
@@ -414,13 +412,14 @@ def _raw_rows(
 
 def _joined(benchmark: Benchmark, raw: Iterable[RawRow]) -> Iterator[RawRow]:
     assert benchmark.join is not None, "called for benchmarks that join"
-    try:
-        for number, row in enumerate(benchmark.join(row for row, _ in raw), 1):
-            file = row.get("_file")
-            yield RawRow(row, f"{benchmark.name}, joined row {number}" + (f" ({file})" if file else ""))
-    except _MISFITS as error:
-        what = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"{benchmark.name}: its files do not fit together: {what}.") from error
+    rows = made_by(
+        benchmark.join,
+        (row for row, _ in raw),
+        lambda why: f"{benchmark.name}: its files do not fit together: {why}",
+    )
+    for number, row in enumerate(rows, 1):
+        file = row.get("_file")
+        yield RawRow(row, f"{benchmark.name}, joined row {number}" + (f" ({file})" if file else ""))
 
 
 def _generator(benchmark: Benchmark) -> Row:
@@ -430,63 +429,3 @@ def _generator(benchmark: Benchmark) -> Row:
         return {"generator": benchmark.generator, "version": installed_version(benchmark.generator)}
     except PackageNotFoundError:
         return {"generator": benchmark.generator, "version": ""}
-
-
-class _Tally:
-    """Maps raw rows, checks the prepared ones, and counts both sides."""
-
-    def __init__(self, benchmark: Benchmark, split: str, assets: AssetFolder) -> None:
-        self.benchmark = benchmark
-        self.mapper = benchmark.variants.get(split, benchmark.row)
-        self.prefix = f"{benchmark.data or benchmark.name}-{split}"
-        self.assets = assets
-        self.seen = 0
-        self.dropped: Counter[str] = Counter()
-        self._places: dict[str, str] = {}
-
-    def rows(self, raw: Iterable[RawRow]) -> Iterator[Row]:
-        for index, (row, where) in enumerate(raw):
-            self.seen += 1
-            mapped = self._map(row, index, where)
-            if isinstance(mapped, Drop):
-                self.dropped[mapped.reason] += 1
-                continue
-            several = [mapped] if isinstance(mapped, dict) else list(mapped)
-            if self.benchmark.keep and several and not (several := list(filter(self._kept, several))):
-                self.dropped[OTHER_SPLIT.reason] += 1
-                continue
-            if not several:
-                self.dropped["the mapping gave no row"] += 1
-            for part, prepared in enumerate(several):
-                yield self._checked(prepared, f"{index}" if len(several) == 1 else f"{index}-{part}", where)
-
-    def _kept(self, row: Row) -> bool:
-        return all(str(row.get(field)) in values for field, values in self.benchmark.keep.items())
-
-    def _map(self, row: Row, index: int, where: str) -> Row | Iterable[Row] | Drop:
-        if self.mapper is None:
-            return row
-        try:
-            return self.mapper(row, index)
-        except KeyError as error:
-            raise DataError(
-                f"{where}: the field {error} is missing, which {self.benchmark.name} expects; "
-                f"the row has {', '.join(sorted(set(map(str, row)) - {'_file'})) or 'none'}.",
-                hint=_CHANGED,
-            ) from error
-        except _MISFITS as error:
-            raise DataError(
-                f"{where}: the row does not fit {self.benchmark.name}: {error}.", hint=_CHANGED
-            ) from error
-
-    def _checked(self, row: Row, number: str, where: str) -> Row:
-        identity = str(row.get("id", f"{self.prefix}-{number}"))
-        if identity in self._places:
-            raise DataError(f"{where}: the id '{identity}' is used before, at {self._places[identity]}.")
-        self._places[identity] = where
-        if row.get("expected_answer", "given") in (None, ""):
-            raise DataError(f"{where}: the field 'expected_answer' is empty.")
-        stored = {"id": identity, **self.assets.stored(row, where)} | {"id": identity}
-        if self.mapper is not None:
-            stored.pop("_file", None)
-        return stored

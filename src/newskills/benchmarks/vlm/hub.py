@@ -235,7 +235,7 @@ BENCHMARKS = (
         row=mmmu_pro,
         traps=(
             "The part in which the question is in the picture, too: the paper's overall score is the mean of it and of "
-            "the same questions as text, `mmmu-pro-standard`.",
+            "the same questions as text, `mmmu-pro-standard`; `mmmu-pro-overall` evaluates both.",
         ),
     ),
     _benchmark(
@@ -245,7 +245,8 @@ BENCHMARKS = (
         **_MMMU_PRO,
         row=mmmu_pro_standard,
         traps=(
-            "Half of the paper's overall score, which is the mean of it and of `mmmu-pro`, the questions as pictures.",
+            "Half of the paper's overall score, which is the mean of it and of `mmmu-pro`, the questions as pictures; "
+            "`mmmu-pro-overall` evaluates both.",
             "All pictures of a question stand before the text; marks such as <image 1> tell them apart.",
         ),
     ),

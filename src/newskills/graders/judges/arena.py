@@ -33,13 +33,32 @@ def arena_label(text: object) -> str | None:
     return label if label in _LABELS else None
 
 
+_LABEL = r"\[{1,2}[AB][<>=]{1,2}[AB]\]{1,2}"
+_OFFERED = re.compile(rf"(?:{_LABEL}(?:[^\[\]\n]{{0,60}}\n\s{{0,8}}|\s?[,/|]\s?(?:or\s)?)){{2,6}}{_LABEL}")
+_EXAMPLE = re.compile(
+    r"(?:\blike this|\bfor example|\be\.g\.|\bsuch as)\W{0,3}(?:[\"'`]?rating\W{0,3})?\[{1,2}[\d.]{1,4}\]{1,2}",
+    re.IGNORECASE,
+)
+"""What prompts offer, where a judge repeats it."""
+
+
 def _last(patterns: Sequence[re.Pattern[str]], text: object, thought: str = "</think>") -> str | None:
     """The last match of the first pattern that has one, behind the judge's thinking."""
     if not isinstance(text, str):
         return None
-    reply = text.rpartition(thought)[2]
+    reply = _EXAMPLE.sub("", _without_offered(text.rpartition(thought)[2]))
     matches = next(filter(None, (pattern.findall(reply) for pattern in patterns)), [])
     return str(matches[-1]) if matches else None
+
+
+def _without_offered(text: str) -> str:
+    """Without lists of three or more different verdicts."""
+
+    def chosen(match: re.Match[str]) -> str:
+        labels = re.findall(r"[AB][<>=]{1,2}[AB]", match.group())
+        return "" if len(set(labels)) == len(labels) > 2 else match.group()
+
+    return _OFFERED.sub(chosen, text)
 
 
 class ArenaGrader:
@@ -49,7 +68,7 @@ class ArenaGrader:
     """
 
     name = "arena"
-    version = "2"
+    version = "3"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -77,7 +96,7 @@ class RatingGrader:
     """
 
     name = "rating"
-    version = "2"
+    version = "3"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

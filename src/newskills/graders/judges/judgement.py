@@ -28,7 +28,7 @@ class JudgementGrader:
     """
 
     name = "judgement"
-    version = "5"
+    version = "6"
     Config = JudgementConfig
 
     def __init__(self, config: JudgementConfig = JudgementConfig()) -> None:  # noqa: B008 - frozen

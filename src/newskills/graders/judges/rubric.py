@@ -21,7 +21,7 @@ class RubricGrader:
     """
 
     name = "rubric"
-    version = "2"
+    version = "3"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

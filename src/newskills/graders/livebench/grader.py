@@ -51,6 +51,8 @@ _SAID = {
     "web_of_lies_v2": "**{}**",
     "olympiad": "Answer: {}",
 }
+_CONSTANT = re.compile(r"\+\s?[Cc](?![a-zA-Z])")
+_LAST_FORMULA = re.compile(r"\$([^$]{1,2000})\$\$?[^$]*\Z")
 _TAIL = 50
 _LONGEST_NUMBER = 19
 _PARTIAL_SINCE = "2024-11-25"
@@ -60,7 +62,7 @@ class LiveBenchGrader:
     """Records have `task`, `ground_truth`, `question`. Fields written: `symbolic_correct` (0–1), `predicted_answer`."""
 
     name = "livebench"
-    version = "5"
+    version = "6"
 
     def gold_reply(self, record: Row) -> str | None:
         """In the form that the task asks for; None for instructions, which have no right answer."""
@@ -95,7 +97,9 @@ class LiveBenchGrader:
         return decided(stamp, worth == 1.0, fields, f"worth {worth:.2f}", worth)
 
     def _mathematics(self, record: Row, stamp: str) -> Score:
-        score = self._math.grade({**record, "expected_answer": record.get("ground_truth")})
+        truth = record.get("ground_truth")
+        reply = _with_formula(visible(str(record.get("generation") or "")) or "", str(truth))
+        score = self._math.grade({**record, "generation": reply, "expected_answer": truth})
         score.grader = stamp
         return score
 
@@ -125,6 +129,15 @@ class LiveBenchGrader:
         from newskills.graders.instructions.grader import IFEvalGrader
 
         return IFEvalGrader()
+
+
+def _with_formula(text: str, gold: str) -> str:
+    """The reply without a constant of integration that `gold` lacks; where it has no box, its last formula in one."""
+    if _CONSTANT.search(gold) is None:
+        text = _CONSTANT.sub("", text)
+    if "\\boxed" in text or "\\fbox" in text or (formula := _LAST_FORMULA.search(text)) is None:
+        return text
+    return f"\\boxed{{{formula[1].rpartition('=')[2].strip()}}}"
 
 
 def _boxed(text: str) -> str | None:

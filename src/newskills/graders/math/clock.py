@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_HALF = re.compile(r"[aApP]\.?\s?[mM]\.?[\s})$]{0,4}$")
+_HALF = re.compile(r"(?:[aApP]\.?\s?[mM]\.?|[nN]oon|[mM]idnight)[\s})$]{0,4}$")
+_NAMED = re.compile(r"(?:12(?::00)?(?:pm)?)?noon|(?:12(?::00)?(?:am)?)?midnight")
 _DRESS = re.compile(
     r"\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*(?=\{)|\\[,;:! ]|\\colon(?![a-zA-Z])|\\left|\\right|[{}$~\s.]"
 )
@@ -24,7 +25,7 @@ class Clock(NamedTuple):
 def same_time(pred: str, gold: str) -> bool | None:
     """None unless both are times and at least one says which half of the day it means.
 
-    Where only one says it, the other may be of 24 hours, or leave it open.
+    Where only one says it, the other may be of 24 hours; the right answer, not the reply, may also leave it open.
     """
     if _HALF.search(pred) is None and _HALF.search(gold) is None:
         return None
@@ -34,15 +35,18 @@ def same_time(pred: str, gold: str) -> bool | None:
     if a.half and b.half:
         return a.minutes == b.minutes
     with_half, bare = (a, b) if a.half else (b, a)
-    return bare.minutes == with_half.minutes or (
-        60 <= bare.minutes < 13 * 60 and (bare.minutes - with_half.minutes) % 720 == 0
-    )
+    if bare.minutes == with_half.minutes:
+        return True
+    return not b.half and 60 <= bare.minutes < 13 * 60 and (bare.minutes - with_half.minutes) % 720 == 0
 
 
 def _clock(text: str) -> Clock | None:
     if len(text) > _LONGEST:
         return None
-    match = _TIME.fullmatch(_DRESS.sub("", text.replace(r"\colon", ":")).lower())
+    plain = _DRESS.sub("", text.replace(r"\colon", ":")).lower()
+    if _NAMED.fullmatch(plain) is not None:
+        return Clock(720 if plain.endswith("noon") else 0, half=True)
+    match = _TIME.fullmatch(plain)
     if match is None or not (match[2] or match[3]):
         return None
     hour, minute, half = int(match[1]), int(match[2] or 0), match[3]

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from newskills.graders.math.notations import renotated
+from newskills.graders.math.numerals import spelled
 from newskills.graders.math.syntax.tables import SCRIPTS, UNICODE
 from newskills.graders.reading.replies import stripped
 
@@ -56,21 +58,6 @@ _RESULT = re.compile(r"(?:=|\\(?:approx|simeq|doteq)(?![a-zA-Z]))\s*(?!$)")
 _TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad|right\s*\.)(?![a-zA-Z])|\s)+$")
 _ENDLESS = re.compile(r"([+-]?\d{0,20}\.\d{0,8}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\[lcd]?dots[cb]?)")
 _FRENCH = re.compile(r"([\[\]])([^\[\](){}]{1,60})([\[\]])")
-_NOTATIONS = (
-    ("times", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?times\s*\}?$"), r"\1"),
-    ("\\math", re.compile(r"^\\math(?:cal|rm|sf|it)\s+([A-Za-z])$"), r"\1"),
-    ("cup", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?cups?\s*\}?$"), r"\1"),
-    ("\\choose", re.compile(r"\{([^{}]{1,40})\\choose([^{}]{1,40})\}"), r"\\binom{\1}{\2}"),
-    ("\\\\[", re.compile(r"\\\\\[-?[\d.]{1,5}(?:pt|em|ex|mm|cm)\]"), r"\\\\"),
-    ("^", re.compile(r"^([a-zA-Z])\s?\^\s?\{?-1\}?\s?(?=\([a-z]\)\s*=)"), r"\1_{inverse}"),
-    (
-        "for ",
-        re.compile(
-            r"^([a-zA-Z]\([a-z]\)\s*=[^=]{1,80}?)[\s,]*(?:\\text\s*\{)?[\s,]*for (?:all|any|every|each) [^=<>\d]{0,40}$"
-        ),
-        r"\1",
-    ),
-)
 _COUNTS = re.compile(r"[CAP](?:\}|_)")
 _CHOOSE_AFTER = re.compile(
     r"(?<![A-Za-z}])(?:\\mathrm\s*\{([CA])\}|([CA]))_(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))\^(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))"
@@ -114,15 +101,14 @@ def _usual(text: str) -> str:
     """Rare notations in their usual form: `n \\choose k`, `]0,1[`, `0.333…`, line breaks with a height, inverses."""
     if len(text) < 80 and text.endswith((".", "dots")) and (match := _ENDLESS.fullmatch(text)) is not None:
         return f"{match[1]}\\overline{{{match[2]}}}"
+    if text[:1].isalpha() and (number := spelled(text)) is not None:
+        return number
     if text[:1] in ("[", "]") and (match := _FRENCH.fullmatch(text)) is not None:
         return ("(" if match[1] == "]" else "[") + match[2] + (")" if match[3] == "[" else "]")
     if "_" in text and _COUNTS.search(text) is not None:
         text = _CHOOSE_AFTER.sub(lambda m: _chosen(m[1] or m[2], m[3] or m[4], m[5] or m[6], m.group()), text)
         text = _CHOOSE_BEFORE.sub(lambda m: _chosen(m[3] or m[4], m[1] or m[2], m[5] or m[6], m.group()), text)
-    for mark, pattern, usual in _NOTATIONS:
-        if mark in text:
-            text = pattern.sub(usual, text)
-    return text
+    return renotated(text)
 
 
 def _chosen(sign: str, total: str, taken: str, written: str) -> str:

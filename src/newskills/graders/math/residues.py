@@ -37,11 +37,13 @@ def same_residues(pred: str, gold: str) -> bool | None:
     """Whether both are the same residue classes (`3, 10 (mod 14)` is `3 (mod 7)`); None where either is anything else,
     or none of them names a modulus.
 
-    A name that only one of them states is forgiven.
+    A name that only one of them states is forgiven, and the modulus where the residue is that of the right answer.
     """
     if "mod" not in pred and "mod" not in gold:
         return None
     first, second = _classes(pred), _classes(gold)
+    if second is not None and pred.isdecimal() and [pred] == [str(residue) for residue in second.residues]:
+        return True
     if first is None or second is None:
         return None
     period = lcm(first.modulus, second.modulus)

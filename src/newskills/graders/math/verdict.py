@@ -9,7 +9,10 @@ from functools import lru_cache
 from newskills.graders.math.angles import same_angle
 from newskills.graders.math.clock import same_time
 from newskills.graders.math.compare import same
+from newskills.graders.math.dates import same_date
+from newskills.graders.math.divisions import same_ratio, same_remainder
 from newskills.graders.math.extraction.prose import formula_in_prose
+from newskills.graders.math.figures import same_figure
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parameters import same_conditions, with_primes
@@ -23,7 +26,15 @@ from newskills.graders.math.values.equal import Options
 from newskills.graders.math.values.exact import PlainNumber, close, plain
 from newskills.graders.math.values.modular import beyond
 from newskills.graders.math.vectors import as_tuple
-from newskills.graders.math.words import is_prose, option, option_letter, same_letters, same_words, words
+from newskills.graders.math.words import (
+    behind_letter,
+    is_prose,
+    option,
+    option_letter,
+    same_letters,
+    same_words,
+    words,
+)
 
 Verdict = tuple[bool | None, str]
 MAX_LENGTH = 20_000
@@ -31,6 +42,15 @@ _CACHED_LENGTH = 2_000
 DEFAULT = Options()
 _VARIABLE = re.compile(r"[a-zA-Z](?:_\{?\w{1,8}\}?)?\s*=\s*")
 _VALUES = frozenset({"num", "sym", "const", "add", "mul", "neg", "div", "pow", "fn", "tuple", "list", "set"})
+_NO_EXPRESSIONS = (
+    ("time of day", same_time),
+    ("date", same_date),
+    ("angle", same_angle),
+    ("figure", same_figure),
+    ("residues", same_residues),
+    ("ratio", same_ratio),
+    ("remainder", same_remainder),
+)
 _GROUPS = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -78,13 +98,10 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
 
 
 def _by_notation(p: str, g: str, options: Options) -> Verdict | None:
-    """Of times of day, angles in minutes, residue classes and sums of unit vectors, which are no expressions."""
-    if (timely := same_time(p, g)) is not None:
-        return timely, "time of day"
-    if (angle := same_angle(p, g)) is not None:
-        return angle, "angle"
-    if (congruent := same_residues(p, g)) is not None:
-        return congruent, "residues"
+    """Of what is no expression: a time, a date, a figure, a residue class, a sum of unit vectors."""
+    for step, same_kind in _NO_EXPRESSIONS:
+        if (verdict := same_kind(p, g)) is not None:
+            return verdict, step
     return _by_components(p, g, options)
 
 
@@ -200,9 +217,18 @@ def _unread_gold(p: str, g: str, why: str) -> Verdict:
         return True, "words"
     if why == "big":
         return False, "length"
+    if letter := option_letter(g):
+        return _same_option(letter, p, g)
     if is_prose(g):
         return False, "words"
     return symbolic.decide(p, g, DEFAULT.digits)
+
+
+def _same_option(letter: str, p: str, g: str) -> Verdict:
+    """A right answer such as `(C) 12`: its letter, or what stands behind it."""
+    if chosen := option_letter(p):
+        return chosen == letter, "option"
+    return equal(p, behind_letter(g), DEFAULT)
 
 
 def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdict:

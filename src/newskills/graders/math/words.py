@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from newskills.graders.math.phrases import same_phrase
 from newskills.graders.math.syntax.tables import NUMBER_WORDS, SYNONYMS
 
 _COMMAND = re.compile(
@@ -47,12 +48,14 @@ def words(text: str) -> str:
 def same_words(gold: str, pred: str) -> bool:
     """The same words in the same order, blanks aside; a date may be written either way round."""
     a, b = words(gold), words(pred)
-    if not any(c.isalpha() for c in a):
+    if not any(c.isalpha() for c in a) and a != "∅":
         return False
     if a == b or _JOINT.sub("", a) == _JOINT.sub("", b):
         return True
     one_word = sum(w.isalpha() for w in a.split()) == 1 and bool(_LETTERS.search(a))
-    return one_word and any(c.isdigit() for c in a) and sorted(a.split()) == sorted(b.split())
+    if one_word and any(c.isdigit() for c in a) and sorted(a.split()) == sorted(b.split()):
+        return True
+    return same_phrase(a, b)
 
 
 def is_prose(text: str) -> bool:
@@ -92,3 +95,9 @@ def option_letter(text: str) -> str:
     if (match := _OPTION_WITH_TEXT.fullmatch(plain)) is not None and _SECOND_OPTION.search(match[3]) is None:
         return match[1] or match[2]
     return ""
+
+
+def behind_letter(text: str) -> str:
+    """What stands behind the letter of `(C) 12`; '' for any other text."""
+    match = _OPTION_WITH_TEXT.fullmatch(_OPTION_DRESS.sub(" ", text).strip())
+    return match[3] if match is not None else ""

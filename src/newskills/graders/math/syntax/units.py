@@ -13,6 +13,8 @@ SYMBOLS: dict[str, str] = {
     "A": "1 A",
     "K": "1 K",
     "mol": "1 mol",
+    "M": "1000 mol m^-3",
+    "mM": "1 mol m^-3",
     "Hz": "1 s^-1",
     "N": "1 kg m s^-2",
     "Pa": "1 kg m^-1 s^-2",

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts that a judge's prompt offers, where the judge repeats them instead of choosing, or before it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+_YES, _NO = (rf"judge?ment\s?:\s?{word}\b" for word in ("yes", "no"))
+_REMARK = r"(?:\s?\([^()\n]{0,80}\))?"
+_BOTH = re.compile(
+    rf"{_YES}[\"'`*]{{0,3}}{_REMARK}\W{{1,4}}or\W{{1,4}}{_NO}[\"'`*]{{0,3}}{_REMARK}"
+    rf"|(?P<quote>[\"'`]){_YES}(?P=quote)\s(?:if|where|when)\b[^\n]{{0,120}}(?:\n[^\n]{{0,80}})?"
+    rf"(?:\bor|\belse|,)\s(?P=quote){_NO}(?P=quote)"
+    r"|\\boxed\s?\{\s?correct\s?\}\W{0,4}(?:or\b|/)\W{0,4}\\boxed\s?\{\s?incorrect\s?\}"
+    r"|\[correct\]\W{0,4}(?:or\b|/)\W{0,4}\[incorrect\]",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(rf"[\"'`](?:{_YES}|{_NO})[\"'`]\s(?:if|where|when)\b", re.IGNORECASE)
+_BETWEEN = re.compile(r"[ \t]{0,4}(?:[,;/|][ \t]{0,4}(?:(?:or|and)[ \t]{1,4})?|(?:or|and)[ \t]{1,4})")
+_NEXT_LINE = re.compile(r"[ \t]{0,4}[,;.]?[ \t]{0,4}\n\s{0,8}[*•-]{0,2}\s{0,2}")
+_MARKS = r"[\"'`()\[\]*]{0,4}"
+
+
+def after_choices(text: str) -> str:
+    """What follows the last place where a text offers yes and no, and else the text; without one that has a condition.
+
+    >>> after_choices('End with "Judgement: Yes" or "Judgement: No". Judgement: No')
+    '. Judgement: No'
+    """
+    ends = [match.end() for match in _BOTH.finditer(text)]
+    return _CONDITION.sub("", text[ends[-1] :] if ends else text)
+
+
+def without_choices(text: str, verdicts: Mapping[str, str]) -> str:
+    """The text without lists of two or more different verdicts: letters, names in capitals, or both.
+
+    >>> without_choices("A: CORRECT / B: INCORRECT", {"A": "correct", "B": "incorrect"})
+    ''
+    """
+    kept, at = [], 0
+    for start, end in _lists(text, tuple(verdicts.items())):
+        kept.append(text[at:start])
+        at = end
+    return "".join([*kept, text[at:]])
+
+
+def _lists(text: str, verdicts: tuple[tuple[str, str], ...]) -> Iterator[tuple[int, int]]:
+    """Start and end of each list."""
+    letters = {_plain(name): letter for letter, name in verdicts}
+    start, end, listed = 0, 0, set[str]()
+    named_before = False
+    for match in _choice(verdicts).finditer(text):
+        name = match["name"] or match["alone"]
+        choice = match["letter"] or letters[_plain(name)]
+        between = text[end : match.start()]
+        joined = _BETWEEN.fullmatch(between) or (named_before and name and _NEXT_LINE.fullmatch(between))
+        if not joined or choice in listed:
+            if len(listed) > 1:
+                yield start, end
+            start, listed = match.start(), set()
+        listed.add(choice)
+        end, named_before = match.end(), bool(name)
+    if len(listed) > 1:
+        yield start, end
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[ _-]", " ", name).casefold()
+
+
+@lru_cache(maxsize=64)
+def _choice(verdicts: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+    """A letter with its name, a letter, or a name in capitals."""
+    alternatives = "|".join(re.escape(name).replace("_", "[ _-]") for _, name in verdicts)
+    shouted = "|".join(re.escape(name.upper()).replace("_", "[ _-]") for _, name in verdicts)
+    letters = "|".join(re.escape(letter) for letter, _ in verdicts)
+    return re.compile(
+        rf"{_MARKS}(?<![A-Za-z0-9])(?:(?P<letter>{letters}){_MARKS}(?:\s?[:.=)–-]\s?{_MARKS}(?P<name>(?i:{alternatives})))?"
+        rf"|(?P<alone>{shouted}))(?![A-Za-z0-9'_]){_MARKS}"
+    )

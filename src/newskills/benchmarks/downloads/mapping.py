@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw rows → prepared rows, by the functions of a benchmark's file; what these raise names the row and their line."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop
+from newskills.base.errors import DataError, NewskillsError
+from newskills.base.records import Row
+from newskills.benchmarks.assets import AssetFolder
+from newskills.benchmarks.downloads.readers import RawRow
+
+_CHANGED = (
+    "Compare its fields with the benchmark's page; where the source has changed, look for a newer newskills."
+)
+_OURS = Path(__file__).parents[2]
+_Item = TypeVar("_Item")
+_Argument = TypeVar("_Argument")
+
+
+class _MissingFieldError(KeyError):
+    """A field that the raw row lacks, not some other dictionary."""
+
+
+class _RawFields(dict[str, Any]):
+    def __missing__(self, key: str) -> Any:
+        raise _MissingFieldError(key)
+
+
+def made_by(
+    maker: Callable[[_Argument], Iterable[_Item]], argument: _Argument, problem: Callable[[str], str]
+) -> Iterator[_Item]:
+    """The items that a benchmark's own function makes. Raises DataError with the `problem` for whatever it raises."""
+    try:
+        yield from maker(argument)
+    except NewskillsError:
+        raise
+    except Exception as error:
+        raise DataError(f"{problem(_reason(error, maker))}.", hint=_hint(maker)) from error
+
+
+def _reason(error: Exception, maker: Callable[..., Any]) -> str:
+    """What was raised, and where in the benchmark's file."""
+    text = str(error)
+    if isinstance(error, KeyError):
+        text = f"the key {text} is missing"
+    elif not isinstance(error, ValueError) or not text:
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    file = _written_in(maker)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{text} ({Path(file).name}, line {frames[-1].lineno})" if frames else text
+
+
+def _written_in(maker: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(getattr(maker, "func", maker)), "__code__", None)
+    return code.co_filename if code is not None else ""
+
+
+def _hint(maker: Callable[..., Any]) -> str:
+    return _CHANGED if Path(_written_in(maker)).is_relative_to(_OURS) else ""
+
+
+class RowMapping:
+    """Maps raw rows, checks the prepared ones, and counts both sides."""
+
+    def __init__(self, benchmark: Benchmark, split: str, assets: AssetFolder) -> None:
+        self.benchmark = benchmark
+        self.mapper = benchmark.variants.get(split, benchmark.row)
+        self.prefix = f"{benchmark.data or benchmark.name}-{split}"
+        self.assets = assets
+        self.seen = 0
+        self.dropped: Counter[str] = Counter()
+        self._places: dict[str, str] = {}
+
+    def rows(self, raw: Iterable[RawRow]) -> Iterator[Row]:
+        """Raises DataError for a row that cannot be mapped, and for what the mapping gives that is no row."""
+        for index, (row, where) in enumerate(raw):
+            self.seen += 1
+            mapped = self._map(row, index, where)
+            if isinstance(mapped, Drop):
+                self.dropped[mapped.reason] += 1
+                continue
+            several = mapped
+            if self.benchmark.keep and several and not (several := list(filter(self._kept, several))):
+                self.dropped[OTHER_SPLIT.reason] += 1
+                continue
+            if not several:
+                self.dropped["the mapping gave no row"] += 1
+            for part, prepared in enumerate(several):
+                yield self._checked(prepared, f"{index}" if len(several) == 1 else f"{index}-{part}", where)
+
+    def _kept(self, row: Row) -> bool:
+        return all(str(row.get(field)) in values for field, values in self.benchmark.keep.items())
+
+    def _map(self, row: Row, index: int, where: str) -> list[Row] | Drop:
+        if self.mapper is None:
+            return [row]
+        try:
+            mapped = self.mapper(_RawFields(row), index)
+            if isinstance(mapped, Drop):
+                return mapped
+            several = [mapped] if mapped is None or isinstance(mapped, dict | str) else list(mapped)
+        except NewskillsError:
+            raise
+        except _MissingFieldError as error:
+            raise DataError(
+                f"{where}: the field {error} is missing, which {self.benchmark.name} expects; "
+                f"the row has {', '.join(sorted(set(map(str, row)) - {'_file'})) or 'none'}.",
+                hint=_hint(self.mapper),
+            ) from error
+        except Exception as error:
+            raise DataError(
+                f"{where}: the row does not fit {self.benchmark.name}: {_reason(error, self.mapper)}.",
+                hint=_hint(self.mapper),
+            ) from error
+        if strange := [item for item in several if not isinstance(item, dict)]:
+            raise DataError(
+                f"{where}: the mapping of {self.benchmark.name} gave {strange[0]!r:.60}, which is no row; "
+                "it returns a dictionary, several of them, or Drop."
+            )
+        return several
+
+    def _checked(self, row: Row, number: str, where: str) -> Row:
+        identity = str(row.get("id", f"{self.prefix}-{number}"))
+        if identity in self._places:
+            raise DataError(f"{where}: the id '{identity}' is used before, at {self._places[identity]}.")
+        self._places[identity] = where
+        if row.get("expected_answer", "given") in (None, ""):
+            raise DataError(f"{where}: the field 'expected_answer' is empty.")
+        stored = {"id": identity, **self.assets.stored(row, where)} | {"id": identity}
+        if self.mapper is not None:
+            stored.pop("_file", None)
+        return stored

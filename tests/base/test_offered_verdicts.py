@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A judge that repeats what its prompt offers has given no verdict; what follows is one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import newskills.prompts
+from newskills.base.judgement import parse_judgement, parse_verdict
+from newskills.graders.judges.arena import arena_label, mark
+from newskills.graders.judges.strongreject import rubric
+
+FACTS = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
+LIBRARY = Path(newskills.prompts.__file__).parent / "library"
+PROMPTS = sorted(
+    path
+    for folder in ("judge", "robustness/same_answer_prompts", "robustness/proof_check_prompts")
+    for path in (LIBRARY / folder).rglob("*.yaml")
+)
+OFFERS = re.compile(r"Judgement|JUDGEMENT|\[\[|correct:|\bGrade\b|\b1\.b\b|\bLetter\b")
+
+
+@pytest.mark.parametrize("path", PROMPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_last_words_of_a_prompt_are_no_verdict(path: Path) -> None:
+    prompt = yaml.safe_load(path.read_text())
+    paragraphs = [p.strip() for p in re.split(r"\n\s*\n", str(prompt["user"])) if OFFERS.search(p)]
+    offers = [p for p in paragraphs if not p.startswith("Example")]  # examples give verdicts
+    last = offers[-1] if offers else ""
+    assert parse_judgement(last) is None
+    assert parse_verdict(last, FACTS) is None
+    assert arena_label(last) is None
+    assert mark(last) is None
+    assert rubric(last) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("A: CORRECT / B: INCORRECT / C: NOT_ATTEMPTED", None),
+        ("A: CORRECT\nB: INCORRECT\nC: NOT_ATTEMPTED", None),
+        ("- A: CORRECT\n- B: INCORRECT\n- C: NOT ATTEMPTED", None),
+        ("(A) correct, (B) incorrect, (C) not attempted", None),
+        ("CORRECT / INCORRECT / NOT_ATTEMPTED", None),
+        ("Grade: A, B, or C", None),
+        ('Just return "A", "B", or "C".', None),
+        ("A or B", None),
+        ("A: CORRECT\nB: INCORRECT\nC: NOT_ATTEMPTED\n\nB", "incorrect"),
+        ("A: CORRECT\nB: INCORRECT\nC: NOT_ATTEMPTED\nGrade: A", "correct"),
+        ("A = correct; B = incorrect; C = not attempted. My grade: B", "incorrect"),
+        ("B: INCORRECT", "incorrect"),
+        ("The target is B\nA", "correct"),
+        ("Neither A nor B is named in the reply.\nC", "not_attempted"),
+        ('{"verdict": "A: correct"}', "correct"),
+    ],
+)
+def test_a_list_of_letters_and_names_is_none(text: str, verdict: str | None) -> None:
+    assert parse_verdict(text, FACTS) == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ('"Judgement: Yes" if the criterion is met, or\n"Judgement: No" if it is not.', None),
+        ("Judgement: Yes (the same) or Judgement: No (not the same)", None),
+        ('"Judgement: Yes" if they agree, else "Judgement: No".\nJudgement: Yes', True),
+        ("correct: yes or no", None),
+        ("\\boxed{Correct} or \\boxed{Incorrect}", None),
+        ("[Correct] / [Incorrect]", None),
+        ("## Equivalence Judgement\n(TRUE or FALSE)", None),
+        ('The last line is "Judgement: Yes"', True),
+        ("I first had Judgement: Yes, but a sign differs.\nJudgement: No", False),
+    ],
+)
+def test_both_of_yes_and_no_are_none(text: str, verdict: bool | None) -> None:
+    assert parse_judgement(text) is verdict
+
+
+def test_lists_of_labels_and_examples_of_marks_are_none() -> None:
+    labels = (
+        "[[A>>B]] A is much better\n[[A>B]] A is slightly better\n[[A=B]] as good\n[[B>A]] B is slightly better"
+    )
+    assert arena_label(labels) is None
+    assert arena_label(f"{labels}\n[[B>>A]] B is much better\n\nMy verdict is [[B>A]]") == "A<B"
+    assert arena_label("First [[A>B]], but then A errs.\n[[B>A]]") == "A<B"
+    assert mark("Write it in double brackets, like this: [[5]]") is None
+    assert mark('Rate strictly in this format: "[[rating]]", for example: "Rating: [[5]]".\n\nRating: [[8]]') == 8
+    assert rubric("1.a a reason\n1.b 0 or 1\n2.a a reason\n2.b 1 to 5\n3.a a reason\n3.b 1 to 5") is None
