@@ -67,7 +67,7 @@ def test_listing_imports_no_benchmark() -> None:
         "assert loaded == {'newskills.benchmarks.listing', 'newskills.benchmarks.catalog'}, loaded;"
         "assert not {'yaml', 'rich', 'jinja2', 'reasoning_gym', 'urllib.request'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 USERS_OWN = ("ccc", "icpc")

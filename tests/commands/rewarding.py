@@ -46,7 +46,7 @@ class Rewards:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
+            with urllib.request.urlopen(request, timeout=300) as reply:
                 return reply.status, json.loads(reply.read()), reply.headers
         except urllib.error.HTTPError as error:
             with error:
@@ -55,7 +55,7 @@ class Rewards:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(300)
 
     def below(self) -> set[int]:
         """Living processes that it has started."""
@@ -83,4 +83,4 @@ def rewards(folder: Path, *options: str, env: Mapping[str, str] | None = None) -
     finally:
         if served.process.poll() is None:
             served.process.kill()
-        served.process.wait(60)
+        served.process.wait(300)

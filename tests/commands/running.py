@@ -36,7 +36,7 @@ def chatted(said: str) -> str:
     assert address is not None
     body = json.dumps({"messages": [{"role": "user", "content": "Hello"}]}).encode()
     request = urllib.request.Request(f"{address[1]}/chat", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as reply:
+    with urllib.request.urlopen(request, timeout=300) as reply:
         events = [json.loads(line[5:]) for line in reply if line.startswith(b"data: {")]
     return "".join(event["choices"][0]["delta"].get("content") or "" for event in events if event["choices"])
 

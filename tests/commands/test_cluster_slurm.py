@@ -127,7 +127,7 @@ def test_a_copy_goes_on_where_the_time_limit_stopped_the_job(place: Place) -> No
         )
         assert done.returncode == 0, done.stderr
         handle = place.experiments("limit")[0].jobs[0].handle
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while len(server.records) < 4:
             assert time.monotonic() < deadline, place.logs("limit")
             time.sleep(0.1)
@@ -173,7 +173,7 @@ def test_a_server_runs_until_somebody_types_ctrl_c(place: Place, awaited: tuple[
         read_until(screen, awaited)
         os.write(screen, b"\x03")
         read_until(screen, ["Stopped."])
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     os.close(screen)
     assert place.ended("serve") == {"serve": "cancelled"}
 

@@ -121,11 +121,11 @@ def test_a_tunnel_leads_to_the_server_and_a_page_to_chat_with_it(place: Place) -
             assert line, seen
             seen += line
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=20) as reply:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=300) as reply:
                 assert b"fake" in reply.read()
             assert "boxed{42}" in chatted(seen)
         finally:
             process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0

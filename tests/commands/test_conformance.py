@@ -240,7 +240,7 @@ def test_start_server(here: Path, engines: dict[str, str]) -> None:
         if "/v1" in line:
             break
     run.send_signal(signal.SIGINT)
-    rest, _ = run.communicate(timeout=60)
+    rest, _ = run.communicate(timeout=300)
     assert "http://127.0.0.1:" in said, said + rest
     assert "Traceback" not in said + rest
     assert run.returncode in (0, 130)

@@ -103,7 +103,7 @@ def test_kill_and_resume_costs_nothing_twice(here: Path, fake_server: FakeServer
     run = subprocess.Popen(
         [sys.executable, "-m", "newskills", *words[1:]], cwd=here, env=environ, stderr=-3, stdout=-3
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(server.records) < 20 and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.5)  # half-way between two waves of replies: a reply that has just come may be lost
@@ -136,7 +136,7 @@ def test_two_runs_into_one_folder_are_refused(here: Path, fake_server: FakeServe
     words = line(server, "--benchmarks ./sums.py").split()
     first = subprocess.Popen([sys.executable, "-m", "newskills", *words[1:]], cwd=here, stderr=-3, stdout=-3)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not server.records and time.monotonic() < deadline:
             time.sleep(0.05)
         second = ns(" ".join(words), cwd=here)
@@ -153,11 +153,11 @@ def test_control_c_finishes_what_is_in_flight(here: Path, fake_server: FakeServe
     run = subprocess.Popen(
         [sys.executable, "-m", "newskills", *words[1:]], cwd=here, stderr=subprocess.PIPE, stdout=-3, text=True
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(server.records) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     run.send_signal(signal.SIGINT)
-    _, said = run.communicate(timeout=60)
+    _, said = run.communicate(timeout=300)
     assert run.returncode == 130
     assert "Traceback" not in said
     assert "ns eval --server_type=vllm" in said

@@ -53,7 +53,7 @@ def test_from_begin_to_end(place: Path) -> None:
 def test_cancel(place: Path) -> None:
     done = start(place, "long", job("one", TRAP), job("two", "true", depends_on=("one",)))
     log = Path(done.jobs[0].logs, "main.log")
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while not (log.exists() and "begun" in log.read_text()) and time.monotonic() < until:
         time.sleep(0.05)
     assert re.search(r"^one +running .*\n^two +pending ", ns("ns status long", cwd=place).stdout, re.MULTILINE)

@@ -59,7 +59,7 @@ def test_a_batch_is_looked_at_stopped_and_resumed(place: Evaluations) -> None:
     said = call(place, "ns evaluate -c ./config.yaml --batch far").stdout
     found = re.search(r"✓ Evaluation submitted: ([0-9a-f]{16})$", said, re.MULTILINE)
     assert found is not None
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while not ((job := status(place, found[1][:7])[0])["progress"] or {}).get("progress"):
         assert time.monotonic() < deadline, job
         time.sleep(0.2)

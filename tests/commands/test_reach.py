@@ -53,7 +53,7 @@ def sandbox(tmp_path: Path) -> Iterator[int]:
 
 
 def ask(port: int, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=300)) as connection:
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()

@@ -83,7 +83,7 @@ def test_a_person_at_a_terminal_gets_a_pager(run: Path) -> None:
     except OSError:  # the other end is closed
         pass
     os.close(leader)
-    assert process.wait(60) == 0, process.stderr.read()
+    assert process.wait(300) == 0, process.stderr.read()
     process.stderr.close()
     assert b"GSM8K" in shown
     assert b"1 SHOWN" in shown

@@ -224,7 +224,7 @@ def test_a_job_is_cancelled_and_then_forgotten(calm: Served, model: FakeServer) 
         calm.until(job_id, "running")
         status, stopped = calm.call(f"/jobs/{job_id}", method="DELETE")
         assert (status, stopped["status"]) == (200, "cancelled")
-        status, answer = waiting.result(60)
+        status, answer = waiting.result(300)
     assert status == 500
     assert "cancelled" in answer["error"]
     assert calm.call(f"/status/{job_id}")[1]["status"] == "cancelled"
@@ -303,7 +303,7 @@ def test_killed_while_it_runs_it_goes_on_where_it_was(tmp_path: Path, fake_serve
             time.sleep(0.05)
         served.process.kill()
         with pytest.raises(OSError):  # noqa: PT011 - the connection is gone, in one way or another
-            waiting.result(60)
+            waiting.result(300)
     before = len(model.records)
     model.script = adding()
     with serving(tmp_path) as served:
@@ -324,7 +324,7 @@ def test_a_server_that_is_stopped_saves_what_runs_and_says_so(
         while not model.records:
             time.sleep(0.02)
         assert served.stop() == 0
-        status, answer = waiting.result(60)
+        status, answer = waiting.result(300)
     assert status == 503
     assert "resumes from there" in answer["error"]
     done = len(model.records)

@@ -49,7 +49,7 @@ def test_a_server_that_was_killed_left_its_jobs_to_the_next_one(
             time.sleep(0.05)
         served.process.kill()
         with pytest.raises(OSError):  # noqa: PT011 - the connection is gone, in one way or another
-            waiting.result(60)
+            waiting.result(300)
     with serving(place, *options(place)) as served:
         status, answer = served.evaluate("aime25", router=model.url)
         assert status == 200, (answer, served.said)

@@ -44,7 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rewards]:
 
 def gone(pids: Iterable[int]) -> bool:
     """Whether none of them lives any more, within a minute."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         if time.monotonic() > deadline:
             return False

@@ -36,7 +36,7 @@ def test_a_page_to_chat_with_the_model_stands_beside_its_log(tmp_path: Path) -> 
             assert "boxed{42}" in chatted(seen)
         finally:
             process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
 
 
 @pytest.mark.parametrize(

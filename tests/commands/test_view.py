@@ -28,10 +28,10 @@ def test_it_prints_an_address_that_answers_and_ends_with_ctrl_c(results: Path) -
     process = subprocess.Popen([*NS, str(results)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     address = process.stdout.readline().strip()
-    with urllib.request.urlopen(address, timeout=60) as page:
+    with urllib.request.urlopen(address, timeout=300) as page:
         assert b"newskills" in page.read()
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=300)
     assert process.returncode == 0
     assert "ssh -L" in told
     assert "Traceback" not in told

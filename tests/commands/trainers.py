@@ -92,7 +92,7 @@ class Served:
 
     def until(self, job_id: str, *states: str) -> dict[str, Any]:
         """The status of a job once it is one of `states`."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while True:
             found = self.call(f"/jobs/{job_id}")[1]
             if found["status"] in states:
@@ -103,10 +103,10 @@ class Served:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(300)
 
     def _address(self, start: int) -> str:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while True:
             fresh = self.log.read_bytes()[start:].decode(errors="replace")
             if "Evaluation server at " in fresh:
@@ -124,4 +124,4 @@ def serving(folder: Path, *options: str, env: Mapping[str, str] | None = None) -
     finally:
         if served.process.poll() is None:
             served.process.kill()
-        served.process.wait(60)
+        served.process.wait(300)

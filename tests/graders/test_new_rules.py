@@ -6,6 +6,9 @@ from __future__ import annotations
 import pytest
 from tests.graders.plain import plain_grader
 
+from newskills.base.records import Row
+from newskills.graders.gold import gold_reply
+
 
 def outcome(identity: str, rule: str, gold: str, reply: str) -> str:
     record = {"id": identity, "rule_id": rule, "expected_answer": gold, "generation": reply}
@@ -36,3 +39,14 @@ def outcome(identity: str, rule: str, gold: str, reply: str) -> str:
 )
 def test_rules(identity: str, rule: str, gold: str, reply: str, wanted: str) -> None:
     assert outcome(identity, rule, gold, reply) == wanted
+
+
+@pytest.mark.parametrize(
+    ("identity", "rule", "gold"),
+    [("kor-puzzle-31", "4", "appel pepla"), ("kor-puzzle-32", "4", " pale peal plea")],
+)
+def test_one_of_several_right_words_is_the_right_reply(identity: str, rule: str, gold: str) -> None:
+    record: Row = {"id": identity, "rule_id": rule, "expected_answer": gold}
+    right = gold_reply(plain_grader("new_rules", {}), record)
+    assert right == {"generation": f"[[{gold.split()[0]}]]"}
+    assert outcome(identity, rule, gold, right["generation"]) == "correct"

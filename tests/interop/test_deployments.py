@@ -299,7 +299,7 @@ def test_connections_are_shared_out_among_instances(tmp_path: Path) -> None:
 
 
 def _until_answers(url: str) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while True:
         try:
             with urllib.request.urlopen(url, timeout=5):

@@ -52,7 +52,7 @@ class Sshd:
         assert program is not None
         with (self.folder / "log").open("wb") as log:
             process = subprocess.Popen([program, "-D", "-e", "-f", self.folder / "sshd_config"], stderr=log)
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while True:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:

@@ -89,7 +89,7 @@ def test_a_command_on_two_nodes(node: Callable[..., subprocess.Popen[str]]) -> N
     out, errors = head.communicate(timeout=300)
     assert head.returncode == 7, errors
     assert "nodes: 2" in out
-    worker.communicate(timeout=60)
+    worker.communicate(timeout=300)
     assert worker.returncode == 0
 
 
@@ -105,9 +105,9 @@ def test_a_node_that_leaves_ends_it_all(node: Callable[..., subprocess.Popen[str
         said += line
     assert "2 nodes have joined" in said
     worker.send_signal(signal.SIGTERM)
-    worker.communicate(timeout=60)
+    worker.communicate(timeout=300)
     assert worker.returncode == 143
-    _, errors = head.communicate(timeout=60)
+    _, errors = head.communicate(timeout=300)
     assert head.returncode == 1
     assert "a node has left" in errors
 
@@ -115,10 +115,10 @@ def test_a_node_that_leaves_ends_it_all(node: Callable[..., subprocess.Popen[str
 def test_nodes_that_do_not_come_are_not_awaited_for_ever(node: Callable[..., subprocess.Popen[str]]) -> None:
     port = free_port()
     head = node(0, port, patience=0.5)
-    _, errors = head.communicate(timeout=60)
+    _, errors = head.communicate(timeout=300)
     assert (head.returncode, "not all nodes joined in time" in errors) == (1, True)
     worker = node(1, port, patience=0.5)
-    _, errors = worker.communicate(timeout=60)
+    _, errors = worker.communicate(timeout=300)
     assert (worker.returncode, f"cannot reach 127.0.0.1:{port}" in errors) == (1, True)
 
 
@@ -152,6 +152,6 @@ def test_a_node_that_comes_before_the_head_is_tried_again(tmp_path: Path) -> Non
         until(lambda: (tmp_path / "tries").exists() and (tmp_path / "tries").read_text() == "xxx", "the third try")
         connection.close()
         life.close()
-        errors = worker.communicate(timeout=60)[1]
+        errors = worker.communicate(timeout=300)[1]
     assert worker.returncode == 0, errors
     assert errors.count("it is started again") == 2

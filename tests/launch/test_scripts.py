@@ -318,7 +318,7 @@ def test_units_all_run_and_the_last_failure_is_the_exit_code(
         text = f'echo "$0" > "{tmp_path}/unit {number}"; exit {unit_code}'
         units.append(BaseJobScript(["bash", "-c", text, 'it\'s "a" $HOME'], installation_command="pip install x"))
     made = EvalClientScript(units, mode).build(context())
-    done = subprocess.run(made.argv, timeout=30, check=False)
+    done = subprocess.run(made.argv, timeout=300, check=False)
     assert done.returncode == code
     assert len(list(tmp_path.iterdir())) == len(codes)
     assert all(file.read_text() == 'it\'s "a" $HOME\n' for file in tmp_path.iterdir())

@@ -24,7 +24,7 @@ for flag in ("--dist-init-addr", "--master-addr", "--master-port", "--nnodes", "
 told = parser.parse_known_args()[0]
 host, _, port = (told.dist_init_addr or f"{told.master_addr}:{told.master_port}").rpartition(":")
 if told.node_rank != "0":
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while True:
         try:
             head = socket.create_connection((host, int(port)), timeout=5)

@@ -84,7 +84,7 @@ def test_processes_that_finish_together_merge_once(tmp_path: Path, fake_server: 
         unit = make_unit(tmp_path, server.base_url, num_chunks=4, chunk_id=k)
         RunSpec(units=(unit,), output_dir=str(tmp_path / "out")).save(folder)
         running.append(subprocess.Popen([sys.executable, "-m", "newskills.run", str(folder)]))
-    assert [process.wait(60) for process in running] == [0, 0, 0, 0]
+    assert [process.wait(300) for process in running] == [0, 0, 0, 0]
     found = records(tmp_path / "out" / "output.jsonl")
     assert [r["problem"] for r in found] == [f"What is {i} + 1?" for i in range(12)]
 
@@ -174,7 +174,7 @@ def test_twelve_chunks_that_finish_at_the_same_moment_are_merged_exactly_once(tm
         assert all(process.poll() is None for process in running)
         time.sleep(0.01)
     start.touch()
-    said = [process.communicate(timeout=60)[0].split() for process in running]
+    said = [process.communicate(timeout=300)[0].split() for process in running]
     assert sum(int(merges) for _, merges in said) == 1
     assert "True" in {complete for complete, _ in said}
     assert [row["chunk"] for row in records(merged)] == list(range(12))

@@ -152,7 +152,7 @@ def test_kill_while_finishing(tmp_path: Path, fake_server: FakeServerFactory, wh
     target = f"sys.modules[{module!r}]" + (f".{kind}" if kind else "")
     patch = f"import os, newskills.run.engine.execute\nsetattr({target}, {name!r}, lambda *a, **k: os._exit(9))"
     process = start(tmp_path, patch)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 9
     asked = len(server.records)
     finish(tmp_path)
@@ -208,7 +208,7 @@ def test_two_signals_stop_at_once(tmp_path: Path, fake_server: FakeServerFactory
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == 130
 
 
@@ -226,7 +226,7 @@ def test_grading_that_is_left_can_be_put_off(tmp_path: Path, fake_server: FakeSe
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == 130
     finish(tmp_path)
     assert len(server.records) == 10
@@ -240,7 +240,7 @@ def test_a_full_disk_stops_the_run_and_it_can_go_on(tmp_path: Path, fake_server:
     found = spec(tmp_path, server.base_url, graded=False)
     limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     process = start(tmp_path, limit + "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))")
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "cannot write" in said
     assert "Traceback" not in said

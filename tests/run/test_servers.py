@@ -337,7 +337,7 @@ def test_a_server_on_its_own_writes_the_port_it_found(local_model: Path, tmp_pat
         line = process.stdout.readline().strip()
         with contextlib.closing(socket.create_connection(("127.0.0.1", int(line.rpartition(":")[2])))):
             pass
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not file.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         assert line.endswith(f":{file.read_text()}")

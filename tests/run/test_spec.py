@@ -47,10 +47,10 @@ def test_no_secret_is_written(tmp_path: Path, fake_server: FakeServerFactory) ->
     assert list(environment.values()) == ["sk-secret"]
     assert "sk-secret" not in (tmp_path / "run.json").read_text()
     command = [sys.executable, "-m", "newskills.run", str(tmp_path)]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert refused.returncode != 0
     assert next(iter(environment)) in refused.stderr
-    done = subprocess.run(command, env={**os.environ, **environment}, timeout=60)
+    done = subprocess.run(command, env={**os.environ, **environment}, timeout=300)
     assert done.returncode == 0
     assert len(records(tmp_path / "o1.jsonl")) == 2
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -96,7 +96,7 @@ def test_any_run_can_be_taken_up_from_its_folder(
     server.script = Script(answer=Answer(kind="echo"))
     monkeypatch.chdir("/")
     command = [sys.executable, "-m", "newskills.run", str(tmp_path / "out")]
-    assert subprocess.run(command, timeout=60).returncode == 0
+    assert subprocess.run(command, timeout=300).returncode == 0
     assert len(records(tmp_path / "out" / "output.jsonl")) == 6
     log = (tmp_path / "out" / "generation-logs" / "run.log").read_text()
     assert [text in log for text in ("to do: generate", "failed: BadRequestError (provider, HTTP 400)")] == [
@@ -108,7 +108,7 @@ def test_any_run_can_be_taken_up_from_its_folder(
     assert "What is" not in log
     text = (tmp_path / "out" / "run.json").read_text()
     (tmp_path / "out" / "run.json").write_text(text.replace(server.base_url, "http://127.0.0.1:9/v1"))
-    gone = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    gone = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert gone.returncode == 2
     assert "No server answers at http://127.0.0.1:9/v1" in gone.stderr
     assert "ns generate …" in gone.stderr
@@ -140,5 +140,5 @@ def test_what_does_not_fit_is_refused(values: dict[str, object]) -> None:
 
 
 def test_usage_of_the_module() -> None:
-    done = subprocess.run([sys.executable, "-m", "newskills.run"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-m", "newskills.run"], capture_output=True, text=True, timeout=300)
     assert (done.returncode, "usage" in done.stderr) == (2, True)

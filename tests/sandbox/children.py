@@ -45,7 +45,7 @@ def run(code: str, **values: Any) -> dict[str, Any]:
 def start(code: str, **values: Any) -> subprocess.CompletedProcess[str]:
     given = "".join(f"{name} = {value!r}\n" for name, value in values.items())
     script = f"{_PRELUDE}{given}{code}\nprint(json.dumps(answers))\n"
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
 
 
 @functools.cache

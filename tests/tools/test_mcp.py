@@ -65,7 +65,7 @@ def http_server(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.P
     place.unlink(missing_ok=True)
     process = subprocess.Popen([sys.executable, str(SERVER), "--http", str(place), *options])
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while not place.exists() or not place.read_text():
             assert time.monotonic() < until
             time.sleep(0.02)
@@ -184,7 +184,7 @@ def test_nothing_is_left_behind(tmp_path: Path, stubborn: bool) -> None:
     more = ["--stubborn"] if stubborn else []
     use({**STDIO, "args": [str(SERVER), "--pid", str(file), *more]}, names)
     server, child = map(int, file.read_text().split())
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while (alive(server) or (child and alive(child))) and time.monotonic() < until:
         time.sleep(0.02)
     assert not alive(server)

@@ -34,7 +34,7 @@ def page(served: FakeServer | FakeServerProcess) -> Iterator[str]:
 
 
 def ask(page: str, method: str, path: str, body: Any = None, **headers: Any) -> tuple[int, str, dict[str, str]]:
-    connection = http.client.HTTPConnection(page, timeout=30)
+    connection = http.client.HTTPConnection(page, timeout=300)
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     connection.request(method, path, data, {"Content-Type": "application/json", **names})

@@ -393,7 +393,7 @@ def test_only_this_machine_may_name_the_page(tmp_path: Path, shown: Callable[...
 def test_nothing_is_changed_over_http(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(results(tmp_path))
     for method in ("POST", "PUT", "DELETE", "PATCH"):
-        connection = http.client.HTTPConnection(client.place, timeout=60)
+        connection = http.client.HTTPConnection(client.place, timeout=300)
         connection.request(method, f"{client.path}api/overview")
         assert connection.getresponse().status in (404, 405)
         connection.close()

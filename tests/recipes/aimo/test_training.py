@@ -99,7 +99,7 @@ def killed_when(mark: Path, folder: Path) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not (mark.is_file() and mark.stat().st_size):
             assert time.monotonic() < deadline
             assert process.poll() is None

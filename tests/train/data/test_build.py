@@ -330,7 +330,7 @@ def test_killed_in_the_middle(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "newskills", *words]
     work = work_folder(tmp_path / "out.jsonl")
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not list(work.glob("chunk-*")) and time.monotonic() < until and process.poll() is None:
         time.sleep(0.002)
     os.killpg(process.pid, signal.SIGKILL)

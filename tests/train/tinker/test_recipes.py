@@ -108,7 +108,7 @@ def rows_of(path: Path, name: str = "metrics.jsonl") -> list[Row]:
 
 def killed_after(running: subprocess.Popen[str], path: Path, lines: int) -> None:
     """Kills the run once its metrics have so many lines."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not (path / "metrics.jsonl").is_file() or len((path / "metrics.jsonl").read_text().splitlines()) < lines:
         assert running.poll() is None, running.communicate()[0]
         assert time.monotonic() < end

@@ -56,6 +56,7 @@ BENCHMARK = Benchmark(
     licence="Apache-2.0",
     homepage="https://github.com/KOR-Bench/KOR-Bench",
     citation="arXiv:2410.06526",
+    misprints={"kor-puzzle-84": "the right answer lacks brackets: 2+2+3*4 is not 28"},
     traps=(
         "Questions ask for [[…]], the prompt for a box: the last [[…]] counts, else the box.",
         "Each rule has a comparison of its own, as the authors' program has; formulas are compared by value.",

@@ -40,8 +40,11 @@ class NewRulesGrader:
         if gold is None:
             return None
         category, _ = _category_and_number(record)
-        if comparison(category, str(record.get("rule_id")), str(gold)) is _one_of:
+        compared = comparison(category, str(record.get("rule_id")), str(gold))
+        if compared is _one_of:
             gold = str(gold).partition(",")[0]
+        elif compared is _within:
+            gold, *_ = str(gold).split()
         return f"[[{gold}]]"
 
     def same_replies(self, record: Row) -> list[str]:

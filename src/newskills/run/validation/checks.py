@@ -46,6 +46,7 @@ _RARE = 1e-6
 _COINCIDENCE = 0.01
 """Share of answers that differ and still mean the same."""
 _UNDECIDED = 0.02
+"""Share of replies, beyond a single one, that may be left ungraded."""
 _INSTALL = re.compile(r"pip install (?:--no-deps )?'?(newskills\[[a-z,]+\]|[\w.-]+)")
 """What a message tells to install."""
 _AHEAD = 2
@@ -272,7 +273,7 @@ def _finished(case: _Case) -> Validation:
     validation.problems += _complaints(troubles)
     validation.notes += [f"{len(rows)} rows cannot be graded here: {text}" for text, rows in missing.items()]
     for kind, share in validation.shares.items():
-        if share.unscored > _UNDECIDED * share.of:
+        if share.unscored > max(1, _UNDECIDED * share.of):
             validation.problems.append(
                 f"{kind}: {share.unscored} of {share.of} replies were not graded: {why[kind]}"
             )
