@@ -52,6 +52,7 @@ _SAID = {
     "olympiad": "Answer: {}",
 }
 _CONSTANT = re.compile(r"\+\s?[Cc](?![a-zA-Z])")
+_LETTER_C = re.compile(r"(?<![a-zA-Z])[Cc](?![a-zA-Z])")
 _LAST_FORMULA = re.compile(r"\$([^$]{1,2000})\$\$?[^$]*\Z")
 _TAIL = 50
 _LONGEST_NUMBER = 19
@@ -133,7 +134,7 @@ class LiveBenchGrader:
 
 def _with_formula(text: str, gold: str) -> str:
     """The reply without a constant of integration that `gold` lacks; where it has no box, its last formula in one."""
-    if _CONSTANT.search(gold) is None:
+    if _LETTER_C.search(gold) is None:
         text = _CONSTANT.sub("", text)
     if "\\boxed" in text or "\\fbox" in text or (formula := _LAST_FORMULA.search(text)) is None:
         return text
