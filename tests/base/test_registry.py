@@ -70,3 +70,10 @@ def test_the_boundary_attributes() -> None:
 def test_suggestions_are_bounded() -> None:
     assert suggest("a", [f"name{i}" for i in range(40)]).count(",") == 12
     assert suggest("a", []) == "."
+
+
+def test_a_file_of_ones_own_leaves_nothing_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (tmp_path / "alone.py").write_text("VALUE = 3\n")
+    assert load_attr(f"{tmp_path}/alone.py::VALUE") == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["alone.py"]

@@ -241,7 +241,7 @@ def test_samples_spread_over_files_are_joined(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"tiny, joined row 1 \(data/a/note\.txt\): the field 'note' is missing"):
         rows(unfit, tmp_path / "d1", mirror)
     both = bench(Source(github="o/r", ref="main", members="data/*", format="text"), join=join)
-    with pytest.raises(DataError, match=r"do not fit together: the field 'note\.txt' is missing"):
+    with pytest.raises(DataError, match=r"do not fit together: the key 'note\.txt' is missing"):
         rows(both, tmp_path / "d2", mirror)
 
 

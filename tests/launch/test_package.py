@@ -130,7 +130,7 @@ def test_many_submit_at_once(repo: Path, tmp_path: Path) -> None:
 
 
 def test_uncommitted_files_are_an_error_that_names_them(repo: Path, tmp_path: Path) -> None:
-    write(repo, {"train.py": "changed\n", "new one.py": "x\n"})
+    write(repo, {"train.py": "changed\n", "new one.py": "x\n", "bin/__pycache__/run.cpython-311.pyc": ""})
     (repo / "bin" / "run").unlink()
     with pytest.raises(ConfigError) as caught:
         packed(tmp_path / "jobs", repo)

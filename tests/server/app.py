@@ -62,6 +62,9 @@ class ModelCall(Struct):
         return [fault for fault in self.script.faults if fault.holds(**facts, seed=self.script.seed)]
 
 
+_ACCEPTING = 0.01
+
+
 class Application:
     """All state lives on the event loop's thread, but for `play`, which may be replaced from any."""
 
@@ -75,7 +78,7 @@ class Application:
         self._indices = 0
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
-        self._rising: asyncio.TimerHandle | asyncio.Task[None] | None = None
+        self._rising: asyncio.Task[None] | None = None
 
     async def listen(self) -> None:
         """Accepts connections; after the first time on the same port again."""
@@ -84,21 +87,30 @@ class Application:
         )
         self.address = self._server.sockets[0].getsockname()[:2]
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Stops listening and resets all connections."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        server, self._server = self._server, None
+        if server is not None:
+            for listening in server.sockets:
+                asyncio.get_running_loop().remove_reader(listening.fileno())
+            # A server that is closed loses what it has accepted and not yet made a connection of, without closing it.
+            await asyncio.sleep(_ACCEPTING)
+            server.close()
         for writer in list(self._writers):
             http.reset(writer)
 
-    def down(self, seconds: float) -> None:
-        """Refuses connections for that long, then listens again."""
-        self.close()
-        self._rising = asyncio.get_running_loop().call_later(seconds, self._rise)
+    async def down(self, seconds: float) -> None:
+        """Refuses connections for that long, then listens again. Returns once it refuses them."""
+        await self.close()
+        self._rising = asyncio.create_task(self._rise(seconds))
 
-    def _rise(self) -> None:
-        self._rising = asyncio.get_running_loop().create_task(self.listen())
+    async def _rise(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await self.listen()
+
+    async def _control_down(self, seconds: float) -> None:
+        await asyncio.sleep(0.05)  # so that the reply to whoever asked for it still gets out
+        await self.down(seconds)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.log.connections += 1
@@ -165,8 +177,7 @@ class Application:
         if what == "script" and body:
             self.play = Play(msgspec.json.decode(body, type=Script))
         elif what == "down":
-            # Later, so that this very reply still gets out.
-            asyncio.get_running_loop().call_later(0.05, self.down, float(msgspec.json.decode(body)["seconds"]))
+            self._rising = asyncio.create_task(self._control_down(float(msgspec.json.decode(body)["seconds"])))
         elif what == "log":
             return self.log
         return self.play.script
@@ -247,10 +258,10 @@ class Application:
             await http.send(connection.writer, [payload[: (start + len(payload)) // 2]])
             # Lets the client see the first half before the reset overtakes it.
             await asyncio.sleep(0.02)
-        if fault.kind != "truncate":
-            http.reset(connection.writer)
         if fault.kind == "down":
-            self.down(fault.seconds)
+            await self.down(fault.seconds)
+        elif fault.kind != "truncate":
+            http.reset(connection.writer)
         return False
 
     def _choices(self, call: ModelCall) -> list[Completion]:

@@ -88,10 +88,10 @@ class FakeServer:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(_DEADLINE)
 
     async def _down(self, seconds: float) -> None:
-        self._application.down(seconds)
+        await self._application.down(seconds)
 
     async def _finish(self) -> None:
-        self._application.close()
+        await self._application.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()

@@ -109,8 +109,15 @@ def load_module(where: str, kind: str = "module") -> ModuleType:
 
 def _load_file(where: str, kind: str) -> ModuleType:
     from hashlib import blake2b
+    from importlib.machinery import SourceFileLoader
     from importlib.util import module_from_spec, spec_from_file_location
     from pathlib import Path
+
+    class Loader(SourceFileLoader):
+        """Leaves no `__pycache__` beside a file of the user's."""
+
+        def set_data(self, path: object, data: object, *, _mode: int = 0) -> None:
+            pass
 
     path = Path(where).expanduser().resolve()
     if not path.is_file():
@@ -118,7 +125,7 @@ def _load_file(where: str, kind: str) -> ModuleType:
     name = f"newskills_ext_{path.stem}_{blake2b(str(path).encode(), digest_size=4).hexdigest()}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = spec_from_file_location(name, path)
+    spec = spec_from_file_location(name, path, loader=Loader(name, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)

@@ -174,8 +174,9 @@ def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, sa
 
 
 def _is_ours(name: str, committed: set[str]) -> bool:
-    """Whether a file that differs from the commit is one of those that newskills itself has written."""
-    return name not in committed and name.partition("/")[0] in NOT_CODE
+    """Whether a file that differs from the commit is one of those that newskills itself, or Python, has written."""
+    folders = name.split("/")[:-1]
+    return name not in committed and (name.partition("/")[0] in NOT_CODE or "__pycache__" in folders)
 
 
 def _listed(names: tuple[str, ...]) -> str:
