@@ -65,8 +65,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
 def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No key, proxy or personal setting of the machine reaches a test; nothing is written into its home."""
     home = tmp_path_factory.mktemp("home")
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
+    # A shell starts what runs in its background with both of them ignored.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.upper().endswith(_INHERITED) or name.startswith(_PREFIXES):
