@@ -168,7 +168,7 @@ def test_term_saves_and_the_same_command_goes_on(place: Place, fake_server: Fake
         [sys.executable, "-m", "newskills", *words], cwd=place.folder, env={**os.environ, **place.env}
     ) as process:
         deadline = time.monotonic() + 300
-        while len(server.records) < 5:
+        while len(server.records) < 5 or not all(job.handle for job in place.experiments("eval")[0].jobs):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
