@@ -16,19 +16,22 @@ _REMAINDER = re.compile(
 
 def same_ratio(pred: str, gold: str) -> bool | None:
     """None unless both are ratios of whole numbers, and one of them is written with `to`."""
-    if "to" not in pred and "to" not in gold:
+    if (both := _both(_RATIO, "to", pred, gold)) is None:
         return None
-    first, second = _RATIO.fullmatch(pred), _RATIO.fullmatch(gold)
-    if first is None or second is None:
-        return None
-    return int(first[1]) * int(second[2]) == int(first[2]) * int(second[1])
+    (first, second), (other_first, other_second) = both
+    return first * other_second == other_first * second
 
 
 def same_remainder(pred: str, gold: str) -> bool | None:
     """None unless both are a quotient and a remainder, and one of them says so in words."""
-    if "remainder" not in pred and "remainder" not in gold:
+    both = _both(_REMAINDER, "remainder", pred, gold)
+    return None if both is None else both[0] == both[1]
+
+
+def _both(pattern: re.Pattern[str], word: str, pred: str, gold: str) -> list[tuple[int, int]] | None:
+    """The two numbers of each text; None unless both are of that form, and one of them has the word."""
+    if word not in pred and word not in gold:
         return None
-    first, second = _REMAINDER.fullmatch(pred), _REMAINDER.fullmatch(gold)
-    if first is None or second is None:
-        return None
-    return [int(n) for n in first.groups()] == [int(n) for n in second.groups()]
+    matches = pattern.fullmatch(pred), pattern.fullmatch(gold)
+    pairs = [(int(match[1]), int(match[2])) for match in matches if match is not None]
+    return pairs if len(pairs) == 2 else None
