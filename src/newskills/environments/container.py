@@ -258,22 +258,24 @@ class Container:
     async def _call(
         self, argv: Argv, timeout: float, stdin: bytes | IO[bytes] = b"", **variables: str
     ) -> EndedProgram:
-        environ = {**self._environ, **variables}
-        try:
-            return await run_program(argv, timeout=timeout, environ=environ, stdin=stdin)
-        except OSError as error:
-            raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
+        return await _call_engine(argv, timeout, {**self._environ, **variables}, stdin)
+
+
+async def _call_engine(
+    argv: Argv, timeout: float, environ: Mapping[str, str], stdin: bytes | IO[bytes] = b""
+) -> EndedProgram:
+    """Raises EnvironmentFailedError where the engine cannot be started."""
+    try:
+        return await run_program(argv, timeout=timeout, environ=environ, stdin=stdin)
+    except OSError as error:
+        raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
 
 
 async def remove_container(engine: EngineProgram, name: str, environ: Mapping[str, str]) -> None:
     """Tried three times: podman refuses to remove one that is just ending. Raises EnvironmentFailedError."""
     for argv in engine.remove(name):
         for attempt in range(1, TRIES + 1):
-            try:
-                done = await run_program(argv, timeout=HOUSEKEEPING, environ=environ)
-            except OSError as error:
-                raise EnvironmentFailedError(f"{argv[0]} cannot be started: {error}.") from error
-            if done.exit_code == 0:
+            if (await _call_engine(argv, HOUSEKEEPING, environ)).exit_code == 0:
                 break
             await asyncio.sleep(attempt * ENDING)
 
