@@ -72,6 +72,7 @@ job_code=0             # the job's exit code so far
 job_why=""             # in words
 job_alarms=()          # background processes that wait for the end of a grace period
 job_ended=""           # the command that has just ended
+job_words=()           # this script's own command line
 ended_code=0           # its exit code
 
 say() { printf '%(%F %T)T %s\n' -1 "$*"; }
@@ -91,9 +92,18 @@ start() {
     say "$job_role '$job_name' starts; its log is $job_logs/$job_name.log"
     "$@" </dev/null >>"$job_logs/$job_name.log" 2>&1 {job_never}<&- &
     pid_of[$job_name]=$!
+    declare -F "$1" >/dev/null || await_program "$!" # a function has traps of its own
     job_starting=""
     [[ -z $job_early ]] || interrupted "$job_early"
 }
+
+# await_program PID: until it has become its program; bash loses a signal that reaches its child before that.
+await_program() {
+    local words
+    while mapfile -d '' -t words <"/proc/$1/cmdline" && [[ ${words[*]} == "${job_words[*]}" ]]; do
+        read -r -t 0.005 -u "$job_never"
+    done
+} 2>/dev/null
 
 # running ROLE: prints the names of those that run.
 running() {
@@ -218,6 +228,7 @@ finish() {
 
 main() {
     exec {job_never}<> <(:) # never has anything to read: a sleep without a process
+    mapfile -d '' -t job_words 2>/dev/null <"/proc/$$/cmdline"
     trap 'interrupted TERM' TERM
     trap 'interrupted INT' INT
     trap 'interrupted USR1' USR1
