@@ -18,7 +18,7 @@ from newskills.environments.owners import LABEL, new_name
 IMAGE = f"localhost/newskills-agent-{RUN}:1"
 PROGRAMS = (
     *("git", "grep", "find", "dd", "yes", "sort", "wc", "diff", "tar", "setsid", "sync", "cp", "ln"),
-    *("which", "dirname", "basename", "readlink", "uname", "tee"),
+    *("which", "dirname", "basename", "readlink", "uname", "tee", "mktemp"),
 )
 SETTINGS = "containers.conf"
 NIGHTLY = "NEWSKILLS_NIGHTLY" in os.environ

@@ -239,7 +239,7 @@ def test_mistakes_are_told(config: Row, words: str) -> None:
 @pytest.mark.parametrize("options", [(), ("--stateless",)])
 def test_tools_over_http(tmp_path: Path, options: tuple[str, ...]) -> None:
     with http_server(tmp_path, *options) as (url, _):
-        config = {"url": url, "headers": {"Authorization": "Bearer ${TOKEN}"}, "timeout": 5}
+        config = {"url": url, "headers": {"Authorization": "Bearer ${TOKEN}"}, "timeout": 60}
         work = calls(("add", {"a": 2, "b": 3}), ("fail", {"why": "x"}), ("slow", {"seconds": 0.1}))
         total, failed, slow = use(config, work, {"TOKEN": "t"})
     assert (total, slow) == ("5", "at last")

@@ -7,7 +7,7 @@ import asyncio
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ from newskills.base.environment import MIB, EnvironmentSpec, ExecutedCommand
 from newskills.base.errors import EnvironmentFailedError
 from newskills.environments.archives import pack_folder, unpack_folder
 from newskills.environments.disk import DiskWatch, Storage
-from newskills.environments.engines.engine import INSIDE, Argv, EngineProgram
+from newskills.environments.engines.engine import INSIDE, WITH_INPUT, Argv, EngineProgram
 from newskills.environments.kept import LARGEST_INPUT, STARTING, Beginning, KeptProcess, words_of_kept
 from newskills.environments.owners import new_name
 from newskills.environments.programs import LONGEST_WORD, EndedProgram, last_line, run_program
@@ -128,8 +128,8 @@ class Container:
             self._let_go()
             self._on_stop(self)
 
-    def _shell(self, spec: EnvironmentSpec, command: str) -> Argv:
-        return [*self._engine.enter(self.name, spec), *INSIDE, command]
+    def _shell(self, spec: EnvironmentSpec, command: str, shell: Sequence[str] = INSIDE) -> Argv:
+        return [*self._engine.enter(self.name, spec), *shell, command]
 
     async def _make_folder(self, spec: EnvironmentSpec, target: str) -> EndedProgram | ExecutedCommand:
         command = f"mkdir -p {shlex.quote(target)}"
@@ -184,7 +184,7 @@ class Container:
 
     async def _by_engine(self, command: bytes, timeout: float, stdin: bytes, max_output: int) -> ExecutedCommand:
         """Raises EnvironmentFailedError."""
-        argv = self._shell(self._spec, command.decode())
+        argv = self._shell(self._spec, command.decode(), WITH_INPUT if stdin else INSIDE)
 
         async def run() -> ExecutedCommand:
             work = run_program(argv, timeout=timeout, environ=self._environ, stdin=stdin, max_output=max_output)

@@ -16,6 +16,10 @@ SHELL = 'exec 2>&1; if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; 
 """Runs its first argument by bash where the image has it; both outputs in one, so that their order stays."""
 INSIDE = ("sh", "-c", SHELL, "sh")
 """What runs the command that follows in a container."""
+INPUT = 'name=$(mktemp) && cat >"$name" && exec <"$name" && rm -f "$name" && unset name || exit 126; '
+WITH_INPUT = ("sh", "-c", INPUT + SHELL, "sh")
+"""The same for a command that is given an input. It is read to its end first: podman 4 loses the output of a command
+that ends with its input unread."""
 STAY = "while sleep 3600 || [ $? -gt 128 ]; do :; done"
 """What keeps a container, by no more than nearly every image has; it outlives the end of its `sleep` by a signal."""
 START_AND_STAY = (
