@@ -39,6 +39,7 @@ sys.exit(pytest.main(["--collect-only", "-q", "-p", "pytest_timeout", "-p", "no:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_every_machine_collects_all_tests() -> None:
     """Where only the extra `test` is installed, files that need more are skipped, with the package's name."""

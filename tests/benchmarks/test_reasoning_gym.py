@@ -52,6 +52,7 @@ def test_rows_and_their_verdicts(task: str, tmp_path: Path) -> None:
     assert made.sources[0]["version"]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_library")
 def test_the_same_rows_everywhere(tmp_path: Path) -> None:
     """Another process with another hash seed, and many threads at once give the same files."""

@@ -78,6 +78,7 @@ def test_three_commands_one_after_the_other(place: Place) -> None:
         assert all(end.stat().st_mtime <= start for end, start in zip(ends, starts, strict=True))
 
 
+@pytest.mark.nightly
 def test_what_comes_after_a_failure_never_runs(place: Place) -> None:
     """Slurm would keep them in the queue for ever, were it not told otherwise."""
     with reachable_server(answers()) as server:

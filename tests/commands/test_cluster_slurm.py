@@ -93,6 +93,7 @@ def test_the_last_job_scores_a_group_of_ones_own(place: Place) -> None:
     assert set(json.loads((place.folder / "out/metrics.json").read_text())) == {"both", "both.SUMS", "both.MORE"}
 
 
+@pytest.mark.nightly
 def test_two_models_on_nodes_of_their_own(place: Place) -> None:
     (place.folder / "task.py").write_text(TASK)
     write(place.folder / "in.jsonl", SUMS)

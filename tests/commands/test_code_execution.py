@@ -172,6 +172,7 @@ def test_accepted_losses_are_unscored(here: Path, fake_server: Any) -> None:
     assert set(outcomes) == {("correct", None), ("unscored", "sandbox")}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("cache", ["", "++enable_litellm_cache=true"], ids=["records", "replies"])
 def test_kill_and_resume_repeat_no_finished_sample(here: Path, fake_server: Any, cache: str) -> None:
     model = fake_server(Script(latency=Latency(fixed=0.3)), answer=reckon)

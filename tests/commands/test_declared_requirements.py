@@ -100,6 +100,7 @@ def test_jobs_in_containers_install_it_there(place: Place, podman: None, fake_se
     assert is_loud(place)
 
 
+@pytest.mark.nightly
 def test_jobs_on_a_cluster_find_what_was_installed_at_submission(place: Place) -> None:
     require_cluster()
     place.config(

@@ -82,6 +82,7 @@ def test_a_job_of_a_queue_takes_over_from_one_whose_node_dies(place: Place) -> N
         assert len({record.prompt for record in server.records}) == len(SUMS)
 
 
+@pytest.mark.nightly
 def test_an_evaluation_whose_node_dies_loses_and_repeats_nothing(place: Place) -> None:
     with reachable_server(answers(0.5)) as server:
         done = place.ns(

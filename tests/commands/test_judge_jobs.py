@@ -92,6 +92,7 @@ def test_a_judge_has_a_job_of_its_own_with_its_server_beside_it(
     assert "nothing to do" in again.stderr
 
 
+@pytest.mark.nightly
 def test_done_decides_what_is_judged(place: Place, fake_server: FakeServerFactory) -> None:
     model, judge = fake_server(answering(), process=True), fake_server(judging(), process=True)
     words = evaluation(model.url, at(judge.url))

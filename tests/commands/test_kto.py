@@ -45,6 +45,7 @@ def kto(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return forkserver.ns(["kto", "--model=model", "--output_dir=out", *FAST, *words], cwd=place)
 
 
+@pytest.mark.nightly
 def test_graded_outputs_become_labelled_replies_and_make_a_model(place: Path) -> None:
     write_rows(place / "output.jsonl", GRADED)
     words = ["--input_files=output.jsonl", "++prompt_config=generic/default", "++batch_size=8", "++epochs=2"]

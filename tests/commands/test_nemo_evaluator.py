@@ -42,6 +42,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(importlib.util.find_spec("nemo_evaluator") is None, reason="no nemo-evaluator here")
 def test_a_task_is_evaluated_here(here: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(ANSWERS)

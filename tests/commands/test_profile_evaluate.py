@@ -205,6 +205,7 @@ def test_ids_work_wherever_jobs_are_looked_after(
     assert (unknown.returncode, "Unknown experiment" in unknown.stderr) == (2, True)
 
 
+@pytest.mark.nightly
 def test_a_task_that_fails_is_told_and_can_be_resumed(
     project: Project, server: FakeServer | FakeServerProcess
 ) -> None:
@@ -441,6 +442,7 @@ def test_lines_of_the_documents_of_others_do_their_work(
         assert "/path/to/your/checkpoint:/checkpoint" in done.stdout
 
 
+@pytest.mark.nightly
 def test_ctrl_c_stops_the_tasks_and_they_can_go_on(
     project: Project, server: FakeServer | FakeServerProcess
 ) -> None:

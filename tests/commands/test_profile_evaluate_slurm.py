@@ -43,6 +43,7 @@ def status(place: Evaluations, invocation: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.nightly
 def test_a_batch_is_looked_at_stopped_and_resumed(place: Evaluations) -> None:
     script = json.dumps({"answer": {"kind": "table", "table": RIGHT}, "latency": {"fixed": 1.0}})
     command = shlex.join([sys.executable, str(SERVED), "--port", str(PORT), "--script", script])

@@ -116,6 +116,7 @@ def test_the_section_works_as_typed(newcomer: Newcomer) -> None:
     assert f"[ok]    job_dir        {newcomer.home}/newskills-jobs" in looked, looked
 
 
+@pytest.mark.nightly
 def test_the_model_of_the_section_is_served_in_its_jobs(newcomer: Newcomer) -> None:
     """What the stand-in stands for, up to the scripts of the jobs."""
     _, setup, prepare, evaluate, _ = section()

@@ -44,6 +44,7 @@ def test_verdicts_that_change_are_listed(results: Path) -> None:
     assert item.changes == {"wrong → correct": 2, "correct → no_answer": 2, "wrong → no_answer": 2}
 
 
+@pytest.mark.nightly
 def test_the_share_of_the_grader(results: Path) -> None:
     item = only(regrade(results / "a", RegradeOptions(), []))
     assert {name: number.value for name, number in item.spread.items()} == {

@@ -132,6 +132,7 @@ def test_bad_input_is_told_in_a_sentence(place: Path, words: list[str], sentence
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_model_of_another_kind_is_not_served_as_a_reward_model(place: Path) -> None:
     for words, sentence in (
         ([f"--reward_model={place / 'model'}"], "is not a reward model"),

@@ -142,6 +142,7 @@ def test_a_folder_without_prompts_is_an_error(tmp_path: Path) -> None:
     assert "no results of several prompts" in done.stderr
 
 
+@pytest.mark.nightly
 def test_one_pipeline_for_all_prompts(
     tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def options(place: Path) -> list[str]:
     return ["--cluster=box", "--config-dir=config", f"--data-dir={place}/data"]
 
 
+@pytest.mark.nightly
 def test_a_server_that_was_killed_left_its_jobs_to_the_next_one(
     place: Path, fake_server: FakeServerFactory
 ) -> None:

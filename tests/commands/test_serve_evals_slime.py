@@ -95,6 +95,7 @@ def test_its_time_outs_do_not_multiply_the_work(tmp_path: Path, model: FakeServe
     assert len(model.records) == 10
 
 
+@pytest.mark.nightly
 def test_a_server_that_dies_and_comes_back_between_its_tries(
     tmp_path: Path, model: FakeServer | FakeServerProcess
 ) -> None:

@@ -72,6 +72,7 @@ def test_grpo_is_rewarded_by_the_grader(place: Path) -> None:
     assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
+@pytest.mark.nightly
 def test_grpo_runs_the_code_of_samples_in_the_sandbox(place: Path, small_model: Path) -> None:
     write_rows(
         place / "sums.jsonl", [{"id": str(n), "question": f"{n} + 1?", "expected_answer": "A"} for n in range(4)]
@@ -108,6 +109,7 @@ def test_grpo_measures_on_problems_that_it_keeps_apart(place: Path) -> None:
     assert "held-out" not in none.stderr
 
 
+@pytest.mark.nightly
 def test_a_stopped_training_goes_on(place: Path) -> None:
     words = ["sft", "--model=model", "--training_data=chats.jsonl", "--output_dir=out", *FAST, "++steps=4000"]
     argv = [sys.executable, "-m", "newskills", *words]
@@ -213,7 +215,11 @@ def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place: P
     ("backend", "others"),
     [
         ("cpu", ["++trainer.threads=2"]),
-        ("trl", ["++trainer.threads=2", "++trainer.trl.micro_batch_size=1", "++trainer.trl.attention=eager"]),
+        pytest.param(
+            "trl",
+            ["++trainer.threads=2", "++trainer.trl.micro_batch_size=1", "++trainer.trl.attention=eager"],
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_how_a_machine_computes_is_no_other_setting(place: Path, backend: str, others: list[str]) -> None:
@@ -361,6 +367,7 @@ def test_checkpoints_of_other_models_do_not_mix(place: Path) -> None:
     assert not (place / "mean").exists()
 
 
+@pytest.mark.nightly
 def test_a_checkpoint_that_cannot_be_written_is_told_and_leaves_none(place: Path) -> None:
     resource = pytest.importorskip("resource")
     argv = [sys.executable, "-m", "newskills", "sft", "--model=model", "--training_data=texts.jsonl", "++steps=1"]
@@ -393,6 +400,7 @@ def test_an_attention_that_is_not_installed(place: Path) -> None:
     assert "++trainer.trl.attention=flash_attention_2 cannot be used here" in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_model_on_the_hub(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the hub's own cache; the same folder as a model there is refused with a sentence when it is not."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -423,6 +431,7 @@ def test_a_model_without_chat_template_learns_texts_only(place: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 def test_models_change_their_form(place: Path) -> None:
     pytest.importorskip("gguf")
     steps = [

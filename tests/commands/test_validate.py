@@ -171,7 +171,7 @@ as all other categories together. tests/graders/code/test_real_data.py runs more
 """
 
 
-MOST = 200 if "NEWSKILLS_NIGHTLY" in os.environ else 20
+MOST = 200 if "NEWSKILLS_NIGHTLY" in os.environ else 8
 """Rows of each other benchmark."""
 
 

@@ -109,8 +109,8 @@ def test_nothing_is_cut_off_at_1280_pixels(site: Path, server: Measured, tmp_pat
     assert CHROMIUM is not None
     own = [page for page in site.glob("*/index.html") if page.parent.name not in ("commands", "benchmarks")]
     nightly = "NEWSKILLS_NIGHTLY" in os.environ
-    commands = sorted(site.glob("commands/*/index.html"))[:: 1 if nightly else 16]
-    pages = [f"/{page.relative_to(site)}" for page in sorted([*sorted(own)[:: 1 if nightly else 3], *commands])]
+    commands = sorted(site.glob("commands/*/index.html"))[:: 1 if nightly else 32]
+    pages = [f"/{page.relative_to(site)}" for page in sorted([*sorted(own)[:: 1 if nightly else 8], *commands])]
     pages += ["/index.html", "/benchmarks/index.html", "/benchmarks/bbh/index.html", "/benchmarks/bbq/index.html"]
     (site / "measure.html").write_text(MEASURE.replace("PAGES", repr(pages)), encoding="utf-8")
     options = [

@@ -251,6 +251,7 @@ def test_a_full_disk_stops_the_run_and_it_can_go_on(tmp_path: Path, fake_server:
     assert len(records(found.units[0].merged)) == 600
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_input(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(text="x" * 200)), process=True)

@@ -80,6 +80,7 @@ def check(folder: Path, shared: Sequence[Unit], right: list[bytes]) -> None:
     assert not [name for name in names(folder / "out") if name.endswith(("-async", "-grades", "-failed"))]
 
 
+@pytest.mark.nightly
 def test_a_slow_job_holds_up_only_its_chunk(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(RANDOM)
     right = expected(tmp_path, server.base_url)

@@ -25,6 +25,7 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_evaluation_by_jobs_is_shown_with_its_prompts_and_its_jobs(
     place: Place, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch

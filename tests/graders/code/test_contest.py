@@ -107,6 +107,7 @@ def test_without_tests_nothing_is_judged(tmp_path: Path) -> None:
 IOI_ROWS = Path(__file__).parents[2] / "benchmarks/raw/ioi.jsonl"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_tests_of_the_olympiad_come_with_its_problems(tmp_path: Path) -> None:
     """From rows as they are published to points; tests that two subtasks share run once."""

@@ -151,6 +151,7 @@ def root(*values: int, **more: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_archives_of_problems(tmp_path: Path) -> None:
     (tmp_path / "lib.h").write_text(HEADER)

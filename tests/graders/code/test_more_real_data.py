@@ -71,6 +71,7 @@ def failed(problems: list[Row], scores: list[Score]) -> dict[str, str]:
     return {row["id"]: s.why for row, s in pairs if s.outcome != "correct"}
 
 
+@pytest.mark.nightly
 def test_mbpp_plus(prepared: Path) -> None:
     pytest.importorskip("numpy", reason="its tests need numpy")
     problems = rows(prepared, "mbpp-plus")[:: 16 if NIGHTLY else 48]

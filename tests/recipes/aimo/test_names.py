@@ -102,6 +102,7 @@ def test_four_bits_on_a_gpu(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 def test_weights_and_biases_switched_off_leaves_tensorboard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_share_of_the_samples_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_apples_gpu_is_asked_for_by_its_variable() -> None:
     """Where there is none, the variable changes nothing."""
     pytest.importorskip("accelerate")

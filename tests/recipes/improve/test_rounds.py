@@ -34,6 +34,7 @@ def poisoned(small_model: Path, tmp_path_factory: pytest.TempPathFactory) -> tup
     return spec, improve(spec, say=lambda _: None)
 
 
+@pytest.mark.nightly
 def test_a_round_that_is_better_is_kept_and_one_with_wrong_answers_is_not(
     poisoned: tuple[ImproveSpec, Improvement],
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_round_that_is_better_is_kept_and_one_with_wrong_answers_is_not(
     assert first.tokens_trained > 0
 
 
+@pytest.mark.nightly
 def test_the_report_has_curve_cost_gain_and_flips(poisoned: tuple[ImproveSpec, Improvement]) -> None:
     page = write_improvement_report(*poisoned)
     text = page.with_suffix(".md").read_text()

@@ -18,8 +18,7 @@ from newskills.run.hosting.servers import free_port
 from newskills.train.pipelines.harvest import main
 
 CONVERTER = """
-import pathlib, shutil, sys, torch
-from safetensors.torch import load_file
+import pathlib, shutil, sys
 source, target, how = map(pathlib.Path, sys.argv[1:])
 target.mkdir()
 if str(how) == "fails":
@@ -27,6 +26,8 @@ if str(how) == "fails":
     sys.exit(3)
 if str(how) == "empty":
     sys.exit()
+import torch
+from safetensors.torch import load_file
 weights = load_file(source / "weights.safetensors")
 weights["tied"] = weights["model.norm.weight"]
 torch.save(weights, target / "pytorch_model.bin")
@@ -139,6 +140,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_slices_that_several_processes_have_saved_are_put_together(place: Path, tmp_path: Path) -> None:
     """Written by PyTorch's own distributed checkpoints, as NeMo-RL does with more than one GPU."""

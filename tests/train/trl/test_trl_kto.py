@@ -53,6 +53,7 @@ def learn(
         folder.close()
 
 
+@pytest.mark.nightly
 def test_good_replies_become_likelier_and_a_stopped_run_goes_on(model: Path, tmp_path: Path) -> None:
     assert learn(model, tmp_path / "whole")
     rows = metrics(tmp_path / "whole")
