@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from newskills.base.cache import cache_folder
+from tests.night import NIGHTLY
 from tests.optional import OptionalModule
 from tests.server import FakeServer, FakeServerProcess, Script
 from tests.small_model import cut_model
@@ -45,7 +46,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long come first, so that no worker is left alone with one at the end; bombs come last."""
-    if "NEWSKILLS_NIGHTLY" not in os.environ:
+    if not NIGHTLY:
         for item in items:
             if item.get_closest_marker("nightly"):
                 item.add_marker(pytest.mark.skip(reason="runs at night: set NEWSKILLS_NIGHTLY=1"))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 from tests.commands.running import ns, rows_of
 from tests.commands.trainers import Served, adding, order, prepare, serving
 from tests.conftest import FakeServerFactory
+from tests.night import NIGHTLY
 from tests.server import Answer, FakeServer, Fault, Script
 
 ROUTER = "http://127.0.0.1:9"
@@ -178,7 +178,7 @@ def test_where_all_fail_the_answer_is_an_error_and_a_repetition_does_the_rest(
 
 
 def test_many_requests_at_once(calm: Served, model: FakeServer) -> None:
-    many = 50 if "NEWSKILLS_NIGHTLY" in os.environ else 12
+    many = 50 if NIGHTLY else 12
     before = {path.name for path in calm.jobs}
     with ThreadPoolExecutor(many) as pool:
         answers = list(pool.map(lambda n: calm.evaluate("aime25", router=model.url, rollout=100 + n), range(many)))

@@ -2,12 +2,12 @@
 """`ns validate`: the benchmarks of the mirror are as they should be, and broken ones are found."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.commands.running import ns
+from tests.night import NIGHTLY
 
 from newskills.benchmarks import list_benchmarks
 
@@ -165,13 +165,13 @@ IN_PART = {
 }
 """Benchmarks whose images a mirror may lack."""
 
-FEWER = {"code": 8} if "NEWSKILLS_NIGHTLY" in os.environ else {"code": 1}
+FEWER = {"code": 8} if NIGHTLY else {"code": 1}
 """Category whose replies are programs that run → how many rows of each benchmark get replies: 25 of them take as long
 as all other categories together. tests/graders/code/test_real_data.py runs more of them.
 """
 
 
-MOST = 200 if "NEWSKILLS_NIGHTLY" in os.environ else 8
+MOST = 200 if NIGHTLY else 8
 """Rows of each other benchmark."""
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.night import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -108,9 +109,8 @@ def test_the_pages_stand_in_seven_sections_and_none_is_left_out() -> None:
 def test_nothing_is_cut_off_at_1280_pixels(site: Path, server: Measured, tmp_path: Path) -> None:
     assert CHROMIUM is not None
     own = [page for page in site.glob("*/index.html") if page.parent.name not in ("commands", "benchmarks")]
-    nightly = "NEWSKILLS_NIGHTLY" in os.environ
-    commands = sorted(site.glob("commands/*/index.html"))[:: 1 if nightly else 32]
-    pages = [f"/{page.relative_to(site)}" for page in sorted([*sorted(own)[:: 1 if nightly else 8], *commands])]
+    commands = sorted(site.glob("commands/*/index.html"))[:: 1 if NIGHTLY else 32]
+    pages = [f"/{page.relative_to(site)}" for page in sorted([*sorted(own)[:: 1 if NIGHTLY else 8], *commands])]
     pages += ["/index.html", "/benchmarks/index.html", "/benchmarks/bbh/index.html", "/benchmarks/bbq/index.html"]
     (site / "measure.html").write_text(MEASURE.replace("PAGES", repr(pages)), encoding="utf-8")
     options = [

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.launch.containers import make_image, modest_settings, trial, unusable
 from tests.launch.needs import lacking
+from tests.night import NIGHTLY
 from tests.shared import RUN, shared_folder
 
 from newskills.environments.owners import LABEL, new_name
@@ -21,7 +22,6 @@ PROGRAMS = (
     *("which", "dirname", "basename", "readlink", "uname", "tee", "mktemp"),
 )
 SETTINGS = "containers.conf"
-NIGHTLY = "NEWSKILLS_NIGHTLY" in os.environ
 FLOOD_MB = int(os.environ.get("NEWSKILLS_TEST_FLOOD_MB", "1024" if NIGHTLY else "64"))
 """Megabytes that commands print to drown their reader: far more than is kept of an output."""
 

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import FakeServerFactory
+from tests.night import NIGHTLY
 from tests.run.support import make_unit, names, records, run, write_input
 from tests.run.toy import NAME
 from tests.server import Answer, Latency, Script
 
 from newskills.run.planning.spec import RunSpec, Unit
 
-KILLS = int(os.environ.get("NEWSKILLS_TEST_KILLS", "50" if "NEWSKILLS_NIGHTLY" in os.environ else "8"))
+KILLS = int(os.environ.get("NEWSKILLS_TEST_KILLS", "50" if NIGHTLY else "8"))
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
 
 

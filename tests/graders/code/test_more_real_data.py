@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections import Counter
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.graders.code.running_any import fenced, graded
+from tests.night import NIGHTLY
 
 from newskills.base.records import Row, Score
 from newskills.base.store import read_rows
@@ -22,7 +22,6 @@ from newskills.graders import make_grader
 
 pytestmark = pytest.mark.mirror
 
-NIGHTLY = "NEWSKILLS_NIGHTLY" in os.environ
 """Whether more of each benchmark is run."""
 
 NAMES = (
@@ -74,7 +73,7 @@ def failed(problems: list[Row], scores: list[Score]) -> dict[str, str]:
 @pytest.mark.nightly
 def test_mbpp_plus(prepared: Path) -> None:
     pytest.importorskip("numpy", reason="its tests need numpy")
-    problems = rows(prepared, "mbpp-plus")[:: 16 if NIGHTLY else 48]
+    problems = rows(prepared, "mbpp-plus")[::16]
     scores = judged("mbpp-plus", problems, [fenced(row["canonical_solution"]) for row in problems], ("numpy",))
     assert failed(problems, scores) == {}
     others = [fenced(f"def {row['entry_point']}(*given):\n    return 'no'") for row in problems]

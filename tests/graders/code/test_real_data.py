@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
 
 import pytest
 from tests.graders.code.running import fenced, grade_all
+from tests.night import NIGHTLY
 
 from newskills.base.records import Row, Score
 from newskills.base.store import read_rows
@@ -69,7 +69,7 @@ def test_what_tests_use_of_mbpp_answers(prepared: Path) -> None:
 def test_human_eval_passes(prepared: Path) -> None:
     problems = rows(prepared, "human-eval")
     assert len(problems) == 164
-    problems = problems[SHARE] if "NEWSKILLS_NIGHTLY" not in os.environ else problems
+    problems = problems[SHARE] if not NIGHTLY else problems
     answers = [{**row, "generation": fenced(row["prompt"] + row["canonical_solution"])} for row in problems]
     assert failed(answers, grade_all(answers)) == {}
 

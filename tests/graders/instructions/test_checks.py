@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graders.instructions.witnesses import IFBENCH, IFEVAL, SAMPLES, Witness
+from tests.night import NIGHTLY
 
 from newskills.base.protocols import Grader
 from newskills.base.records import Row
@@ -140,7 +140,7 @@ def test_any_text_gets_a_verdict(name: str, kind: str) -> None:
     check()
 
 
-LONG = 30_000 if "NEWSKILLS_NIGHTLY" in os.environ else 10_000
+LONG = 30_000 if NIGHTLY else 10_000
 HOSTILE = [text * (LONG // len(text)) for text in ("[", "<<", "*", "\n", "a.", '"', "(")]
 
 
