@@ -22,14 +22,17 @@ PROGRAMS = (
     *("which", "dirname", "basename", "readlink", "uname", "tee", "mktemp"),
 )
 SETTINGS = "containers.conf"
+ENGINE = os.environ.get("NEWSKILLS_TEST_ENGINE", "podman")
+"""podman, or docker where its daemon runs."""
+by_first_engine = pytest.mark.skipif(ENGINE != "podman", reason="takes the first engine of this machine")
 FLOOD_MB = int(os.environ.get("NEWSKILLS_TEST_FLOOD_MB", "1024" if NIGHTLY else "64"))
 """Megabytes that commands print to drown their reader: far more than is kept of an output."""
 
 
 @pytest.fixture(scope="session")
 def agent_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Its tag; the tests are skipped where podman cannot run it (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
-    if why := unusable():
+    """Its tag; the tests are skipped where the engine cannot run it (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
+    if ENGINE == "podman" and (why := unusable()):
         lacking("CONTAINERS", why)
     with (
         shared_folder(tmp_path_factory, "agent-image", _make, _remove) as folder,
@@ -41,21 +44,21 @@ def agent_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _make(folder: Path) -> None:
-    if not make_image(folder, IMAGE, PROGRAMS):
+    if not make_image(folder, IMAGE, PROGRAMS, ENGINE):
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONTAINERS_CONF", str(modest_settings(folder)))
-        if why := trial(IMAGE):
-            lacking("CONTAINERS", f"podman cannot run containers here: {why}")
+        if why := trial(IMAGE, ENGINE):
+            lacking("CONTAINERS", f"{ENGINE} cannot run containers here: {why}")
 
 
 def _remove() -> None:
-    subprocess.run(["podman", "rmi", "--force", IMAGE], check=False, capture_output=True)
+    subprocess.run([ENGINE, "rmi", "--force", IMAGE], check=False, capture_output=True)
 
 
 def own_containers() -> list[str]:
     """Names of containers that this process has made and not removed."""
-    words = ["podman", "ps", "--all", f"--filter=label={LABEL}", "--format={{.Names}}"]
+    words = [ENGINE, "ps", "--all", f"--filter=label={LABEL}", "--format={{.Names}}"]
     shown = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
     mine = new_name().rpartition(".")[0]
     return [name for name in shown if name.startswith(f"{mine}.")]

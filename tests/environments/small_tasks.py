@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.commands.running import ns, rows_of
+from tests.environments.images import ENGINE
 from tests.environments.tasks import texts_of
 
 BENCHMARK = """
@@ -56,7 +57,7 @@ def evaluated(folder: Path, env: dict[str, str], url: str, *more: str) -> str:
     """What `ns eval` of them by the agent `bash` says."""
     line = (
         f"ns eval --benchmarks=./small.py ++agent=bash --server_type=vllm --server_address={url} --model=fake "
-        "--output_dir=results ++environment.engine=podman"
+        f"--output_dir=results ++environment.engine={ENGINE}"
     )
     done = ns(line, *more, cwd=folder, env=env, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import Struct
+from tests.environments.images import ENGINE
 from tests.launch.needs import lacking
 from tests.shared import RUN, shared_folder
 
@@ -78,7 +79,7 @@ def make_tasks(folder: Path, image: str) -> None:
     _pip("install", "--target", str(folder / "image" / "installed"), "pytest", "pytz", "simplejson")
     (folder / "image" / "Dockerfile").write_text(MAKEFILE.format(image=image))
     subprocess.run(
-        ["podman", "build", "--quiet", f"--tag={IMAGE}", str(folder / "image")], check=True, capture_output=True
+        [ENGINE, "build", "--quiet", f"--tag={IMAGE}", str(folder / "image")], check=True, capture_output=True
     )
     for bug in BUGS:
         task = folder / TASKS / bug.name
@@ -136,7 +137,7 @@ def turns_of(body: dict[str, object]) -> int:
 
 
 def _remove() -> None:
-    subprocess.run(["podman", "rmi", "--force", IMAGE], check=False, capture_output=True)
+    subprocess.run([ENGINE, "rmi", "--force", IMAGE], check=False, capture_output=True)
 
 
 @pytest.fixture(scope="session")

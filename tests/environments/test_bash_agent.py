@@ -10,12 +10,12 @@ from typing import Any
 
 from tests.commands.running import ns, rows_of
 from tests.environments import small_tasks as small
-from tests.environments.images import own_containers
+from tests.environments.images import ENGINE, own_containers
 from tests.environments.small_tasks import prepared_small_tasks, records_of, task_number
 from tests.environments.tasks import BUGS, texts_of, turns_of
 from tests.server.script import Script
 
-NAMED = "++environment.engine=podman ++environment.container_formatter"
+NAMED = f"++environment.engine={ENGINE} ++environment.container_formatter"
 TASKS = """
 from newskills.benchmarks.agent_tasks import task_set
 
@@ -54,7 +54,7 @@ def solver(tasks: Path) -> Callable[[dict[str, Any]], str]:
 def evaluated(folder: Path, env: dict[str, str], url: str, *more: str) -> str:
     line = (
         f"ns eval --benchmarks=./bugs.py ++agent=bash --server_type=vllm --server_address={url} --model=fake "
-        "--output_dir=results ++environment.engine=podman"
+        f"--output_dir=results ++environment.engine={ENGINE}"
     )
     done = ns(line, *more, cwd=folder, env=env, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.commands.running import ns, rows_of, write
-from tests.environments.images import own_containers
+from tests.environments.images import ENGINE, own_containers
 from tests.environments.small_tasks import small_tasks, task_number
 from tests.environments.tasks import turns_of
 
@@ -29,7 +29,7 @@ def test_right_rollouts_become_rows_with_masked_outputs(
 
     made = ns(
         "ns generate --input_file=tasks.jsonl --output_dir=rollouts ++prompt_config=agents/bash "
-        "++solver=software_agent ++agent=bash ++eval_type=software_tests ++environment.engine=podman "
+        f"++solver=software_agent ++agent=bash ++eval_type=software_tests ++environment.engine={ENGINE} "
         f"--server_type=vllm --server_address={fake_server(answer=answer).base_url} --model=fake",
         cwd=tmp_path,
         timeout=PATIENCE,

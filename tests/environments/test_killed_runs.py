@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.environments.images import ENGINE
 from tests.environments.small_tasks import prepared_small_tasks, records_of
 from tests.environments.tasks import turns_of
 
@@ -33,7 +34,7 @@ class Run:
     def __init__(self, folder: Path, env: dict[str, str], url: str) -> None:
         command = (
             "-m newskills eval --benchmarks=./small.py ++agent=bash --server_type=vllm --model=fake "
-            "--output_dir=results ++environment.engine=podman ++environment.at_once=4 "
+            f"--output_dir=results ++environment.engine={ENGINE} ++environment.at_once=4 "
             f"--server_address={url}"
         )
         with (folder / "said.txt").open("ab") as said:
@@ -50,7 +51,7 @@ class Run:
 
     def containers(self) -> list[str]:
         """Names of its containers that are there."""
-        words = ["podman", "ps", "--all", f"--filter=label={LABEL}", "--format={{.Names}}"]
+        words = [ENGINE, "ps", "--all", f"--filter=label={LABEL}", "--format={{.Names}}"]
         shown = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
         return [name for name in shown if f".{self.process.pid}." in name]
 

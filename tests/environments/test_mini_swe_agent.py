@@ -11,7 +11,7 @@ from typing import Any
 import minisweagent.agents.default as real
 import pytest
 from tests.commands.running import ns, rows_of
-from tests.environments.images import own_containers
+from tests.environments.images import ENGINE, own_containers
 from tests.environments.small_tasks import prepared_small_tasks
 from tests.environments.tasks import BUGS
 from tests.environments.test_bash_agent import prepared
@@ -37,7 +37,7 @@ def calls(*commands: str) -> Script:
 def solved(folder: Path, env: dict[str, str], benchmark: str, url: str, *more: str) -> dict[str, Any]:
     line = (
         f"ns eval --benchmarks=./{benchmark}.py ++agent=mini-swe-agent --server_type=vllm --model=fake "
-        f"--server_address={url} --output_dir=results ++environment.engine=podman ++max_samples=1"
+        f"--server_address={url} --output_dir=results ++environment.engine={ENGINE} ++max_samples=1"
     )
     done = ns(line, *more, cwd=folder, env=env, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr

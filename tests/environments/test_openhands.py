@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.commands.running import ns
-from tests.environments.images import own_containers
+from tests.environments.images import ENGINE, own_containers
 from tests.environments.small_tasks import prepared_small_tasks, records_of, small_tasks
 from tests.environments.test_swe_agent import calls
 
@@ -36,7 +36,7 @@ def evaluated(folder: Path, image: str, program: str, url: str, *more: str) -> d
     env = prepared_small_tasks(folder, 1, image)
     line = (
         f"ns eval --benchmarks=./small.py ++agent=openhands ++agent_config.folder={program} --server_type=vllm "
-        f"--server_address={url} --model=fake --output_dir=results ++environment.engine=podman"
+        f"--server_address={url} --model=fake --output_dir=results ++environment.engine={ENGINE}"
     )
     done = ns(line, *more, cwd=folder, env=env, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.environments.images import FLOOD_MB, own_containers
+from tests.environments.images import ENGINE, FLOOD_MB, own_containers
 
 from newskills.base.environment import AgentEnvironment, EnvironmentSpec
 from newskills.base.errors import DataError, EnvironmentFailedError
@@ -27,7 +27,7 @@ SOON = 20.0
 
 @asynccontextmanager
 async def one(image: str, **settings: object) -> AsyncIterator[AgentEnvironment]:
-    config = EnvironmentConfig(engine="podman", **{"memory_mb": 512, "processes": 128, **settings})
+    config = EnvironmentConfig(engine=ENGINE, **{"memory_mb": 512, "processes": 128, **settings})
     containers = ContainerPool(config, os.environ)
     try:
         yield await containers.start(EnvironmentSpec(image=image))
@@ -152,7 +152,7 @@ def test_an_image_without_python_runs_the_same_commands(agent_image: str, tmp_pa
     spec = EnvironmentSpec(image=agent_image, mounts={str(tmp_path / "none"): "/bin/python3"})
 
     async def work() -> None:
-        containers = ContainerPool(EnvironmentConfig(engine="podman"), os.environ)
+        containers = ContainerPool(EnvironmentConfig(engine=ENGINE), os.environ)
         try:
             environment = await containers.start(spec)
             commands = ["echo kept > /kept; echo $PPID"] * 6
@@ -198,10 +198,10 @@ def test_what_is_copied_out_is_not_trusted(agent_image: str, tmp_path: Path) -> 
 
 def test_an_image_that_is_not_there_is_named(agent_image: str) -> None:
     async def work() -> None:
-        containers = ContainerPool(EnvironmentConfig(engine="podman"), os.environ)
+        containers = ContainerPool(EnvironmentConfig(engine=ENGINE), os.environ)
         await containers.start(EnvironmentSpec(image="localhost/newskills-no-such-image:1"))
 
-    with pytest.raises(EnvironmentFailedError, match=r"newskills-no-such-image:1.*podman build"):
+    with pytest.raises(EnvironmentFailedError, match=rf"newskills-no-such-image:1.*{ENGINE} build"):
         asyncio.run(work())
     assert own_containers() == []
 
@@ -213,7 +213,7 @@ from newskills.environments.config import EnvironmentConfig
 from newskills.environments.containers import ContainerPool
 
 async def main():
-    containers = ContainerPool(EnvironmentConfig(engine="podman"), os.environ)
+    containers = ContainerPool(EnvironmentConfig(engine=sys.argv[2]), os.environ)
     environment = await containers.start(EnvironmentSpec(image=sys.argv[1]))
     print(environment.name, flush=True)
     await environment.execute("sleep 600", timeout=600)
@@ -224,11 +224,11 @@ asyncio.run(main())
 
 def test_containers_of_a_killed_process_are_removed_at_the_next_start(agent_image: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", KILLED, agent_image], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", KILLED, agent_image, ENGINE], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         name = process.stdout.readline().strip()
-        engine = find_engine(EnvironmentConfig(engine="podman"), os.environ)
+        engine = find_engine(EnvironmentConfig(engine=ENGINE), os.environ)
         assert name not in asyncio.run(remove_left_over(engine, os.environ))
         process.kill()
     assert name in asyncio.run(remove_left_over(engine, os.environ))
@@ -237,7 +237,7 @@ def test_containers_of_a_killed_process_are_removed_at_the_next_start(agent_imag
 @pytest.mark.nightly
 def test_so_many_at_once_as_are_allowed(agent_image: str) -> None:
     async def work() -> int:
-        containers = ContainerPool(EnvironmentConfig(engine="podman", at_once=2), os.environ)
+        containers = ContainerPool(EnvironmentConfig(engine=ENGINE, at_once=2), os.environ)
         spec = EnvironmentSpec(image=agent_image)
         most = 0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.commands.rewarding import rewards
-from tests.environments.images import own_containers
+from tests.environments.images import by_first_engine, own_containers
 from tests.environments.small_tasks import small_tasks
 
 from newskills.benchmarks.agent_tasks import task_rows
@@ -27,6 +27,7 @@ def judged(folder: Path, grader: str, items: list[dict[str, Any]]) -> list[dict[
     return verdicts
 
 
+@by_first_engine
 def test_patches_are_rewarded_by_their_tests(agent_image: str, tmp_path: Path) -> None:
     small_tasks(tmp_path, 1, agent_image)
     row = next(task_rows(tmp_path / "tasks"))

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.environments.images import own_containers
+from tests.environments.images import ENGINE, own_containers
 
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.base.protocols import Kit
@@ -52,7 +52,7 @@ OTHER_FILES = """diff --git a/src/django/db.py b/src/django/db.py
 
 def judged(*records: Row) -> list[Score]:
     async def work() -> list[Score]:
-        environments = make_environments(EnvironmentConfig(engine="podman"), os.environ)
+        environments = make_environments(EnvironmentConfig(engine=ENGINE), os.environ)
         grader = SoftwareTestsGrader()
         try:
             return [await grader.grade(record, Kit(environments=environments)) for record in records]

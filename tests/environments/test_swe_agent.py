@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tests.commands.running import ns
-from tests.environments.images import own_containers
+from tests.environments.images import ENGINE, own_containers
 from tests.environments.small_tasks import prepared_small_tasks, records_of, small_tasks
 from tests.server.script import Script
 from tests.shared import RUN
@@ -44,10 +44,10 @@ def program() -> str:
 def image(agent_image: str, tmp_path: Path) -> Iterator[str]:
     file = tmp_path / "Dockerfile"
     file.write_text(MAKEFILE.format(image=agent_image))
-    build = ["podman", "build", "--quiet", "--network=none", f"--tag={IMAGE}", f"--file={file}", str(tmp_path)]
+    build = [ENGINE, "build", "--quiet", "--network=none", f"--tag={IMAGE}", f"--file={file}", str(tmp_path)]
     subprocess.run(build, check=True, capture_output=True)
     yield IMAGE
-    subprocess.run(["podman", "rmi", "--force", IMAGE], check=False, capture_output=True)
+    subprocess.run([ENGINE, "rmi", "--force", IMAGE], check=False, capture_output=True)
 
 
 def calls(*turns: tuple[str, dict[str, str]]) -> Script:
@@ -62,7 +62,7 @@ def evaluated(folder: Path, image: str, program: str, url: str, *more: str) -> d
     env = prepared_small_tasks(folder, 1, image)
     line = (
         f"ns eval --benchmarks=./small.py ++agent=swe-agent ++agent_config.folder={program} --server_type=vllm "
-        f"--server_address={url} --model=fake --output_dir=results ++environment.engine=podman"
+        f"--server_address={url} --model=fake --output_dir=results ++environment.engine={ENGINE}"
     )
     done = ns(line, *more, cwd=folder, env=env, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr

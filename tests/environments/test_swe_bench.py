@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import swebench
 from tests.commands.running import ns, rows_of, write
-from tests.environments.images import own_containers
+from tests.environments.images import ENGINE, own_containers
 from tests.environments.tasks import BUGS, PYTEST, patch, texts_of, turns_of
 from tests.environments.tasks import IMAGE as TASKS_IMAGE
 
@@ -56,9 +56,9 @@ def rows(agent_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     file = tmp_path_factory.mktemp("image") / "Dockerfile"
     file.write_text(MAKEFILE.format(image=TASKS_IMAGE))
     tags = [f"--tag={image}" for image in images]
-    build = ["podman", "build", "--quiet", *tags, "--file", str(file), str(task)]
+    build = [ENGINE, "build", "--quiet", *tags, "--file", str(file), str(task)]
     subprocess.run(build, check=True, capture_output=True)
-    shown = ["podman", "run", "--rm", "--network=none", images[0], "git", "-C", "/testbed", "rev-parse", "HEAD"]
+    shown = [ENGINE, "run", "--rm", "--network=none", images[0], "git", "-C", "/testbed", "rev-parse", "HEAD"]
     commit = subprocess.run(shown, check=True, capture_output=True, text=True).stdout.strip()
     before = task / "repository" / "tests" / "test_fields.py"
     after = task / "tests" / "tests" / "test_fields.py"
@@ -83,7 +83,7 @@ def rows(agent_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         }
         for instance, image in zip(INSTANCES, images, strict=True)
     ]
-    subprocess.run(["podman", "rmi", "--force", *images], check=False, capture_output=True)
+    subprocess.run([ENGINE, "rmi", "--force", *images], check=False, capture_output=True)
 
 
 def prepared(folder: Path, raw: Sequence[Row]) -> dict[str, str]:
@@ -113,7 +113,7 @@ def test_the_fix_resolves_and_nothing_else_does(tmp_path: Path, rows: list[Row],
 
     line = (
         "ns eval --benchmarks=swe-bench:1 ++agent=bash --server_type=vllm --model=fake --output_dir=results "
-        f"--server_address={fake_server(answer=answer).base_url} ++environment.engine=podman"
+        f"--server_address={fake_server(answer=answer).base_url} ++environment.engine={ENGINE}"
     )
     done = ns(line, cwd=tmp_path, env=prepared(tmp_path, rows), timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -137,7 +137,7 @@ def graded(folder: Path, env: dict[str, str], patches: Sequence[str], *more: str
         for number, patch in enumerate(patches)
     ]
     write(folder / "out.jsonl", records)
-    line = "ns swe_bench grade out.jsonl --engine=podman --workers=2 --output_file=graded.jsonl"
+    line = f"ns swe_bench grade out.jsonl --engine={ENGINE} --workers=2 --output_file=graded.jsonl"
     done = ns(line, *more, cwd=folder, env=env, timeout=500)
     assert done.returncode == 0, done.stderr
     assert own_containers() == []

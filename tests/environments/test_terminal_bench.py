@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.commands.running import ns, rows_of
-from tests.environments.images import own_containers
+from tests.environments.images import ENGINE, by_first_engine, own_containers
 from tests.environments.tasks import texts_of, turns_of
 from tests.environments.terminal import harbor_tasks, terminal_bench_tasks
 
@@ -20,7 +20,7 @@ from newskills.benchmarks.terminal_tasks import terminal_task_set
 
 BENCHMARK = terminal_task_set("mine", {folder!r})
 """
-CLOSED = ("++environment.engine=podman", "++environment.network=false")
+CLOSED = (f"++environment.engine={ENGINE}", "++environment.network=false")
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def images() -> Iterator[None]:
     """Removes what the tasks of a test had built."""
     yield
     words = [
-        "podman",
+        ENGINE,
         "images",
         "--format={{.Repository}}:{{.Tag}}",
         "--filter=reference=localhost/newskills-task-*",
     ]
     names = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
     if names:
-        subprocess.run(["podman", "rmi", "--force", *names], check=False, capture_output=True)
+        subprocess.run([ENGINE, "rmi", "--force", *names], check=False, capture_output=True)
 
 
 def worker(body: dict[str, Any]) -> str:
@@ -97,6 +97,7 @@ def test_harbor_tasks_of_ones_own(agent_image: str, tmp_path: Path, fake_server:
     }
 
 
+@by_first_engine
 def test_solutions_pass_and_doing_nothing_does_not(
     agent_image: str, tmp_path: Path, fake_server: Any, images: None
 ) -> None:

@@ -44,13 +44,13 @@ def unusable() -> str:
     return ""
 
 
-def make_image(folder: Path, image: str = IMAGE, programs: Sequence[str] = ()) -> str:
+def make_image(folder: Path, image: str = IMAGE, programs: Sequence[str] = (), engine: str = "podman") -> str:
     """Imports `image`, with more programs; returns what the engine says where it cannot run it."""
     archive = folder / "image.tar"
     write_archive(archive, (*PROGRAMS, *programs))
-    subprocess.run(["podman", "import", "--quiet", str(archive), image], check=True, capture_output=True)
+    subprocess.run([engine, "import", str(archive), image], check=True, capture_output=True)
     archive.unlink()
-    return trial(image)
+    return trial(image, engine)
 
 
 def modest_settings(folder: Path) -> Path:
@@ -65,10 +65,10 @@ def modest_settings(folder: Path) -> Path:
     return path
 
 
-def trial(image: str = IMAGE) -> str:
+def trial(image: str = IMAGE, engine: str = "podman") -> str:
     """Runs a container; returns what the engine says where that fails."""
     done = subprocess.run(
-        ["podman", "run", "--rm", "--network=host", image, "true"], capture_output=True, text=True, check=False
+        [engine, "run", "--rm", "--network=host", image, "true"], capture_output=True, text=True, check=False
     )
     return done.stderr if done.returncode else ""
 
