@@ -212,6 +212,34 @@ def test_short_answers() -> None:
     assert grade("short_answer", "Paris", None).outcome == "unscored"
 
 
+REVENUES = ["73,260 thousand", "57,768 thousand"]
+DATES = ["January 1, 2018", "December 31, 2018"]
+ASSETS = ["Property, plant, and equipment", "Other"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "spans", "outcome"),
+    [
+        ("73,260 thousand, 57,768 thousand", REVENUES, "correct"),
+        ("57,768 thousand and 73,260 thousand", REVENUES, "correct"),
+        ("1,2", ["1", "2"], "correct"),
+        ("100,200", ["100", "200"], "correct"),
+        ("January 1, 2018, December 31, 2018", DATES, "correct"),
+        ("December 31, 2018 and january 1, 2018", DATES, "correct"),
+        ("Other, property, plant, and equipment", ASSETS, "correct"),
+        ("73,260 thousand", REVENUES, "wrong"),
+        ("73,260 thousand, 57,768 thousand, 1", REVENUES, "wrong"),
+        ("73 thousand, 260, 57,768 thousand", REVENUES, "wrong"),
+        ("January 1, 2018, December 31, 2019", DATES, "wrong"),
+        ("January 11, 2018, December 31, 2018", DATES, "wrong"),
+        ("Property and equipment, other", ASSETS, "wrong"),
+        ("Leased property, plant, and equipment, other", ASSETS, "wrong"),
+    ],
+)
+def test_several_spans_with_commas(answer: str, spans: list[str], outcome: str) -> None:
+    assert grade("short_answer", f"Answer: {answer}", spans, {"measure": "drop"}).outcome == outcome
+
+
 GRID = [[0, 1], [2, 3]]
 
 

@@ -27,6 +27,7 @@ from newskills.graders.reading.replies import after_thinking, stripped
 from newskills.graders.reading.statements import letter_stated
 
 _DRESS = " .,;:!?()[]{}*_`'\"$"
+_BEHIND_LABEL = " :：\n"
 _QUOTED = " `'\""
 _DOTTED = "i̇"
 """The Turkish capital İ without case."""
@@ -67,7 +68,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "12"
+    version = "13"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -207,12 +208,21 @@ def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
 def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
     """What the last "Answer: …" gives: the text of an option, or what `letter_after` finds."""
     for at in labels(text):
+        if (marks := _only_marks_after(text, at)) in names:
+            return names[marks]
         lines = what_follows(text, at) if names else []
         forms = (form for line in lines for form in (line, _CLAUSE.split(line, maxsplit=1)[0]))
         named = next(filter(None, (names.get(_folded(form)) for form in forms)), None)
         if (letter := named or letter_after(text, at, count)) is not None:
             return letter
     return None
+
+
+def _only_marks_after(text: str, at: int) -> str:
+    """The option `**` behind a label that ends at `at`, where the reply ends with it and no mark-up is open."""
+    rest = text[at : at + _NAMEABLE].strip(_BEHIND_LABEL)
+    whole = len(text) <= at + _NAMEABLE and rest not in text[text.rfind("\n", 0, at) + 1 : at]
+    return rest if whole and not rest.strip(_DRESS) else ""
 
 
 def _by_box(text: str) -> tuple[str, str] | None:

@@ -46,7 +46,7 @@ class ShortAnswerGrader:
     """
 
     name = "short_answer"
-    version = "4"
+    version = "5"
     Config = ShortAnswerConfig
 
     def __init__(self, config: ShortAnswerConfig = ShortAnswerConfig()) -> None:  # noqa: B008 - frozen
@@ -104,7 +104,7 @@ class ShortAnswerGrader:
 
         def drop(answer: str, gold: Gold) -> tuple[float, ...]:
             spans = [gold] if isinstance(gold, str) else list(gold)
-            scores = [drop_score(form, spans) for form in split_spans(answer, len(spans))]
+            scores = [drop_score(form, spans) for form in split_spans(answer, spans)]
             return max(em for em, _ in scores), max(f1 for _, f1 in scores)
 
         return drop

@@ -31,6 +31,10 @@ _ARABIC_ARTICLE = "ال"
 _BETWEEN_WORDS = dict.fromkeys(map(ord, f"{string.punctuation}‘’´"), " ")
 _BORDERS = re.compile(r" |-")
 _MOST_SPANS = 64
+_LINES = re.compile(r"[;\n]")
+_EVERY_COMMA = re.compile(r"[;,\n]| and | & ")
+_COMMA = re.compile(r"[;\n]| and | & |(?<!\d),|,(?!\d{3}(?!\d))")
+"""Not that of 73,260."""
 
 
 def squad_score(answer: str, gold: str, language: str = "en") -> tuple[float, float]:
@@ -115,13 +119,29 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
     return distance
 
 
-def split_spans(answer: str, expected: int) -> list[list[str]]:
-    """Ways to read an answer as spans: as one; where several are expected, also cut at `;`, commas and "and"."""
-    if expected < 2:
+def split_spans(answer: str, wanted: Sequence[str]) -> list[list[str]]:
+    """Ways to read an answer as spans: as one; where several are wanted, also cut at `;`, commas and "and".
+
+    The last of them leaves whole what is wanted (`plant, and equipment`) and the commas within numbers (`73,260`).
+    """
+    if len(wanted) < 2:
         return [[answer]]
-    forms = [re.split(r"[;\n]", answer), re.split(r"[;,\n]| and | & ", answer)]
-    cut = [[span.strip() for span in form if span.strip()][:_MOST_SPANS] for form in forms]
-    return [[answer], *[spans for spans in cut if spans]]
+    cuts = [*(form.split(answer) for form in (_LINES, _EVERY_COMMA)), _cut_around(answer, wanted)]
+    spans = [[span.strip() for span in cut if span.strip()][:_MOST_SPANS] for cut in cuts]
+    return [[answer], *[several for several in spans if several]]
+
+
+def _cut_around(answer: str, wanted: Sequence[str]) -> list[str]:
+    """Cut outside numbers and outside those of `wanted` that hold what divides spans."""
+    whole = sorted({span for span in wanted if _COMMA.search(span)}, key=len, reverse=True)[:_MOST_SPANS]
+    kept = "|".join(map(re.escape, whole))
+    parts = re.compile(rf"(?<!\w)(?:{kept})(?!\w)|{_COMMA.pattern}" if kept else _COMMA.pattern, re.IGNORECASE)
+    spans, start = [], 0
+    for match in parts.finditer(answer):
+        if _COMMA.fullmatch(match[0]):
+            spans.append(answer[start : match.start()])
+            start = match.end()
+    return [*spans, answer[start:]]
 
 
 def drop_score(answer: Sequence[str], gold: Sequence[str]) -> tuple[float, float]:
