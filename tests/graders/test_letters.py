@@ -192,6 +192,7 @@ def test_any_text_is_read(text: str, count: int) -> None:
 
 
 CODE = ("not in", "**", "is", "//")
+QUOTED = ("“选择性传播模式”", "“选择性守门模式”", "“辐射性传播模式”")
 TURKISH = ("İp atladı.", "Koştu.", "ışık")
 
 
@@ -214,6 +215,10 @@ TURKISH = ("İp atladı.", "Koştu.", "ışık")
         (CODE, "Answer: **C**", "C"),
         (CODE, "Answer: **\nC", "C"),
         (CODE, "The answer is `not in`.", "A"),
+        (QUOTED, "Answer: “选择性守门模式”", "B"),
+        (QUOTED, "答案：选择性传播模式。", "A"),
+        (QUOTED, "答案：选B", "B"),
+        (QUOTED, "答案：选择性模式", None),
         (TURKISH, "İp atladı.", "A"),
         (TURKISH, "Cevap: İp atladı.", "A"),
         (TURKISH, "İyi düşündüm. Cevap: Koştu.", "B"),

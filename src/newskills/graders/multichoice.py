@@ -26,7 +26,7 @@ from newskills.graders.reading.letters import (
 from newskills.graders.reading.replies import after_thinking, stripped
 from newskills.graders.reading.statements import letter_stated
 
-_DRESS = " .,;:!?()[]{}*_`'\"$"
+_DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$"
 _BEHIND_LABEL = " :：\n"
 _QUOTED = " `'\""
 _DOTTED = "i̇"

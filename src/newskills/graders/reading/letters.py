@@ -117,7 +117,7 @@ _LINE = re.compile(
     r"[\s*_>\"'`(\[$#:：→⇒✅✔☑👉\ufe0f-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9]|['’][A-Za-z]|_\{)([)\].:*\"'`$]{0,6})(.*)",
     re.IGNORECASE,
 )
-_DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
+_DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$\\\n\t"
 _QUALIFIED = re.compile(r"\s*\((?:[a-z]+[ -]?){1,5}\)(?=[*_\s]*[:：])")
 """Answer (letter only): …"""
 _MARKS = ":："
@@ -168,7 +168,7 @@ def what_follows(text: str, at: int) -> list[str]:
             starts += [place] if led or verbs else []
             verbs, behind = verbs + 1, token.end()
         place = token.end()
-    starts = [behind, *starts[:2], place]
+    starts = [behind, *([first] if led else []), *starts[:2], place]
     return [window[start:].partition("\n")[0] for start in dict.fromkeys(starts)]
 
 
