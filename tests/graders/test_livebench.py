@@ -109,6 +109,8 @@ def test_instructions_count_half_each_and_half_together() -> None:
     half = grade("paraphrase", None, "The mill grinds.", **record)
     assert (half.outcome, half.fields["symbolic_correct"]) == ("wrong", 0.25)
     assert grade("paraphrase", None, "", **record).outcome == "no_answer"
+    for task in ("simplify", "story_generation", "summarize"):
+        assert grade(task, None, "The mill grinds.", **record).fields["symbolic_correct"] == 0.25
 
 
 CSV = "name,size\nmill,12\nbarn,3.5\n"

@@ -54,6 +54,7 @@ _SAID = {
 _CONSTANT = re.compile(r"\+\s?[Cc](?![a-zA-Z])")
 _LETTER_C = re.compile(r"(?<![a-zA-Z])[Cc](?![a-zA-Z])")
 _LAST_FORMULA = re.compile(r"\$([^$]{1,2000})\$\$?[^$]*\Z")
+_INSTRUCTIONS = ("paraphrase", "simplify", "story_generation", "summarize")
 _TAIL = 50
 _LONGEST_NUMBER = 19
 _PARTIAL_SINCE = "2024-11-25"
@@ -63,7 +64,7 @@ class LiveBenchGrader:
     """Records have `task`, `ground_truth`, `question`. Fields written: `symbolic_correct` (0–1), `predicted_answer`."""
 
     name = "livebench"
-    version = "6"
+    version = "7"
 
     def gold_reply(self, record: Row) -> str | None:
         """In the form that the task asks for; None for instructions, which have no right answer."""
@@ -85,7 +86,7 @@ class LiveBenchGrader:
         text = visible(str(record.get("generation") or ""))
         if task == "AMPS_Hard":
             return self._mathematics(record, stamp)
-        if task == "paraphrase":
+        if task in _INSTRUCTIONS:
             return self._instructions(record, stamp)
         scorer, gold = SCORERS.get(task), record.get("ground_truth")
         if scorer is None or gold is None:
