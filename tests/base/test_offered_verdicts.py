@@ -37,6 +37,58 @@ def test_the_last_words_of_a_prompt_are_no_verdict(path: Path) -> None:
     assert rubric(last) is None
 
 
+@pytest.mark.parametrize("path", PROMPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_prompt_that_is_repeated_is_no_verdict(path: Path) -> None:
+    """All of it, and up to where its case begins, as where the judge's tokens end there."""
+    prompt = re.sub(r"\{\w+\}", "some text", str(yaml.safe_load(path.read_text())["user"]).replace("{{", "{"))
+    whole = prompt.replace("}}", "}")
+    for text in (whole, whole.partition("Now the case")[0], whole.partition("\nJudge only against")[0]):
+        assert parse_judgement(text) is None
+        assert "[Correct]" in text or parse_verdict(text, FACTS) is None
+        assert (arena_label(text), mark(text), rubric(text)) == (None, None, None)
+
+
+EXAMPLES = """Example 1
+Expected answer: 0.5
+Judgement: Yes
+
+**Example 2**
+Expected answer: 3
+Judgement: No
+"""
+CASE = "\nNow the case to decide.\nExpected answer: 7\nReasoning: 7 it is.\n"
+GRADED = '- "deimos and phobos": A\n- "I would have to look that up.": C\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (EXAMPLES, None),
+        (EXAMPLES + CASE, None),
+        (EXAMPLES + CASE + "Judgement: Yes", True),
+        (EXAMPLES + CASE + "Judgement: No", False),
+        (EXAMPLES.rpartition("Judgement")[0], None),
+        ("Example 1: f(2) is 4.\nExample 2: f(3) is 9.\nBoth agree.\nJudgement: Yes", True),
+        ("Example 1 of the reply is wrong.\nJudgement: No", False),
+    ],
+)
+def test_verdicts_of_repeated_examples_do_not_count(text: str, verdict: bool | None) -> None:
+    assert parse_judgement(text) is verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (GRADED, None),
+        (f"{GRADED}\nQuestion: Which moons?\nB", "incorrect"),
+        ('- "Phobos and Europa": B', "incorrect"),
+        ('The answer "Phobos": A', "correct"),
+    ],
+)
+def test_letters_of_repeated_examples_do_not_count(text: str, verdict: str | None) -> None:
+    assert parse_verdict(text, FACTS) == verdict
+
+
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [

@@ -14,10 +14,14 @@ _BOTH = re.compile(
     rf"|(?P<quote>[\"'`]){_YES}(?P=quote)\s(?:if|where|when)\b[^\n]{{0,120}}(?:\n[^\n]{{0,80}})?"
     rf"(?:\bor|\belse|,)\s(?P=quote){_NO}(?P=quote)"
     r"|\\boxed\s?\{\s?correct\s?\}\W{0,4}(?:or\b|/)\W{0,4}\\boxed\s?\{\s?incorrect\s?\}"
+    r"|\\boxed\s?\{\s?correct\s?\}\s(?:if|where|when)\b[^\n]{0,120}(?:\n[^\n]{0,80})?\\boxed\s?\{\s?incorrect\s?\}"
     r"|\[correct\]\W{0,4}(?:or\b|/)\W{0,4}\[incorrect\]",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(rf"[\"'`](?:{_YES}|{_NO})[\"'`]\s(?:if|where|when)\b", re.IGNORECASE)
+_EXAMPLE = re.compile(r"^[ \t*_#>-]{0,8}example\s\d{1,2}\b", re.IGNORECASE | re.MULTILINE)
+_GIVEN = re.compile(r"judge?ment[\s*_]{0,8}[:：][\s*_\"']{0,8}(?:yes|no)\b", re.IGNORECASE)
+_GRADED = re.compile(r"^[ \t]{0,4}[*•-][ \t]{0,2}[\"“][^\n]{1,300}[\"”]\s?:\s?[A-Z][ \t.]{0,4}$\n?", re.MULTILINE)
 _BETWEEN = re.compile(r"[ \t]{0,4}(?:[,;/|][ \t]{0,4}(?:(?:or|and)[ \t]{1,4})?|(?:or|and)[ \t]{1,4})")
 _NEXT_LINE = re.compile(r"[ \t]{0,4}[,;.]?[ \t]{0,4}\n\s{0,8}[*•-]{0,2}\s{0,2}")
 _MARKS = r"[\"'`()\[\]*]{0,4}"
@@ -29,16 +33,30 @@ def after_choices(text: str) -> str:
     >>> after_choices('End with "Judgement: Yes" or "Judgement: No". Judgement: No')
     '. Judgement: No'
     """
+    text = _after_examples(text)
     ends = [match.end() for match in _BOTH.finditer(text)]
     return _CONDITION.sub("", text[ends[-1] :] if ends else text)
+
+
+def _after_examples(text: str) -> str:
+    """What follows the verdict of the last of several numbered examples, each with a verdict; else the text."""
+    headings = [match.end() for match in _EXAMPLE.finditer(text)]
+    if len(headings) < 2 or _GIVEN.search(text, headings[0], headings[-1]) is None:
+        return text
+    last = _GIVEN.search(text, headings[-1])
+    return text[last.end() if last else headings[-1] :]
 
 
 def without_choices(text: str, verdicts: Mapping[str, str]) -> str:
     """The text without lists of two or more different verdicts: letters, names in capitals, or both.
 
+    Examples of graded answers, a line each (`- "I do not know.": C`), are such a list.
+
     >>> without_choices("A: CORRECT / B: INCORRECT", {"A": "correct", "B": "incorrect"})
     ''
     """
+    if len(_GRADED.findall(text)) > 1:
+        text = _GRADED.sub("", text)
     kept, at = [], 0
     for start, end in _lists(text, tuple(verdicts.items())):
         kept.append(text[at:start])

@@ -28,7 +28,7 @@ class JudgementGrader:
     """
 
     name = "judgement"
-    version = "6"
+    version = "7"
     Config = JudgementConfig
 
     def __init__(self, config: JudgementConfig = JudgementConfig()) -> None:  # noqa: B008 - frozen
