@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions that are renewed against contamination, with answers that rules can check (arXiv:2406.19314).
 
-Ten tasks of data analysis, instruction following, mathematics and reasoning; code is in `livebench-coding`.
+Ten tasks of data analysis, instruction following, mathematics and reasoning; code is in `livebench-coding`, all four
+tasks of instruction following in `livebench-instructions`.
 """
 
 import json
@@ -45,7 +46,8 @@ def _source(split: str) -> Source:
         github="LiveBench/LiveBench",
         ref="main",
         revision="995e86f0cb983054e1e283fbb81a111a25e444d0",
-        members="livebench/data/live_bench/{data_analysis,instruction_following,math,reasoning}/*/question.jsonl",
+        members="livebench/data/live_bench/{data_analysis/*,instruction_following/paraphrase,math/*,reasoning/*}/"
+        "question.jsonl",
         sha256="61f913d967adcd9080c53f15ac94719b06a4d28bb7ac8ce48baf2e2ccb8018bd",
     )
 
@@ -67,6 +69,8 @@ BENCHMARK = Benchmark(
     citation="arXiv:2406.19314",
     traps=(
         "Only questions without a removal date are in `test`; `all` has the removed ones, too.",
+        "Of the four tasks of instruction following it has `paraphrase`; all four are in "
+        "[livebench-instructions](livebench-instructions.md).",
         "Where ours and the authors' scorers differ is listed in [Agreement](../agreement.md#livebench).",
         "Tables, proofs, puzzles and instructions may be worth a part of a point.",
         "As on the leaderboard, `accuracy` is the mean over categories of the mean over their tasks, of the four "
