@@ -89,3 +89,5 @@ def test_a_mapping_that_fails_is_one_sentence_and_the_others_go_on(folder: Path)
     for (_, _, text), failure in zip(MAKERS.values(), failures[len(MAPPINGS) :], strict=True):
         assert text in str(failure)
     assert isinstance(good, PreparedData)
+    still_open = [link.readlink().name for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    assert "sums.csv" not in still_open, "nor while what was raised is kept"

@@ -401,7 +401,7 @@ def _raw_rows(
             except DataError as error:
                 problems.append(error)
                 continue
-            rows = files.rows()
+            rows = stack.enter_context(contextlib.closing(files.rows()))
             yield (rows if benchmark.join is None else _joined(benchmark, rows)), files.origin, files.assets
             return
     if not problems:

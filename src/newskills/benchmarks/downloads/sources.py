@@ -11,7 +11,7 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeVar
@@ -62,14 +62,15 @@ class OpenedSource(Struct, frozen=True):
     assets: dict[str, Path]
     originals: Sequence[PublishedFile] = ()
 
-    def rows(self) -> Iterator[RawRow]:
-        """Raises DataError naming file, line and what is wrong."""
+    def rows(self) -> Generator[RawRow]:
+        """Its file is closed with it. Raises DataError naming file, line and what is wrong."""
         rows = (
             RawRow({**raw.row, **file.extra} if file.extra else raw.row, raw.where)
             for file in self.files
             for raw in read_source(file.path, file.source, shown=file.shown, name=file.name)
         )
-        return rows if self.source.span is None else itertools.islice(rows, *self.source.span)
+        with contextlib.closing(rows):
+            yield from rows if self.source.span is None else itertools.islice(rows, *self.source.span)
 
 
 @contextlib.contextmanager
