@@ -178,6 +178,14 @@ def honest() -> dict[str, Score]:
     return dict(zip(HONEST, grade_all([row for row, _, _ in HONEST.values()]), strict=True))
 
 
+@pytest.mark.parametrize(
+    ("record", "cpu"), [({}, 10.0), ({"cpu_seconds": 120}, 240.0), ({"cpu_seconds": 1}, 10.0)]
+)
+def test_a_row_may_need_more_time(record: Row, cpu: float) -> None:
+    time = EvalPlusGrader().time(record, 2)
+    assert (time.cpu, time.wall) == (cpu, 6 * cpu)
+
+
 @pytest.fixture(scope="module")
 def hostile() -> dict[str, Score]:
     quick = [name for name in ALL if name not in SLOW]
@@ -193,7 +201,7 @@ def test_verdicts(honest: dict[str, Score], name: str) -> None:
     _, outcome, why = HONEST[name]
     score = honest[name]
     assert (score.outcome, score.why[: len(why)]) == (outcome, why)
-    assert score.grader == "evalplus@1"
+    assert score.grader == "evalplus@2"
     correct = {"correct": True, "unscored": None}.get(outcome, False)
     assert score.fields["is_correct"] == (True if name == "plus tests fail" else correct)
     assert score.cause == {

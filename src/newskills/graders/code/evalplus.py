@@ -30,12 +30,13 @@ class EvalPlusGrader:
     """Runs the answer's code against the row's tests in the run's sandbox.
 
     Row: `entry_point` (or `names`, all that the tests use of the answer), and `test` (a function `check`) or
-    `test_list`; `prompt` where the function's head is given; `plus_test_list` for further tests.
+    `test_list`; `prompt` where the function's head is given; `plus_test_list` for further tests; `cpu_seconds` where a
+    suite needs more than `timeout`.
     Fields written: `completion` (the code), `is_correct`, and with further tests `is_correct-plus`.
     """
 
     name = "evalplus"
-    version = "1"
+    version = "2"
     Config = EvalPlusConfig
 
     def __init__(self, config: EvalPlusConfig = EvalPlusConfig()) -> None:  # noqa: B008 - frozen
@@ -68,9 +69,13 @@ class EvalPlusGrader:
             fields = self._fields(extracted.code, record, None)
             why = f"the record has no tests ({type(error).__name__}: {error})"
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="data")
-        cpu = self.config.timeout * len(program.suites)
-        verdicts = await run_program(program, Time(cpu=cpu, wall=_WALL * cpu), kit.sandbox)
+        verdicts = await run_program(program, self.time(record, len(program.suites)), kit.sandbox)
         return self._score(extracted, record, verdicts)
+
+    def time(self, record: Row, suites: int) -> Time:
+        """What the suites of a record may take together."""
+        cpu = suites * max(self.config.timeout, float(record.get("cpu_seconds") or 0))
+        return Time(cpu=cpu, wall=_WALL * cpu)
 
     def _score(self, extracted: ExtractedCode, record: Row, verdicts: list[SuiteVerdict]) -> Score:
         decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
