@@ -216,6 +216,23 @@ def test_a_signal_in_the_middle_of_a_start_is_not_lost(tmp_path: Path, number: i
     assert marks(Path(handle)) == {**dict.fromkeys(names[:number], "143"), "job": "143 cancelled received SIGTERM"}
 
 
+@pytest.mark.parametrize("line", ["job_starting=yes", "if [[ -z $job_signal ]]"])
+def test_what_is_about_to_start_when_a_signal_comes_does_not_run_on(tmp_path: Path, line: str) -> None:
+    """The server runs; the signal comes before or after the look at whether one has come."""
+    executor = processes(tmp_path)
+    folder = executor.prepare(job("j", server(code=STAY), client("main", STAY)))
+    script = Path(folder.path, "job.sh")
+    at = f"    {line}"
+    text = script.read_text()
+    assert text.count(at) == 1
+    signalled = f"    [[ ${{#job_names[@]}} -ne 1 ]] || kill -s TERM $$\n{at}"
+    script.write_text(text.replace(at, signalled).replace("_grace=60", "_grace=2"))
+    handle = executor.start(folder)
+    until(lambda: executor.state([handle]) == {handle: "cancelled"}, "the end of the job")
+    names = ["server", "main"][: 1 if line == "job_starting=yes" else 2]
+    assert marks(Path(handle)) == {**dict.fromkeys(names, "143"), "job": "143 cancelled received SIGTERM"}
+
+
 def test_a_client_that_does_not_stop_is_killed(tmp_path: Path) -> None:
     up = tmp_path / "up"
     executor = processes(tmp_path / "jobs")

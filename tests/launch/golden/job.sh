@@ -72,7 +72,6 @@ job_code=0             # the job's exit code so far
 job_why=""             # in words
 job_alarms=()          # background processes that wait for the end of a grace period
 job_ended=""           # the command that has just ended
-job_words=()           # this script's own command line
 ended_code=0           # its exit code
 
 say() { printf '%(%F %T)T %s\n' -1 "$*"; }
@@ -84,26 +83,21 @@ mark() { printf '%s\n' "$2" >"$job_folder/.$1.$$" && mv -f -- "$job_folder/.$1.$
 start() {
     local job_role=$1 job_name=$2
     shift 2
-    [[ -z $job_signal ]] || return 0
-    job_starting=yes
-    job_names+=("$job_name")
-    role_of[$job_name]=$job_role
-    [[ $job_role == server ]] || job_clients=$((job_clients + 1))
-    say "$job_role '$job_name' starts; its log is $job_logs/$job_name.log"
-    "$@" </dev/null >>"$job_logs/$job_name.log" 2>&1 {job_never}<&- &
-    pid_of[$job_name]=$!
-    declare -F "$1" >/dev/null || await_program "$!" # a function has traps of its own
+    job_starting=yes # before the look at job_signal: what comes after that look is not overlooked
+    if [[ -z $job_signal ]]; then
+        job_names+=("$job_name")
+        role_of[$job_name]=$job_role
+        [[ $job_role == server ]] || job_clients=$((job_clients + 1))
+        say "$job_role '$job_name' starts; its log is $job_logs/$job_name.log"
+        "$@" </dev/null >>"$job_logs/$job_name.log" 2>&1 {job_never}<&- &
+        pid_of[$job_name]=$!
+        # A new child of bash loses signals until it has dropped this script's traps; then it closes what it must not
+        # have. (`read -t` with so short a time may leave bash 5.2 with all signals blocked on a busy machine.)
+        while [[ /proc/$!/fd/$job_never -ef /dev/fd/$job_never ]]; do sleep 0.01; done
+    fi
     job_starting=""
     [[ -z $job_early ]] || interrupted "$job_early"
 }
-
-# await_program PID: until it has become its program; bash loses a signal that reaches its child before that.
-await_program() {
-    local words
-    while mapfile -d '' -t words <"/proc/$1/cmdline" && [[ ${words[*]} == "${job_words[*]}" ]]; do
-        read -r -t 0.005 -u "$job_never"
-    done
-} 2>/dev/null
 
 # running ROLE: prints the names of those that run.
 running() {
@@ -129,7 +123,10 @@ stop() {
         send TERM "$name"
     done
     if [[ -n $here ]]; then
-        { read -r -t "$2" -u "$job_never"; kill -s ALRM "$$"; } 2>/dev/null &
+        {
+            read -r -t "$2" -u "$job_never"
+            while kill -s ALRM "$$"; do read -r -t 1 -u "$job_never"; done # SECONDS may lag behind
+        } 2>/dev/null &
         job_alarms+=("$!")
     fi
 }
@@ -139,6 +136,7 @@ overdue() {
     for name in "${!deadline_of[@]}"; do
         [[ -n ${pid_of[$name]:-} && ${deadline_of[$name]} -le $SECONDS ]] || continue
         say "${role_of[$name]} '$name' did not stop in time and is killed"
+        deadline_of[$name]=$((SECONDS + job_server_grace)) # again then, if it is still there
         send KILL "$name"
     done
 }
@@ -149,6 +147,7 @@ interrupted() {
         job_early=${job_early:-$1}
         return
     fi
+    job_early=""
     say "received SIG$1: stopping"
     if [[ -z $job_broken && ($job_clients -eq 0 || -n $(running client)) ]]; then job_signal=${job_signal:-$1}; fi
     stop client "$job_client_grace"
@@ -163,8 +162,9 @@ next_end() {
     for name in "${job_names[@]}"; do
         pid=${pid_of[$name]:-}
         if [[ -n $pid ]] && ! kill -0 "$pid" 2>/dev/null; then
-            wait "$pid" 2>/dev/null
-            ended_code=$? job_ended=$name
+            ended_code=143 job_ended=$name
+            # A signal just when bash learns of an end makes it forget that end: it would wait for ever.
+            [[ $'\n'$(jobs -pr)$'\n' == *$'\n'$pid$'\n'* ]] || { wait "$pid" 2>/dev/null; ended_code=$?; }
             return
         fi
     done
@@ -228,7 +228,6 @@ finish() {
 
 main() {
     exec {job_never}<> <(:) # never has anything to read: a sleep without a process
-    mapfile -d '' -t job_words 2>/dev/null <"/proc/$$/cmdline"
     trap 'interrupted TERM' TERM
     trap 'interrupted INT' INT
     trap 'interrupted USR1' USR1

@@ -77,12 +77,14 @@ make_room() {
 # slow or away; after 600 seconds of that the job ends with 75, so that a copy, or a later submission, goes on.
 # When a task fails, srun ends the others and takes the highest code of all, often their 143: the first code counts.
 run_step() {
-    local job_name=$1 job_child="" job_told="" job_code job_size job_first job_until=$((SECONDS + 600))
+    local job_name=$1 job_child="" job_told="" job_code job_size job_first job_until=$((SECONDS + 600)) job_gate
     shift
+    exec {job_gate}<> <(:)
     trap 'job_told=yes; [[ -z $job_child ]] || kill -s TERM "$job_child" 2>/dev/null' TERM
     while [[ -z $job_told ]]; do
         job_size=$(stat -c %s -- "$job_logs/$job_name.log")
-        "$@" &
+        "$@" {job_gate}<&- &
+        while [[ /proc/$!/fd/$job_gate -ef /dev/fd/$job_gate ]]; do read -r -t 0.005 -u "$job_gate"; done # as `start` does
         job_child=$!
         [[ -z $job_told ]] || kill -s TERM "$job_child" 2>/dev/null
         until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done

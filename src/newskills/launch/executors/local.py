@@ -253,7 +253,9 @@ _WATCH = """\
         done
     }
     trap 'job_told=$((job_told + 1)); pass_on' TERM
-    START &
+    exec {job_gate}<> <(:)
+    START {job_gate}<&- &
+    while [[ /proc/$!/fd/$job_gate -ef /dev/fd/$job_gate ]]; do sleep 0.01; done # as `start` does
     job_child=$!
     pass_on
     while wait "$job_child" 2>/dev/null; job_code=$?; [[ $job_seen -ne $job_told ]]; do job_seen=$job_told; done
@@ -278,7 +280,7 @@ _CONTAINED = f"""\
 # contained NAME WORD...: runs a container, and ends as the command in it did. What the engine's client says is not
 # enough: it has been seen to end before its container, and with 0 when that was killed (podman 4.3).
 contained() {{
-    local job_name=$1 job_container=$2 job_child job_told job_passed job_seen job_code
+    local job_name=$1 job_container=$2 job_child job_told job_passed job_seen job_code job_gate
     shift 2
 {_WATCH.replace("CHILD", "$job_child").replace("START", '"$@"')}\
     while [[ $(ENGINE inspect --format='{{{{.State.Running}}}}' "$job_container" 2>/dev/null) == true ]]; do

@@ -32,6 +32,9 @@ ALONE = signal.SIGUSR1
 """Tells the keeper that the supervisor has died."""
 OUT_OF_TIME = signal.SIGUSR2
 """Tells an attached one that the time limit is near."""
+TICK = 1.0
+"""Seconds. Python runs the handler of a signal that comes just before a system call after that call only, and those
+here may last for days: what interrupts them now and then lets it run."""
 
 
 class Cancelled(Exception):
@@ -89,6 +92,7 @@ class JobSupervisor:
                 os.kill(self.job, signal.SIGTERM)
 
     def run(self) -> None:
+        tick()
         obstacle = self.obstacle()
         if obstacle:
             self.mark(143, f"cancelled {obstacle}")
@@ -148,8 +152,9 @@ class JobSupervisor:
                 work()
             os._exit(127)
         self.job = job
+        cancelled = self.cancelled  # what comes from now on passes itself on
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (*STOPPING, ALONE))
-        if self.cancelled:
+        if cancelled:
             os.kill(job, signal.SIGTERM)
         return job
 
@@ -164,6 +169,7 @@ class JobSupervisor:
     def keep(self) -> NoReturn:
         """Runs job.sh, and ends when nothing of it is left."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        tick()
         self.job = 0
         self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
         os._exit(0)
@@ -214,6 +220,7 @@ class AttachedSupervisor(JobSupervisor):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ALONE)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())  # of Ray's workers, which block some
             self.forget()
+            tick()
             if os.getppid() == self.above:
                 self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
         except Abandoned:
@@ -231,6 +238,12 @@ class AttachedSupervisor(JobSupervisor):
         if self.job:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.job, signal.SIGUSR1)
+
+
+def tick() -> None:
+    """Interrupts system calls of this process from now on, see TICK; its children have no such clock."""
+    signal.signal(signal.SIGALRM, lambda number, frame: None)
+    signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
 
 
 def _lock(fd: int, *, shared: bool = False) -> bool:

@@ -44,14 +44,19 @@ class JobRunner:
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         argv = [sys.executable, "-I", "-S", str(SUPERVISOR)]
         with log.open("ab") as output, self._lock:
-            self._process = subprocess.Popen(
-                [*argv, "--attached", self.folder, str(self.life), str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**environment(os.environ), **variables},
-                start_new_session=True,
-            )
+            # It lets signals through when it knows what to do with them: earlier ones would end it at once.
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS.values())
+            try:
+                self._process = subprocess.Popen(
+                    [*argv, "--attached", self.folder, str(self.life), str(os.getpid())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env={**environment(os.environ), **variables},
+                    start_new_session=True,
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
             for word in self._early:
                 self._process.send_signal(SIGNALS[word])
         looked = time.monotonic()

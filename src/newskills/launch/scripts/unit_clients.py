@@ -14,6 +14,7 @@ RUN_UNITS = """\
 mode=$1 code=0 pids=() stopped=
 shift
 trap stopped=yes TERM INT
+exec {gate}<> <(:)
 ended() { # a signal interrupts wait before its time
     until wait "$1"; do
         local found=$?
@@ -23,8 +24,11 @@ ended() { # a signal interrupts wait before its time
 while (($#)) && [[ -z $stopped ]]; do
     unit=("${@:2:$1}")
     shift "$(($1 + 1))"
-    "${unit[@]}" &
+    "${unit[@]}" {gate}<&- &
     pids+=("$!")
+    # A new child of bash loses signals until it has dropped this script's trap; then it closes the gate.
+    while [[ /proc/$!/fd/$gate -ef /dev/fd/$gate ]]; do sleep 0.01; done
+    [[ -z $stopped ]] || kill -s TERM -- "$!" 2>/dev/null
     if [[ $mode == sequential ]]; then ended "$!"; pids=(); fi
 done
 for pid in "${pids[@]}"; do ended "$pid"; done
