@@ -28,7 +28,7 @@ from newskills.launch.job_script import render
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.place import JobFolder, Site
 from newskills.launch.ray.api import RayApi, RayNode
-from newskills.launch.ray.runner import environment, life_of
+from newskills.launch.ray.runner import JobRunner, environment, life_of
 from newskills.launch.validate import problems
 
 
@@ -214,3 +214,13 @@ def test_an_attached_supervisor_ends_with_its_caller(tmp_path: Path) -> None:
     until((tmp_path / "job.ended").exists, "the note")
     assert (tmp_path / "job.ended").read_text() == "3\n"
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+
+
+def test_a_job_that_is_told_to_stop_as_it_starts_is_cancelled(tmp_path: Path) -> None:
+    """Its supervisor gets the signal before Python runs there."""
+    (tmp_path / "job.sh").write_text("sleep 600\n")
+    runner = JobRunner(str(tmp_path), str(tmp_path / "logs"), 1)
+    runner.tell("stop")
+    runner.run({})
+    assert (tmp_path / "job.exit").read_text() == "143 cancelled received SIGTERM\n"
+    assert (tmp_path / "job.ended").read_text() == "1\n"
