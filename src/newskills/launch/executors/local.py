@@ -297,8 +297,8 @@ if [[ $container && $1 == KILL ]]; then timeout 20 ENGINE kill "$container" >/de
 
 _CLEAN_UP = """\
 #!/bin/bash
-# Removes what is left of this job's containers, when the job has ended. Three tries: podman refuses to remove one that is
-# just ending.
+# Removes what is left of this job's containers, when the job has ended. Three tries: podman refuses to remove one that
+# is just ending.
 for pause in 0.5 1 0; do
     left=$(timeout 60 {engine} ps --all --quiet --filter label={label}) || exit 1
     if [[ -z $left ]] || timeout 60 {engine} {remove} $left >/dev/null; then
