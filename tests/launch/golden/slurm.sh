@@ -84,7 +84,7 @@ run_step() {
     while [[ -z $job_told ]]; do
         job_size=$(stat -c %s -- "$job_logs/$job_name.log")
         "$@" {job_gate}<&- &
-        while [[ /proc/$!/fd/$job_gate -ef /dev/fd/$job_gate ]]; do read -r -t 0.005 -u "$job_gate"; done # as `start` does
+        while [[ /proc/$!/fd/$job_gate -ef /dev/fd/$job_gate ]]; do sleep 0.01; done # as `start` does
         job_child=$!
         [[ -z $job_told ]] || kill -s TERM "$job_child" 2>/dev/null
         until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done
