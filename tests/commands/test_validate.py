@@ -160,10 +160,11 @@ def test_few_samples_and_dry_run(here: Path) -> None:
 IN_PART = {
     "charxiv": "Cannot read",
     "hallusionbench": "Cannot read",
+    "livebench-instructions": "is not the file that this benchmark is",
     "pope": "Cannot read",
     "puzzlevqa": "200 rows, expected 2000",
 }
-"""Benchmarks whose images a mirror may lack."""
+"""Benchmarks whose images or other files a mirror may lack."""
 
 FEWER = {"code": 8} if NIGHTLY else {"code": 1}
 """Category whose replies are programs that run → how many rows of each benchmark get replies: 25 of them take as long

@@ -80,13 +80,13 @@ run_step() {
     local job_name=$1 job_child="" job_told="" job_code job_size job_first job_until=$((SECONDS + 600)) job_gate
     shift
     exec {job_gate}<> <(:)
-    trap 'job_told=yes; [[ -z $job_child ]] || kill -s TERM "$job_child" 2>/dev/null' TERM
+    trap 'job_told=yes; [[ -z $job_child ]] || end_step "$job_child"' TERM
     while [[ -z $job_told ]]; do
         job_size=$(stat -c %s -- "$job_logs/$job_name.log")
         "$@" {job_gate}<&- &
         while [[ /proc/$!/fd/$job_gate -ef /dev/fd/$job_gate ]]; do sleep 0.01; done # as `start` does
         job_child=$!
-        [[ -z $job_told ]] || kill -s TERM "$job_child" 2>/dev/null
+        [[ -z $job_told ]] || end_step "$job_child"
         until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done
         if [[ $job_code -gt 128 && -z $job_told ]]; then
             job_first=$(tail -c "+$((job_size + 1))" -- "$job_logs/$job_name.log" |
@@ -108,6 +108,9 @@ run_step() {
     done
     exit 143
 }
+
+# end_step PID: srun, which forgets a signal that comes while it starts its tasks.
+end_step() { while kill -s TERM "$1" && sleep 1; do :; done 2>/dev/null & }
 
 start_all() {
     start server judge-server \
@@ -159,9 +162,11 @@ send_signal() {
         name=SLURM_JOB_ID_HET_GROUP_$group
         ids+=,${!name}
     done
-    while read -r id name; do
-        if [[ $name == "$2" ]] && scancel --signal="$1" "$id"; then return 0; fi
-    done < <(squeue --steps --noheader --jobs="$ids" --format='%i %j')
+    if [[ $1 != TERM || -e $job_folder/$2.step ]]; then # else Slurm may know the step before there is a task to get it
+        while read -r id name; do
+            if [[ $name == "$2" ]] && scancel --signal="$1" "$id"; then return 0; fi
+        done < <(squeue --steps --noheader --jobs="$ids" --format='%i %j')
+    fi
     kill -s "$1" -- "$3" 2>/dev/null # there is no step yet, or no answer
 }
 

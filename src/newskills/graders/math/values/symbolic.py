@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -83,17 +84,13 @@ def decide(pred: str, gold: str, digits: int, *, readable_gold: bool = False) ->
 
 
 def _compared_in_time(gold: str, pred: str, digits: int) -> bool:
-    """Raises OutOfTime. What the library imports and learns of its grammar at the first pair of a kind is not the cost
-    of that pair: it has a second chance, and more while modules come."""
-    may_repeat = True
-    while True:
-        modules = len(sys.modules)
-        try:
-            return limited(lambda: _compared(library(), gold, pred, digits), CPU_SECONDS)
-        except OutOfTime:
-            if not may_repeat and len(sys.modules) == modules:
-                raise
-        may_repeat = False
+    """Raises OutOfTime. What the library imports at the first pair of a kind is not the cost of that pair."""
+    modules = len(sys.modules)
+    with suppress(OutOfTime):
+        return limited(lambda: _compared(library(), gold, pred, digits), CPU_SECONDS)
+    if len(sys.modules) == modules:
+        raise OutOfTime
+    return limited(lambda: _compared(library(), gold, pred, digits), CPU_SECONDS)
 
 
 def _compared(lib: Any, gold: str, pred: str, digits: int) -> bool:
