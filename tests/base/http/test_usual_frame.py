@@ -14,6 +14,7 @@ MOST = 1000
 LINES = (
     *("Content-Length: 5", "content-length:12", "CONTENT-LENGTH: \t7 ", "Content-Length: 0", "Content-Length: +5"),
     *("Content-Length: 1_0", "Content-Length: 2000", "Content-Length: 999999999999999999", "Content-Length : 5"),
+    *("Connection : close", "Connection\t: close"),
     *("Transfer-Encoding: chunked", "transfer-encoding: identity", "X-Content-Length: 9"),
     *("Connection: close", "Connection: keep-alive", "connection: Keep-Alive, Close", "Proxy-Connection: close"),
     *("Content-Type: application/json", "Date: Fri, 27 Nov 2026 10:00:00 GMT", "X-Empty:", "X: a:b: c"),
@@ -46,6 +47,8 @@ class Parsed:
     lines=st.lists(st.sampled_from(LINES), max_size=5),
 )
 @example(status="HTTP/1.1 200 OK", lines=["X-Empty:", "Content-Length: 5", "Connection: keep-alive"])
+@example(status="HTTP/1.1 200 OK", lines=["Content-Length: 5", "Content-Length : 5"])
+@example(status="HTTP/1.1 200 OK", lines=["Connection\t: close", "Content-Length: 5"])
 def test_it_is_what_the_parser_makes_of_them(status: str, lines: list[str]) -> None:
     head = "".join(f"{line}\r\n" for line in [status, *lines]).encode() + b"\r\n"
     frame = usual_frame(head + b"b" * 30, MOST)

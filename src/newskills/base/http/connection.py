@@ -333,10 +333,14 @@ def usual_frame(data: bytes, most: int) -> tuple[int, int] | None:
     head = data[: end + 2].lower()
     rest = head.partition(LENGTH)[2]
     length = rest[: rest.find(b"\r")].strip(b" \t")
-    # A second length is in the way, and whatever else frames a message or ends a connection.
+    # A second length is in the way, whatever else frames a message or ends a connection, and a name with blanks behind.
     if not length.isdigit() or len(length) > DIGITS or LENGTH in rest or b"transfer-encoding" in head:
         return None
-    if head.count(b"connection:") != head.count(b"\r\nconnection: keep-alive\r\n"):
+    if (
+        b" :" in head
+        or b"\t:" in head
+        or head.count(b"connection:") != head.count(b"\r\nconnection: keep-alive\r\n")
+    ):
         return None
     return (end + 4, int(length)) if 0 < int(length) <= most else None
 
