@@ -7,6 +7,8 @@ tasks of instruction following in `livebench-instructions`.
 
 import json
 
+from msgspec import structs
+
 from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.records import Row
 
@@ -40,23 +42,28 @@ def every(raw: Row, index: int) -> Row:
     }
 
 
-def _source(split: str) -> Source:
-    return Source(
-        split=split,
+def sources(members: str, sha256: str) -> tuple[Source, Source]:
+    """Files of the authors' repository, for the splits `test` and `all`."""
+    test = Source(
+        split="test",
         github="LiveBench/LiveBench",
         ref="main",
         revision="995e86f0cb983054e1e283fbb81a111a25e444d0",
-        members="livebench/data/live_bench/{data_analysis/*,instruction_following/paraphrase,math/*,reasoning/*}/"
-        "question.jsonl",
-        sha256="61f913d967adcd9080c53f15ac94719b06a4d28bb7ac8ce48baf2e2ccb8018bd",
+        members=f"livebench/data/live_bench/{members}/question.jsonl",
+        sha256=sha256,
     )
+    return test, structs.replace(test, split="all")
 
 
+CURRENT = "Only questions without a removal date are in `test`; `all` has the removed ones, too."
 BENCHMARK = Benchmark(
     name="livebench",
     category="reasoning",
     title="LiveBench without code: ten tasks, checked by rules",
-    sources=(_source("test"), _source("all")),
+    sources=sources(
+        "{data_analysis/*,instruction_following/paraphrase,math/*,reasoning/*}",
+        "61f913d967adcd9080c53f15ac94719b06a4d28bb7ac8ce48baf2e2ccb8018bd",
+    ),
     row=row,
     variants={"all": every},
     prompt="generic/default",
@@ -68,7 +75,7 @@ BENCHMARK = Benchmark(
     homepage="https://livebench.ai",
     citation="arXiv:2406.19314",
     traps=(
-        "Only questions without a removal date are in `test`; `all` has the removed ones, too.",
+        CURRENT,
         "Of the four tasks of instruction following it has `paraphrase`; all four are in "
         "[livebench-instructions](livebench-instructions.md).",
         "Where ours and the authors' scorers differ is listed in [Agreement](../agreement.md#livebench).",
