@@ -277,7 +277,8 @@ async def remove_container(engine: EngineProgram, name: str, environ: Mapping[st
         for attempt in range(1, TRIES + 1):
             if (await _call_engine(argv, HOUSEKEEPING, environ)).exit_code == 0:
                 break
-            await asyncio.sleep(attempt * ENDING)
+            if attempt < TRIES:
+                await asyncio.sleep(attempt * ENDING)
 
 
 def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, shown: str) -> EnvironmentFailedError:

@@ -135,7 +135,7 @@ def _job_text(job: Job, scenes: Sequence[_CommandContext], folder: JobFolder, pl
     lines += ["}", "", "# send_signal SIGNAL NAME PID"]
     lines += [*_function("send_signal", place.signal(job, folder)), ""]
     lines += [*_function("out_of_time", place.out_of_time(job, folder)), ""]
-    return "\n".join(lines) + "\n" + resource("job")
+    return "\n".join([*lines, resource("await_child"), resource("job")])
 
 
 def _step_lines(scene: _CommandContext) -> list[str]:

@@ -83,8 +83,9 @@ run_step() {
     trap 'job_told=yes; [[ -z $job_child ]] || end_step "$job_child"' TERM
     while [[ -z $job_told ]]; do
         job_size=$(stat -c %s -- "$job_logs/$job_name.log")
+        job_child=""
         "$@" {job_gate}<&- &
-        while [[ /proc/$!/fd/$job_gate -ef /dev/fd/$job_gate ]]; do sleep 0.01; done # as `start` does
+        await_child "$!" "$job_gate"
         job_child=$!
         [[ -z $job_told ]] || end_step "$job_child"
         until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done
@@ -173,4 +174,8 @@ send_signal() {
 out_of_time() {
     say "run the same command again to go on from here (or give --dependent_jobs=N next time)"
 }
+
+# await_child PID FD: a new child of bash loses signals until it has dropped the script's traps; then it closes FD, which
+# it must not have. (`read -t` with so short a time may leave bash 5.2 with all signals blocked on a busy machine.)
+await_child() { while [[ /proc/$1/fd/$2 -ef /dev/fd/$2 ]]; do sleep 0.01; done; }
 

@@ -44,9 +44,7 @@ start() {
         say "$job_role '$job_name' starts; its log is $job_logs/$job_name.log"
         "$@" </dev/null >>"$job_logs/$job_name.log" 2>&1 {job_never}<&- &
         pid_of[$job_name]=$!
-        # A new child of bash loses signals until it has dropped this script's traps; then it closes what it must not
-        # have. (`read -t` with so short a time may leave bash 5.2 with all signals blocked on a busy machine.)
-        while [[ /proc/$!/fd/$job_never -ef /dev/fd/$job_never ]]; do sleep 0.01; done
+        await_child "$!" "$job_never"
     fi
     job_starting=""
     [[ -z $job_early ]] || interrupted "$job_early"

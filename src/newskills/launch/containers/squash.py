@@ -15,7 +15,6 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Literal
 
 import msgspec
@@ -25,7 +24,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import RemoteError
 from newskills.launch.containers.digests import digest_of
 from newskills.launch.containers.images import Reference, is_file, parse_image
-from newskills.launch.job_script import quote
+from newskills.launch.job_script import quote, resource
 from newskills.launch.machines.shell import Shell
 
 CONTAINERS = "containers"
@@ -180,7 +179,7 @@ def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -
     """Files that may be of these images, those in `containers/` first."""
     if not stems:
         return []
-    script = f'{_bash("whole")}\n{_bash("look")}\nsquash_look "$@"'
+    script = f'{resource("squash_whole")}\n{resource("squash_look")}\nsquash_look "$@"'
     ran = shell.run(["bash", "-c", script, "bash", place.folder, *stems])
     rows = [line.split("\t") for line in ran.out.splitlines() if line.count("\t") == 2]
     squash_files = [_SquashFile(state == "whole", path, _side(text)) for state, path, text in rows]
@@ -207,12 +206,12 @@ def _script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
         "token": secrets.token_hex(6),
         "force": "yes" if force else "",
         "silence": str(place.silence),
-        "node": f"{_bash('whole')}\n{_bash('node')}",
+        "node": f"{resource('squash_whole')}\n{resource('squash_node')}",
     }
     lines = [f"squash_{name}={quote(value)}" for name, value in variables.items()]
     lines.append('squash_cache+="/$(id -un)"')
     lines.append(f"squash_srun=({' '.join(map(quote, srun_words(place)))})")
-    return "\n".join([*lines, _bash("whole"), _bash("")])
+    return "\n".join([*lines, resource("squash_whole"), resource("squash")])
 
 
 class _RunningImport:
@@ -272,7 +271,3 @@ def _failure(failed: _RunningImport, code: int, place: SquashPlace, shell: Shell
         hint="\nNo part of it is left there; the same command tries again. For an image that needs a login, "
         "https://github.com/NVIDIA/enroot/blob/master/doc/cmd/import.md says where enroot looks for it.",
     )
-
-
-def _bash(name: str) -> str:
-    return files("newskills.launch").joinpath("bash", f"squash_{name}.sh".replace("_.", ".")).read_text("utf-8")

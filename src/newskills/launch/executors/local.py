@@ -31,7 +31,7 @@ from newskills.launch.containers.engine import (
     volume,
 )
 from newskills.launch.executors.none import Processes, held
-from newskills.launch.job_script import quote
+from newskills.launch.job_script import quote, resource
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
 
 CLEAN_UP, CLEANED = "job.clean_up", "job.cleaned"
@@ -150,7 +150,7 @@ class Containers(Processes):
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
         if image_of(self.cluster, command.container) is None:
             return super().inside(command, folder)
-        return _KEEPER.splitlines()
+        return (resource("await_child") + _KEEPER).splitlines()
 
     def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
         named = {command.name: command for command in job.commands() if command.name in self._containers(job)}
@@ -255,7 +255,7 @@ _WATCH = """\
     trap 'job_told=$((job_told + 1)); pass_on' TERM
     exec {job_gate}<> <(:)
     START {job_gate}<&- &
-    while [[ /proc/$!/fd/$job_gate -ef /dev/fd/$job_gate ]]; do sleep 0.01; done # as `start` does
+    await_child "$!" "$job_gate"
     job_child=$!
     pass_on
     while wait "$job_child" 2>/dev/null; job_code=$?; [[ $job_seen -ne $job_told ]]; do job_seen=$job_told; done

@@ -323,8 +323,9 @@ run_step() {
     trap 'job_told=yes; [[ -z $job_child ]] || end_step "$job_child"' TERM
     while [[ -z $job_told ]]; do
         job_size=$(stat -c %s -- "$job_logs/$job_name.log")
+        job_child=""
         "$@" {job_gate}<&- &
-        while [[ /proc/$!/fd/$job_gate -ef /dev/fd/$job_gate ]]; do sleep 0.01; done # as `start` does
+        await_child "$!" "$job_gate"
         job_child=$!
         [[ -z $job_told ]] || end_step "$job_child"
         until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done

@@ -8,9 +8,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from newskills.base.plan import Script, Word
+from newskills.launch.job_script import resource
 from newskills.launch.scripts.script import Context, JobScript
 
-RUN_UNITS = """\
+_RUN_UNITS = """\
 mode=$1 code=0 pids=() stopped=
 shift
 trap stopped=yes TERM INT
@@ -26,8 +27,7 @@ while (($#)) && [[ -z $stopped ]]; do
     shift "$(($1 + 1))"
     "${unit[@]}" {gate}<&- &
     pids+=("$!")
-    # A new child of bash loses signals until it has dropped this script's trap; then it closes the gate.
-    while [[ /proc/$!/fd/$gate -ef /dev/fd/$gate ]]; do sleep 0.01; done
+    await_child "$!" "$gate"
     [[ -z $stopped ]] || kill -s TERM -- "$!" 2>/dev/null
     if [[ $mode == sequential ]]; then ended "$!"; pids=(); fi
 done
@@ -59,7 +59,7 @@ class EvalClientScript(JobScript):
         setups = dict.fromkeys([self.installation_command or "", *(script.setup for script in built)])
         env = {name: value for script in built for name, value in script.env.items()}
         return self._script(
-            ("bash", "-c", RUN_UNITS, "bash", self.single_node_mode, *words),
+            ("bash", "-c", resource("await_child") + _RUN_UNITS, "bash", self.single_node_mode, *words),
             context,
             env=env,
             secrets=tuple(dict.fromkeys(name for script in built for name in script.secrets)),
