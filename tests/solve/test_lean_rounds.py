@@ -29,7 +29,7 @@ for file in "$@"; do :; done
 grep -q 'import Absent' "$file" && { echo "main.lean:1:0: error: unknown module prefix 'Absent'"; exit 1; }
 sed -n "s/^#print axioms \\(.*\\)/'\\1' does not depend on any axioms/p" "$file" > said
 head -1 said
-grep -q 'bad' "$file" && { echo "main.lean:9:2: error: bad is unknown"; failed=1; }
+grep -qw bad "$file" && { echo "main.lean:9:2: error: bad is unknown"; failed=1; }
 tail -n +2 said
 exit ${failed:-0}
 """
