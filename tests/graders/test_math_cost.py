@@ -159,13 +159,13 @@ FIRST_INTEGRAL = r"""
 import time
 from newskills.graders.math.values import symbolic
 symbolic.library()
-symbolic.CPU_SECONDS = 0.3 * time.process_time()
+symbolic.CPU_SECONDS = 0.4 * time.process_time()
 print(symbolic.decide(r"\int_a^b f(x) dx", r"\int_b^a f(x) dx", 15))
 """
 
 
 def test_what_the_first_pair_of_a_kind_imports_is_not_its_cost() -> None:
-    """The first integral takes twice the limit, and the pair itself less than half of it."""
+    """The first integral takes more than the limit, and the pair itself a sixth of it."""
     words = [sys.executable, "-c", FIRST_INTEGRAL]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout == "(False, 'math-verify')\n"
