@@ -19,6 +19,7 @@ from tests.train.tiny import tensors, tiny_folder, with_tokenizer
 VERL = Path(__file__).parents[1] / "train/pipelines/verl_stand_in"
 
 
+@pytest.mark.nightly
 def test_verl_is_rewarded_by_our_grader_and_leaves_a_model(tmp_path: Path) -> None:
     write(tmp_path / "rl.jsonl", [{"problem": f"{n} + {n}?", "expected_answer": 2 * n} for n in range(4)])
     with_tokenizer(tiny_folder(tmp_path / "base"))

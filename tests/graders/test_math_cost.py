@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.night import NIGHTLY
 
 from newskills.base.pool.loop import PoolOptions
 from newskills.base.pool.workers import WorkerPool
@@ -80,7 +81,7 @@ HOSTILE = {
 def test_no_answer_costs_more_than_two_seconds_and_beside_a_plain_gold_none_is_lost() -> None:
     rows = [
         {"predicted_answer": answer, "expected_answer": gold}
-        for index, answer in enumerate(HOSTILE.values())
+        for index, answer in enumerate([*HOSTILE.values()][:: 1 if NIGHTLY else 2])
         for gold in (["5"] if index % 3 else ["5", f"{answer}+1"])
     ]
     config = {"name": "math", "config": {}}

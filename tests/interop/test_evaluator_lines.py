@@ -23,6 +23,7 @@ from tests.benchmarks.test_raw_fixtures import RAW, _prepared
 from tests.commands.running import rows_of
 from tests.conftest import FakeServerFactory
 from tests.docs.test_docs import understand
+from tests.night import NIGHTLY
 from tests.server import FakeServer
 
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
@@ -208,7 +209,7 @@ def written(task: str, place: Path, server: FakeServer) -> str:
     return line.replace(" ++max_concurrent", " ++max_samples=1 ++max_concurrent", 1)
 
 
-@pytest.mark.parametrize("task", [task for task in LINES if task not in OTHERWISE])
+@pytest.mark.parametrize("task", [task for task in LINES if task not in OTHERWISE][:: 1 if NIGHTLY else 3])
 def test_each_line_does_its_work(task: str, place: Path, data_dir: Path, fake_server: FakeServerFactory) -> None:
     if not ready(task, data_dir):
         pytest.skip(f"no data of {benchmark_of(task)} here: set NEWSKILLS_MIRROR")

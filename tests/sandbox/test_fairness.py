@@ -58,7 +58,11 @@ async def beside(codes: Sequence[str], language: str = "ipython") -> tuple[list[
 
 @pytest.mark.parametrize(
     ("codes", "language"),
-    [([SPIN] * 8, "ipython"), ([LARGE] * 12, "ipython"), ([SPIN] * 8, "python")],
+    [
+        pytest.param([SPIN] * 8, "ipython", marks=pytest.mark.nightly),
+        pytest.param([LARGE] * 12, "ipython", marks=pytest.mark.nightly),
+        ([SPIN] * 8, "python"),
+    ],
     ids=["busy", "large", "programs"],
 )
 def test_fresh_sessions_answer_before_any_of_many_long_cells_ends(codes: list[str], language: str) -> None:
@@ -131,7 +135,7 @@ def test_stopped_cells_can_be_given_up_and_leave_nothing(tmp_path: Path) -> None
     assert processes_of(program) == set()
 
 
-@pytest.mark.parametrize("language", ["ipython", "python"])
+@pytest.mark.parametrize("language", ["ipython", pytest.param("python", marks=pytest.mark.nightly)])
 def test_fork_bombs_end_soon_after_their_deadline_beside_busy_cells(language: str) -> None:
     async def work() -> tuple[list[ExecutionResult], ExecutionResult]:
         async with sandbox() as made:

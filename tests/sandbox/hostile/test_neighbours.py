@@ -32,7 +32,10 @@ def test_pages_of_zeros_are_not_shared_until_they_run_out(arena: Arena) -> None:
     assert (after.status, after.stdout) == ("completed", "0\n"), after.text
 
 
-@pytest.mark.parametrize(("code", "count"), [("import time; time.sleep(100)", 30), ("while True: pass", 2)])
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [("import time; time.sleep(100)", 30), pytest.param("while True: pass", 2, marks=pytest.mark.nightly)],
+)
 def test_cells_that_end_late_do_not_keep_a_new_session_waiting(arena: Arena, code: str, count: int) -> None:
     """A fresh session answers before any of them has ended.
 
