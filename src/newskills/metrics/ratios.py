@@ -50,9 +50,9 @@ def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
 
 
 def _matthews(sums: Sequence[float]) -> float:
-    both, said, wanted, total = sums
-    spread = said * (total - said) * wanted * (total - wanted)
-    return 100.0 * (both * total - said * wanted) / math.sqrt(spread) if spread > 0 else 0.0
+    both, yes, wanted, total = sums
+    spread = yes * (total - yes) * wanted * (total - wanted)
+    return 100.0 * (both * total - yes * wanted) / math.sqrt(spread) if spread > 0 else 0.0
 
 
 class YesNoMetric(RatioMetric):

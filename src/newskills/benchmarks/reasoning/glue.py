@@ -42,8 +42,8 @@ def mnli(raw: Row, index: int) -> Row:
 
 def qnli(raw: Row, index: int) -> Row:
     texts = f"Question: {raw['question']}\nSentence: {raw['sentence']}"
-    asked = "Does the sentence answer the question?"
-    return _yes_or_no(f"{texts}\n\n{asked}", f"{texts}\n{asked}\nAnswer:", _label(raw, 2) == 0)
+    request = "Does the sentence answer the question?"
+    return _yes_or_no(f"{texts}\n\n{request}", f"{texts}\n{request}\nAnswer:", _label(raw, 2) == 0)
 
 
 def wnli(raw: Row, index: int) -> Row:
@@ -55,8 +55,8 @@ def wnli(raw: Row, index: int) -> Row:
     }
 
 
-def _alike(raw: Row, texts: str, asked: str) -> Row:
-    return _yes_or_no(f"{texts}\n\n{asked}", f"{texts}\n{asked}\nAnswer:", _label(raw, 2) == 1)
+def _alike(raw: Row, texts: str, request: str) -> Row:
+    return _yes_or_no(f"{texts}\n\n{request}", f"{texts}\n{request}\nAnswer:", _label(raw, 2) == 1)
 
 
 def qqp(raw: Row, index: int) -> Row:
@@ -75,11 +75,11 @@ def cola(raw: Row, index: int) -> Row:
 
 def sst2(raw: Row, index: int) -> Row:
     sentence, label = raw["sentence"].strip(), _label(raw, 2)
-    asked = "Is this sentence positive or negative?"
+    request = "Is this sentence positive or negative?"
     return {
         "expected_answer": "AB"[label],
-        **choices(f"{sentence}\n\n{asked}", ("negative", "positive")),
-        "context": f"{sentence}\nQuestion: {asked}\nAnswer:",
+        **choices(f"{sentence}\n\n{request}", ("negative", "positive")),
+        "context": f"{sentence}\nQuestion: {request}\nAnswer:",
         "continuations": [" negative", " positive"],
     }
 

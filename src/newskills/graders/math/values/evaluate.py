@@ -353,8 +353,8 @@ class Numeric:
         try:
             if not is_infinite(node):
                 return self._added(node.name, term, low, self._index(high_node))
-            known = node.name == "sum" and is_smooth(body) and not self.truncated
-            limit = self._limit(term, low) if known else None
+            summable = node.name == "sum" and is_smooth(body) and not self.truncated
+            limit = self._limit(term, low) if summable else None
             if limit is not None:
                 return limit
             self.truncated = True
