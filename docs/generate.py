@@ -18,7 +18,8 @@ from newskills._api.stub import stub
 from newskills.benchmarks.generate_catalog import TARGET as CATALOG
 from newskills.benchmarks.generate_catalog import catalog_text
 from newskills.benchmarks.pages import pages as benchmark_pages
-from newskills.benchmarks.standing import standing_page, stored_figures
+from newskills.benchmarks.pages import stored_figures
+from newskills.benchmarks.standing import standing_page
 from newskills.commands.loading import load
 from newskills.commands.table import GROUPS, overview, shown
 from newskills.interop.harness import framework_text
@@ -28,7 +29,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 STUB = ROOT / "src" / "newskills" / "_api" / "__init__.pyi"
 FIGURES = ROOT / "tests" / "official" / "figures.json"
-"""Of comparisons with official scorers, made by `python -m tests.official --write`."""
+"""Of comparisons that docs/agreement.md does not show, made by `python -m tests.official --write`."""
 PYTHON = DOCS / "python.md"
 
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
+from newskills.benchmarks.pages import Agreement
 from tests.agreement.compare import Comparison, Judged, commit, judged
 
 _MOST_TASKS = 20
@@ -78,12 +79,12 @@ def together(figures: Sequence[Figure]) -> tuple[int, float]:
 
 
 def facts(figures: Sequence[Figure]) -> str:
-    """For the pages of the benchmarks: JSON, name → replies and agreement."""
-    both = {name: together(group) for name, group in by_benchmark(figures).items()}
+    """For the pages of the benchmarks: JSON, name → scorer, replies and agreement."""
     by_name = {
-        name: {"replies": attempts, "agreement": _rounded(share)} for name, (attempts, share) in both.items()
+        name: Agreement(", ".join(dict.fromkeys(figure.comparison.scorer for figure in group)), *together(group))
+        for name, group in by_benchmark(figures).items()
     }
-    return json.dumps(by_name, indent=2) + "\n"
+    return msgspec.json.format(msgspec.json.encode(by_name), indent=2).decode() + "\n"
 
 
 def _table(figures: Sequence[Figure]) -> Iterator[str]:
@@ -107,16 +108,8 @@ def _scorer(comparison: Comparison) -> str:
 
 
 def _percent(figure: Figure) -> str:
-    return f"{_share(figure)} %"
-
-
-def _share(figure: Figure) -> str:
-    return _rounded(figure.share)
-
-
-def _rounded(share: float) -> str:
-    """In per cent, rounded down: 100 means all."""
-    return f"{int(share * 1000) / 10:.1f}"
+    """Rounded down: 100 means all."""
+    return f"{int(figure.share * 1000) / 10:.1f} %"
 
 
 def _section(figure: Figure) -> Iterator[str]:

@@ -19,6 +19,7 @@ BY_LIKELIHOOD = (
     *("hellaswag", "swag", "piqa", "social_iqa", "copa", "winogrande", "wsc273", "boolq", "lambada", "blimp"),
     *("arc_challenge", "arc_easy", "openbookqa", "sciq", "xcopa", "xwinograd"),
     *("cb", "wic", "wsc", "multirc", "pubmedqa", "headqa"),
+    *("mnli", "qnli", "wnli", "qqp", "mrpc", "sst2", "cola"),
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from newskills.base.store import read_rows
 from newskills.benchmarks import expand
 from newskills.benchmarks.data import PreparedData, prepare_many
 
@@ -91,3 +92,21 @@ def test_a_mapping_that_fails_is_one_sentence_and_the_others_go_on(folder: Path)
     assert isinstance(good, PreparedData)
     still_open = [link.readlink().name for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     assert "sums.csv" not in still_open, "nor while what was raised is kept"
+
+
+DROPPING = """\
+from newskills.base.benchmark import Drop
+def row(raw, index):
+    yield Drop("a pun") if raw["kind"] == "hard" else {"problem": raw["question"], "expected_answer": raw["answer"]}
+    yield Drop("an echo")"""
+
+
+def test_single_ones_of_several_rows_are_left_out_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "sums.csv").write_text(CSV)
+    (tmp_path / "some.py").write_text(FILE.format(code=DROPPING, name="some", origin=ROW))
+    (done,) = prepare_many(list(expand(str(tmp_path / "some.py"), None)), data_dir=tmp_path / "data")
+    assert isinstance(done, PreparedData)
+    (split,) = done.splits
+    assert [row["expected_answer"] for row in read_rows(split.path)] == ["4"]
+    assert "1 rows left out: a pun" in split.notices
+    assert "2 rows left out: an echo" in split.notices

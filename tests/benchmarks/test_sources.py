@@ -362,9 +362,13 @@ TWO = Benchmark(name="two", category="x", title="x", sources=(Source(path="raw/{
 TREE = Benchmark(
     name="tree", category="x", title="x", sources=(Source(path="raw", members="*.jsonl", assets="*.png"),), row=picture
 )
+PICS = Benchmark(
+    name="pics", category="x", title="x", sources=(Source(path="raw/{two,one}.jsonl", assets="*.png"),), row=picture
+)
 GONE = Benchmark(name="gone", category="x", title="x", sources=(Source(path="raw/gone.jsonl"),), row=row)
 NONE = Benchmark(name="none", category="x", title="x", sources=(Source(path="raw", members="*.csv"),), row=row)
 """
+NAMES = ("ONE", "TWO", "TREE", "PICS", "GONE", "NONE")
 
 
 def test_files_of_this_machine(tmp_path: Path) -> None:
@@ -372,10 +376,11 @@ def test_files_of_this_machine(tmp_path: Path) -> None:
     for name, text in {"one.jsonl": '{"n": 1}\n', "two.jsonl": '{"n": 2}\n', "a.png": "PNG"}.items():
         (tmp_path / "raw" / name).write_text(text)
     (tmp_path / "mine.py").write_text(LOCAL)
-    here = {name: get_benchmark(f"{tmp_path}/mine.py::{name}") for name in ("ONE", "TWO", "TREE", "GONE", "NONE")}
+    here = {name: get_benchmark(f"{tmp_path}/mine.py::{name}") for name in NAMES}
     assert rows(here["ONE"], tmp_path) == [{"n": 1, "from": "one.jsonl"}]
     assert rows(here["TWO"], tmp_path) == [{"n": 2, "from": "two.jsonl"}, {"n": 1, "from": "one.jsonl"}]
     assert rows(here["TREE"], tmp_path) == [{"image": "assets/test/a.png"}] * 2
+    assert rows(here["PICS"], tmp_path) == [{"image": "assets/test/a.png"}] * 2
     with pytest.raises(DataError, match=r"There is no file .*gone\.jsonl"):
         rows(here["GONE"], tmp_path)
     with pytest.raises(DataError, match=r"has no file like '\*\.csv'"):

@@ -256,6 +256,53 @@ def test_options_that_are_words_of_the_sentence_and_conclusions(
     assert grade(reply, options).fields["predicted_answer"] == letter
 
 
+PLANETS = ("Mercury", "Venus", "Mars", "Jupiter")
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("C - Mars", "C"),
+        ("C, because iron makes it red.", "C"),
+        ("A - since it is closest to the Sun", "A"),
+        ("It's C.", "C"),
+        ("A, C and D are wrong. That leaves B.", "B"),
+        ("I'd eliminate B, C and D. A it is.", "A"),
+        ("Probably B", "B"),
+        ("I think the answer might be B, though I am not certain.", "B"),
+        ("The answer could be A or C.", None),
+        ("The answer may be found in the text.", None),
+        ("I pick option (B), Venus.", "B"),
+        ("Correct: A", "A"),
+        ("Selected: [B]", "B"),
+        ("Correct: A and B", None),
+        ("Therefore the right letter is A", "A"),
+        ('{"choice": "B", "reason": "clouds"}', "B"),
+        ("The planet in question is **Venus**.", "B"),
+        ("It's Venus.", "B"),
+        ("It isn't Venus.", None),
+        ("Mars is not Venus.", None),
+        ("Venus is hotter than Mars.", None),
+        ("The red planet is Mars (C).", "C"),
+        ("The red planet is Mars (D).", None),
+        ("The planets are Mars (C) and Venus (B).", None),
+        ("Jupiter is the answer, i.e. option D", "D"),
+        ("The rate is set by the slow step, i.e. B.\n\nC", "C"),
+        ("It is A.\nNo, wait. It is not.\n\nSo the answer is D.", "D"),
+        ("A - B = C", None),
+        ("B - A is positive.", None),
+        ("I, because of that, cannot say.", None),
+        ("A Mercury thermometer is what I use.", None),
+        ("Perhaps a planet.", None),
+        ("That leaves B and C.", None),
+    ],
+)
+def test_short_replies_that_name_an_option_in_passing(reply: str, letter: str | None) -> None:
+    assert grade(reply, PLANETS).fields["predicted_answer"] == letter
+
+
 def test_conclusions_cost_linear_time() -> None:
     assert grade("So (" * 50_000).outcome == "no_answer"
+    assert grade("It is " * 30_000).outcome == "no_answer"
+    assert grade(" - " * 50_000).outcome == "no_answer"
     assert grade("Therefore, " * 20_000 + "B is correct" * 20_000).outcome == "no_answer"

@@ -160,6 +160,30 @@ def test_texts_without_a_table(form: str, text: str) -> None:
     assert found is None or found == [] or form in ("csv", "tsv")
 
 
+@pytest.mark.parametrize(
+    ("form", "first", "second", "alike"),
+    [
+        ("json", '[{"a": null, "b": 1}]', '[{"a": NaN, "b": 1}]', True),
+        ("json", '[{"a": null, "b": 1}]', '[{"a": "", "b": 1}]', False),
+        ("jsonl", '{"a": "", "b": 1}', '{"a": null, "b": 1}', False),
+        ("jsonl", '{"a": "", "b": 1}', '{"a": " ", "b": 1}', True),
+        ("csv", "a,b\n,1\n", 'a,b\n"",1\n', True),
+        ("csv", "a,b\n,1\n", "a,b\nNULL,1\n", True),
+        ("csv", "a,b\n,1\n", "a,b\n-,1\n", False),
+        ("tsv", "a\tb\n1\t\n", "a\tb\n1\tNaN\n", True),
+        ("html", "<table><tr><th>a</th></tr><tr><td></td></tr></table>",
+         "<table><tr><th>a</th></tr><tr><td>NaN</td></tr></table>", True),
+    ],
+)  # fmt: skip
+def test_nothing_is_an_empty_text_where_the_form_cannot_tell(
+    form: str, first: str, second: str, alike: bool
+) -> None:
+    one, other = read(form, first), read(form, second)
+    assert one is not None
+    assert other is not None
+    assert same(one, other) is alike
+
+
 def test_words_behind_a_table_are_a_row_of_it() -> None:
     wanted, longer = read("csv", CSV), read("csv", f"{CSV}Done.", ["name", "size"])
     assert wanted is not None

@@ -98,6 +98,17 @@ def test_yes_and_no() -> None:
         metric.update([{"expected_answer": right, "predicted_answer": said, "symbolic_correct": right == said}])
     row = metric.metrics()["pass@1"]
     assert (row["symbolic_correct"], row["yes_rate"], row["f1"]) == (40.0, 40.0, 50.0)
+    assert row["mcc"] == pytest.approx(100 / 6)
+
+
+@pytest.mark.parametrize(
+    ("said", "mcc"), [("AABB", 100.0), ("BBAA", -100.0), ("AAAA", 0.0), ("ABBB", 100 / 3**0.5)]
+)
+def test_matthews_correlation(said: str, mcc: float) -> None:
+    metric = make_metric("yes_no")
+    for right, word in zip("AABB", said, strict=True):
+        metric.update([{"expected_answer": right, "predicted_answer": word, "symbolic_correct": right == word}])
+    assert metric.metrics()["pass@1"]["mcc"] == pytest.approx(mcc)
 
 
 def test_drafts() -> None:

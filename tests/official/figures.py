@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of all comparisons with official scorers, for the page that `docs/generate.py` makes of them."""
+"""Figures of the comparisons that docs/agreement.md does not show, for docs/headlines.md (`docs/generate.py`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from pathlib import Path
 from _pytest.outcomes import Skipped
 from msgspec import to_builtins
 
-from newskills.benchmarks.standing import Agreement, stored_figures
-from tests.agreement.page import by_benchmark, measured, together
-from tests.agreement.registry import comparisons
+from newskills.benchmarks.pages import Agreement, stored_figures
 from tests.graders.originals.ours import SCORERS, agreement
 from tests.official.compared import COMPARISONS, compared
 
@@ -31,15 +29,12 @@ missing."""
 def measure() -> dict[str, Agreement]:
     """Benchmark → comparison with its official scorer, all run now."""
     figures: dict[str, Agreement] = {}
-    recorded = by_benchmark([measured(comparison) for comparison in comparisons().values()])
-    for name, group in recorded.items():
-        figures[name] = Agreement(", ".join(figure.comparison.scorer for figure in group), *together(group))
     for recording in COMPARISONS:
         result = compared(recording)
         for name in result.benchmarks:
             figures[name] = Agreement(result.scorer, result.attempts, result.agreement)
     for name, scorer in SCORERS.items():
-        figures.setdefault(name, Agreement(scorer, *agreement(name)))
+        figures[name] = Agreement(scorer, *agreement(name))
     stored = stored_figures(FIGURES)
     for module, (names, scorer) in PACKAGES.items():
         try:

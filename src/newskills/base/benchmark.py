@@ -52,8 +52,9 @@ class Asset(Struct, frozen=True):
     data: bytes | None = None
 
 
-RowMapper = Callable[[Row, int], Row | Iterable[Row] | Drop]
-"""(raw row, 0-based index) → prepared row, several rows, or `Drop` with the reason to leave it out."""
+RowMapper = Callable[[Row, int], Row | Iterable[Row | Drop] | Drop]
+"""(raw row, 0-based index) → prepared row, several rows, or `Drop` with the reason to leave it out, also for some of
+several."""
 
 Joiner = Callable[[Iterable[Row]], Iterable[Row]]
 """All raw rows of a split → the raw rows that `row` gets, where one sample is spread over several files."""

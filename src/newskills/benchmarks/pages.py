@@ -6,7 +6,6 @@ One page per benchmark, one for each family `<family>.<member>`, and an index by
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -14,8 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+from msgspec import Struct
+
 from newskills.base.benchmark import Benchmark, Group, Judge, Source
-from newskills.base.records import Row
 from newskills.benchmarks import STATE_MEANING, STATES, State
 from newskills.benchmarks.downloads.patterns import braces
 from newskills.benchmarks.generate_catalog import built_in, built_in_groups
@@ -149,8 +150,8 @@ def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[s
             count = benchmark.items.get(split, "not counted")
             yield f"| split `{split}` | {count} rows{' (default)' if split == benchmark.split else ''} |"
     yield f"| licence | {benchmark.licence} |"
-    if figures := _agreement().get(benchmark.name.partition(".")[0]):
-        same = f"{figures['agreement']} % of {figures['replies']:,} replies get the same score"
+    if figure := agreements().get(benchmark.name.partition(".")[0]):
+        same = f"{figure.percent()} of {figure.attempts:,} replies get the same score"
         yield f"| official scorer | [{same}](../agreement.md) |"
     yield f"| home | <{benchmark.homepage}> |"
     if benchmark.citation:
@@ -210,14 +211,27 @@ def source_state(benchmark: Benchmark) -> State:
     return "schema checked" if benchmark.evidence else "not verified"
 
 
-@cache
-def _agreement() -> Mapping[str, Row]:
-    """Benchmark or family → replies that the official scorer and ours graded, and the share of equal scores.
+class Agreement(Struct):
+    """What a comparison with an official scorer came to; `agreement` 0–1."""
 
-    Written by `python -m tests.agreement --write`.
-    """
-    figures: Mapping[str, Row] = json.loads(_AGREEMENT.read_text(encoding="utf-8"))
-    return figures
+    scorer: str
+    attempts: int
+    agreement: float
+
+    def percent(self) -> str:
+        """Rounded down: 100 % means all."""
+        return f"{int(self.agreement * 1000) / 10:.1f} %"
+
+
+def stored_figures(file: Path) -> dict[str, Agreement]:
+    """Benchmark or family → comparison, of a JSON file."""
+    return msgspec.json.decode(file.read_bytes(), type=dict[str, Agreement])
+
+
+@cache
+def agreements() -> Mapping[str, Agreement]:
+    """Comparisons that docs/agreement.md shows; `python -m tests.agreement --write` writes them."""
+    return stored_figures(_AGREEMENT)
 
 
 def _options(*members: Benchmark) -> list[str]:

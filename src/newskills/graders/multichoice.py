@@ -68,7 +68,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "13"
+    version = "14"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen

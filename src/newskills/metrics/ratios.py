@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -48,17 +49,25 @@ def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
     return share
 
 
+def _matthews(sums: Sequence[float]) -> float:
+    both, yes, wanted, total = sums
+    spread = yes * (total - yes) * wanted * (total - wanted)
+    return 100.0 * (both * total - yes * wanted) / math.sqrt(spread) if spread > 0 else 0.0
+
+
 class YesNoMetric(RatioMetric):
-    """`symbolic_correct`; `f1`, `precision`, `recall` of yes (option A), and `yes_rate` (arXiv:2305.10355)."""
+    """`symbolic_correct`; `f1`, `precision`, `recall` of yes (option A), `mcc`, Matthews' correlation, and `yes_rate`
+    (arXiv:2305.10355)."""
 
     score_fields: ClassVar[Mapping[str, Any]] = {
         "symbolic_correct": bool | int | float | None,
         "expected_answer": Any,
     }
     headline = ("symbolic_correct",)
-    columns = ("num_entries", "avg_tokens", "gen_seconds", "symbolic_correct", "f1", "yes_rate", NO_ANSWER)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "symbolic_correct", "f1", "mcc", "yes_rate", NO_ANSWER)
     ratios: ClassVar[Mapping[str, Quotient]] = {
         "f1": lambda sums: 200.0 * sums[0] / (sums[1] + sums[2]) if sums[1] + sums[2] else 0.0,
+        "mcc": _matthews,
         "precision": _share(0, (1,)),
         "recall": _share(0, (2,)),
         "yes_rate": _share(1, (3,)),

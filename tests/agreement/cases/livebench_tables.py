@@ -40,9 +40,22 @@ def forms(row: Row) -> dict[str, str]:
         "nothing": "I cannot do that.",
         "cut short": gold[: len(gold) // 2],
     }
+    if any(cell is None for line in table for cell in line.values()):
+        made |= _nothing_written(form, table)
     if form in ("csv", "tsv"):
         made["words around"] = f"Here it is:\n\n{gold}\n\nThat is the table."
     return made
+
+
+def _nothing_written(form: str, table: Table) -> dict[str, str]:
+    """Cells that are missing, in other words."""
+    words = {"empty": "", "NaN": "NaN", "null": "null", "None": "None", "a dash": "-"}
+    return {
+        f"{name} for nothing": written(
+            form, [{key: word if cell is None else cell for key, cell in line.items()} for line in table]
+        )
+        for name, word in words.items()
+    }
 
 
 def written(form: str, table: Table) -> str:

@@ -80,8 +80,6 @@ COMPARISON = Comparison(
     original=original,
     ours=by_grader("multichoice"),
     known={
-        "right text alone": "the original looks for the text of an option anywhere in a reply without letters; ours "
-        "where an answer stands",
         "two steps": "the original prefers a letter in brackets to any other, wherever it stands",
     },
 )

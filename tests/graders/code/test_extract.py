@@ -40,6 +40,30 @@ def test_programs_in_answers(text: str, code: str, how: str) -> None:
     assert (found.code, found.how) == (code, how)
 
 
+SOLUTION = "def f(x):\n    return x"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"```python\n{SOLUTION}\n```\nTests:\n```python\nassert f(1) == 1\n```", SOLUTION),
+        (
+            f"```python\ndef f(x):\n    return 0\n```\nBetter:\n```python\n{SOLUTION}\n```\n```python\nf(2)\n```",
+            SOLUTION,
+        ),
+        (f"```python\n{SOLUTION}\n```\n```python\nf = abs\n```", "f = abs"),
+        (f"```python\n{SOLUTION}\n```\n```python\n    return 2\n```", "    return 2"),
+        (f"```python\n{SOLUTION}\n```\n```python\nf(2)", ""),
+        ("```python\nx = 1\n```\n```python\ng(2)\n```", "g(2)"),
+        ("1. Return it:\n\n   ```python\n   def f(x):\n       return x\n   ```", SOLUTION),
+        ("  ```\n  import m\n\n  def f(x):\n      return x\n  ```", "import m\n\ndef f(x):\n    return x"),
+        ("    ```python\n    return x\n    ```", "    return x"),
+    ],
+)
+def test_the_block_that_defines_the_function(text: str, code: str) -> None:
+    assert extract_code(text, wanted="f").code == code
+
+
 PIECES = ["```", "python", "py", "\n", " ", "x", "<think>", "</think>", "\r"]
 
 

@@ -29,11 +29,15 @@ _TRAPS = (
     "are unscored, and named so.",
     "Tasks 1006 and 1012 download something: answers that fail are unscored.",
     "The tests run in the answer's process, since they patch its modules.",
-    "The tasks were made for older libraries: with pandas 3 the own solutions of 108 and 511 fail.",
+    "The tasks were made for older libraries: with pandas 3 the own solutions of 108, 503, 511 and 879 fail, with "
+    "chardet 7 that of 1020.",
 )
 _OLD_LIBRARIES = {
     "BigCodeBench/108": "with pandas 3 its own solution fails its tests",
+    "BigCodeBench/503": "with pandas 3 its tests fail: they call `applymap`",
     "BigCodeBench/511": "with pandas 3 and matplotlib 3.11 its own solution fails its tests",
+    "BigCodeBench/879": "with pandas 3 its own solution fails its tests",
+    "BigCodeBench/1020": "with chardet 7 its own solution fails its tests",
 }
 _HARD = Source(
     split="hard",

@@ -86,7 +86,9 @@ class RowMapping:
             if isinstance(mapped, Drop):
                 self.dropped[mapped.reason] += 1
                 continue
-            several = mapped
+            several = list(self._without_drops(mapped))
+            if mapped and not several:
+                continue
             if self.benchmark.keep and several and not (several := list(filter(self._kept, several))):
                 self.dropped[OTHER_SPLIT.reason] += 1
                 continue
@@ -95,17 +97,24 @@ class RowMapping:
             for part, prepared in enumerate(several):
                 yield self._checked(prepared, f"{index}" if len(several) == 1 else f"{index}-{part}", where)
 
+    def _without_drops(self, mapped: Iterable[Row | Drop]) -> Iterator[Row]:
+        for item in mapped:
+            if isinstance(item, Drop):
+                self.dropped[item.reason] += 1
+            else:
+                yield item
+
     def _kept(self, row: Row) -> bool:
         return all(str(row.get(field)) in values for field, values in self.benchmark.keep.items())
 
-    def _map(self, row: Row, index: int, where: str) -> list[Row] | Drop:
+    def _map(self, row: Row, index: int, where: str) -> list[Row | Drop] | Drop:
         if self.mapper is None:
             return [row]
         try:
             mapped = self.mapper(_RawFields(row), index)
             if isinstance(mapped, Drop):
                 return mapped
-            several = [mapped] if mapped is None or isinstance(mapped, dict | str) else list(mapped)
+            several: list[Any] = [mapped] if mapped is None or isinstance(mapped, dict | str) else list(mapped)
         except NewskillsError:
             raise
         except _MissingFieldError as error:
@@ -119,7 +128,7 @@ class RowMapping:
                 f"{where}: the row does not fit {self.benchmark.name}: {_reason(error, self.mapper)}.",
                 hint=_hint(self.mapper),
             ) from error
-        if strange := [item for item in several if not isinstance(item, dict)]:
+        if strange := [item for item in several if not isinstance(item, dict | Drop)]:
             raise DataError(
                 f"{where}: the mapping of {self.benchmark.name} gave {strange[0]!r:.60}, which is no row; "
                 "it returns a dictionary, several of them, or Drop."

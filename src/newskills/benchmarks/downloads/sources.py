@@ -174,10 +174,11 @@ def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> OpenedS
     read = source if not tree else msgspec.structs.replace(source, members="")
     alone = len(local_opened) == 1 and bool(read.members)
     files = [_File(path, str(path), "" if alone else name, {}, read) for name, path in local_opened.items()]
-    if tree:
-        assets = {
-            name: folder / source.path / name for name in _assets(source, _names_below(folder / source.path))
-        }
+    if tree or not source.members:
+        below = (
+            folder / source.path if tree else Path(os.path.dirname(str(folder / source.path).partition("{")[0]))
+        )
+        assets = {name: below / name for name in (_assets(source, _names_below(below)) if source.assets else ())}
     else:
         assets = _unpacked(list(local_opened.values()), source, stack)
     origin = {

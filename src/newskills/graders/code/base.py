@@ -44,7 +44,9 @@ class CodeGrader(ABC):
         """KeyError, TypeError, ValueError mean that the record holds no tests."""
 
     def extract(self, record: Row) -> ExtractedCode:
-        return extract_marked(str(record.get("generation") or ""), self.language(record))
+        language = self.language(record)
+        wanted = str(record.get("entry_point") or "") if language == "python" else ""
+        return extract_marked(str(record.get("generation") or ""), language, wanted)
 
     def gold_head(self, record: Row) -> str:
         """What stands before the reference solution in a whole answer."""
@@ -106,10 +108,10 @@ def _is_text(code: str) -> bool:
     return True
 
 
-def extract_marked(text: str, language: str) -> ExtractedCode:
+def extract_marked(text: str, language: str, wanted: str = "") -> ExtractedCode:
     """`extract_code` with the first of the language's marks that there is a block of."""
     marks: Sequence[str] = CHAINS[language].marks if language in CHAINS else (language,)
-    extractions = [extract_code(text, mark) for mark in marks]
+    extractions = [extract_code(text, mark, wanted) for mark in marks]
     return next((each for each in extractions if each.how == "language"), extractions[0])
 
 

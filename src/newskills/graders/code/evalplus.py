@@ -36,7 +36,7 @@ class EvalPlusGrader:
     """
 
     name = "evalplus"
-    version = "2"
+    version = "3"
     Config = EvalPlusConfig
 
     def __init__(self, config: EvalPlusConfig = EvalPlusConfig()) -> None:  # noqa: B008 - frozen
@@ -60,7 +60,7 @@ class EvalPlusGrader:
         """
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run the tests in.")
-        extracted = extract_code(str(record.get("generation") or ""))
+        extracted = extract_code(str(record.get("generation") or ""), wanted=str(record.get("entry_point") or ""))
         if not extracted.code:
             return self._no_answer(extracted, record)
         try:

@@ -52,6 +52,8 @@ _NO_EXPRESSIONS = (
     ("remainder", same_remainder),
 )
 _GROUPS = re.compile(r"\d,\d{3}(?!\d)")
+_ARROW = re.compile(r"\\to(?![a-zA-Z])")
+_DECIMAL_COMMA = re.compile(r"[^,.;\d(\[]*?(?<![\d.])(\d{1,15})(?:,|\{,\})(\d{1,15})[^,.;\d)\]]*")
 
 
 def equal(pred: str, gold: str, options: Options = DEFAULT) -> Verdict:
@@ -67,6 +69,23 @@ def _cached(pred: str, gold: str, options: Options) -> Verdict:
 
 
 def _decide(pred: str, gold: str, options: Options) -> Verdict:
+    verdict = _decided(pred, gold, options)
+    if not verdict[0] and "," not in gold and (pointed := _with_point(pred)):
+        return (True, "decimal comma") if _decided(pointed, gold, options)[0] else verdict
+    return verdict
+
+
+def _with_point(pred: str) -> str:
+    """`2,5 cm` as `2.5 cm`; empty where the comma cannot be that of a decimal, or may part groups of three digits."""
+    if "," not in pred or (match := _DECIMAL_COMMA.fullmatch(pred)) is None:
+        return ""
+    whole, part = match[1], match[2]
+    if len(part) == 3 and not whole.startswith("0"):
+        return ""
+    return f"{pred[: match.start(1)]}{whole}.{part}{pred[match.end(2) :]}"
+
+
+def _decided(pred: str, gold: str, options: Options) -> Verdict:
     a, b = plain(pred), plain(gold)
     if a is not None and b is not None:
         return _same_plain(a, b, options), "exact"
@@ -242,6 +261,6 @@ def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdic
     if formula := formula_in_prose(latinise(raw)):
         verdict, step = equal(formula, g, options)
         return verdict, f"{step}, in prose"
-    if is_prose(p) or HEDGES & set(words(p).split()):
+    if is_prose(p) or HEDGES & set(words(_ARROW.sub(" ", p)).split()):
         return False, "prose"
     return symbolic.decide(p, g, options.digits, readable_gold=_has_value(_tree(g, True)))

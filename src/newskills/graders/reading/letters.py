@@ -39,6 +39,8 @@ _LATIN = (
     "selected option",
     "chosen option",
     "my choice",
+    "right letter",
+    "correct letter",
     "antwort",
     "respuesta",
     "risposta",
@@ -84,7 +86,8 @@ _OTHERS = (
     *("ìdáhùn", "idáhùn", "àdáhùn", "àmọ̀nà", "ànúgọ", "àṣàyàn"),
 )
 _IS = (
-    "is|are|was|must be|should be|would be|has to be|ist|lautet|est|es|è|é|jest|adalah|là|är|este|είναι|היא|هي|هو"
+    "is|are|was|must be|should be|would be|might be|may be|could be|seems to be|appears to be|has to be"
+    "|ist|lautet|est|es|è|é|jest|adalah|là|är|este|είναι|היא|هي|هو"
     "|है|হল"
 )
 _FILL = (
@@ -121,6 +124,7 @@ _DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$\\\n\t"
 _QUALIFIED = re.compile(r"\s*\((?:[a-z]+[ -]?){1,5}\)(?=[*_\s]*[:：])")
 """Answer (letter only): …"""
 _MARKS = ":："
+_DASHES = " -–—"
 _COLON = " \t\r\n*_:："
 _SPAN = 120
 TAIL = 2_000
@@ -233,9 +237,12 @@ def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | N
 def _begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str | None, bool]:
     """(letter that a line begins with, whether nothing but the option's text follows)."""
     match = _LINE.match(line)
-    if match is None or not (match[2] or not match[3].strip(_DRESS)):
+    if match is None:
         return None, False
-    letter, rest = match[1].upper(), bare_option(match[3])
+    rest = bare_option(match[3].lstrip(_DASHES))
+    if not (match[2] or not match[3].strip(_DRESS) or meant.get(rest) == match[1]):
+        return None, False
+    letter = match[1].upper()
     return letter, letter in ascii_uppercase[:count] and (not rest or meant.get(rest) == letter)
 
 

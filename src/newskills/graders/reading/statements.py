@@ -24,7 +24,7 @@ _AFFIRMED = re.compile(
 )
 _CONCLUDED = re.compile(
     rf"\b(?:[Tt]herefore|[Tt]hus|[Hh]ence|[Ss]o|[Cc]onsequently)[,:]?\s{{1,3}}(?:only\s)?"
-    rf"(?:(?:the\s)?(?:option|choice)\s|(?!I{_END})){_LETTER}(?:\s{_IS_RIGHT}|\sit\sis)?{_END}"
+    rf"(?:(?:the\s)?(?:option|choice)\s|(?!I{_END})){_LETTER}(?:\s{_IS_RIGHT}|\sit\sis|\sholds|\sfits)?{_END}"
 )
 _WHY = r"[*\"]{0,3},?\s(?:as|because|since|given)\s"
 _DEDUCED = re.compile(
@@ -33,6 +33,15 @@ _DEDUCED = re.compile(
 _SAID = re.compile(
     rf"\b(?:[Ii]t|[Tt]his)(?:\sis|'s|’s)\s(?:(?:option|choice)\s)?[*\"]{{0,3}}\(([A-Z])\)(?:{_END}|{_WHY})"
 )
+_BARE = rf"(?:(?:option|choice)\s)?(?!I{_END}){_LETTER}"
+_AT_THE_END = re.compile(
+    rf"\b(?:(?:[Ii]t|[Tt]his)(?:\sis|'s|’s)|[Tt]hat\sleaves(?:\s(?:us\swith|only))?|i\.e\.,?)\s{_BARE}(?:{_END}|{_WHY})"
+    rf"|^(?:[Pp]robably|[Pp]erhaps|[Mm]aybe|[Ll]ikely|[Dd]efinitely)\s{_BARE}{_END}"
+    rf"|^[*_#>-]{{0,4}}(?:[Cc]orrect|[Ss]elected|[Cc]hosen)[*_]{{0,2}}:[*_]{{0,2}}\s{_BARE}{_END}"
+    rf"|(?:^|(?<=[.!?]\s)){_LETTER}\sit\sis{_END}"
+)
+_AND_WHY = re.compile(rf"\s*{_LETTER}(?:\s[-–—])?{_WHY}")
+_IN_JSON = re.compile(r"\"(?:choice|option|selected|selection|prediction|letter)\"\s{0,3}:\s{0,3}\"([A-Z])\"")
 _CHOOSE = r"(?:say|choose|pick|select|go\swith)"
 _I_CHOOSE = (
     rf"\bI(?:(?:'d|’d|'ll|’ll|\swould|\swill)?\s{_CHOOSE}"
@@ -42,7 +51,7 @@ _WE_CHOOSE = (
     rf"\b[Ww]e(?:'d|’d|'ll|’ll|\scan|\smust|\sshould|\swould|\swill)?\s{_CHOOSE}\s(?:option|choice|answer)\s"
 )
 _CHOSEN = re.compile(rf"(?:{_I_CHOOSE}|{_WE_CHOOSE})(?!I\s){_LETTER}(?:{_END}|{_WHY})")
-_CHOSEN_OPTION = re.compile(rf"(?:{_I_CHOOSE}|{_WE_CHOOSE}){_LETTER}[:.)]?\s(.{{1,200}}?)$", re.MULTILINE)
+_CHOSEN_OPTION = re.compile(rf"(?:{_I_CHOOSE}|{_WE_CHOOSE}){_LETTER}[:.,)]?\s(.{{1,200}}?)$", re.MULTILINE)
 _LABELLED = re.compile(
     r"^[\s*_#>-]{0,9}(?:solution|conclusion|verdict|decision|choice|selection|my pick)[*_\s]{0,5}[:：][*_\s]{0,5}"
     rf"(?:(?:option|choice)\s)?{_LETTER}{_END}",
@@ -58,18 +67,20 @@ _FITTING = re.compile(
     rf"|\b[Oo]nly\s{_OPTION}\s(?:is\s(?:correct|right|consistent|left|possible|valid|true)|fits|works|satisfies|matches)\b"
     rf"|(?:→|⇒|=>|->)\s?(?:option\s)?{_LETTER}\s*\Z"
 )
+_NAMED = re.compile(r"(?:\bis|'s|’s)\s([^\n]{1,200})\Z")
+_LETTERED = re.compile(r"\s[*]{0,2}\(([A-Z])\)[*]{0,2}[.!]?\Z")
 _CONTRARY = re.compile(rf"(?:\b(?:not|but|however|wrong|incorrect)|n't|n’t){_WORD_ENDS}", re.IGNORECASE)
 
 
 def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None:
     """The last "option B is correct"; else "So C.", "It must be C.", "It is (C).", "I choose C."; else "B is correct.";
-    else, in the last line, "This matches option B.".
+    else, in the last line, "This matches option B."; else a reply of one line that ends with the text of an option.
 
     A letter may have its option behind it (`meant`: text of it → letter). Sentences "B is correct." about several
     letters name none of them.
     """
     tail = text[-TAIL:]
-    for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN, _LABELLED):
+    for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN, _LABELLED, _IN_JSON):
         if matches := [match[1].upper() for match in pattern.finditer(tail)]:
             return matches[-1] if matches[-1] in ascii_uppercase[:count] else None
     if chosen := [
@@ -78,7 +89,7 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
         return chosen[-1]
     judged = {match[1] for match in _JUDGED.finditer(tail)}
     judged |= {letter for match in _JUDGED_OPTION.finditer(tail) if (letter := _with_option(match, meant))}
-    letters = judged or _fitting(tail)
+    letters = judged or _fitting(tail) or _ending(tail) or _named(tail, meant)
     return next(iter(letters)) if len(letters) == 1 and letters <= set(ascii_uppercase[:count]) else None
 
 
@@ -95,6 +106,42 @@ def _fitting(text: str) -> set[str]:
     ):
         return {letter for match in matches for letter in match.groups() if letter}
     return set()
+
+
+def _ending(text: str) -> set[str]:
+    """What the last line says in its last sentence, or a reply of one line in its first words."""
+    first, _, line = text.strip().rpartition("\n")
+    if matches := list(_AT_THE_END.finditer(line.strip())):
+        return {letter for letter in matches[-1].groups() if letter}
+    match = None if first else _AND_WHY.match(line)
+    return {match[1]} if match else set()
+
+
+def _named(text: str, meant: Mapping[str, str]) -> set[str]:
+    """The option that a reply of one line ends with: "The planet is Venus.", "The red one is Mars (C)."; if no other is
+    mentioned and nothing denied."""
+    line = text.strip()
+    if "\n" in line or _CONTRARY.search(line):
+        return set()
+    folded = line.casefold()
+    mentioned = {letter for name, letter in meant.items() if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", folded)}
+    if len(mentioned) != 1:
+        return set()
+    (letter,) = mentioned
+    if lettered := _LETTERED.search(line):
+        return (
+            mentioned
+            if lettered[1] == letter and meant.get(_last_words(line[: lettered.start()], meant))
+            else set()
+        )
+    named = _NAMED.search(line)
+    return mentioned if named is not None and meant.get(bare_option(named[1])) == letter else set()
+
+
+def _last_words(line: str, meant: Mapping[str, str]) -> str:
+    """The name of an option that `line` ends with."""
+    folded = bare_option(line)
+    return next((name for name in meant if folded == name or folded.endswith(f" {name}")), "")
 
 
 def _sentence(line: str, at: int) -> int:

@@ -7,6 +7,7 @@ import ast
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -22,6 +23,8 @@ _TAG, _END = "<solution>", "</solution>"
 _FENCED = tuple(re.compile(rf"```{kind}(.*?)```") for kind in ("python", "json", ""))
 _QUOTED = re.compile(r"\\text\{(['\"][^{}]*['\"])\}")
 _NULL = re.compile(r"\bnull\b")
+_NOTHING = frozenset(("", "#N/A", "#NA", "<NA>", "N/A", "n/a", "NA", "NULL", "null", "NaN", "nan", "None"))
+"""Cells of CSV, TSV and HTML that hold nothing, as readers of such files take them."""
 
 
 def tagged(text: str) -> str | None:
@@ -100,7 +103,13 @@ def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
         table = _delimited(tagged(text) or text, "," if form == "csv" else "\t", columns)
     else:
         table = _html(plain)
+    if table and form not in ("json", "jsonl"):  # those tell an empty text from nothing
+        table = [{name: _filled(cell) for name, cell in row.items()} for row in table]
     return [_named(row) for row in table] if table else None
+
+
+def _filled(cell: str | None) -> str | None:
+    return None if cell is None or cell.strip() in _NOTHING else cell
 
 
 def same(first: Table, second: Table) -> bool:
@@ -120,16 +129,16 @@ def _same_cell(first: Any, second: Any) -> bool:
     return a == b
 
 
-def _cell(value: Any) -> float | str:
-    """A number, or a text without blanks around it; empty for what is missing."""
+def _cell(value: Any) -> float | str | None:
+    """A number, a text without blanks around it, or None for what is missing."""
     if value is None:
-        return ""
+        return None
     text = str(value).strip()
     try:
         number = float(text)
     except ValueError:
         return text
-    return number if number == number and abs(number) != float("inf") else ""
+    return number if math.isfinite(number) else None
 
 
 def _named(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -143,6 +143,8 @@ class Atoms(Cursor):
 
     def _is_application(self, name: str, starts: bool) -> bool:
         """`f(x)`, `I(0)`, `P(n, k)` and what starts with `K(t) =` apply a function; `x(x+1)` and `n(n-1)` multiply."""
+        if name == "Gamma":
+            return True
         first, second = self._ahead(), self._ahead(2)
         if second.text == ")":
             head = name.partition("_")[0].rstrip("'")

@@ -26,9 +26,9 @@ _SCANNER = re.compile(
         |left|right|middle|[bB]igg?[lrm]?|noindent|hfill|strut|mathstrut|nonumber|notag|rm|bf|it)(?![a-zA-Z])
         |\\(?:hspace|vspace|phantom|hphantom|label|tag)\*?\{[^{}]*\})+)
   | (?P<based>(?:\d[0-9A-F]*(?:\.\d+)?|[A-F][0-9A-F]+)_(?:\{\s*\d{1,2}\s*\}|\d{1,2}|\{?\\text\{\s*\w+\s*\}\}?))
-  | (?P<grouped>\d{1,3}(?:(?:\\!,\\!|\{,\}|\{\\,\}|,\s?\\!\s?|\\[,;:!]|\\\s|\{,\}\\!)\d{3})+(?!\d)(?:\.\d+)?
-        |\d{1,3}(?:[\ ~]\d{3})+(?![\d.,/]))
-  | (?P<comma>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?)
+  | (?P<grouped>[1-9]\d{0,2}(?:(?:\\!,\\!|\{,\}|\{\\,\}|,\s?\\!\s?|\\[,;:!]|\\\s|\{,\}\\!)\d{3})+(?!\d)(?:\.\d+)?
+        |[1-9]\d{0,2}(?:[\ ~]\d{3})+(?![\d.,/]))
+  | (?P<comma>[1-9]\d{0,2}(?:,\d{3})+(?!\d)(?:\.\d+)?)
   | (?P<num>(?:\d+(?:\.\d+|\.(?=[/*+\-^)]|\\(?:overline|dot|bar)))?|\.\d+)(?:[eE][+-]?\d{1,6}(?![\d.a-zA-Z]))?)
   | (?P<text>\\(?:text|mbox|textbf|textit|textrm|textnormal|texttt|textsf|mathrm|mathit|mathsf|mathtt|operatorname\*?
         |mathbf|boldsymbol|bm|mathop|hbox|emph|mathcal|mathbb|mathfrak|Bbb)\s*\{(?P<body>[^{}]*)\})

@@ -16,11 +16,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, replace, symbols, walk
+from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, replace, symbols, walk
 from newskills.graders.math.values import exact as fast
 from newskills.graders.math.values import modular
 from newskills.graders.math.values.evaluate import DIGITS, NotExact, Numeric, Undefined, context, exact
-from newskills.graders.math.values.sampling import Point, break_points, points, whole_break_points, whole_points
+from newskills.graders.math.values.sampling import (
+    Point,
+    break_points,
+    near_zero,
+    points,
+    whole_break_points,
+    whole_points,
+)
+from newskills.graders.math.values.series import has_infinite, is_infinite
 
 _INDICES = frozenset("nkmNKMijlpqrstabcd")
 _AGREE = -30
@@ -28,6 +36,7 @@ _MANY_DIGITS = 700
 _MOST_DIGITS = 40_000
 _DIGITS_PER_SIZE = 4
 _MOST_VARIABLES = 100
+_NOTHING = number(0)
 _WHOLE_FUNCTIONS = frozenset({"factorial", "binom", "gcd", "lcm"})
 
 
@@ -46,6 +55,8 @@ def same_value(gold: Node, pred: Node, options: Options) -> bool | None:
         return None
     if _whole_number_talk(gold) or _whole_number_talk(pred):
         return _same_at(gold, pred, whole_points(names), whole_break_points(gold, pred))
+    if has_infinite(gold) or has_infinite(pred):
+        return _same_at(gold, pred, near_zero(names), ())
     return _same_at(gold, pred, points(names), break_points(gold, pred))
 
 
@@ -69,8 +80,10 @@ def _exact(node: Node) -> Fraction | None:
 
 
 def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> bool | None:
-    big_gold, a = _value(gold, natural)
-    big_pred, b = _value(pred, natural)
+    big_gold, a, cut_gold = _value(gold, natural)
+    big_pred, b, cut_pred = _value(pred, natural)
+    if cut_gold or cut_pred:
+        return True if cut_gold and cut_pred and agree(a, b) else None
     if big_gold or big_pred:
         return False if (a is not None or b is not None) else None
     if a is None or b is None:
@@ -81,14 +94,16 @@ def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> 
     return bool(places) and _rounds_to(a, b, min(places), options.digits)
 
 
-def _value(node: Node, natural: bool) -> tuple[bool, Any]:
-    """(whether it has no value that could be compared: beyond computing or undefined, the value or None)."""
+def _value(node: Node, natural: bool) -> tuple[bool, Any, bool]:
+    """(whether it has no value that could be compared: beyond computing or undefined, the value or None, whether
+    that is only the beginning of an infinite sum)."""
+    numeric = Numeric({}, natural_log=natural)
     try:
-        return False, Numeric({}, natural_log=natural).value(node)
+        return False, numeric.value(node), numeric.truncated
     except (TooBig, Undefined):
-        return True, None
+        return True, None, False
     except Unreadable:
-        return False, None
+        return False, None, False
 
 
 def _attempt(numeric: Numeric, node: Node) -> tuple[bool, Any]:
@@ -120,14 +135,14 @@ def _stays_equal(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool 
     The digits grow with the numbers that occur on the way: `\\sqrt{9^{1010}-1}` needs thousands; None where they would
     be too many. What stands beside zero is a rounding remainder if it shrinks with more digits.
     """
+    if has_infinite(gold) or has_infinite(pred):
+        return True
     digits = _MANY_DIGITS
     while True:
         first, second = (Numeric({}, natural_log=natural, digits=digits) for _ in range(2))
         try:
             more_a, more_b = first.value(gold), second.value(pred)
         except (TooBig, Undefined, Unreadable):
-            return True
-        if first.truncated or second.truncated:
             return True
         wanted = _DIGITS_PER_SIZE * max(first.widest, second.widest)
         if wanted <= digits:
@@ -175,7 +190,7 @@ def _bare_log(node: Node) -> bool:
 
 
 def _whole_number_talk(node: Node) -> bool:
-    for n in walk(node):
+    for n in walk(replace(node, lambda n: _NOTHING if is_infinite(n) else None)):
         if n.kind == "fn" and n.name in ("floor", "ceil") and symbols(n):
             if symbols(n) <= _INDICES and not _is_whole(n.args[0]):
                 return True
@@ -245,10 +260,10 @@ def _agree_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool | Non
     (big_gold, a), (big_pred, b) = _attempt(left, gold), _attempt(right, pred)
     if a is None or b is None:
         return False if (big_gold and b is not None) or (big_pred and a is not None) else None
+    if left.truncated or right.truncated:
+        return True if left.truncated and right.truncated and agree(a, b) else None
     if agree(a, b):
         return True
-    if left.truncated or right.truncated:
-        return None
     all_positive = all(v > 0 for v in point.values())
     if not all_positive and abs(mp.im(a)) > abs(a) * mp.mpf("1e-30"):
         return None
@@ -267,7 +282,7 @@ def ratio(first: Node, second: Node) -> Any:
             a, b = left.value(first), right.value(second)
         except (Undefined, Unreadable, TooBig):
             continue
-        if len(terms) > 2 and (left.branched or right.branched):
+        if left.truncated or right.truncated or (len(terms) > 2 and (left.branched or right.branched)):
             continue
         if a == 0 or b == 0:
             return None
@@ -279,12 +294,13 @@ def ratio(first: Node, second: Node) -> Any:
 
 def real_value(node: Node) -> Any:
     """The value of a constant as a real mpf, or None."""
+    numeric = Numeric({})
     try:
-        value = Numeric({}).value(node)
+        value = numeric.value(node)
     except (Undefined, Unreadable, TooBig):
         return None
     mp = context()
-    return mp.re(value) if abs(mp.im(value)) == 0 else None
+    return mp.re(value) if abs(mp.im(value)) == 0 and not numeric.truncated else None
 
 
 def rename(node: Node, old: str, new: str) -> Node:

@@ -15,6 +15,7 @@ from typing import Any
 from zlib import crc32
 
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, walk
+from newskills.graders.math.values.series import infinite_sum, is_infinite, is_smooth
 
 DIGITS = 50
 _MAX_BITS = 60_000
@@ -224,10 +225,10 @@ def context(digits: int = DIGITS) -> Any:
 class Numeric:
     """Evaluates with 50 digits at one point.
 
-    `natural_log`: what a bare `\\log` means. After use, `truncated` tells that an infinite sum was cut short, so
-    that only equality, not difference, may be concluded; `branched` that a root or logarithm of a negative number was
-    taken; `widest` how many decimal digits the largest or smallest number on the way has before or
-    behind the point (with more than the usual digits only).
+    `natural_log`: what a bare `\\log` means. After use, `truncated` tells that an infinite sum without a known value
+    was cut short, so that it may only be found equal to another one; `branched` that a root or logarithm of a
+    negative number was taken; `widest` how many decimal digits the largest or smallest number on the way has before
+    or behind the point (with more than the usual digits only).
     """
 
     def __init__(self, point: Mapping[str, Any], *, natural_log: bool = True, digits: int = DIGITS) -> None:
@@ -309,6 +310,12 @@ class Numeric:
         return self._mp.mpf(int(node.name, node.places))
 
     def _app(self, node: Node) -> Any:
+        """Euler's and Riemann's functions have values, other names are nobody's."""
+        if node.name in ("zeta", "Gamma") and len(node.args) == 1:
+            argument = self.value(node.args[0])
+            self._small(argument, 10)
+            if self._mp.im(argument) == 0 and self._mp.re(argument) > 0 and argument != 1:
+                return self._mp.zeta(argument) if node.name == "zeta" else self._mp.gamma(argument)
         return self._opaque(node.name, [self.value(a) for a in node.args])
 
     def _opaque(self, name: str, args: list[Any]) -> Any:
@@ -337,24 +344,42 @@ class Numeric:
     def _big(self, node: Node) -> Any:
         variable, low_node, high_node, body = node.args
         low = self._index(low_node)
-        if high_node.kind == "const" and high_node.name == "inf":
+        before = self._point.get(variable.name)
+
+        def term(n: Any) -> Any:
+            self._point[variable.name] = n
+            return self.value(body)
+
+        try:
+            if not is_infinite(node):
+                return self._added(node.name, term, low, self._index(high_node))
+            summable = node.name == "sum" and is_smooth(body) and not self.truncated
+            limit = self._limit(term, low) if summable else None
+            if limit is not None:
+                return limit
             self.truncated = True
-            high = low + _INFINITE_TERMS
-        else:
-            high = self._index(high_node)
+            return self._added(node.name, term, low, low + _INFINITE_TERMS)
+        finally:
+            self._point.pop(variable.name, None)
+            if before is not None:
+                self._point[variable.name] = before
+
+    def _added(self, name: str, term: Callable[[Any], Any], low: int, high: int) -> Any:
         if high - low > _MAX_TERMS:
             raise TooBig("terms")
-        total = self._mp.mpf(0 if node.name == "sum" else 1)
-        before = self._point.get(variable.name)
+        total = self._mp.mpf(0 if name == "sum" else 1)
         for n in range(low, high + 1):
-            self._point[variable.name] = self._mp.mpf(n)
-            term = self.value(body)
-            total = total + term if node.name == "sum" else total * term
-        if before is None:
-            self._point.pop(variable.name, None)
-        else:
-            self._point[variable.name] = before
+            total = total + term(self._mp.mpf(n)) if name == "sum" else total * term(self._mp.mpf(n))
         return total
+
+    def _limit(self, term: Callable[[Any], Any], low: int) -> Any:
+        """What an infinite sum converges to; None where it is not known."""
+        steps, branched = self._steps, self.branched
+        try:
+            return infinite_sum(self._mp, term, low)
+        except (TooBig, Undefined, ValueError, OverflowError, ZeroDivisionError):
+            self._steps, self.branched = steps, branched
+            return None
 
     def _index(self, node: Node) -> int:
         value = self.value(node)

@@ -37,6 +37,13 @@ def points(names: frozenset[str]) -> Iterator[Point]:
     yield {n: v / 5 + Fraction(1, 37) for n, v in base.items()}
 
 
+def near_zero(names: frozenset[str]) -> Iterator[Point]:
+    """Where power series converge; and one usual point, for those that do not near zero."""
+    base = _base(names)
+    for share in (Fraction(1, 7), Fraction(-1, 9), Fraction(1, 13), Fraction(1)):
+        yield {n: v * share for n, v in base.items()}
+
+
 def whole_points(names: frozenset[str]) -> Iterator[Point]:
     ordered = sorted(names)
     for step in range(8):

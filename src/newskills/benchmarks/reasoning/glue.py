@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of GLUE (Wang et al. 2018, arXiv:1804.07461) but RTE, which stands beside ANLI, and STS-B, whose answers are
+marks: MNLI, QNLI, WNLI, QQP, MRPC, SST-2, CoLA. Labels of the test splits are hidden.
+
+`context` and `continuations` are for the solver `loglikelihood`.
+"""
+
+from collections.abc import Callable
+
+from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.records import Row
+from newskills.benchmarks.reasoning.nli import THREE, related
+from newskills.benchmarks.text import BY_LIKELIHOOD, choices, yes_no
+
+_HARNESS = (
+    "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/"
+    "lm_eval/tasks/glue/"
+)
+
+
+def _label(raw: Row, most: int) -> int:
+    label = int(raw["label"])
+    if label not in range(most):
+        raise ValueError(f"the label is {label}; 0 to {most - 1} are expected")
+    return label
+
+
+def _yes_or_no(question: str, context: str, is_yes: bool) -> Row:
+    return {**yes_no(question, is_yes), "context": context, "continuations": [" yes", " no"]}
+
+
+def mnli(raw: Row, index: int) -> Row:
+    premise, hypothesis = raw["premise"], raw["hypothesis"]
+    return {
+        "id": f"{raw['_split']}-{raw['idx']}",
+        **related(premise, hypothesis, THREE, _label(raw, 3)),
+        "subset_for_metrics": raw["_split"].removeprefix("validation_"),
+        "context": f"{premise}\nQuestion: {hypothesis} True, False or Neither?\nAnswer:",
+        "continuations": [" True", " Neither", " False"],
+    }
+
+
+def qnli(raw: Row, index: int) -> Row:
+    texts = f"Question: {raw['question']}\nSentence: {raw['sentence']}"
+    request = "Does the sentence answer the question?"
+    return _yes_or_no(f"{texts}\n\n{request}", f"{texts}\n{request}\nAnswer:", _label(raw, 2) == 0)
+
+
+def wnli(raw: Row, index: int) -> Row:
+    first, second = raw["sentence1"], raw["sentence2"]
+    return {
+        **yes_no(f"{first}\n\nDoes this follow from it: {second}", _label(raw, 2) == 1),
+        "context": f"{first}\nQuestion: {second} True or False?\nAnswer:",
+        "continuations": [" True", " False"],
+    }
+
+
+def _alike(raw: Row, texts: str, request: str) -> Row:
+    return _yes_or_no(f"{texts}\n\n{request}", f"{texts}\n{request}\nAnswer:", _label(raw, 2) == 1)
+
+
+def qqp(raw: Row, index: int) -> Row:
+    texts = f"Question 1: {raw['question1']}\nQuestion 2: {raw['question2']}"
+    return _alike(raw, texts, "Do both questions ask the same?")
+
+
+def mrpc(raw: Row, index: int) -> Row:
+    texts = f"Sentence 1: {raw['sentence1']}\nSentence 2: {raw['sentence2']}"
+    return _alike(raw, texts, "Do both sentences mean the same?")
+
+
+def cola(raw: Row, index: int) -> Row:
+    return _alike(raw, f"Sentence: {raw['sentence']}", "Is this sentence acceptable English?")
+
+
+def sst2(raw: Row, index: int) -> Row:
+    sentence, label = raw["sentence"].strip(), _label(raw, 2)
+    request = "Is this sentence positive or negative?"
+    return {
+        "expected_answer": "AB"[label],
+        **choices(f"{sentence}\n\n{request}", ("negative", "positive")),
+        "context": f"{sentence}\nQuestion: {request}\nAnswer:",
+        "continuations": [" negative", " positive"],
+    }
+
+
+def _benchmark(
+    name: str, title: str, row: Callable[[Row, int], Row], items: int, fields: str, **more: object
+) -> Benchmark:
+    usual: Row = {
+        "prompt": "generic/yes-no",
+        "grader": "multichoice",
+        "metric": "multichoice",
+        "chance": 0.5,
+        "traps": (BY_LIKELIHOOD,),
+    }
+    splits = "{validation_matched,validation_mismatched}" if name == "mnli" else "validation"
+    return Benchmark(
+        name=name,
+        category="reasoning",
+        title=title,
+        sources=(Source(split="validation", hf="nyu-mll/glue", config=name, hf_split=splits),),
+        row=row,
+        split="validation",
+        items={"validation": items},
+        licence="by task; see the benchmark's page",
+        homepage="https://gluebenchmark.com",
+        citation="arXiv:1804.07461",
+        unverified=True,
+        evidence=(
+            Evidence(f"{_HARNESS}{name}", f"fields {fields}; configuration {name}; split {splits}", "2026-11-28"),
+            Evidence(
+                f"https://huggingface.co/datasets/nyu-mll/glue/viewer/{name}",
+                "configurations, splits, and how many rows they have",
+                "2026-11-28",
+            ),
+        ),
+        **{**usual, **more},
+    )
+
+
+BENCHMARKS = (
+    _benchmark(
+        "mnli",
+        "MNLI: what follows, in genres that the training set has and lacks",
+        mnli,
+        19647,
+        "hypothesis, label, premise",
+        prompt="generic/nli",
+        chance=1 / 3,
+        traps=("The leaderboard shows both halves (subsets matched and mismatched).", BY_LIKELIHOOD),
+    ),
+    _benchmark("qnli", "QNLI: does a sentence answer a question", qnli, 5463, "label, question, sentence"),
+    _benchmark(
+        "wnli",
+        "WNLI: Winograd schemas as inference",
+        wnli,
+        71,
+        "label, sentence1, sentence2",
+        traps=("Only 71 items, most of them twice with other pronouns: an interval is wide.", BY_LIKELIHOOD),
+    ),
+    _benchmark(
+        "qqp",
+        "QQP: do two questions of Quora ask the same",
+        qqp,
+        40430,
+        "label, question1, question2",
+        metric="yes_no",
+        traps=("63 % of the answers are no.", BY_LIKELIHOOD),
+    ),
+    _benchmark(
+        "mrpc",
+        "MRPC: do two sentences of the news mean the same",
+        mrpc,
+        408,
+        "label, sentence1, sentence2",
+        metric="yes_no",
+        traps=("68 % of the answers are yes: always saying so has an F1 of 81.", BY_LIKELIHOOD),
+    ),
+    _benchmark("sst2", "SST-2: positive or negative", sst2, 872, "label, sentence", prompt="generic/mcq"),
+    _benchmark(
+        "cola",
+        "CoLA: is a sentence acceptable English",
+        cola,
+        1043,
+        "label, sentence",
+        metric="yes_no",
+        headline="`mcc`: Matthews' correlation of replies and answers, of 100; accuracy and F1 stand beside it",
+        traps=("69 % of the answers are yes, which Matthews' correlation takes into account.", BY_LIKELIHOOD),
+    ),
+)
