@@ -29,7 +29,6 @@ STAGES = (
     "rows",
     "sft",
     "teacher",
-    "gguf",
     "before",
     "taught",
     "samples",
@@ -58,15 +57,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     recipe.train("sft", recipe.file("solved"), {**keys, "steps": args.sft_steps}, model=args.model)
     recipe.train("teacher", recipe.file("solved"), {**keys, "epochs": 2}, model=args.model)
 
-    def measure(stage: str, model: Path, name: str, *, converted_by: str) -> None:
+    def measure(stage: str, model: Path, name: str) -> None:
         served = recipe.out / "gguf" / f"{name}.gguf"
         words = ["ns", "convert", f"--input_model={model}", f"--output_model={served}"]
-        recipe.run(converted_by, [*words, "--convert_from=hf", "--convert_to=gguf"])
+        recipe.run(stage, [*words, "--convert_from=hf", "--convert_to=gguf"])
         given = {"benchmarks": TASK, "data_dir": str(data), "prepared_by": "problems", **recipe.model()}
         recipe.evaluate(stage, {"inference.tokens_to_generate": TOKENS}, **{**given, "model": str(served)})
 
-    measure("before", start, "sft", converted_by="gguf")
-    measure("taught", teacher, "teacher", converted_by="gguf")
+    measure("before", start, "sft")
+    measure("taught", teacher, "teacher")
 
     # What most ways learn from: several replies to each problem, and what the grader says of them.
     keys = {"inference.temperature": 1.0, "inference.tokens_to_generate": TOKENS}
@@ -82,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         line = ["ns", command, f"--model={start}", f"--output_dir={into}", *words, f"++learning_rate={RATE}"]
         recipe.run(name, line, reads=[start])
         if name != "reward_model":
-            measure(name, into / "final_hf_model", name, converted_by=name)
+            measure(name, into / "final_hf_model", name)
 
     learn("dpo", "dpo", *replies)
     learn("dpo_alone", "dpo", *replies, "++sft_weight=0")

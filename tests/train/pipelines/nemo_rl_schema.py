@@ -11,25 +11,37 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import typing
+from abc import ABCMeta
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-OWN = ("nemo_rl", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
+import typing_extensions
+from pydantic import BaseModel, TypeAdapter  # before names stand in for what it can do without
+
+OWN = (
+    "nemo_rl",
+    "packaging",
+    "pydantic",
+    "pydantic_core",
+    "annotated_types",
+    "typing_extensions",
+    "typing_inspection",
+)
 
 
-class Anything(type):
-    """A class that has every attribute and takes every argument."""
+class Anything(ABCMeta):
+    """Of a class that has every attribute, takes every argument, and decorates without effect."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Anything(name, (), {"__init__": lambda self, *a, **k: None, "__call__": lambda self, *a: a[0]})
+        return stand_in(name)
 
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
-        decorated = len(arguments) == 1 and not named and isinstance(arguments[0], type | type(Anything.__call__))
-        return arguments[0] if decorated else type.__call__(cls)
+        return decorated(cls, arguments, named)
 
     def __getitem__(cls, _: Any) -> Any:
         return cls
@@ -37,16 +49,32 @@ class Anything(type):
     def __or__(cls, _: Any) -> Any:
         return cls
 
+    def __ror__(cls, _: Any) -> Any:
+        return cls
+
+    def __iter__(cls) -> Any:
+        return iter(())
+
+
+def stand_in(name: str) -> Any:
+    return Anything(name, (), {})
+
+
+def decorated(cls: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What a call of a name without content gives: the function that it decorates, or another such name."""
+    return arguments[0] if len(arguments) == 1 and not named and callable(arguments[0]) else cls
+
 
 class StandIn(ModuleType):
     """A module of others."""
 
     __path__: Sequence[str] = ()
+    __version__ = "0"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Anything(name, (), {})
+        return stand_in(name)
 
 
 class Finder:
@@ -54,7 +82,7 @@ class Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         first = name.partition(".")[0]
-        if first in OWN or first in sys.stdlib_module_names:
+        if first in OWN or first in sys.stdlib_module_names or first.startswith("_"):
             return None
         return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
@@ -65,25 +93,46 @@ class Finder:
         """There is nothing in it."""
 
 
-def unknown(given: Any, known: Any, at: str = "") -> list[str]:
-    """Dotted keys of `given` that `known`, what the schema has made of it, lacks."""
-    if isinstance(given, list) and isinstance(known, list):
-        pairs = zip(given, known, strict=True)
-        return [key for number, pair in enumerate(pairs) for key in unknown(*pair, f"{at}[{number}]")]
-    if not isinstance(given, Mapping):
+def kinds_of(annotation: Any) -> Iterator[Any]:
+    """The models and typed dictionaries that a value of this type may be."""
+    if isinstance(annotation, type) and (
+        issubclass(annotation, BaseModel) or typing_extensions.is_typeddict(annotation)
+    ):
+        yield annotation
+    for part in typing.get_args(annotation):
+        yield from kinds_of(part)
+
+
+def fields_of(kind: Any) -> dict[str, Any]:
+    if issubclass(kind, BaseModel):
+        return {name: field.annotation for name, field in kind.model_fields.items()}
+    return typing_extensions.get_type_hints(kind)
+
+
+def unknown(given: Any, annotations: Sequence[Any], at: str = "") -> list[str]:
+    """Dotted keys of `given` that no kind of these types has; where they have no kinds, keys are free."""
+    if isinstance(given, list):
+        return [key for number, item in enumerate(given) for key in unknown(item, annotations, f"{at}[{number}]")]
+    kinds = [kind for annotation in annotations for kind in kinds_of(annotation)]
+    if not isinstance(given, Mapping) or not kinds:
         return []
-    values = known if isinstance(known, Mapping) else dict(known) if hasattr(known, "model_fields_set") else {}
-    beyond = getattr(known, "model_extra", None) or {}
-    keys = [f"{at}.{key}" for key in given if key not in values or key in beyond]
-    return keys + [
-        key for name in given if name in values for key in unknown(given[name], values[name], f"{at}.{name}")
-    ]
+    fields: dict[str, list[Any]] = {}
+    for kind in kinds:
+        for name, field in fields_of(kind).items():
+            fields.setdefault(name, []).append(field)
+    keys = [f"{at}.{key}" for key in given if key not in fields]
+    for name in given:
+        keys += unknown(given[name], fields[name], f"{at}.{name}") if name in fields else []
+    return keys
 
 
 if __name__ == "__main__":
     root, algorithm = sys.argv[1:]
     sys.path.insert(0, root)
     sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+    TypeAdapter(dict[str, int])
+    typing.TypedDict = typing_extensions.TypedDict  # as pydantic wants it below Python 3.12
     master = importlib.import_module(f"nemo_rl.algorithms.{algorithm}").MasterConfig
     config = json.load(sys.stdin)
-    json.dump(unknown(config, master(**config)), sys.stdout)
+    master(**config)
+    json.dump(unknown(config, [master]), sys.stdout)
