@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GRPO at a Tinker service on rollouts of several turns: the numbers of the cpu trainer, which computes there, too."""
+"""GRPO at a Tinker service on rollouts of several turns: the numbers of the cpu trainer on the same samples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,12 @@ from tests.train.loops.test_rollouts import two_turns
 from tests.train.tinker.services import KEY, connected, quiet, service
 from tests.train.tiny import tiny_folder, with_tokenizer
 
-from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import grpo
-from newskills.train.loops.samples import MixedScorer, Scorer
+from newskills.train.loops.samples import MixedScorer, Problem, RollOut, Rollout, Scorer
+from newskills.train.verbs import SamplingClient, SamplingParams
 
 pytest.importorskip("tinker", reason="needs newskills[tinker]")
 pytestmark = [
@@ -31,6 +31,33 @@ CONFIG = msgspec.structs.replace(
 )
 
 
+class Recorder:
+    """Solves problems as `solve` does and keeps the rollouts, or gives those of `recorded`."""
+
+    def __init__(self, solve: RollOut, recorded: Sequence[list[list[Rollout]]] = ()) -> None:
+        self.made: list[list[list[Rollout]]] = []
+        self._solve, self._recorded = solve, list(recorded)
+
+    def __call__(
+        self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        groups = self._recorded.pop(0) if self._recorded else self._solve(client, problems, count, params)
+        self.made.append(groups)
+        return groups
+
+
+def learn(client: Any, path: Path, solvers: dict[str, Recorder]) -> None:
+    scorers = {name: Scorer(sevens, decode, [0], solver) for name, solver in solvers.items()}
+    scorer = MixedScorer(reward=sevens, decode=decode, stops=[0], scorers=scorers)
+    problems = [
+        msgspec.structs.replace(problem, source=list(scorers)[number % 2])
+        for number, problem in enumerate(PROBLEMS)
+    ]
+    folder = TrainingFolder(path, {})
+    assert grpo(client, problems, CONFIG, folder, scorer)
+    folder.close()
+
+
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     monkeypatch.setenv("TINKER_API_KEY", KEY)
@@ -40,25 +67,14 @@ def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 
 
 def test_turns_and_several_benchmarks_are_learnt_from_as_here(address: str, tmp_path: Path) -> None:
-    def learn(client: Any, name: str) -> None:
-        folder = TrainingFolder(tmp_path / name, {})
-        scorers = {"turns": Scorer(sevens, decode, [0], two_turns), "reply": Scorer(sevens, decode, [0])}
-        scorer = MixedScorer(reward=sevens, decode=decode, stops=[0], scorers=scorers)
-        problems = [
-            msgspec.structs.replace(problem, source=list(scorers)[number % 2])
-            for number, problem in enumerate(PROBLEMS)
-        ]
-        assert grpo(client, problems, CONFIG, folder, scorer)
-        folder.close()
-
+    solvers = {"turns": Recorder(two_turns), "reply": Recorder(Scorer(sevens, decode, [0]).rollouts)}
     with connected(address) as client:
-        learn(client, "service")
+        learn(client, tmp_path / "service", solvers)
     lora = LoraConfig(rank=4, seed=5)
-    learn(CpuTrainer(tmp_path / "tiny", CpuTrainerConfig(lora=lora, dtype="float32", threads=1)), "here")
+    here = CpuTrainer(tmp_path / "tiny", CpuTrainerConfig(lora=lora, dtype="float32", threads=1))
+    learn(here, tmp_path / "here", {name: Recorder(two_turns, solver.made) for name, solver in solvers.items()})
     for theirs, ours in zip(metrics(tmp_path / "service"), metrics(tmp_path / "here"), strict=True):
         assert theirs == pytest.approx(ours, rel=1e-4, abs=1e-6)
         assert ours["turns"] > 1
         assert ours["lost"] > 0
-    rows = [list(read_rows(tmp_path / name / "samples.jsonl")) for name in ("service", "here")]
-    texts = [[response["text"] for row in part for response in row["responses"]] for part in rows]
-    assert texts[0] == texts[1]
+        assert ours["sampler_kl"] < 1e-6
