@@ -41,7 +41,7 @@ STAGES = (
 def main(argv: Sequence[str] | None = None) -> None:
     parser = options(str(__doc__))
     parser.set_defaults(model="smollm2", server_type="llamacpp")
-    parser.add_argument("--seeds", type=int, default=8, help="replies to each of them")
+    parser.add_argument("--seeds", type=int, default=8, help="sampled replies to each of 200 problems")
     parser.add_argument("--sft_steps", type=int, default=30, help="steps of the first fine-tuning, of 16 examples")
     parser.add_argument("--steps", type=int, default=30, help="steps of RLOO and of distillation")
     args = parser.parse_args(argv)
@@ -68,10 +68,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     measure("taught", teacher, "teacher")
 
     # What most ways learn from: several replies to each problem, and what the grader says of them.
-    keys = {"inference.temperature": 1.0, "inference.tokens_to_generate": TOKENS}
-    keys |= {"prompt_config": "generic/default", "eval_type": "exact"}
+    sampling = {"inference.temperature": 1.0, "inference.tokens_to_generate": TOKENS}
+    asking = {"prompt_config": "generic/default", "eval_type": "exact", **sampling}
     served = {**recipe.model(), "model": str(recipe.out / "gguf" / "sft.gguf")}
-    recipe.generate("samples", recipe.file("sampled"), EXAMPLE, keys, num_random_seeds=args.seeds, **served)
+    recipe.generate("samples", recipe.file("sampled"), EXAMPLE, asking, num_random_seeds=args.seeds, **served)
     replies = [f"--benchmark={TASK}", f"--data_dir={data}", f"--input_files={recipe.out}/samples/output-rs*.jsonl"]
     problems = [f"--training_data={recipe.file('others')}", "++prompt_config=generic/default"]
     problems += [f"++steps={args.steps}", f"++max_tokens={TOKENS}"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 root, path, *overrides = sys.argv[1:]
 spec = spec_from_file_location("nemo_rl_config", Path(root) / "nemo_rl/utils/config.py")
-loader = module_from_spec(spec)  # type: ignore[arg-type]
-spec.loader.exec_module(loader)  # type: ignore[union-attr]
+loader = module_from_spec(spec)
+spec.loader.exec_module(loader)
 loader.register_omegaconf_resolvers()
 config = loader.parse_hydra_overrides(loader.load_config(path), overrides)
 json.dump(loader.OmegaConf.to_container(config, resolve=True), sys.stdout)

@@ -68,8 +68,11 @@ def decorated(cls: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> A
 class StandIn(ModuleType):
     """A module of others."""
 
-    __path__: Sequence[str] = ()
     __version__ = "0"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -84,7 +87,7 @@ class Finder:
         first = name.partition(".")[0]
         if first in OWN or first in sys.stdlib_module_names or first.startswith("_"):
             return None
-        return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+        return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return StandIn(spec.name)
@@ -129,7 +132,7 @@ def unknown(given: Any, annotations: Sequence[Any], at: str = "") -> list[str]:
 if __name__ == "__main__":
     root, algorithm = sys.argv[1:]
     sys.path.insert(0, root)
-    sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder())
     TypeAdapter(dict[str, int])
     typing.TypedDict = typing_extensions.TypedDict  # as pydantic wants it below Python 3.12
     master = importlib.import_module(f"nemo_rl.algorithms.{algorithm}").MasterConfig
