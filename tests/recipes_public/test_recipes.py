@@ -93,6 +93,7 @@ INPUTS = {
     "opensciencereasoning": ["questions"],
     "opencode": ["tasks"],
     "improve": [],
+    "preferences": [],
     "tool_use": [],
     "rejection_sampling": ["problems"],
 }

@@ -21,3 +21,11 @@ def keep_imports() -> None:
     later nor when Python ends, which is a tenth of the CPU time of a small `ns generate`.
     """
     gc.freeze()
+
+
+def keep_later_imports() -> None:
+    """The same for what a command has imported since, before work whose end is the process's; nothing where
+    `keep_imports` was not called.
+    """
+    if gc.get_freeze_count():
+        gc.freeze()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,17 +87,31 @@ def test_the_gradient_is_that_of_the_plain_mathematics(folder: Path) -> None:
 
 def test_adam_is_torchs_own(folder: Path) -> None:
     trainer = CpuTrainer(folder, FULL)
-    data = [example([1, 2, 3], [4, 0])]
-    trainer.forward_backward(data, "cross_entropy")
     copies = [value.detach().clone().requires_grad_() for value in trainer.named.values()]
-    for copy, value in zip(copies, trainer.named.values(), strict=True):
-        copy.grad = value.grad.clone()
-    torch.nn.utils.clip_grad_norm_(copies, 0.5)
-    torch.optim.AdamW(copies, lr=0.01, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1).step()
-    said = trainer.optim_step(AdamParams(learning_rate=0.01, weight_decay=0.1, grad_clip_norm=0.5))
-    assert said["grad_norm"] > 0.5
-    for copy, value in zip(copies, trainer.named.values(), strict=True):
-        torch.testing.assert_close(value, copy)
+    theirs = torch.optim.AdamW(copies, lr=0.01, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+    for token in (3, 4, 5):
+        trainer.forward_backward([example([1, 2, token], [token + 1, 0])], "cross_entropy")
+        for copy, value in zip(copies, trainer.named.values(), strict=True):
+            copy.grad = value.grad.clone()
+        torch.nn.utils.clip_grad_norm_(copies, 0.5)
+        theirs.step()
+        said = trainer.optim_step(AdamParams(learning_rate=0.01, weight_decay=0.1, grad_clip_norm=0.5))
+        assert said["grad_norm"] > 0.5
+        for copy, value in zip(copies, trainer.named.values(), strict=True):
+            torch.testing.assert_close(value, copy)
+
+
+@pytest.mark.nightly
+def test_a_step_needs_no_compiler(folder: Path) -> None:
+    """torch's compiler takes a third of the CPU time before a first step."""
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom tests.train.cpu import test_cpu_trainer as here\n"
+        "trainer = here.CpuTrainer(Path(sys.argv[1]), here.FULL)\n"
+        "trainer.forward_backward([here.example([1, 2, 3], [4, 0])], 'cross_entropy')\n"
+        "trainer.optim_step(here.AdamParams(learning_rate=0.01))\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(folder)], check=True)
 
 
 @pytest.mark.parametrize("loss", ["importance_sampling", "ppo", "cispo"])

@@ -170,6 +170,59 @@ def test_reinforcement_has_the_recipe_of_the_contract() -> None:
     assert made("grpo", "plain", length=2048)["policy"]["max_total_sequence_length"] == 2048
 
 
+HERE = Path(__file__).parent
+
+
+def seen_by_nemo_rl(
+    root: str, algorithm: str, path: Path, overrides: list[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """A configuration as NeMo-RL's own loader composes it, and its keys that NeMo-RL's schema does not know."""
+    hydra = os.environ.get("NEWSKILLS_VERL_PYTHON")
+    if not hydra:
+        pytest.skip("NEWSKILLS_VERL_PYTHON names no Python with hydra-core")
+    argv = [hydra, str(HERE / "compose_nemo_rl.py"), root, str(path), *overrides]
+    composed = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert composed.returncode == 0, composed.stderr
+    argv = [sys.executable, str(HERE / "nemo_rl_schema.py"), root, algorithm]
+    checked = subprocess.run(argv, input=composed.stdout, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    return json.loads(composed.stdout), json.loads(checked.stdout)
+
+
+PASSED_ON = (".logger.wandb.id", ".logger.wandb.group", ".data.train.chat_key", ".data.validation.chat_key")
+"""Arguments of wandb.init and of OpenAIFormatDataset, which its schema does not name."""
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "form", "backend"),
+    [
+        ("sft", "input_output", "fsdp"),
+        ("sft", "messages", "megatron"),
+        ("grpo", "plain", "fsdp"),
+        ("grpo", "plain", "megatron"),
+        ("gym", "gym", "megatron"),
+    ],
+)
+def test_nemo_rls_loader_and_schema_take_it(tmp_path: Path, algorithm: str, form: str, backend: str) -> None:
+    """Where a checkout of NeMo-RL is named: nothing in our file is wrong or unknown that is not so in its own."""
+    root = os.environ.get("NEWSKILLS_NEMO_RL_PATH")
+    if not root:
+        pytest.skip("NEWSKILLS_NEMO_RL_PATH names no checkout of NeMo-RL")
+    written = made(algorithm, form, backend, root=root, validation_data="/d/test.jsonl", steps=50)
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps(written))
+    schema = "sft" if algorithm == "sft" else "grpo"
+    composed, beyond = seen_by_nemo_rl(root, schema, path, ["++policy.train_global_batch_size=64"])
+    _, theirs = seen_by_nemo_rl(root, schema, Path(written["defaults"]), [])
+    assert set(beyond) <= {*theirs, *PASSED_ON}
+    assert composed["policy"]["train_global_batch_size"] == 64
+    assert composed["data"]["train"]["data_path"] == "/d/train.jsonl"
+    assert composed["checkpointing"]["checkpoint_must_save_by"] == "00:03:45:00"
+    misspelt = tmp_path / "misspelt.yaml"
+    misspelt.write_text(json.dumps(merged(written, {"policy": {"max_sequence_length": 1}})))
+    assert ".policy.max_sequence_length" in seen_by_nemo_rl(root, schema, misspelt, [])[1]
+
+
 CASES = [
     ("I think 7 or 4", "4"),
     ("\\boxed{3} no wait \\boxed{4}", "4"),

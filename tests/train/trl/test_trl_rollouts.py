@@ -19,7 +19,7 @@ from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, grpo
-from newskills.train.loops.samples import Problem, Rollout, SampledTurn, Scorer
+from newskills.train.loops.samples import Judged, MixedScorer, Problem, Rollout, SampledTurn, Scorer
 from newskills.train.loops.stepping import Hooks
 from newskills.train.settings import TrainerSettings
 from newskills.train.trainers import make_trainer
@@ -109,14 +109,111 @@ def test_masks_losses_and_weights_are_those_of_the_cpu_trainer(
     )
     assert metrics(tmp_path / "trl")[0]["sampler_kl"] > 0.01
     alike(tmp_path / "trl", tmp_path / "cpu", 2)
-    samples = list(read_rows(tmp_path / "cpu/samples.jsonl"))
-    for row in samples:
-        del row["place"]  # TRL draws its problems itself
-    assert list(read_rows(tmp_path / "trl/samples.jsonl")) == samples
+    assert_same_samples(tmp_path)
 
 
-def test_the_baseline_of_others_and_pages_are_refused(model: Path, tmp_path: Path) -> None:
-    for changed in ({"algorithm": "rloo"}, {"sampler": "paged"}):
-        settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(**changed))
-        with pytest.raises(ConfigError, match="one reply per problem"):
-            learn(model, tmp_path, TURNS, Turns(), settings)
+def assert_same_samples(path: Path) -> None:
+    trl, cpu = (list(read_rows(path / name / "samples.jsonl")) for name in ("trl", "cpu"))
+    assert trl == cpu
+
+
+class Halves(Turns):
+    """Turns whose second half of problems gets equal rewards, so that these rest and others are drawn for them."""
+
+    def _sample(
+        self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
+    ) -> list[list[Rollout]]:
+        groups = super()._sample(client, problems, count, params)
+        return [
+            [msgspec.structs.replace(rollout, text="1", rewards=()) for rollout in group]
+            if int(problem.row["question"]) > FLAT_FROM
+            else group
+            for problem, group in zip(problems, groups, strict=True)
+        ]
+
+
+FLAT_FROM = 7
+DRAWN = msgspec.structs.replace(
+    TURNS, steps=4, put_aside=1, resample=2, weights={"a": 2.0, "b": 1.0}, save_every=2
+)
+
+
+def mixed(*turns: Turns) -> MixedScorer:
+    scorers = {name: Scorer(by_first, decode, [END], own) for name, own in zip("ab", turns, strict=True)}
+    return MixedScorer(reward=by_first, decode=decode, stops=[END], scorers=scorers)
+
+
+def of_two_sources() -> list[Problem]:
+    return [msgspec.structs.replace(problem, source="ab"[number % 2]) for number, problem in enumerate(PROBLEMS)]
+
+
+def test_several_benchmarks_and_pass_rates_are_those_of_the_cpu_trainer(model: Path, tmp_path: Path) -> None:
+    """What is drawn, what rests, what is drawn in its place, and what is learnt of it; a stopped run goes on to it."""
+
+    def learn_mixed(name: str, *turns: Turns, **hooks: Any) -> bool:
+        folder = TrainingFolder(tmp_path / name, {})
+        try:
+            trainer = make_trainer("trl", model, SETTINGS)
+            return trainer.grpo(of_two_sources(), DRAWN, folder, mixed(*turns), Hooks(**hooks))
+        finally:
+            folder.close()
+
+    first, second = Halves(), Halves()
+    assert learn_mixed("trl", first, second)
+    client = CpuTrainer(
+        model, CpuTrainerConfig(lora=LoraConfig(rank=4, alpha=8, seed=3), dtype="float32", threads=1)
+    )
+    folder = TrainingFolder(tmp_path / "cpu", {})
+    assert grpo(client, of_two_sources(), DRAWN, folder, mixed(Turns(first.made), Turns(second.made)))
+    folder.close()
+    names = [
+        "grad_norm",
+        "loss",
+        "reward",
+        "tokens",
+        "groups_used",
+        "groups_drawn",
+        "groups_rejected",
+        "put_aside",
+    ]
+    close(tmp_path / "trl", tmp_path / "cpu", [*names, "came_back", "drawn_reward", "correct/benchmark=a"])
+    alike(tmp_path / "trl", tmp_path / "cpu", DRAWN.steps)
+    assert_same_samples(tmp_path)
+    assert max(row["groups_rejected"] for row in metrics(tmp_path / "trl")) > 0
+    assert max(row["put_aside"] for row in metrics(tmp_path / "trl")) > 0
+
+    assert not learn_mixed("stopped", Halves(), Halves(), stop=iter([False, True]).__next__)
+    assert learn_mixed("stopped", Halves(), Halves())
+    close(tmp_path / "stopped", tmp_path / "trl", names)
+
+
+def test_single_replies_are_drawn_by_pass_rate_and_equal_rewards_are_told(model: Path, tmp_path: Path) -> None:
+    remarks: list[str] = []
+    for name, changed in (("aside", {"put_aside": 1}), ("plain", {})):
+        config = msgspec.structs.replace(GRPO, steps=22, batch_size=1, group_size=2, max_tokens=1, **changed)
+        folder = TrainingFolder(tmp_path / name, {})
+        scorer = Scorer(lambda samples: [Judged(0.0, correct=False)] * len(samples), decode, [END])
+        assert make_trainer("trl", model, SETTINGS).grpo(
+            PROBLEMS, config, folder, scorer, Hooks(remark=remarks.append)
+        )
+        folder.close()
+    told = [remark for remark in remarks if "all rewards of each group were equal (0% correct)" in remark]
+    assert len(told) == 2
+    rows = metrics(tmp_path / "aside")
+    assert max(row["put_aside"] for row in rows) > 0
+    assert max(row["came_back"] for row in rows) > 0
+    assert all("importance_cut" not in row and row["loss"] == 0 for row in rows)
+
+
+@pytest.mark.parametrize("changed", [{"algorithm": "rloo"}, {"sampler": "paged"}])
+def test_the_baseline_of_others_and_pages_are_refused(
+    model: Path, tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(**changed))
+    with pytest.raises(ConfigError, match=r"one reply per problem.* does not support problems that take several"):
+        learn(model, tmp_path / "turns", TURNS, Turns(), settings)
+    config = msgspec.structs.replace(GRPO, put_aside=2)
+    folder = TrainingFolder(tmp_path / "aside", {})
+    with pytest.raises(ConfigError, match=r"does not support \+\+put_aside"):
+        make_trainer("trl", model, settings).grpo(PROBLEMS, config, folder, Scorer(by_first, decode, [END]))
+    folder.close()

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.garbage import keep_later_imports
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
@@ -149,8 +150,13 @@ def run_training(
         steps_shown(run.title) if first else nullcontext(StepReporter()) as watch,
         reported(watch.on_step, out, tensorboard=tensorboard, tracking=tracking) as tell,
     ):
+
+        def on_start(done: int, steps: int) -> None:
+            keep_later_imports()
+            watch.on_start(done, steps)
+
         hooks = Hooks(
-            on_start=watch.on_start,
+            on_start=on_start,
             on_step=tell,
             remark=remark,
             stop=lambda: ended() or warned() or bool(limit and limit()),

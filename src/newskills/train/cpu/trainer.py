@@ -16,6 +16,7 @@ from torch import Tensor
 from newskills.base.errors import ConfigError, DataError, TrainingError
 from newskills.base.store import atomic_folder, write_json
 from newskills.models.tokenizer import HFTokenizer
+from newskills.train.cpu.adamw import MOMENTS, AdamW
 from newskills.train.cpu.layout import Layout, common_length
 from newskills.train.cpu.llama import Llama, LoraConfig
 from newskills.train.cpu.losses import loss_of, target_logprobs
@@ -46,7 +47,6 @@ FIELDS: dict[LossName, tuple[str, ...]] = {
     "gspo": ("logprobs", "advantages", "in_ratio"),
 }
 ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
-MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class CpuTrainerConfig(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class CpuTrainer:
         check_tensors(shape, tensors, model)
         self.model = Llama(shape, tensors, config.lora, self.dtype)
         self.named = self._trained(tensors)
-        self.optimizer = torch.optim.AdamW(list(self.named.values()), foreach=True)
+        self.optimizer = AdamW(list(self.named.values()))
         self.steps = 0
 
     def _read(self, model: Path, weights: Mapping[str, Tensor] | None) -> tuple[Shape, Mapping[str, Tensor]]:
@@ -116,9 +116,6 @@ class CpuTrainer:
 
         Raises TrainingError where it is not finite.
         """
-        for group in self.optimizer.param_groups:
-            group["lr"], group["betas"] = adam.learning_rate, (adam.beta1, adam.beta2)
-            group["eps"], group["weight_decay"] = adam.eps, adam.weight_decay
         limit = adam.grad_clip_norm or torch.inf
         norm = torch.nn.utils.clip_grad_norm_(list(self.named.values()), limit)
         if not torch.isfinite(norm):
@@ -127,7 +124,7 @@ class CpuTrainer:
                 f"The gradient of step {self.steps + 1} is {norm.item()}; training stopped.",
                 hint=NOT_FINITE,
             )
-        self.optimizer.step()
+        self.optimizer.step(adam)
         self.optimizer.zero_grad()
         self.steps += 1
         check_finite(self.named, f"Step {self.steps} has made the weights unusable; training stopped")
@@ -208,10 +205,8 @@ class CpuTrainer:
             for name, value in self.named.items():
                 value.copy_(adapter[name])
                 if saved.steps:
-                    self.optimizer.state[value] = {
-                        "step": torch.tensor(float(saved.steps)),
-                        **{moment: moments[f"{name}.{moment}"] for moment in MOMENTS},
-                    }
+                    kept = [moments[f"{name}.{moment}"] for moment in MOMENTS]
+                    self.optimizer.restore(value, saved.steps, kept)
         self.steps = saved.steps
 
     def _write_adapter(self, folder: Path) -> None:

@@ -94,6 +94,8 @@ class ProblemDraws:
 
         Raises DataError where they hold other problems: those of the run have changed.
         """
+        if self._step + 1 >= step:
+            return
         by_step = groupby(samples, lambda row: int(row["step"]) - 1)
         recorded = {number: list(rows) for number, rows in by_step if self._step < number < step}
         for earlier in range(self._step + 1, step):

@@ -125,24 +125,79 @@ def grpo(
             "This trainer has no reference weights to compute a KL divergence.", hint="Leave out ++kl."
         )
 
-    draws = ProblemDraws(
-        problems,
-        DrawConfig(size=config.batch_size, seed=config.seed, put_aside=config.put_aside, weights=config.weights),
-    )
-    losses = LossRemark(hooks.remark)
+    source = StepGroups(problems, config, folder, scorer, hooks.remark)
 
     def step_of(step: int) -> dict[str, float]:
-        if remark := _without_spread(folder, step):
-            hooks.remark(remark)
-        draws.catch_up(step, folder.sampled() if config.resample or config.put_aside else ())
-        drawn = _groups(client, problems, config, draws, step, scorer)
-        losses.tell(drawn)
+        drawn = source.drawn(client, step)
         groups = [group for group in drawn if not group.rejected]
         metrics = _learn(client, groups, config, step, several_turns=scorer.several_turns) | measured(groups)
         folder.groups(drawn, step + 1)
-        return metrics | (measured_draws(drawn) if config.resample else {}) | draws.measured()
+        return metrics | source.measured(drawn)
 
     return run_steps(client, config, folder, step_of, hooks)
+
+
+class StepGroups:
+    """The groups of each step: problems are drawn, solved and rewarded, and the user is told what should be changed."""
+
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        config: GrpoConfig,
+        folder: TrainingLog,
+        scorer: Scorer,
+        remark: Callable[[str], None],
+    ) -> None:
+        """Raises ConfigError for weights that name no source."""
+        self._problems, self._config, self._scorer = problems, config, scorer
+        self._folder, self._remark = folder, remark
+        self._losses = LossRemark(remark)
+        self._draws = ProblemDraws(
+            problems,
+            DrawConfig(
+                size=config.batch_size, seed=config.seed, put_aside=config.put_aside, weights=config.weights
+            ),
+        )
+
+    def drawn(self, client: SamplingClient, step: int) -> list[Group]:
+        """All groups of a step: those that teach nothing give way to some of further problems (as DAPO samples).
+
+        Raises what the client and the scorer raise; DataError for problems that are not those of earlier steps.
+        """
+        if remark := flat_remark(self._folder, step):
+            self._remark(remark)
+        config = self._config
+        self._draws.catch_up(step, self._folder.sampled() if config.resample or config.put_aside else ())
+        drawn = self._rolled(client, step, self._draws.batch(step), 0)
+        for number in range(1, config.resample + 1):
+            flat = [at for at, group in enumerate(drawn) if not group.teaches and not group.rejected]
+            places = self._draws.further([place for at in flat if (place := drawn[at].place) is not None])
+            if not places:
+                break
+            replaced = iter(flat)
+            for group in self._rolled(client, step, places, number):
+                at = next(replaced) if group.teaches else None
+                if at is not None:
+                    drawn[at] = msgspec.structs.replace(drawn[at], rejected=True)
+                drawn.append(group if group.teaches else msgspec.structs.replace(group, rejected=True))
+        self._losses.tell(drawn)
+        return drawn
+
+    def measured(self, drawn: Sequence[Group]) -> dict[str, float]:
+        """Of what a step has drawn, beside the metrics of what is learnt from."""
+        return (measured_draws(drawn) if self._config.resample else {}) | self._draws.measured()
+
+    def _rolled(self, client: SamplingClient, step: int, places: Sequence[int], number: int) -> list[Group]:
+        config = self._config
+        # Seeds of further rounds are those of steps after the last one of the run.
+        seed = config.seed * 1_000_003 + config.steps * number + step
+        groups = roll_out(client, [self._problems[place] for place in places], config, seed, self._scorer)
+        for group, place in zip(groups, places, strict=True):
+            self._draws.note(place, differ([judgement.reward for judgement in group.judged]))
+        return [
+            msgspec.structs.replace(group, place=place, round=number)
+            for group, place in zip(groups, places, strict=True)
+        ]
 
 
 class LossRemark:
@@ -163,7 +218,7 @@ class LossRemark:
             )
 
 
-def _without_spread(folder: TrainingLog, step: int) -> str:
+def flat_remark(folder: TrainingLog, step: int) -> str:
     """What to change where the last `FLAT` steps have taught nothing; told once in so many steps."""
     if step == 0 or step % FLAT:
         return ""
@@ -177,42 +232,6 @@ def _without_spread(folder: TrainingLog, step: int) -> str:
         f"In the last {FLAT} steps all rewards of each group were equal ({share:.0%} correct), so nothing was learnt. "
         f"Train on {change}; a larger ++group_size, a higher ++temperature and ++resample=2 also help."
     )
-
-
-def _groups(
-    client: TrainingClient,
-    problems: Sequence[Problem],
-    config: GrpoConfig,
-    draws: ProblemDraws,
-    step: int,
-    scorer: Scorer,
-) -> list[Group]:
-    """All groups that a step draws: those that teach nothing give way to some of further problems (as DAPO samples)."""
-
-    def rolled(places: Sequence[int], number: int) -> list[Group]:
-        # Seeds of further rounds are those of steps after the last one of the run.
-        seed = config.seed * 1_000_003 + config.steps * number + step
-        groups = roll_out(client, [problems[place] for place in places], config, seed, scorer)
-        for group, place in zip(groups, places, strict=True):
-            draws.note(place, differ([judgement.reward for judgement in group.judged]))
-        return [
-            msgspec.structs.replace(group, place=place, round=number)
-            for group, place in zip(groups, places, strict=True)
-        ]
-
-    drawn = rolled(draws.batch(step), 0)
-    for number in range(1, config.resample + 1):
-        flat = [at for at, group in enumerate(drawn) if not group.teaches and not group.rejected]
-        places = draws.further([at_place for at in flat if (at_place := drawn[at].place) is not None])
-        if not places:
-            break
-        replaced = iter(flat)
-        for group in rolled(places, number):
-            at = next(replaced) if group.teaches else None
-            if at is not None:
-                drawn[at] = msgspec.structs.replace(drawn[at], rejected=True)
-            drawn.append(group if group.teaches else msgspec.structs.replace(group, rejected=True))
-    return drawn
 
 
 def roll_out(

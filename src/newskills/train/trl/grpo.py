@@ -16,8 +16,16 @@ from trl import RLOOConfig as RlooConfig
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.groups import Group, grouped, measured
-from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.samples import Judged, Problem, Rollout, SampledTurn, Scorer, check_graded
+from newskills.train.loops.grpo import GrpoConfig, StepGroups, flat_remark
+from newskills.train.loops.samples import (
+    Judged,
+    MixedScorer,
+    Problem,
+    Rollout,
+    SampledTurn,
+    Scorer,
+    check_graded,
+)
 from newskills.train.loops.schedule import batch_at
 from newskills.train.settings import TrainerSettings
 from newskills.train.trl.fitting import check_fits
@@ -145,7 +153,9 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     if not problems:
         raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
     settings, folder = task.settings, task.folder
-    _check_turns(settings, scorer, kl=config.kl)
+    drawn_here = _needs_draws(config, scorer)
+    if drawn_here:
+        _check_drawn_here(settings, drawn_here, kl=config.kl)
     size = min(config.batch_size, len(problems))
     sequences, longest = size * config.group_size, max(len(problem.prompt) for problem in problems)
     reference = bool(config.kl) and settings.weights == "full"
@@ -162,13 +172,14 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
     updates = config.steps * config.iterations
     trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
-    rloo, turns = settings.trl.algorithm == "rloo", scorer.roll_out is not None
+    rloo = settings.trl.algorithm == "rloo"
     rewards = _Rewards(problems, config, scorer, leave_one_out=rloo)
     how = _how(config, settings, _pages(problems, config))
-    special = loss_settings(config) if turns else {}
-    trainer = (TurnsTrainer if turns else _RlooTrainer if rloo else _GrpoTrainer)(
+    corrected = config if scorer.several_turns else msgspec.structs.replace(config, importance_cap=0.0)
+    special = loss_settings(corrected) if drawn_here else {}
+    trainer = (TurnsTrainer if drawn_here else _RlooTrainer if rloo else _GrpoTrainer)(
         model=model,
-        reward_funcs=no_reward if turns else rewards,
+        reward_funcs=no_reward if drawn_here else rewards,
         args=RlooConfig(**trl_arguments, **how)
         if rloo
         else TrlConfig(**{**trl_arguments, **how, **_only_grpo(config), **special}),
@@ -177,8 +188,9 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
     trainer.problems, trainer.loop_config, trainer.updates_a_step = problems, config, config.iterations
-    if turns:
-        trainer.scorer, trainer.rollout_config = scorer, config
+    if drawn_here:
+        trainer.source = StepGroups(problems, config, folder, scorer, task.hooks.remark)
+        trainer.rollout_config = corrected
         trainer.beta = 0.0  # what holds back stands in the advantages
     if settings.weights == "lora":
         seed_pairs(trainer.model, settings.lora)
@@ -186,9 +198,11 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
 
     def more() -> dict[str, float]:
         done = trainer.state.global_step // config.iterations
-        if turns:
-            folder.groups(trainer.groups, done)
+        if drawn_here:
+            folder.groups(trainer.drawn, done)
             return trainer.step_metrics()
+        if remark := flat_remark(folder, done - 1):
+            task.hooks.remark(remark)
         folder.groups(rewards.groups, done)
         tokens = sum(rollout.tokens for group in rewards.groups for rollout in group.rollouts)
         return measured(rewards.groups) | {"tokens": float(tokens)}
@@ -196,23 +210,30 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
 
 
-def _check_turns(settings: TrainerSettings, scorer: Scorer, *, kl: float) -> None:
-    """Raises ConfigError for what rollouts of several turns cannot have."""
-    if scorer.roll_out is None:
-        return
+def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
+    """What TRL's own draws and samples lack; empty where they suffice."""
+    if scorer.several_turns:
+        return "problems that take several turns"
+    if isinstance(scorer, MixedScorer):
+        return "several benchmarks"
+    return next((f"++{key}" for key in ("resample", "put_aside") if getattr(config, key)), "")
+
+
+def _check_drawn_here(settings: TrainerSettings, what: str, *, kl: float) -> None:
+    """Raises ConfigError for what groups that are drawn and solved here cannot have."""
     if settings.trl.algorithm == "rloo":
         raise ConfigError(
-            "++trainer.trl.algorithm=rloo has one reply per problem; these problems take several turns.",
-            hint="Leave it out: GRPO learns from several turns.",
+            f"++trainer.trl.algorithm=rloo has one reply per problem, in TRL's order: it does not support {what}.",
+            hint="Leave it out: GRPO does.",
         )
     if kl and division() == "fsdp":  # passes of the reference, in some of the processes only
         raise ConfigError(
-            "++kl with problems that take several turns needs all weights in each process.",
+            f"++kl with {what} needs all weights in each process.",
             hint="Leave out ++kl or ++trainer.trl.split=fsdp.",
         )
     if settings.trl.sampler == "paged":
         raise ConfigError(
-            "++trainer.trl.sampler=paged has one reply per problem; these problems take several turns.",
+            f"++trainer.trl.sampler=paged has one reply per problem, in TRL's order: it does not support {what}.",
             hint="Use transformers (the default), vllm or vllm_server.",
         )
 

@@ -138,10 +138,6 @@ class TrlTrainer:
         """Whether all steps are done. Raises ConfigError for settings that TRL lacks, DataError, TrainingError."""
         if folder.finished:
             return True
-        if key := next((name for name in ("resample", "put_aside") if getattr(config, name)), ""):
-            raise ConfigError(
-                f"The trl trainer does not support ++{key}.", hint="Leave it out, or use --backend=cpu."
-            )
         with self._ready():
             from newskills.train.trl.grpo import grpo
             from newskills.train.trl.model import TrainingTask

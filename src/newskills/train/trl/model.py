@@ -245,9 +245,15 @@ def peft_of(lora: LoraSettings, head: str | None = None) -> Any:
 
 
 def seed_pairs(model: Any, lora: LoraSettings) -> None:
-    """First values of the pairs from their own seed, whatever has drawn numbers before."""
+    """First values of the pairs from their own seed, whatever has drawn numbers before; in float32, which TRL leaves
+    for weights in 4 bits: a run that resumes goes on in float32.
+    """
     import torch
     from peft.tuners.lora import LoraLayer
+
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
 
     with torch.random.fork_rng():
         torch.manual_seed(lora.seed)

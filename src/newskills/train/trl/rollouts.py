@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GRPO of TRL on rollouts of several turns: our solvers and sequences, TRL's loss and steps."""
+"""GRPO of TRL on groups that are drawn and solved here: our solvers and sequences, TRL's loss and steps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from trl.models.utils import disable_gradient_checkpointing
 from trl.trainer.utils import pad, use_adapter
 
 from newskills.train.loops.groups import Group, measured
-from newskills.train.loops.grpo import GrpoConfig, held_back, roll_out
-from newskills.train.loops.samples import Problem, Scorer
+from newskills.train.loops.grpo import GrpoConfig, StepGroups, held_back
 from newskills.train.loops.traces import TrainingSequence, gap_metrics, traces
 from newskills.train.trl.processes import gathered
 from newskills.train.trl.sampling import TrlSampler
@@ -47,25 +46,30 @@ def loss_settings(config: GrpoConfig) -> dict[str, Any]:
 
 
 class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
-    """`problems`, `scorer` and `rollout_config` are set before training begins."""
+    """`source` and `rollout_config` are set before training begins."""
 
-    problems: Sequence[Problem]
-    scorer: Scorer
+    source: StepGroups
     rollout_config: GrpoConfig
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.groups: list[Group] = []
+        self.drawn: list[Group] = []
+        self._of_draws: dict[str, float] = {}
         self._learnt: list[TrainingSequence] = []
         self._gaps: list[float] = []
         self._kl = 0.0
         self._logps: torch.Tensor | None = None
 
+    @property
+    def _groups(self) -> list[Group]:
+        """What is learnt from."""
+        return [group for group in self.drawn if not group.rejected]
+
     def step_metrics(self) -> dict[str, float]:
         """Of the last step, the same in all processes."""
         config = self.rollout_config
         tokens = sum(gathered([len(sequence.datum.tokens) for sequence in self._learnt]))
-        metrics = measured(self.groups) | {"tokens": float(tokens)}
+        metrics = measured(self._groups) | self._of_draws | {"tokens": float(tokens)}
         if config.kl:
             shares = gathered([(self._kl, sum(len(sequence.written) for sequence in self._learnt))])
             metrics["kl"] = sum(kl * count for kl, count in shares) / max(1, sum(count for _, count in shares))
@@ -74,12 +78,15 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """The sequences of this process: what the model wrote counts, what it was shown is only read."""
         this: Any = self
-        config, size = self.rollout_config, self.rollout_config.group_size
-        batch = [self.problems[int(index)] for index in gathered([row["prompt"] for row in inputs])[::size]]
+        config, step = self.rollout_config, this.state.global_step // self.updates_a_step
         sampler = TrlSampler(self, this._tokenizer.pad_token_id, vllm=this.use_vllm)
-        seed = config.seed * 1_000_003 + this.state.global_step // self.updates_a_step
-        self.groups = sampler.lead(lambda: roll_out(sampler, batch, config, seed, self.scorer))
-        rollouts = [pair for group in self.groups for pair in zip(group.rollouts, group.advantages, strict=True)]
+
+        def groups_of_step() -> tuple[list[Group], dict[str, float]]:
+            drawn = self.source.drawn(sampler, step)
+            return drawn, self.source.measured(drawn)
+
+        self.drawn, self._of_draws = sampler.lead(groups_of_step)
+        rollouts = [pair for group in self._groups for pair in zip(group.rollouts, group.advantages, strict=True)]
         own = rollouts[this.accelerator.process_index * len(inputs) :][: len(inputs)]
         self._learnt = [
             sequence

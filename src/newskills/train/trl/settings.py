@@ -8,8 +8,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from newskills.models.serving.gpus import visible_gpus
-
 
 class TrlSettings(Struct, frozen=True, kw_only=True):
     """`++trainer.trl.*`."""
@@ -63,9 +61,7 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
 
     quantization: Annotated[
         Literal["none", "nf4"],
-        Meta(
-            description="frozen weights in 4 bits (https://arxiv.org/abs/2305.14314); needs a GPU and bitsandbytes"
-        ),
+        Meta(description="frozen weights in 4 bits (https://arxiv.org/abs/2305.14314); needs bitsandbytes"),
     ] = "none"
 
     def changed(self) -> list[str]:
@@ -81,8 +77,6 @@ NEEDS_GPU = ("vllm", "vllm_server")
 
 def cannot_quantise() -> str | None:
     """Why frozen weights cannot be quantised on this machine; None: they can."""
-    if not visible_gpus():
-        return "no GPU is visible"
     if find_spec("bitsandbytes") is None:
         return "bitsandbytes is not installed (pip install bitsandbytes)"
     return None

@@ -62,16 +62,14 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
     drop_cut_off: Annotated[bool, Meta(description="ignore samples that reached max_tokens")] = False
     resample: Annotated[
         int,
-        Meta(
-            ge=0, description="times to draw other problems in place of groups whose rewards are all equal (cpu)"
-        ),
+        Meta(ge=0, description="times to draw other problems in place of groups whose rewards are all equal"),
     ] = 0
     put_aside: Annotated[
         int,
         Meta(
             ge=0,
             description="steps for which a problem rests whose samples all got the same reward (all or none solve it), "
-            "twice as many each further time; 0 = never (cpu)",
+            "twice as many each further time; 0 = never",
         ),
     ] = 0
     masked: Annotated[

@@ -243,11 +243,7 @@ def _sources(options: Options, keys: GrpoKeys) -> list[_Source]:
 
 
 def _check_mixture(options: Options, keys: GrpoKeys) -> None:
-    """Raises ConfigError for what belongs to a single benchmark, and for trainers that take problems in one order."""
-    if options.backend == "trl":
-        raise ConfigError(
-            "The trl trainer does not support several benchmarks.", hint="Use one of them, or --backend=cpu."
-        )
+    """Raises ConfigError for what belongs to a single benchmark."""
     for name, value in (
         ("--eval_data", options.eval_data),
         ("++eval_type", keys.eval_type),

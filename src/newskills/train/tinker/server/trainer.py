@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from newskills.base.errors import DataError
+from newskills.train.cpu.adamw import MOMENTS
 from newskills.train.cpu.llama import LoraConfig
-from newskills.train.cpu.trainer import ADAPTER, MOMENTS, OPTIMIZER, STATE, CpuTrainer
+from newskills.train.cpu.trainer import ADAPTER, OPTIMIZER, STATE, CpuTrainer
 from newskills.train.verbs import Datum, LossConfig, LossName, LossOutput
 
 
@@ -84,10 +85,7 @@ class ServedTrainer(CpuTrainer):
         self.optimizer.zero_grad()
         if steps:
             for name, value in self.named.items():
-                self.optimizer.state[value] = {
-                    "step": torch.tensor(float(steps)),
-                    **{moment: moments[f"{name}.{moment}"] for moment in MOMENTS},
-                }
+                self.optimizer.restore(value, steps, [moments[f"{name}.{moment}"] for moment in MOMENTS])
         self.steps = steps
 
 

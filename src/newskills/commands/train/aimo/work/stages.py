@@ -156,7 +156,8 @@ def _quantised(
     Raises ConfigError where the user has asked for 4 bits.
     """
     sft = [name for name in stages if name != "rl" and getattr(config, name).quantisation != "none"]
-    why = "this trainer is the cpu trainer" if options.backend == "cpu" else cannot_quantise()
+    why = "no GPU is visible" if not visible_gpus() else cannot_quantise()
+    why = "this trainer is the cpu trainer" if options.backend == "cpu" else why
     if not sft or why is None:
         return config
     for name in sft:
