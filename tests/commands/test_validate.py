@@ -160,7 +160,6 @@ def test_few_samples_and_dry_run(here: Path) -> None:
 IN_PART = {
     "charxiv": "Cannot read",
     "hallusionbench": "Cannot read",
-    "livebench-instructions": "is not the file that this benchmark is",
     "pope": "Cannot read",
     "puzzlevqa": "200 rows, expected 2000",
 }

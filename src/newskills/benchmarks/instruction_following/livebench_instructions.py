@@ -12,7 +12,10 @@ BENCHMARK = structs.replace(
     name="livebench-instructions",
     category="instruction-following",
     title="LiveBench instruction following: paraphrase, simplify, summarize, write a story",
-    sources=sources("instruction_following/*", "41e056fcf2bc865f6f03b0d259ca21a3beddd61dd5eeba8fa102a1f8eb48eeae"),
+    sources=sources(
+        "instruction_following/{paraphrase,simplify,story_generation,summarize}",
+        "41e056fcf2bc865f6f03b0d259ca21a3beddd61dd5eeba8fa102a1f8eb48eeae",
+    ),
     items={"test": 200, "all": 400},
     traps=(
         CURRENT,
