@@ -16,10 +16,15 @@ def collect_less_often() -> None:
         gc.set_threshold(max(NEW_OBJECTS, new), *older)
 
 
+class _Process:
+    ours = False
+
+
 def keep_imports() -> None:
     """For a process of our own, once it has imported what it runs: garbage is no longer looked for in that, neither
     later nor when Python ends, which is a tenth of the CPU time of a small `ns generate`.
     """
+    _Process.ours = True
     gc.freeze()
 
 
@@ -27,5 +32,5 @@ def keep_later_imports() -> None:
     """The same for what a command has imported since, before work whose end is the process's; nothing where
     `keep_imports` was not called.
     """
-    if gc.get_freeze_count():
+    if _Process.ours:
         gc.freeze()
