@@ -168,7 +168,8 @@ def test_processes_that_train_together_write_one_record(place: Path) -> None:
     assert done.stdout.strip() == "out/final_hf_model"
     assert [row["step"] for row in read_rows(place / "out/metrics.jsonl")] == [1, 2]
     samples = list(read_rows(place / "out/samples.jsonl"))
-    assert [len(row["responses"]) for row in samples] == [4] * 4
+    assert {len(row["responses"]) for row in samples} == {4}
+    assert sum(not row.get("rejected") for row in samples) == 4
 
 
 def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.CompletedProcess[str]]:
