@@ -162,13 +162,14 @@ def test_processes_that_train_together_write_one_record(place: Path) -> None:
         "++eval_type=exact",
     ]
     words += ["++steps=2", "++batch_size=2", "++group_size=4", "++max_tokens=2", *FAST]
-    argv = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone", "-m", "newskills"]
-    done = subprocess.run([*argv, "grpo", *words], cwd=place, capture_output=True, text=True, check=False)
+    words += ["++put_aside=1", "++resample=1", "++trainer.trl.processes=2"]
+    done = ns(place, "grpo", *words)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "out/final_hf_model"
     assert [row["step"] for row in read_rows(place / "out/metrics.jsonl")] == [1, 2]
     samples = list(read_rows(place / "out/samples.jsonl"))
-    assert [len(row["responses"]) for row in samples] == [4] * 4
+    assert {len(row["responses"]) for row in samples} == {4}
+    assert sum(not row.get("rejected") for row in samples) == 4
 
 
 def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.CompletedProcess[str]]:

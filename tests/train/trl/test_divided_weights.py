@@ -48,7 +48,7 @@ def place(tmp_path: Path) -> Path:
 
 def told_to_divide(folder: Path, split: Split = "fsdp") -> dict[str, str]:
     """What accelerate launch tells the processes that it starts with our file."""
-    _, env = told(accelerate_config(TrlSettings(processes=2, split=split), NodePlace(), gpu=True), folder)
+    _, env = told(accelerate_config(TrlSettings(processes=2, split=split), NodePlace()), folder)
     return {name: value for name, value in env.items() if name.startswith(("ACCELERATE_", "FSDP_"))}
 
 

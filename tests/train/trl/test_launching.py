@@ -13,7 +13,14 @@ import pytest
 import yaml
 
 from newskills.base.errors import ConfigError
-from newskills.train.trl.launching import NodePlace, accelerate_config, place_from, wants_launch
+from newskills.train.trl.launching import (
+    NodePlace,
+    accelerate_config,
+    launch,
+    place_from,
+    torchrun_words,
+    wants_launch,
+)
 from newskills.train.trl.model import FSDP_NEEDS
 from newskills.train.trl.processes import division
 from newskills.train.trl.settings import TrlSettings
@@ -44,7 +51,7 @@ def told(config: dict[str, Any], folder: Path) -> tuple[Namespace, dict[str, str
 
 
 def test_two_nodes(tmp_path: Path) -> None:
-    config = accelerate_config(TrlSettings(processes=8), TWO, gpu=True)
+    config = accelerate_config(TrlSettings(processes=8), TWO)
     args, _ = told(config, tmp_path)
     assert (args.num_machines, args.machine_rank, args.num_processes) == (2, 1, 16)
     assert (args.main_process_ip, args.main_process_port) == ("node1", 29500)
@@ -53,7 +60,7 @@ def test_two_nodes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stage", [1, 2])
 def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
     settings = TrlSettings(processes=4, split=f"zero{stage}")
-    config = accelerate_config(settings, NodePlace(), gpu=True)
+    config = accelerate_config(settings, NodePlace())
     assert config["deepspeed_config"]["zero_stage"] == stage
     pytest.importorskip("deepspeed")
     before = dict(os.environ)
@@ -74,22 +81,29 @@ def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
 
 
 def test_divided_weights(tmp_path: Path) -> None:
-    config = accelerate_config(TrlSettings(processes=4, split="fsdp"), NodePlace(), gpu=True)
+    config = accelerate_config(TrlSettings(processes=4, split="fsdp"), NodePlace())
     _, env = told(config, tmp_path)
     assert env["ACCELERATE_USE_FSDP"] == "true"
     assert {name: env[name] for name in FSDP_NEEDS} == FSDP_NEEDS
     assert env["FSDP_AUTO_WRAP_POLICY"] == "TRANSFORMER_BASED_WRAP"
 
 
-def test_processes_of_a_cpu_and_of_gpus(tmp_path: Path) -> None:
+def test_processes_of_a_cpu_and_of_gpus() -> None:
     settings = TrlSettings(processes=2)
-    here, gpus = (accelerate_config(settings, NodePlace(), gpu=gpu) for gpu in (False, True))
-    assert (here["distributed_type"], here["use_cpu"]) == ("MULTI_CPU", True)
+    gpus = accelerate_config(settings, NodePlace())
     assert (gpus["distributed_type"], gpus["use_cpu"], gpus["num_processes"]) == ("MULTI_GPU", False, 2)
-    with pytest.raises(ConfigError, match="needs GPUs"):
-        accelerate_config(TrlSettings(split="zero2"), NodePlace(), gpu=False)
-    with pytest.raises(ConfigError, match="needs GPUs"):
-        accelerate_config(TrlSettings(split="fsdp"), NodePlace(), gpu=False)
+    assert torchrun_words(settings, NodePlace()) == ["torch.distributed.run", "--nproc_per_node=2", "--standalone"]
+    where = ["--nnodes=2", "--node_rank=1", "--master_addr=node1", "--master_port=29500"]
+    assert torchrun_words(settings, TWO)[2:] == where
+    for split in ("zero2", "fsdp"):
+        with pytest.raises(ConfigError, match="needs GPUs"):
+            torchrun_words(TrlSettings(split=split), NodePlace())
+
+
+def test_what_was_started_starts_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEWSKILLS_TRAINING_STARTED", "1")
+    with pytest.raises(ConfigError, match="LOCAL_RANK does not say which one it is"):
+        launch(TrlSettings(processes=2), ["sft"], tmp_path)
 
 
 def test_where_this_node_is() -> None:

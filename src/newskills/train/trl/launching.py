@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes on one or more nodes: what accelerate launch is told. Loads neither torch nor accelerate."""
+"""Several processes on one or more nodes: what accelerate launch is told, on CPUs torchrun. Loads neither of them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ NODES, NODE, ADDRESS, PORT = "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"
 CONFIG = "accelerate.yaml"
 LAUNCHED = "LOCAL_RANK"
 """Variable that every process of accelerate launch and torchrun has."""
+STARTED = "NEWSKILLS_TRAINING_STARTED"
+"""Variable of processes that `launch` has started, so that none of them starts others."""
 
 
 class NodePlace(Struct, frozen=True, kw_only=True):
@@ -49,18 +51,10 @@ def place_from(environ: Mapping[str, str]) -> NodePlace:
     return NodePlace(nodes=nodes, rank=rank, address=environ[ADDRESS], port=port)
 
 
-def accelerate_config(settings: TrlSettings, place: NodePlace, *, gpu: bool) -> dict[str, Any]:
-    """The file for `accelerate launch --config_file`. Precision comes with the training's own arguments.
-
-    Raises ConfigError for moments that are to be split where no GPU is.
-    """
+def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]:
+    """The file for `accelerate launch --config_file`, on GPUs. Precision comes with the training's own arguments."""
     split = settings.split
-    if split != "none" and not gpu:
-        raise ConfigError(
-            f"++trainer.trl.split={split} needs GPUs, but none is visible here.",
-            hint="Leave it out: processes on CPUs have all weights each.",
-        )
-    kind = "FSDP" if split == "fsdp" else "DEEPSPEED" if split != "none" else "MULTI_GPU" if gpu else "MULTI_CPU"
+    kind = "FSDP" if split == "fsdp" else "DEEPSPEED" if split != "none" else "MULTI_GPU"
     return {
         "compute_environment": "LOCAL_MACHINE",
         "debug": False,
@@ -76,10 +70,27 @@ def accelerate_config(settings: TrlSettings, place: NodePlace, *, gpu: bool) -> 
         "num_processes": settings.processes * place.nodes,
         "rdzv_backend": "static",
         "same_network": True,
-        "use_cpu": not gpu,
+        "use_cpu": False,
         **({"deepspeed_config": _deepspeed(int(split[-1]), place)} if kind == "DEEPSPEED" else {}),
         **({"fsdp_config": FSDP} if kind == "FSDP" else {}),
     }
+
+
+def torchrun_words(settings: TrlSettings, place: NodePlace) -> list[str]:
+    """On CPUs: without mpirun accelerate launch starts one process there, however many it is told.
+
+    Raises ConfigError for what is to be divided where no GPU is.
+    """
+    if settings.split != "none":
+        raise ConfigError(
+            f"++trainer.trl.split={settings.split} needs GPUs, but none is visible here.",
+            hint="Leave it out: processes on CPUs have all weights each.",
+        )
+    words = ["torch.distributed.run", f"--nproc_per_node={settings.processes}"]
+    if place.nodes == 1:
+        return [*words, "--standalone"]
+    where = [f"--master_addr={place.address}", f"--master_port={place.port}"]
+    return [*words, f"--nnodes={place.nodes}", f"--node_rank={place.rank}", *where]
 
 
 FSDP = {
@@ -116,14 +127,22 @@ def launch(settings: TrlSettings, words: Sequence[str], folder: Path) -> int:
     """
     import subprocess
 
+    if STARTED in os.environ:
+        raise ConfigError(
+            f"This process was started to train with others, but {LAUNCHED} does not say which one it is.",
+            hint="Start it with torchrun --nproc_per_node=… -m newskills …",
+        )
     place = place_from(os.environ)
     if gpus := visible_gpus():
         _check_gpus(settings, gpus)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / (CONFIG if place.rank == 0 else f"{place.rank}.{CONFIG}")
-    path.write_text(yaml.safe_dump(accelerate_config(settings, place, gpu=gpus > 0), sort_keys=True))
-    argv = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(path)]
-    return subprocess.call([*argv, "-m", "newskills", *words])
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / (CONFIG if place.rank == 0 else f"{place.rank}.{CONFIG}")
+        path.write_text(yaml.safe_dump(accelerate_config(settings, place), sort_keys=True))
+        starter = ["accelerate.commands.launch", "--config_file", str(path)]
+    else:
+        starter = torchrun_words(settings, place)
+    argv = [sys.executable, "-m", *starter, "-m", "newskills", *words]
+    return subprocess.call(argv, env={**os.environ, STARTED: "1"})
 
 
 def _check_gpus(settings: TrlSettings, gpus: int) -> None:
