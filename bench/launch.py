@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from bench.measure import BenchError, Line, Options, least_cpu, run, scratch
+from bench.measure import BenchError, Done, Line, Options, least_cpu, run, scratch
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Script
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.executors import make_executor
@@ -77,6 +77,9 @@ def bench(options: Options) -> Iterator[Line]:
         yield submission(cluster, environ, folder, options.rows(JOBS), SUBMIT_SECONDS)
         yield submission(cluster, environ, folder, options.rows(MANY), MOST_SUBMIT_SECONDS)
         yield ending(structs.replace(cluster, ssh_tunnel=None), folder / "ending")
+    with scratch() as folder:
+        folder.chmod(0o777)
+        yield from from_a_laptop(folder, config, options)
 
 
 def dry_run(folder: Path) -> Line:
@@ -92,18 +95,30 @@ def dry_run(folder: Path) -> Line:
 
 def prepared(folder: Path) -> dict[str, str]:
     """A benchmark and a cluster config in `folder`; the environment to evaluate it in."""
-    (folder / "slurm.yaml").write_text(f"executor: slurm\njob_dir: {folder}/jobs\n")
     (folder / "sums.py").write_text(BENCHMARK)
-    # As users have it, with compiled modules beside the sources.
-    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    places = {"NEWSKILLS_DATA_DIR": f"{folder}/data", "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
-    env = {**usual, **places, "NEWSKILLS_FORCE_PATTERN_PACKAGER": "1"}
+    env = environment(folder)
     run([*NS_WORDS, "prepare_data", folder / "sums.py"], env=env)
     return env
 
 
-def evaluation(folder: Path, *, seeds: int) -> list[str]:
-    words = [*NS_WORDS, "eval", "--cluster=slurm", f"--config_dir={folder}", "--model=m", "--server_type=vllm"]
+def environment(folder: Path) -> dict[str, str]:
+    """Of commands that use the cluster config `slurm` in `folder`, which is written."""
+    (folder / "slurm.yaml").write_text(f"executor: slurm\njob_dir: {folder}/jobs\n")
+    # As users have it, with compiled modules beside the sources.
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    places = {"NEWSKILLS_DATA_DIR": f"{folder}/data", "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
+    return {**usual, **places, "NEWSKILLS_FORCE_PATTERN_PACKAGER": "1"}
+
+
+def evaluation(folder: Path, *, seeds: int, cluster: str = "slurm") -> list[str]:
+    words = [
+        *NS_WORDS,
+        "eval",
+        f"--cluster={cluster}",
+        f"--config_dir={folder}",
+        "--model=m",
+        "--server_type=vllm",
+    ]
     return [*words, f"--benchmarks={folder}/sums.py:{seeds}", f"--output_dir={folder}/out"]
 
 
@@ -134,6 +149,37 @@ def many(folder: Path, jobs: int) -> Iterator[Line]:
     line = Line(bench="launch", what=f"ns status of {jobs:,} jobs", ours=count, unit="lines", better="less")
     line.target, line.met = f"≤ {MANY_STATUS_LINES}", count <= MANY_STATUS_LINES
     yield line
+
+
+def from_a_laptop(folder: Path, config: Path, options: Options) -> Iterator[Line]:
+    """Whole commands through ssh, at three sizes: `ns eval` of so many jobs, held in the queue, and `ns status`.
+
+    The code is packaged and copied before, and the connection is open, as in the second submission of a session.
+    """
+    env = {**prepared(folder), "NEWSKILLS_SSH_CONFIG": str(config)}
+    before = f"export PATH='{Path(sys.executable).parent}':$PATH"
+    tunnel = f'ssh_tunnel: {{host: {config.read_text().split()[1]}, pre_command: "{before}"}}'
+    (folder / "far.yaml").write_text(f"executor: slurm\njob_dir: {folder}/jobs\n{tunnel}\n")
+    held = ['--sbatch_kwargs={"hold": true}', "--server_address=http://n1:9"]
+    sizes = [options.rows(MANY // 100), options.rows(MANY // 10), options.rows(MANY)]
+    try:
+        run([*evaluation(folder, seeds=1, cluster="far"), *held, "--expname=warm"], env=env)
+        for jobs in sizes:
+            words = [*evaluation(folder, seeds=max(1, jobs // 10), cluster="far"), *held]
+            chunks = min(jobs, 10)
+            submitted = run([*words, f"--num_chunks={chunks}", f"--expname=far{jobs}"], env=env)
+            told = min((run([*NS_WORDS, "status", f"far{jobs}"], env=env) for _ in range(3)), key=lambda d: d.wall)
+            yield through_ssh(f"ns eval of {jobs:,} jobs, through ssh", submitted, MOST_SUBMIT_SECONDS)
+            yield through_ssh(f"ns status of {jobs:,} jobs, through ssh", told, MANY_STATUS_SECONDS)
+    finally:
+        for name in ("warm", *(f"far{jobs}" for jobs in sizes)):
+            subprocess.run([*NS_WORDS, "cancel", name], env=env, capture_output=True, check=False)
+
+
+def through_ssh(what: str, done: Done, most: float) -> Line:
+    line = Line(bench="launch", what=what, ours=done.wall, unit="s", better="less")
+    line.target, line.met, line.note = f"≤ {most:g} s", done.wall <= most, f"{done.cpu:.2f} CPU s here"
+    return line
 
 
 def status(there: RemoteMachine) -> Iterator[Line]:

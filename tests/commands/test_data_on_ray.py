@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns
 from tests.launch.ray_cluster import RayCluster
+from tests.launch.test_ray_node import free_port
 
 PLAIN = "++filters.remove_contaminated=false ++filters.remove_len_outlier_problems=false"
 
@@ -40,6 +41,31 @@ def test_ray_reads_files_only(tmp_path: Path) -> None:
     done = ns("ns grade --executor=ray", cwd=tmp_path, stdin="{}\n")
     assert done.returncode == 2
     assert "--executor=ray reads files: give --input_files" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ns grade --grader=math --input_files in-0.jsonl",
+        f"ns prepare_training_data ++output_path=out.jsonl ++input_files='in-*.jsonl' {PLAIN}",
+    ],
+)
+def test_no_ray_is_installed(folder: Path, line: str) -> None:
+    (folder / "ray.py").write_text("raise ImportError('there is none')\n")
+    done = ns(f"{line} --executor=ray", cwd=folder, env={"PYTHONPATH": str(folder)})
+    assert done.returncode != 0
+    assert "--executor=ray needs Ray Data (there is none). pip install 'ray[data]'" in done.stderr
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_no_cluster_is_reached(folder: Path) -> None:
+    pytest.importorskip("ray")
+    env = {"RAY_ADDRESS": f"127.0.0.1:{free_port()}"}
+    done = ns("ns grade --grader=math --executor=ray --input_files in-0.jsonl", cwd=folder, env=env, timeout=400)
+    assert done.returncode != 0
+    assert f"No Ray cluster is reached at {env['RAY_ADDRESS']}" in done.stderr
+    assert "Set RAY_ADDRESS" in done.stderr
 
 
 @pytest.mark.nightly

@@ -23,7 +23,7 @@ from newskills.base.plan import CommandGroup, HardwareConfig, Job, Pipeline
 from newskills.launch.clusters.config import from_keys
 from newskills.launch.clusters.trial import try_cluster
 from newskills.launch.executors import make_executor, supervisor
-from newskills.launch.executors.ray import RayJobs, misfit, submission_prefix
+from newskills.launch.executors.ray import RayJobs, misfit, runtime_env, submission_prefix
 from newskills.launch.job_script import render
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.place import JobFolder, Site
@@ -159,8 +159,12 @@ def test_groups_of_a_job_see_their_own_gpus(tmp_path: Path) -> None:
 
 def test_configs_that_cannot_be(tmp_path: Path) -> None:
     keys = {"executor": "ray", "job_dir": str(tmp_path)}
-    with pytest.raises(ConfigError, match="executor ray starts no containers"):
+    with pytest.raises(ConfigError, match="executor ray has one image for all commands"):
         from_keys({**keys, "containers": {"vllm": "image:1"}}, "ray.yaml", os.environ)
+    with pytest.raises(ConfigError, match="'mounts' has no effect"):
+        from_keys({**keys, "mounts": ["/a:/a"]}, "ray.yaml", os.environ)
+    with pytest.raises(ConfigError, match=r"Ray takes no ray.runtime_env.pip beside ray.image"):
+        from_keys({**keys, "ray": {"image": "i:1", "runtime_env": {"pip": ["x"]}}}, "ray.yaml", os.environ)
     with pytest.raises(ConfigError, match="'job_dir' is missing"):
         from_keys({"executor": "ray"}, "ray.yaml", os.environ)
     with pytest.raises(ConfigError, match=r"unknown key 'ray.adress'; did you mean 'address'"):
@@ -181,6 +185,26 @@ def test_configs_that_cannot_be(tmp_path: Path) -> None:
         "Job 'j': on executor ray, one group may have several nodes; 'main' and 'whole' ask for some.",
         "Command 'whole' of job 'j' wants 4 processes on each of several nodes, which need Slurm.",
     ]
+
+
+def test_jobs_in_containers_see_their_folder_and_the_mounts(tmp_path: Path) -> None:
+    keys = {
+        "executor": "ray",
+        "job_dir": str(tmp_path),
+        "ray": {"image": "i:1", "runtime_env": {"env_vars": {"A": "1"}}},
+    }
+    cluster = from_keys({**keys, "mounts": ["/my data:/my data:ro"]}, "ray.yaml", os.environ)
+    asked = runtime_env(cluster, "/code")
+    options = ["--volume='/my data:/my data:ro'", f"--volume={tmp_path}:{tmp_path}"]
+    assert asked["container"] == {"image": "i:1", "run_options": options}
+    assert asked["env_vars"].items() >= {"A": "1", "PYTHONPATH": "/code"}.items()
+    whole = msgspec.structs.replace(cluster, mounts=[f"{tmp_path.parent}:{tmp_path.parent}"])
+    assert runtime_env(whole, "")["container"]["run_options"] == [f"--volume={tmp_path.parent}:{tmp_path.parent}"]
+    with pytest.raises(ConfigError, match=r"'/a:/b' moves its folder.*"):
+        runtime_env(msgspec.structs.replace(cluster, mounts=["/a:/b"]), "")
+    reads = msgspec.structs.replace(client("main", ""), paths=("/elsewhere/rows.jsonl", f"{tmp_path}/rows.jsonl"))
+    (problem,) = problems(Pipeline(name="p", jobs=(job("j", reads),)), cluster, os.environ)
+    assert "/elsewhere/rows.jsonl is not below a mount" in problem
 
 
 def test_handles_that_are_none(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, ConnectError, ServerError
 from newskills.base.records import Message, Reply, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
-from newskills.models.routing import RoutedModel
+from newskills.models.routing import FEW, RoutedModel
 
 ECHO = Script(answer=Answer(kind="echo"))
 
@@ -135,6 +135,30 @@ def test_a_server_that_is_gone_is_left_out_and_comes_back(monkeypatch: pytest.Mo
     now[0] += 2.0
     asyncio.run(ask(40))
     assert len(lost.asked) > 10
+
+
+def test_a_server_that_has_not_answered_gets_few_requests() -> None:
+    """It still warms up: the others get what would be its share."""
+    servers, model = desks(2)
+    warm, cold = servers
+    cold.seconds = 1e6
+
+    async def main() -> None:
+        rows = iter(range(200))
+
+        async def ask() -> None:
+            for row in rows:
+                await model.complete(question(f"row {row}"))
+
+        asking = [asyncio.create_task(ask()) for _ in range(8)]
+        while len(warm.asked) + len(cold.asked) < 200 and cold.active < len(asking):
+            await asyncio.sleep(0)
+        for task in asking:
+            task.cancel()
+
+    asyncio.run(main())
+    assert 0 < len(cold.asked) <= FEW
+    assert len(warm.asked) >= 200 - FEW
 
 
 def test_a_server_without_luck_is_left_out_and_its_errors_are_told() -> None:

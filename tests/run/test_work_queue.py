@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import random
@@ -22,7 +24,7 @@ from tests.run.test_kill import start
 from tests.run.toy import NAME
 from tests.server import Answer, Latency, Script
 
-from newskills.base.errors import DataError
+from newskills.base.errors import DataError, StorageError
 from newskills.base.records import Inference
 from newskills.run.engine.work_queue import execute_shared
 from newskills.run.planning.queue import ChunkQueue, queue_of
@@ -212,6 +214,56 @@ def test_clocks_that_jump_and_listings_that_lag(
     assert [row["generation"] for row in records(shared[0].merged)] == [f"What is {i} + 1?" for i in range(60)]
     assert len(server.records) == 60
     assert all(unit.seconds >= 0 for unit in result.units)
+
+
+def test_a_folder_without_locks_is_refused(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on NFS without a lock manager: nothing is asked, for two jobs could ask the same."""
+
+    def no_locks(fd: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    server = fake_server(Script(answer=Answer(kind="echo")))
+    write_input(tmp_path, 40)
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    spec = RunSpec(units=tuple(units(tmp_path, server.base_url, 4)), output_dir="", shared=True)
+    with pytest.raises(StorageError, match=r"out has no file locks .*another folder"):
+        execute_shared(spec, environ={})
+    assert not server.records
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("bindfs") is None, reason="no bindfs here: apt-get install bindfs")
+def test_jobs_on_two_mounts_that_remember_names(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    """As on two nodes of a network file system: which names there are, and are not, is asked once in half a minute."""
+    server = fake_server(SLOW, process=True)
+    right = expected(tmp_path, server.base_url)
+    shared_folder = tmp_path / "shared"
+    shared_folder.mkdir()
+    write_input(shared_folder, ROWS)
+    options = "entry_timeout=30,negative_timeout=30,attr_timeout=0"
+    mounts = [tmp_path / "left", tmp_path / "right"]
+    with contextlib.ExitStack() as stack:
+        folders = []
+        for mount in mounts:
+            mount.mkdir()
+            words = ["bindfs", "--enable-lock-forwarding", "--multithreaded", "-o", options]
+            subprocess.run([*words, str(shared_folder), str(mount)], check=True)
+            stack.callback(subprocess.run, ["fusermount", "-u", "-z", str(mount)], check=False)
+            there = units(mount, server.base_url, CHUNKS)
+            folders += [job(mount, number, there) for number in range(len(folders), len(folders) + 2)]
+        running = [start(folder) for folder in folders]
+        moments = random.Random(7)
+        for _ in range(12):
+            time.sleep(moments.uniform(0.05, 0.9))
+            number = moments.randrange(len(folders))
+            running[number].kill()
+            running[number].communicate()
+            running[number] = start(folders[number])
+        for process in running:
+            ended(process)
+    check(shared_folder, units(shared_folder, server.base_url, CHUNKS), right)
 
 
 def test_what_another_version_wrote_is_worked_on(tmp_path: Path, fake_server: FakeServerFactory) -> None:

@@ -310,8 +310,7 @@ def _leaks(texts: list[str], secrets: Iterable[str], where: _ClusterFacts) -> li
 
 def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
     try:
-        image = image_of(where.cluster, command.container)
-        mounts = parse_mounts(_mounts(command, where.cluster))
+        image, mounts = _container(command, where.cluster)
     except NewskillsError as error:
         yield f"{what}: {error}"
         return
@@ -329,8 +328,12 @@ def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
         yield from _path(what, path, mounts)
 
 
-def _mounts(command: Command, cluster: ClusterConfig) -> Iterable[str]:
-    return cluster.mounts if command.mounts is None else command.mounts
+def _container(command: Command, cluster: ClusterConfig) -> tuple[str | None, tuple[Mount, ...]]:
+    """The image that a command runs in (None: no container), and its mounts. Raises NewskillsError."""
+    if cluster.executor == "ray":
+        return cluster.ray.image, (*parse_mounts(cluster.mounts), Mount(cluster.job_dir, cluster.job_dir))
+    mounts = cluster.mounts if command.mounts is None else command.mounts
+    return image_of(cluster, command.container), parse_mounts(mounts)
 
 
 def _path(what: str, path: str, mounts: Sequence[Mount]) -> Problems:
@@ -345,14 +348,13 @@ def _outputs(job: Job, where: _ClusterFacts) -> Problems:
     """Of the clients, one at least must reach each path."""
     clients = [command for command in job.commands() if command.role == "client"]
     try:
-        in_containers = all(image_of(where.cluster, command.container) for command in clients)
-        mounts = [parse_mounts(_mounts(command, where.cluster)) for command in clients]
+        containers = [_container(command, where.cluster) for command in clients]
     except NewskillsError:
         return
-    if not in_containers or not clients or not where.check_paths:
+    if not all(image for image, _ in containers) or not clients or not where.check_paths:
         return
     for path in job.outputs:
-        mount_problems = [list(_path(f"Job '{job.name}'", path, some)) for some in mounts]
+        mount_problems = [list(_path(f"Job '{job.name}'", path, mounts)) for _, mounts in containers]
         if all(mount_problems):
             yield from mount_problems[0]
 

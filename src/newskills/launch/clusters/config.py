@@ -51,7 +51,8 @@ class RayClusterOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     default_num_cpus  CPUs that a job takes
     resources         what each job takes besides CPUs and GPUs: name → amount; `memory` in bytes
     partitions        name → such resources, for jobs with --partition=NAME; CPU in them is the number of CPUs
-    runtime_env       Ray's own: pip, conda, image_uri, …; for all jobs, after the nodes are chosen
+    runtime_env       Ray's own: pip, conda, …; for all jobs, after the nodes are chosen
+    image             of containers that all jobs run in, by podman on the nodes; they see job_dir and `mounts`
     autoscaling       the cluster starts nodes as they are needed, so that a job may ask for what no node has now
     lost_nodes        how often a job begins again because its node was lost
     """
@@ -62,6 +63,7 @@ class RayClusterOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     resources: dict[str, Annotated[float, Meta(ge=0)]] = {}
     partitions: dict[str, dict[str, Annotated[float, Meta(ge=0)]]] = {}
     runtime_env: dict[str, Any] = {}
+    image: str | None = None
     autoscaling: bool = False
     lost_nodes: Annotated[int, Meta(ge=0)] = 20
 
@@ -286,19 +288,10 @@ def _check_values(config: ClusterConfig, where: str) -> None:
             EXECUTORS.resolve(config.executor)
         except UnknownNameError as error:
             raise ConfigError(f"{where}: {error}") from error
-    if config.executor == "ray" and config.containers:
-        raise ConfigError(
-            f"{where}: executor ray starts no containers, so 'containers' has no effect.",
-            hint="Its nodes are the containers (KubeRay), or ray.runtime_env.image_uri names an image for all jobs.",
-        )
+    if config.executor == "ray":
+        _check_ray(config, where)
     from newskills.launch.clusters.times import seconds_of
 
-    own = config.ray.runtime_env.get("env_vars")
-    if secret := next((name for name in own or () if isinstance(own, dict) and looks_secret(str(name))), None):
-        raise ConfigError(
-            f"{where}: ray.runtime_env.env_vars has {secret}, which looks like a secret; Ray shows its value.",
-            hint=f"Set {secret} in your shell, and write its name in env_vars.",
-        )
     for entry in (*config.env_vars, *config.required_env_vars):
         variable, equals, text = entry.partition("=")
         if not is_variable(variable):
@@ -313,6 +306,31 @@ def _check_values(config: ClusterConfig, where: str) -> None:
             seconds_of(text)
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_ray(config: ClusterConfig, where: str) -> None:
+    if config.containers:
+        raise ConfigError(
+            f"{where}: executor ray has one image for all commands, so 'containers' has no effect.",
+            hint="Its nodes are the containers (KubeRay), or ray.image names the image.",
+        )
+    if config.mounts and config.ray.image is None:
+        raise ConfigError(
+            f"{where}: jobs of executor ray see what their nodes see, so 'mounts' has no effect.",
+            hint="Mounts are for the containers of ray.image.",
+        )
+    own = config.ray.runtime_env
+    if config.ray.image is not None and (others := sorted(own.keys() - {"env_vars", "config"})):
+        raise ConfigError(
+            f"{where}: Ray takes no ray.runtime_env.{others[0]} beside ray.image.", hint="Put it into the image."
+        )
+    variables = own.get("env_vars")
+    names = variables if isinstance(variables, dict) else ()
+    if secret := next((name for name in names if looks_secret(str(name))), None):
+        raise ConfigError(
+            f"{where}: ray.runtime_env.env_vars has {secret}, which looks like a secret; Ray shows its value.",
+            hint=f"Set {secret} in your shell, and write its name in env_vars.",
+        )
 
 
 def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> ClusterConfig:

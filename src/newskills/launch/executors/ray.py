@@ -23,6 +23,7 @@ from newskills.base.errors import ConfigError, LockedError, UnknownNameError
 from newskills.base.plan import Command, HardwareConfig, Job
 from newskills.base.terminal import printable
 from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.clusters.mounts import Mount, inside, parse_mounts
 from newskills.launch.clusters.names import LONGEST
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
@@ -95,13 +96,10 @@ class RayJobs:
                 texts[f"{node_folder(name, rank)}/job.sh"] = text
         self._check_free(jobs)
         self._shell.write({f"{PRIVATE}/{SECRETS}": json.dumps(self._secrets(jobs)), **texts}, folder)
-        python_path = {"PYTHONPATH": self._site.code} if self._site.code else {}
-        own = self.cluster.ray.runtime_env
-        variables = {**own.get("env_vars", {}), **python_path, "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)}
         request = {
             "entrypoint": f"exec python3 -m newskills.launch.ray.supervisor {shlex.quote(folder)}",
             "submission_id": submission,
-            "runtime_env": {**own, "env_vars": variables},
+            "runtime_env": runtime_env(self.cluster, self._site.code),
             "metadata": {"folder": folder, "experiment": self._site.experiment, "jobs": str(len(jobs))},
         }
         try:
@@ -308,6 +306,29 @@ class RayJobs:
         """What the supervisors have written."""
         texts = self._shell.read([f"{self._folder(handle)}/{STATE}" for handle in handles])
         return {handle: (text or "").strip() or "unknown" for handle, text in zip(handles, texts, strict=True)}
+
+
+def runtime_env(cluster: ClusterConfig, code: str) -> dict[str, Any]:
+    """Of all jobs, supervisor included. Folders have the same paths in containers: the scripts of jobs name them.
+
+    Raises ConfigError for a mount that has another path there.
+    """
+    own = cluster.ray.runtime_env
+    variables = {**own.get("env_vars", {}), **({"PYTHONPATH": code} if code else {})}
+    environment = {**own, "env_vars": {**variables, "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)}}
+    if cluster.ray.image is None:
+        return environment
+    mounts = parse_mounts(cluster.mounts)
+    if moved := next((mount for mount in mounts if mount.src != mount.dst), None):
+        raise ConfigError(
+            f"The mount '{moved}' moves its folder, which executor ray cannot do.",
+            hint=f"Write {moved.src}:{moved.src}, and that path in your options.",
+        )
+    if not any(inside(cluster.job_dir, mount.dst) for mount in mounts):
+        mounts = (*mounts, Mount(cluster.job_dir, cluster.job_dir))
+    # Not image_uri: containers of that see none of the node's folders but Ray's own.
+    options = [f"--volume={shlex.quote(str(mount))}" for mount in mounts]
+    return {**environment, "container": {"image": cluster.ray.image, "run_options": options}}
 
 
 def submission_prefix(folder: str) -> str:
