@@ -87,7 +87,7 @@ class RayCluster:
         for left in reversed(range(TRIES)):
             self._run(name, log, cpus=cpus, gpus=gpus)
             try:
-                until(lambda: self._is_up(name, log), f"node {name}", patience=150)
+                until(lambda: self._is_up(name, log), f"node {name}", patience=400)
                 return
             except AssertionError:
                 self.kill(name)
