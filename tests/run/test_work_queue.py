@@ -233,6 +233,26 @@ def test_a_folder_without_locks_is_refused(
     assert not server.records
 
 
+def test_names_that_this_machine_remembers_wrongly_are_waited_for(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another machine has just finished the chunk that this one takes: nothing of it is asked again."""
+    server = fake_server(Script(answer=Answer(kind="echo")))
+    write_input(tmp_path, 40)
+    shared = [unit for unit in units(tmp_path, server.base_url, 4) if unit.seed == 0]
+    run(shared[0])
+    done, seen, pauses = shared[0].paths.done, Path.exists, list[float]()
+
+    def remembered(path: Path) -> bool:
+        return seen(path) and (len(pauses) > 2 or path != done)
+
+    monkeypatch.setattr("pathlib.Path.exists", remembered)
+    monkeypatch.setattr("os.path.lexists", lambda path: remembered(Path(path)))
+    monkeypatch.setattr("newskills.run.records.paths.time.sleep", pauses.append)
+    result = run(shared[0])
+    assert (result.units[0].status, len(pauses), len(server.records)) == ("done", 3, 10)
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("bindfs") is None, reason="no bindfs here: apt-get install bindfs")
 def test_jobs_on_two_mounts_that_remember_names(tmp_path: Path, fake_server: FakeServerFactory) -> None:

@@ -265,8 +265,8 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
 
 
 @contextlib.contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
-    """Holds an exclusive lock on `path` (released by the kernel when the process dies).
+def locked(path: Path, what: str) -> Iterator[str]:
+    """Holds an exclusive lock on `path` (released by the kernel when the process dies); yields who had it before.
 
     Raises LockedError where another process has it, StorageError where the file system has no locks.
     """
@@ -286,10 +286,11 @@ def locked(path: Path, what: str) -> Iterator[None]:
                 ) from error
             owner = os.pread(fd, 200, 0).decode(errors="replace").strip() or "another process"
             raise LockedError(f"{what} is in use by {owner}.", hint="Wait for it, or stop it.") from error
+        before = os.pread(fd, 200, 0).decode(errors="replace")
         with contextlib.suppress(OSError):  # a full disk takes no name, and keeps the lock all the same
             os.ftruncate(fd, 0)
             os.pwrite(fd, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
-        yield
+        yield before
     finally:
         os.close(fd)
 

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 
 HELLO = b"newskills ray node "
@@ -41,8 +42,14 @@ AT_ONCE = struct.pack("ii", 1, 0)
 """Linger for no time: the port does not stay taken (TIME_WAIT) by what was closed."""
 COUNT_NODES = """\
 import sys, time, ray
-ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
 until = time.monotonic() + float(sys.argv[3])
+while not ray.is_initialized():
+    try:
+        ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError):
+        if time.monotonic() > until:
+            raise
+        time.sleep(1)
 while sum(node["Alive"] for node in ray.nodes()) < int(sys.argv[2]):
     if time.monotonic() > until:
         sys.exit(f"only {sum(node['Alive'] for node in ray.nodes())} of {sys.argv[2]} nodes have joined")
@@ -92,16 +99,27 @@ def _head(options: argparse.Namespace, until: float) -> int:
         met = _meet(options.port, others, until)
         address = met[0].getsockname()[0] if met else "127.0.0.1"
         port = _free_port()
-        head = ("--head", f"--node-ip-address={address}", f"--port={port}", "--include-dashboard=false")
-        ray = stack.enter_context(_ray(*head, *_resources(options), *_client_port()))
         for connection in met:
             connection.sendall(f"{address} {port} {lives.getsockname()[1]}\n".encode())
             connection.recv(1)  # the other side closes first, so that the port is free at once
             connection.close()
         connections = [stack.enter_context(_accept(lives, until)) for _ in range(others)]
-        _await_nodes(f"{address}:{port}", options.nodes, until)
-        _say(f"{options.nodes} nodes have joined {address}:{port}")
-        return _run(options.command, f"{address}:{port}", ray, connections)
+        return _lead(options, address, port, connections, until)
+
+
+def _lead(
+    options: argparse.Namespace, address: str, port: int, connections: Sequence[socket.socket], until: float
+) -> int:
+    """Runs the command. Ray gives its node up where its helpers need 15 seconds to start, so it is tried again."""
+    head = ("--head", f"--node-ip-address={address}", f"--port={port}", "--include-dashboard=false")
+    for left in reversed(range(TRIES)):
+        with _ray(*head, *_resources(options), *_client_port()) as ray:
+            if _await_nodes(f"{address}:{port}", options.nodes, until, ray):
+                _say(f"{options.nodes} nodes have joined {address}:{port}")
+                return _run(options.command, f"{address}:{port}", ray, connections)
+        if left:
+            _say("rank 0: Ray ended as it started; it is started again")
+    raise RayClusterError("Ray's head does not start")
 
 
 def _worker(options: argparse.Namespace, until: float) -> int:
@@ -116,18 +134,18 @@ def _worker(options: argparse.Namespace, until: float) -> int:
 
 def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket) -> int:
     """Until the head goes. Ray gives up where it finds no head within half a minute, so it is tried again."""
-    code = None
+    ending = ""
     for left in reversed(range(TRIES)):
         began = time.monotonic()
         with _ray(f"--address={head}", f"--node-ip-address={own}", *_resources(options)) as ray:
-            while ray.poll() is None:
+            while not _has_ended(ray):
                 if select.select([life], [], [], 0.2)[0]:
                     return 0
-            code = ray.returncode
+            ending = "Ray ended" if ray.returncode is None else f"Ray ended with exit code {ray.returncode}"
         if not left or time.monotonic() - began > STARTING:
             break
-        _say(f"rank {options.rank}: Ray ended with exit code {code} as it started; it is started again")
-    raise RayClusterError(f"Ray ended with exit code {code}")
+        _say(f"rank {options.rank}: {ending} as it started; it is started again")
+    raise RayClusterError(ending)
 
 
 def _resources(options: argparse.Namespace) -> list[str]:
@@ -257,15 +275,32 @@ def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _await_nodes(address: str, nodes: int, until: float) -> None:
-    """Raises Broken where they do not come in time."""
+def _await_nodes(address: str, nodes: int, until: float, ray: subprocess.Popen[bytes]) -> bool:
+    """False where Ray's head ends meanwhile. Raises RayClusterError where they do not come in time."""
     patience = max(1.0, until - time.monotonic())
     counting = [sys.executable, "-c", COUNT_NODES, address, str(nodes), f"{patience:.1f}"]
-    done = subprocess.run(counting, check=False, stderr=subprocess.PIPE, stdout=sys.stderr, text=True)
-    if done.returncode != 0:
-        raise RayClusterError(
-            f"Ray is not ready: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}"
-        )
+    with subprocess.Popen(counting, stderr=subprocess.PIPE, stdout=sys.stderr, text=True) as process:
+        while process.poll() is None:
+            if _has_ended(ray):
+                process.kill()
+                process.communicate()
+                return False
+            time.sleep(0.2)
+        errors = process.communicate()[1]
+    if process.returncode != 0:
+        raise RayClusterError(f"Ray is not ready: {(errors.strip().splitlines() or ['it printed nothing'])[-1]}")
+    return True
+
+
+def _has_ended(ray: subprocess.Popen[bytes]) -> bool:
+    """Or its raylet, for which `ray start` then waits in vain for minutes."""
+    if ray.poll() is not None:
+        return True
+    with contextlib.suppress(OSError):
+        for child in Path(f"/proc/{ray.pid}/task/{ray.pid}/children").read_text().split():
+            if "(raylet) Z" in Path(f"/proc/{child}/stat").read_text(errors="replace"):
+                return True
+    return False
 
 
 def _say(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,15 +68,23 @@ def _connected() -> Any:
     address = os.environ.get("RAY_ADDRESS")
     code = Path(base.__file__).parents[1]
     try:
+        _knock(address or "")
         ray.init(
             address=address,
             log_to_driver=False,
             logging_level="ERROR",
             runtime_env={"py_modules": [str(code)]} if address else {"env_vars": {"PYTHONPATH": str(code.parent)}},
         )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(
             f"No Ray cluster is reached at {address or 'this machine'}: {error}",
             hint="Set RAY_ADDRESS to the address of the head, HOST:6379, or unset it.",
         ) from error
     return ray
+
+
+def _knock(address: str) -> None:
+    """Raises OSError where nobody answers at HOST:PORT, which Ray itself finds out after minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()

@@ -45,7 +45,8 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
     if not unit.config.output_file:
         raise ConfigError("++output_file is not set.")
     paths = unit.paths
-    stack.enter_context(locked(paths.lock, str(paths.output)))
+    if stack.enter_context(locked(paths.lock, str(paths.output))):
+        paths.see_anew()
     state = load_state(paths.state)
     finished, cut = is_finished(unit), unit.config.skip_filled and is_cut(unit)
     if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():

@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import time
 from pathlib import Path
 
 from msgspec import Struct
+
+PATIENCE = 120.0
+"""Seconds: network file systems remember names for one minute at most, where nobody has set more."""
 
 
 def output_name(seed: int | None = None, chunk: int | None = None) -> str:
@@ -84,6 +90,25 @@ class OutputPaths(Struct, frozen=True):
     def replaced(self) -> tuple[Path, ...]:
         """What is not appended to, but written beside its place first."""
         return (self.output, self.log, self.state)
+
+    def see_anew(self) -> None:
+        """Returns when this machine knows which of these files there are; after `PATIENCE` in any case.
+
+        Another machine may have made or removed them, and clients of network file systems remember names. NFS forgets
+        what it knows of a folder that is changed from here, too; elsewhere the names that are listed are waited for.
+        """
+        folder, until = self.output.parent, time.monotonic() + PATIENCE
+        probe = folder / f".look_{os.uname().nodename}_{os.getpid()}"
+        with contextlib.suppress(OSError):
+            probe.touch()
+            probe.unlink()
+        working = (self.index, self.grades, self.grades_index, self.failed, self.replies)
+        files = (self.done, *self.replaced, *working)
+        while time.monotonic() < until:
+            names = set(os.listdir(folder))
+            if all(os.path.lexists(file) == (file.name in names) for file in files):
+                return
+            time.sleep(0.5)
 
     def remove_logs(self) -> None:
         """Deletes what only unfinished work needs."""
