@@ -265,7 +265,7 @@ def test_jobs_on_two_mounts_that_remember_names(tmp_path: Path, fake_server: Fak
     options = "entry_timeout=30,negative_timeout=30,attr_timeout=0"
     mounts = [tmp_path / "left", tmp_path / "right"]
     with contextlib.ExitStack() as stack:
-        folders = []
+        folders: list[Path] = []
         for mount in mounts:
             mount.mkdir()
             words = ["bindfs", "--enable-lock-forwarding", "--multithreaded", "-o", options]
