@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.endpoint import Endpoint
-from bench.measure import BenchError, Line, Options, Watch, scratch, tree_cpu
+from bench.measure import BenchError, Line, Options, Watch, at_most, scratch, tree_cpu
 from bench.resume import said, start
 from bench.rows import write_problems, write_records
 from bench.summarize import summarized
@@ -32,7 +32,7 @@ def bench(options: Options) -> Iterator[Line]:
             place.mkdir(parents=True)
             write_records(place / "output.jsonl", rows, 0)
             wall, peak = summarized(folder, place.parent.parent, "pass@1")
-        yield judged(f"summarize {rows:,} rows", wall, "s", SUMMARY, note=f"{peak:.0f} MB")
+        yield at_most("growth", f"summarize {rows:,} rows", wall, "s", SUMMARY, note=f"{peak:.0f} MB")
 
 
 def generated(folder: Path, rows: int) -> Iterator[Line]:
@@ -56,12 +56,6 @@ def generated(folder: Path, rows: int) -> Iterator[Line]:
     if process.returncode or asked > rows // 2 + 1024:
         raise BenchError(f"{asked:,} requests for the second half; it said:\n{said(folder)[-2000:]}")
     note = f"{rows / 2 / half:,.0f} rows/s, {rows / 2 / cpu:,.0f} rows per CPU-s"
-    yield judged(f"generate {rows:,} rows", peak / 1e6, "MB peak", MEGABYTES, note=note)
+    yield at_most("growth", f"generate {rows:,} rows", peak / 1e6, "MB peak", MEGABYTES, note=note)
     note = f"{first_cpu:.1f} s of CPU time"
-    yield judged(f"first request when half of {rows:,} rows are done", first, "s", FIRST, note=note)
-
-
-def judged(what: str, figure: float, unit: str, most: float, *, note: str = "") -> Line:
-    line = Line(bench="growth", what=what, ours=figure, unit=unit, better="less")
-    line.target, line.met, line.note = f"≤ {most:g} {unit.partition(' ')[0]}", figure <= most, note
-    return line
+    yield at_most("growth", f"first request when half of {rows:,} rows are done", first, "s", FIRST, note=note)

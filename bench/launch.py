@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from bench.measure import BenchError, Done, Line, Options, least_cpu, run, scratch
+from bench.measure import BenchError, Done, Line, Options, at_most, least_cpu, run, scratch
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Script
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.executors import make_executor
@@ -169,17 +169,15 @@ def from_a_laptop(folder: Path, config: Path, options: Options) -> Iterator[Line
             chunks = min(jobs, 10)
             submitted = run([*words, f"--num_chunks={chunks}", f"--expname=far{jobs}"], env=env)
             told = min((run([*NS_WORDS, "status", f"far{jobs}"], env=env) for _ in range(3)), key=lambda d: d.wall)
-            yield through_ssh(f"ns eval of {jobs:,} jobs, through ssh", submitted, MOST_SUBMIT_SECONDS)
-            yield through_ssh(f"ns status of {jobs:,} jobs, through ssh", told, MANY_STATUS_SECONDS)
+            yield through_ssh(f"ns eval of {jobs:,} jobs", submitted, MOST_SUBMIT_SECONDS)
+            yield through_ssh(f"ns status of {jobs:,} jobs", told, MANY_STATUS_SECONDS)
     finally:
         for name in ("warm", *(f"far{jobs}" for jobs in sizes)):
             subprocess.run([*NS_WORDS, "cancel", name], env=env, capture_output=True, check=False)
 
 
 def through_ssh(what: str, done: Done, most: float) -> Line:
-    line = Line(bench="launch", what=what, ours=done.wall, unit="s", better="less")
-    line.target, line.met, line.note = f"≤ {most:g} s", done.wall <= most, f"{done.cpu:.2f} CPU s here"
-    return line
+    return at_most("launch", f"{what}, through ssh", done.wall, "s", most, note=f"{done.cpu:.2f} CPU s here")
 
 
 def status(there: RemoteMachine) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.launch import BENCHMARK, NS_WORDS, environment
-from bench.measure import Line, Options, least_cpu, run, scratch
+from bench.measure import Line, Options, at_most, least_cpu, run, scratch
 from bench.rows import write_records
 from bench.summarize import summarized
 from newskills.run.records.chunks import merge_chunks
@@ -40,7 +40,7 @@ def planned(folder: Path) -> Iterator[Line]:
     words += ["--server_gpus=8", f"--output_dir={folder}/out", "--dry_run"]
     for count in BENCHMARKS:
         cpu = least_cpu([*words, f"--benchmarks={','.join(map(str, files[:count]))}"], 3, env=env)
-        yield judged(f"plan of {count} benchmarks in one command", cpu, "CPU s", PLAN_SECONDS)
+        yield at_most("many", f"plan of {count} benchmarks in one command", cpu, "CPU s", PLAN_SECONDS)
 
 
 def counted(folder: Path, rows: int) -> Iterator[Line]:
@@ -53,7 +53,9 @@ def counted(folder: Path, rows: int) -> Iterator[Line]:
             write_records(place / f"output-rs{seed}.jsonl", rows, seed)
         written = seeds
         wall, peak = min(summarized(folder, folder / "out", f"pass@{seeds}") for _ in range(3))
-        yield judged(f"summary of {seeds} × {rows} rows", wall, "s", SUMMARY_SECONDS, note=f"{peak:.0f} MB")
+        yield at_most(
+            "many", f"summary of {seeds} × {rows} rows", wall, "s", SUMMARY_SECONDS, note=f"{peak:.0f} MB"
+        )
 
 
 def joined(folder: Path, count: int) -> Line:
@@ -69,9 +71,3 @@ def joined(folder: Path, count: int) -> Line:
     cpu = 1000 * (time.process_time() - begun) / count
     what = f"join {count:,} chunks of {CHUNK_ROWS} rows"
     return Line(bench="many", what=what, ours=cpu, unit="CPU ms a chunk", better="less")
-
-
-def judged(what: str, figure: float, unit: str, most: float, *, note: str = "") -> Line:
-    line = Line(bench="many", what=what, ours=figure, unit=unit, better="less")
-    line.target, line.met, line.note = f"≤ {most:g} {unit.rpartition(' ')[2]}", figure <= most, note
-    return line

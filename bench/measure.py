@@ -171,3 +171,11 @@ def clean_env(folder: Path, **extra: str) -> dict[str, str]:
         "NEWSKILLS_CACHE": str(folder / "cache"),
     }
     return {**kept, **places, "OPENAI_API_KEY": "none", **extra}
+
+
+def at_most(bench: str, what: str, figure: float, unit: str, most: float, *, note: str = "") -> Line:
+    """A figure with a limit, which has the unit without "CPU" and "peak"."""
+    line = Line(bench=bench, what=what, ours=figure, unit=unit, better="less")
+    line.target = f"≤ {most:g} {unit.removeprefix('CPU ').removesuffix(' peak')}"
+    line.met, line.note = figure <= most, note
+    return line

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from newskills.base.benchmark import Benchmark, Evidence, Source
 from newskills.base.records import Row
 from newskills.benchmarks.reasoning.nli import THREE, related
+from newskills.benchmarks.reasoning.super_glue import task
 from newskills.benchmarks.text import BY_LIKELIHOOD, choices, yes_no
 
 _HARNESS = (
@@ -87,26 +88,15 @@ def sst2(raw: Row, index: int) -> Row:
 def _benchmark(
     name: str, title: str, row: Callable[[Row, int], Row], items: int, fields: str, **more: object
 ) -> Benchmark:
-    usual: Row = {
-        "prompt": "generic/yes-no",
-        "grader": "multichoice",
-        "metric": "multichoice",
-        "chance": 0.5,
-        "traps": (BY_LIKELIHOOD,),
-    }
     splits = "{validation_matched,validation_mismatched}" if name == "mnli" else "validation"
-    return Benchmark(
-        name=name,
-        category="reasoning",
-        title=title,
-        sources=(Source(split="validation", hf="nyu-mll/glue", config=name, hf_split=splits),),
-        row=row,
-        split="validation",
-        items={"validation": items},
-        licence="by task; see the benchmark's page",
+    return task(
+        name,
+        title,
+        row,
+        items,
+        Source(split="validation", hf="nyu-mll/glue", config=name, hf_split=splits),
         homepage="https://gluebenchmark.com",
         citation="arXiv:1804.07461",
-        unverified=True,
         evidence=(
             Evidence(f"{_HARNESS}{name}", f"fields {fields}; configuration {name}; split {splits}", "2026-11-28"),
             Evidence(
@@ -115,7 +105,7 @@ def _benchmark(
                 "2026-11-28",
             ),
         ),
-        **{**usual, **more},
+        **more,
     )
 
 

@@ -90,9 +90,10 @@ def record(raw: Row, index: int) -> Row:
     }
 
 
-def _benchmark(
-    name: str, title: str, row: Callable[[Row, int], Row], items: int, fields: str, **more: object
+def task(
+    name: str, title: str, row: Callable[[Row, int], Row], items: int, source: Source, **more: object
 ) -> Benchmark:
+    """One of GLUE's or SuperGLUE's, with yes or no for an answer where `more` says nothing else."""
     usual: Row = {
         "prompt": "generic/yes-no",
         "grader": "multichoice",
@@ -100,25 +101,35 @@ def _benchmark(
         "chance": 0.5,
         "traps": (BY_LIKELIHOOD,),
     }
-    config = "wsc.fixed" if name == "wsc" else name
     return Benchmark(
         name=name,
         category="reasoning",
         title=title,
-        sources=(Source(split="validation", hf="aps/super_glue", config=config),),
+        sources=(source,),
         row=row,
         split="validation",
         items={"validation": items},
         licence="by task; see the benchmark's page",
+        unverified=True,
+        **{**usual, **more},
+    )
+
+
+def _benchmark(
+    name: str, title: str, row: Callable[[Row, int], Row], items: int, fields: str, **more: object
+) -> Benchmark:
+    config = "wsc.fixed" if name == "wsc" else name
+    compared = f"fields {fields}; configuration {config}; split validation"
+    return task(
+        name,
+        title,
+        row,
+        items,
+        Source(split="validation", hf="aps/super_glue", config=config),
         homepage="https://super.gluebenchmark.com",
         citation="arXiv:1905.00537",
-        unverified=True,
-        evidence=(
-            Evidence(
-                f"{_HARNESS}{name}", f"fields {fields}; configuration {config}; split validation", "2026-11-23"
-            ),
-        ),
-        **{**usual, **more},
+        evidence=(Evidence(f"{_HARNESS}{name}", compared, "2026-11-23"),),
+        **more,
     )
 
 
