@@ -22,6 +22,7 @@ from newskills.base.http.connection import (
     Connection,
     Headers,
     HttpResponse,
+    RepeatGuard,
     StaleConnectionError,
     StreamedResponse,
     find_header,
@@ -67,6 +68,7 @@ class HttpClient:
         self._heads: dict[tuple[str, str, HeaderList], bytes] = {}
         self._idle: list[Connection] = []
         self._live: set[Connection] = set()
+        self._repeats = RepeatGuard()
         self._slots = 0
         self._waiters: Waiters[Connection | None] = Waiters(self._give_back)
         self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
@@ -217,7 +219,8 @@ class HttpClient:
         return connection
 
     async def _connect(self) -> Connection:
-        connection = Connection(asyncio.get_running_loop(), self._where, self.max_body, self._lost)
+        loop = asyncio.get_running_loop()
+        connection = Connection(loop, self._where, self.max_body, self._lost, self._repeats)
         tls = self._tls_context()
         if self._proxy is not None and tls is not None and self.connect_to is None:
             await self._connect_through(self._proxy, connection, tls)
