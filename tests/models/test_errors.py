@@ -192,12 +192,32 @@ def test_retry_after_in_its_forms() -> None:
     date = formatdate(time.time() + 60, usegmt=True)
     assert 50 < (wait(retry_after=date) or 0) <= 61
     assert wait(retry_after=formatdate(time.time() - 60, usegmt=True)) == 0
-    assert wait(retry_after="-5") == 0
-    assert wait(retry_after="soon") is None
-    assert wait(retry_after="nan") is None
+    for invalid in ("-5", "soon", "nan", "inf", "1e9", "0x10", "1_0", "9" * 30):
+        assert wait(retry_after=invalid) is None
     assert wait() is None
     google = {"error": {"code": 429, "message": "quota", "details": [{"@type": "RetryInfo", "retryDelay": "30s"}]}}
     assert wait(body=google) == 30
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (
+            "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, "
+            "Requested 45032. The input or output tokens must be reduced in order to run successfully.",
+            BadRequestError,
+        ),
+        ("Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45032.", BadRequestError),
+        (
+            "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 4503.",
+            RateLimitError,
+        ),
+        ("Rate limit reached for gpt-4o on requests per min (RPM): Limit 3, Used 3, Requested 1.", RateLimitError),
+        ("Too many requests", RateLimitError),
+    ],
+)
+def test_a_request_that_exceeds_a_limit_alone_is_not_asked_again(text: str, kind: type) -> None:
+    assert type(error_from(answer(429, {"error": {"message": text}}), ENDPOINT)) is kind
 
 
 @given(st.integers(400, 599), st.binary(max_size=200))

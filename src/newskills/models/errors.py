@@ -96,6 +96,12 @@ _CONTEXT_NUMBERS = tuple(
 _HARMONY = re.compile(
     r"expected 2 output messages|reasoning and final|unexpected tokens remaining in message header", re.IGNORECASE
 )
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_TOO_LARGE = re.compile(
+    r"request too large|limit:? (?P<limit>\d{1,12})(?:, used:? \d{1,12})?, requested:? (?P<requested>\d{1,12})",
+    re.IGNORECASE,
+)
+"""A request that no waiting will let through: it alone exceeds what the account may use in a minute."""
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 _FILTER_WORDS = re.compile(r"content management policy|ContentPolicyViolationError|ResponsibleAIPolicyViolation")
 """Azure's sentence, and what routers make of it."""
@@ -115,6 +121,8 @@ def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: f
     code = refusal.code.lower()
     if status in (401, 402, 403) or code == "insufficient_quota" or "API_KEY_INVALID" in str(refusal.details):
         return _auth_error(status, code, sentence, endpoint)
+    if status == 429 and _exceeds_limit_alone(detail):
+        return BadRequestError(sentence, status=status)
     if status == 429:
         return RateLimitError(sentence, status=status, retry_after=wait)
     if status in (400, 422, 500) and (code in _FILTER_CODES or _FILTER_WORDS.search(detail)):
@@ -192,11 +200,11 @@ def refusal_of(value: Any) -> Refusal:
 
 
 def retry_after(response: HttpResponse, refusal: Refusal) -> float | None:
-    """Seconds to wait: `retry-after-ms`, `Retry-After` (seconds or date, RFC 9110), or Google's RetryInfo."""
+    """Seconds to wait: `retry-after-ms`, `Retry-After` (digits or a date, RFC 9110), or Google's RetryInfo."""
     if (value := response.header("retry-after-ms")) and (seconds := _number(value)) is not None:
         return seconds / 1000
     if value := response.header("retry-after"):
-        return seconds if (seconds := _number(value)) is not None else _until(value)
+        return float(value) if _SECONDS.fullmatch(value) else _until(value)
     for detail in refusal.details if isinstance(refusal.details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         if isinstance(delay, str) and delay.endswith("s"):
@@ -236,6 +244,13 @@ def _context_error(status: int, sentence: str, detail: str) -> ContextLimitError
     return ContextLimitError(
         sentence, status=status, limit=numbers.limit, prompt_tokens=numbers.prompt, requested=numbers.requested
     )
+
+
+def _exceeds_limit_alone(detail: str) -> bool:
+    match = _TOO_LARGE.search(detail)
+    if match is None:
+        return False
+    return match["limit"] is None or int(match["requested"]) > int(match["limit"])
 
 
 def _number(text: str) -> float | None:

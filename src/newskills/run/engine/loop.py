@@ -27,12 +27,13 @@ from newskills.environments.config import EnvironmentConfig
 from newskills.run.engine.budget import RunBudget, Spending
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
-from newskills.run.engine.endpoint import ALIKE, Endpoint, RetryPolicy
+from newskills.run.engine.endpoint import ALIKE, Endpoint
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
+from newskills.run.engine.retries import RetryPolicy
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.engine.supervision import is_supervised, supervision
 from newskills.run.engine.tools import Toolboxes
@@ -462,5 +463,6 @@ class Engine:
             concurrency=sum(endpoint.concurrency for endpoint in endpoints),
             errors=sum((endpoint.errors for endpoint in endpoints), Counter[str]()),
             unscored=sum((run.lost for run in runs), Counter[str]()),
+            paused_for=max((endpoint.paused_for for endpoint in endpoints), default=0.0),
             slow=max(slow, key=lambda slow: slow.left, default=None),
         )
