@@ -20,7 +20,7 @@ from types import MappingProxyType
 from msgspec import structs
 
 from newskills.base.aio import guarded
-from newskills.base.errors import BadRequestError, NewskillsError, SandboxError
+from newskills.base.errors import BadRequestError, NewskillsError, SandboxError, WorkerStartError
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
 from newskills.environments.config import EnvironmentConfig
@@ -55,6 +55,11 @@ ECHO = 2.0
 """Seconds within which a second SIGTERM is the first one again: schedulers send it to a job step more than once."""
 
 
+def servers_of(config: GenerationConfig) -> dict[str, EndpointConfig]:
+    """Return the endpoints that a row of `config` may ask, by role."""
+    return {**config.models, MAIN: config.server}
+
+
 class Lane:
     """A unit with what it uses, and its finishing task once all rows are answered. Opened when its turn comes."""
 
@@ -81,11 +86,13 @@ class Engine:
         stops: Mapping[str, EarlyStop] = MappingProxyType({}),
         finished: Sequence[UnitResult] = (),
         supply: Iterator[PreparedUnit] | None = None,
+        window: int | None = None,
     ) -> None:
         """`stops`: name of units → what says when they have enough answers. `finished`: units of the same run that
         have nothing left to do; they count for its budget. `supply`: units like the first one, taken when the rows
-        of those before them are asked."""
+        of those before them are asked. `window`: requests in flight that this process has files for; None: any."""
         self._prepared = list(prepared)
+        self._window = window
         self._builder, self._progress, self._stops = builder, progress, stops
         self._supervision = supervision()
         self._supply = supply
@@ -142,7 +149,7 @@ class Engine:
 
     def _lane(self, prepared: PreparedUnit) -> Lane:
         config = prepared.run.config
-        servers = {**config.models, MAIN: config.server}
+        servers = servers_of(config)
         models = {role: self._endpoint(config, server, prepared.run.kept > 0) for role, server in servers.items()}
         sandbox = self._sandboxes.get(config.sandbox)
         kit = Kit(
@@ -189,10 +196,19 @@ class Engine:
             # Rows that wait for their turn are asked, too: not where somebody counts what is asked.
             counted = self._stops or self._budget.limited
             most = max(config.max_concurrent_requests, 0 if counted else config.most_concurrent_requests)
-            model = self._builder.model(server, most)
+            concurrency = config.max_concurrent_requests
+            if self._window is not None:
+                window = max(1, self._window // len(servers_of(config)))
+                if window < concurrency:
+                    self._progress.say(
+                        f"{window:,} requests are in flight at most, not {concurrency:,}: this process may open no"
+                        " more files. Raise the limit with `ulimit -n`."
+                    )
+                concurrency, most = min(concurrency, window), min(most, window)
+            model = self._builder.model(server, max(most, concurrency))
             waits = is_supervised() or any(name in self._builder.environ for name in SCHEDULED)
             policy = RetryPolicy(
-                concurrency=config.max_concurrent_requests,
+                concurrency=concurrency,
                 most=most,
                 max_retries=server.max_retries,
                 patience=config.endpoint_patience or PATIENCE,
@@ -219,7 +235,7 @@ class Engine:
         if name not in self._gradings:
             environments = self._environments.get(config.environment)
             kit = Kit(sandbox=self._sandboxes.get(config.sandbox), environments=environments)
-            self._gradings[name] = self._builder.grading(config, kit)
+            self._gradings[name] = self._builder.grading(config, kit, self._stop)
         return self._gradings[name]
 
     async def _watch(self, disk: Disk) -> None:
@@ -364,11 +380,11 @@ class Engine:
     def _stop(self, error: NewskillsError) -> None:
         """Nothing more can be done: in-flight requests are given up, finished work is kept.
 
-        Without a sandbox nothing more can be graded by it, either: that waits for the next process.
+        Without a sandbox or a worker process nothing more can be graded, either: that waits for the next process.
         """
         if self.fatal is None:
             self.fatal = error
-        if isinstance(error, SandboxError):
+        if isinstance(error, SandboxError | WorkerStartError):
             self._abandon()
         else:
             self._cancel()
