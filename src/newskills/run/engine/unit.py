@@ -24,6 +24,7 @@ from newskills.run.engine.grader_pool import Grading, verdict_fields
 from newskills.run.engine.reply_cache import CachedModel
 from newskills.run.planning.spec import Status, Unit, UnitResult, count, count_finish
 from newskills.run.records.chunks import merge_if_complete
+from newskills.run.records.damage import block_sums, seal
 from newskills.run.records.log import (
     Disk,
     GradeLine,
@@ -344,7 +345,7 @@ class UnitRun:
     def _book_grade(self, position: int, checksum: int, record: Row | None, score: Score) -> None:
         assert self._grades is not None
         self._in_grading -= 1
-        line = encode_line(GradeLine(position=position, sum=checksum, score=score))
+        line = seal(encode_line(GradeLine(position=position, sum=checksum, score=score)))
         offset = self._grades.append(line)
         self.index.add_grade(position, offset)
         if self._kept_index is not None and score.cause != "sandbox":
@@ -358,7 +359,9 @@ class UnitRun:
         """In a thread: final file → exit record → `.done` → logs removed; a kill anywhere can be resumed."""
         tally = self._write_final(range(self.index.rows))
         self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
-        self.state.size = self.paths.output.stat().st_size
+        stat = self.paths.output.stat()
+        self.state.size, self.state.written = stat.st_size, stat.st_mtime_ns
+        self.state.sums = block_sums(self.paths.output)
         self._save_state("done", exit_code=0, error="")
         mark_done(self.paths.output)
         self.paths.remove_logs()
