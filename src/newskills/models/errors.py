@@ -176,6 +176,8 @@ def read_refusal(body: bytes) -> Refusal:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:DETAIL].decode("utf-8", "replace").strip()
+        if "sent to HTTPS port" in text:  # nginx
+            return Refusal("this port speaks TLS: use https:// in the address")
         return Refusal(PAGE if is_page(body) else text or "nothing")
     if isinstance(value, list) and value:
         value = value[0]

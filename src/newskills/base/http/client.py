@@ -206,7 +206,7 @@ class HttpClient:
             async with self._connecting, asyncio.timeout(self._connect_timeout):
                 connection = await self._connect()
         except TimeoutError as error:
-            raise ConnectError(f"No connection to {self._where} within {self._connect_timeout:g} s.") from error
+            raise ConnectError(f"No connection to {self._dialled} within {self._connect_timeout:g} s.") from error
         except ssl.SSLCertVerificationError as error:
             raise ConnectError(
                 f"The certificate of {self._where} is not trusted ({error.verify_message}).",
@@ -214,7 +214,7 @@ class HttpClient:
                 certificate=True,
             ) from error
         except OSError as error:
-            raise ConnectError(_connect_failure(self._where, error)) from error
+            raise ConnectError(_connect_failure(self._dialled, error)) from error
         self._live.add(connection)
         return connection
 
@@ -276,6 +276,14 @@ class HttpClient:
         secured.set_protocol(connection)
         connection.connection_made(secured)
         _watch(secured)
+
+    @property
+    def _dialled(self) -> str:
+        """Whom a connection is made to."""
+        if self._proxy is None or self.connect_to is not None:
+            return self._where
+        named = f" ({self._proxy.variable})" if self._proxy.variable else ""
+        return f"the proxy {_authority(self._proxy.host, self._proxy.port)}{named}, which leads to {self._where}"
 
     def _proxy_address(self) -> tuple[str, int] | None:
         return (self._proxy.host, self._proxy.port) if self._proxy else None

@@ -26,6 +26,7 @@ HEAD_ALLOWANCE = 1 << 20
 STREAM_BUFFER = 1 << 20
 """Unread bytes of a streamed body at which reading pauses."""
 USUAL, LENGTH, GZIP = b"HTTP/1.1 200 ", b"\r\ncontent-length:", b"\x1f\x8b"
+TLS_ALERT = b"\x15\x03"
 DIGITS = 12
 """Of a length that is read here."""
 REPEAT_WAIT_SECONDS, REPEAT_WAIT_FACTOR = 0.02, 3.0
@@ -225,6 +226,8 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             self._break(TransportError(f"{self._where} asks for another protocol than HTTP/1.1."))
         except httptools.HttpParserError as error:
+            if data.startswith(TLS_ALERT):
+                self._break(TransportError(f"{self._where} speaks TLS: use https:// in its address."))
             self._break(TransportError(f"{self._where} did not send an HTTP/1.1 response ({error})."))
         if self._received > self._max_body + HEAD_ALLOWANCE:
             self._break(
@@ -373,7 +376,8 @@ class Connection(asyncio.Protocol):
         elif self._served:
             self._break(StaleConnectionError(f"{self._where} closed a kept-alive connection{why}."))
         else:
-            self._break(TransportError(f"{self._where} closed the connection without a reply{why}."))
+            tls = " Does it expect TLS (https://)?" if self._where.startswith("http://") else ""
+            self._break(TransportError(f"{self._where} closed the connection without a reply{why}.{tls}"))
 
     def _break(self, error: HttpError) -> None:
         self.abort()

@@ -196,16 +196,9 @@ class Engine:
             # Rows that wait for their turn are asked, too: not where somebody counts what is asked.
             counted = self._stops or self._budget.limited
             most = max(config.max_concurrent_requests, 0 if counted else config.most_concurrent_requests)
-            concurrency = config.max_concurrent_requests
-            if self._window is not None:
-                window = max(1, self._window // len(servers_of(config)))
-                if window < concurrency:
-                    self._progress.say(
-                        f"{window:,} requests are in flight at most, not {concurrency:,}: this process may open no"
-                        " more files. Raise the limit with `ulimit -n`."
-                    )
-                concurrency, most = min(concurrency, window), min(most, window)
-            model = self._builder.model(server, max(most, concurrency))
+            concurrency = self._narrowed(config)
+            most = max(concurrency, min(most, self._window or most, config.sandbox_window or most))
+            model = self._builder.model(server, most)
             waits = is_supervised() or any(name in self._builder.environ for name in SCHEDULED)
             policy = RetryPolicy(
                 concurrency=concurrency,
@@ -227,6 +220,20 @@ class Engine:
                 trace=Trace(model.name, self._progress.trace) if config.log_level == "debug" else None,
             )
         return self._endpoints[server]
+
+    def _narrowed(self, config: GenerationConfig) -> int:
+        """Return how many requests may be in flight, and say so where that is less than was asked for."""
+        asked = window = config.max_concurrent_requests
+        reason = ""
+        if self._window is not None and self._window // len(servers_of(config)) < window:
+            window = max(1, self._window // len(servers_of(config)))
+            reason = "this process may open no more files. Raise the limit with `ulimit -n`."
+        if config.sandbox_window is not None and config.sandbox_window < window:
+            window = config.sandbox_window
+            reason = f"the sandbox has {config.sandbox.max_sessions:,} sessions (++sandbox.max_sessions)."
+        if window < asked:
+            self._progress.say(f"{window:,} requests are in flight at most, not {asked:,}: {reason}")
+        return window
 
     def _grading(self, config: GenerationConfig) -> Grading | None:
         if config.eval_type is None:
