@@ -40,7 +40,7 @@ def test_small_letters_win_and_cgi_is_not_trusted() -> None:
         "a", 1, "", "HTTP_PROXY"
     )
     assert proxy_for("http://m.example", {"HTTP_PROXY": "b:2", "REQUEST_METHOD": "GET"}) is None
-    assert proxy_for("https://m.example", {"ALL_PROXY": "c"}) == Proxy("c", 3128, "", "HTTP_PROXY")
+    assert proxy_for("https://m.example", {"ALL_PROXY": "c"}) == Proxy("c", 3128, "", "ALL_PROXY")
 
 
 def test_a_proxys_password_is_sent_but_never_shown() -> None:
