@@ -43,6 +43,7 @@ from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.load import Load
 from newskills.run.engine.pauses import MAX_COINCIDENCE, RefusalCounts, ServerPause
 from newskills.run.engine.progress import SlowRequests, duration, error_kind
+from newskills.run.engine.reply_watch import ReplyWatch
 from newskills.run.engine.retries import PendingRequest, RetryPolicy, greeting
 from newskills.run.engine.supervision import SharedLimit
 from newskills.run.engine.trace import Trace
@@ -100,7 +101,7 @@ class Endpoint:
         self._check: asyncio.Task[HttpError | None] | None = None
         self._check_began = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._refusals = RefusalCounts()
+        self._refusals, self._watch = RefusalCounts(), ReplyWatch(self.name, say)
         self._pause = ServerPause(
             self._gate,
             policy.patience,
@@ -199,6 +200,7 @@ class Endpoint:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        self._watch.close()
         await self._pause.close()
         await self.model.close()
 
@@ -241,6 +243,7 @@ class Endpoint:
         if self._trace is not None:
             self._trace.log_reply(request, reply, time.monotonic() - started)
         self._book_success(request, started)
+        self._watch.note(request, reply)
         if reply.finish_reason == CONTENT_FILTER:
             raise ContentFilterError(
                 f"{self.name}: a content filter of the endpoint withheld the answer.", status=200
