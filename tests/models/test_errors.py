@@ -93,6 +93,23 @@ def answer(status: int, body: Any, **headers: str) -> HttpResponse:
         ),
         ("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", 4096, 5000, None),
         ("Your input exceeds the context window of this model.", None, None, None),
+        ("max_tokens=9000 cannot be greater than max_model_len=max_total_tokens=8192. Please", 8192, None, 9000),
+        ("max_tokens=100000 cannot be greater than max_model_len=8192.", 8192, None, 100000),
+        (
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3000 `inputs` tokens "
+            "and 2000 `max_new_tokens`",
+            4096,
+            3000,
+            2000,
+        ),
+        ("Input validation error: `inputs` must have less than 1024 tokens. Given: 2000", 1024, 2000, None),
+        (
+            "This model's maximum context length is 8192 tokens. However, you requested 100 output tokens and your "
+            "prompt contains at least 8093 input tokens, for a total of at least 8193 tokens.",
+            8192,
+            8093,
+            100,
+        ),
     ],
 )
 def test_context_limits_are_recognised_with_their_numbers(
@@ -101,7 +118,7 @@ def test_context_limits_are_recognised_with_their_numbers(
     error = error_from(answer(400, {"error": {"message": text, "code": 400}}), ENDPOINT)
     assert isinstance(error, ContextLimitError)
     assert (error.limit, error.prompt_tokens, error.requested) == (limit, prompt, requested)
-    assert error.cause == "provider"
+    assert error.cause == "context"
 
 
 def test_a_negative_budget_tells_the_overflow() -> None:

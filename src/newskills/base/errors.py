@@ -141,6 +141,8 @@ class BadRequestError(ModelError):
 class ContextLimitError(BadRequestError):
     """`limit`, `prompt_tokens`, `requested` in tokens where the server's message tells them."""
 
+    cause: Cause = "context"
+
     def __init__(
         self,
         message: str,

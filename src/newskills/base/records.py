@@ -24,6 +24,7 @@ Cause = Literal[
     "model",
     "truncation",
     "provider",
+    "context",
     "content_filter",
     "sandbox",
     "environment",
@@ -38,7 +39,7 @@ Cause = Literal[
 
 INSTRUMENT: frozenset[str] = frozenset(
     {
-        *("provider", "content_filter", "sandbox", "environment", "tool", "judge", "timeout", "grader"),
+        *("provider", "context", "content_filter", "sandbox", "environment", "tool", "judge", "timeout", "grader"),
         *("harness", "data"),
     }
 )

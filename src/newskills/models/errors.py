@@ -64,7 +64,8 @@ _CONTEXT_WORDS = re.compile(
     r"maximum context length|context_length_exceeded|exceed_context_size|context window|context length"
     r"|available context size|context limit|max_tokens must be at least 1, got -|max_seq_len|max_input_len"
     r"|longer than the maximum model length|prompt is too long|too long to fit into the model"
-    r"|maximum number of tokens allowed"
+    r"|maximum number of tokens allowed|cannot be greater than [`']?max_(?:model_len|total_tokens)"
+    r"|`?inputs`? must have less than \d|`max_new_tokens` must be <="
     r"|\(\d+ > \d+ - \d+\)|in the messages, \d+ in the completion",
     re.IGNORECASE,
 )
@@ -76,7 +77,11 @@ _CONTEXT_NUMBERS = tuple(
         r"input \((?P<prompt>\d+) tokens\) is longer than [^()]{0,80}\((?P<limit>\d+) tokens\)",
         r"maximum context length (?:is|of) (?P<limit>\d+)",
         r"maximum context length: (?P<limit>\d+)",
-        r"request has (?P<prompt>\d+) input tokens",
+        r"(?P<prompt>\d+) input tokens",
+        r"max_(?:completion_)?tokens=(?P<requested>\d+) cannot be greater than [^\d]{0,60}(?P<limit>\d+)",
+        r"requested (?P<requested>\d+) output tokens",
+        r"`max_new_tokens` must be <= (?P<limit>\d+)\. Given: (?P<prompt>\d+) `inputs` tokens and (?P<requested>\d+)",
+        r"must have less than (?P<limit>\d+) tokens\. Given: (?P<prompt>\d+)",
         r"requested (?:a total of )?(?P<total>\d+) tokens",
         r"(?P<prompt>\d+) (?:tokens? )?(?:in the messages|in your prompt|from the input)",
         r"(?P<requested>\d+) (?:tokens? )?(?:in the completion|for the completion)",

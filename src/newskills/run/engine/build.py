@@ -16,6 +16,7 @@ from newskills.base.errors import (
     ConfigError,
     ContextLimitError,
     ExecutionRefusedError,
+    HttpError,
     WorkerStartError,
 )
 from newskills.base.pool.loop import PoolOptions
@@ -149,7 +150,10 @@ class RunBuilder:
         tokenizer = self._tokenizer(config, needed=strategy != "reduce_generation")
 
         def fit(request: Request, error: ContextLimitError) -> Request | None:
-            return shortened(strategy, request, error, tokenizer, server.num_special_tokens_budget)
+            try:
+                return shortened(strategy, request, error, tokenizer, server.num_special_tokens_budget)
+            except HttpError:  # the server cannot count tokens: its refusal stands
+                return None
 
         return fit
 

@@ -248,7 +248,8 @@ class UnitRun:
     def book_failure(self, pending: PendingRow, failure: Failure) -> None:
         """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
 
-        What a content filter withholds is no failure to be tried again: its record says so.
+        What a content filter withholds is no failure to be tried again: its record says so. Neither is a prompt that
+        exceeds the context, where the benchmark counts it as an empty answer.
         """
         fields = {
             self.config.generation_key: "",
@@ -258,6 +259,14 @@ class UnitRun:
             "outcome": "unscored",
             "outcome_cause": "judge" if self.config.judges else failure.cause,
         }
+        if failure.cause == "context" and self.config.context_overflow == "wrong":
+            del fields[f"{self._prefix}error"], fields["outcome"], fields["outcome_cause"]
+            fields[f"{self._prefix}finish_reason"] = "context"
+            self.book_answer(
+                pending.sample,
+                Attempt(sample_id=pending.sample.id, key=request_key(pending.request), fields=fields),
+            )
+            return
         filtered = failure.cause == CONTENT_FILTER
         if filtered:
             fields[f"{self._prefix}finish_reason"] = CONTENT_FILTER

@@ -141,6 +141,10 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "max_concurrent_requests is not set",
         ),
     ] = 0
+    context_overflow: Annotated[
+        Literal["unscored", "wrong"],
+        Meta(description="what a prompt is that exceeds the model's context: unscored, or an empty answer"),
+    ] = "unscored"
     num_chunks: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="split the input into this many chunks")
     ] = None
