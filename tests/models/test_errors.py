@@ -237,6 +237,26 @@ def test_a_request_that_exceeds_a_limit_alone_is_not_asked_again(text: str, kind
     assert type(error_from(answer(429, {"error": {"message": text}}), ENDPOINT)) is kind
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("Unsupported value: 'temperature' does not support 0 with this model.", "++inference.temperature=null"),
+        ("`top_p` is deprecated for this model.", "++inference.top_p=null"),
+        ("Unrecognized request argument supplied: seed", "++inference.random_seed=null"),
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'.",
+            "++inference.tokens_to_generate=null ++inference.extra_body.max_completion_tokens=N",
+        ),
+        ("The temperature of the discussion rises.", ""),
+    ],
+)
+def test_a_refused_parameter_names_the_way_out(text: str, hint: str) -> None:
+    error = error_from(answer(400, {"error": {"message": text}}), ENDPOINT)
+    assert type(error) is BadRequestError
+    assert hint in error.hint
+    assert bool(error.hint) == bool(hint)
+
+
 @given(st.integers(400, 599), st.binary(max_size=200))
 def test_any_body_gives_an_error_of_the_family(status: int, body: bytes) -> None:
     assert error_from(HttpResponse(status, [], body), ENDPOINT).status == status

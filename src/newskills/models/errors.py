@@ -107,6 +107,12 @@ _TOO_LARGE = re.compile(
     re.IGNORECASE,
 )
 """A request that no waiting will let through: it alone exceeds what the account may use in a minute."""
+_PARAMETER = r"(temperature|top_p|top_k|min_p|seed|repetition_penalty|max_tokens|max_completion_tokens)"
+_REFUSED_PARAMETER = re.compile(
+    rf"\b{_PARAMETER}\b[^.\n]{{0,60}}?\b(?:not supported|not support|unsupported|deprecated|not allowed|not permitted)"
+    rf"|(?:unsupported|unknown|unrecognized|unexpected|extra)\b[^.\n]{{0,60}}?\b{_PARAMETER}\b",
+    re.IGNORECASE,
+)
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 _FILTER_WORDS = re.compile(r"content management policy|ContentPolicyViolationError|ResponsibleAIPolicyViolation")
 """Azure's sentence, and what routers make of it."""
@@ -144,7 +150,19 @@ def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: f
         return ServerError(sentence, status=status, retry_after=wait)
     if status in (408, 409, 425) or (status >= 500 and status != 501):
         return ServerError(sentence, status=status, retry_after=wait)
-    return BadRequestError(sentence, status=status)
+    return BadRequestError(sentence, status=status, hint=_way_out(detail))
+
+
+def _way_out(detail: str) -> str:
+    """Return what to set where an endpoint refuses a parameter by name."""
+    match = _REFUSED_PARAMETER.search(detail)
+    if match is None:
+        return ""
+    name = next(group for group in match.groups() if group)
+    if name in ("max_tokens", "max_completion_tokens"):
+        other = "max_completion_tokens" if name == "max_tokens" else "max_tokens"
+        return f"Set ++inference.tokens_to_generate=null ++inference.extra_body.{other}=N."
+    return f"Set ++inference.{'random_seed' if name == 'seed' else name}=null: it is then not sent."
 
 
 def redirect_error(error: RedirectError, endpoint: EndpointIdentity) -> ModelNotFoundError:

@@ -302,7 +302,7 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
         execution=config.server.code_execution,
         stated=(stated[0], stated[-1]) if isinstance(stated, tuple) else stated,
         stated_is_limit=config.override_max_code_executions,
-        seed=config.inference.random_seed,
+        seed=config.inference.random_seed or 0,
     )
 
 

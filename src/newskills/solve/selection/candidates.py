@@ -50,17 +50,20 @@ class CandidateSet(Struct, kw_only=True):
     stopped_early: bool = False
 
 
-def seeds_of(seed: int, count: int) -> range:
-    """A seed for each candidate; runs with neighbouring seeds share none.
+def seeds_of(seed: int | None, count: int) -> range:
+    """Return a seed for each candidate; runs with neighbouring seeds share none. Without a seed, as with 0.
 
     >>> seeds_of(0, 4), seeds_of(1, 4)
     (range(0, 4), range(4, 8))
     """
-    return range(seed * count, (seed + 1) * count)
+    first = (seed or 0) * count
+    return range(first, first + count)
 
 
 def with_seed(request: Request, seed: int) -> Request:
-    """`request`, drawn with another seed."""
+    """Return `request`, drawn with another seed, unless none is to be sent."""
+    if request.inference.random_seed is None:
+        return request
     inference = msgspec.structs.replace(request.inference, random_seed=seed)
     return msgspec.structs.replace(request, inference=inference)
 

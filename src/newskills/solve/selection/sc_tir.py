@@ -171,7 +171,7 @@ class ScTirSolver:
                 break
             if not self._has_code(candidate.text):
                 turn_request, candidate.text = (
-                    with_seed(request, request.inference.random_seed + RESTART * left),
+                    with_seed(request, (request.inference.random_seed or 0) + RESTART * left),
                     "",
                 )
                 continue
