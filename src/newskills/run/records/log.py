@@ -40,7 +40,7 @@ RETRY_EVERY = 0.5
 KEY_FIELD = "_async_key"
 SETTINGS_FIELD = "_async_settings"
 
-_record = msgspec.json.Decoder(Row)
+record_decoder = msgspec.json.Decoder(Row)
 
 
 class Disk:
@@ -342,7 +342,7 @@ def content_key(identity: str, key: str) -> int:
 
 def decode_record(line: bytes, position_key: str) -> Row:
     """A record as users see it, out of a line of the generation log."""
-    record = _record.decode(line)
+    record = record_decoder.decode(line)
     del record[position_key], record[KEY_FIELD]
     record.pop(SETTINGS_FIELD, None)
     return record
@@ -391,5 +391,5 @@ def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
 
 def records(path: Path) -> Iterator[Row]:
     """The records of a generation log as it holds them; damaged ones are left out."""
-    parsed = (sound(_record, line) for _, line in lines(path))
+    parsed = (sound(record_decoder, line) for _, line in lines(path))
     return (record for record in parsed if record is not None)
