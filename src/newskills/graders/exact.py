@@ -123,6 +123,10 @@ class ExactGrader:
         braces = "{" in gold or "}" in gold or bare
         return (_whole_box(text) if braces else None) or (_brackets(text) if bare else None) or final_answer(text)
 
+    def same_answer(self, left: str, right: str) -> bool:
+        """Return whether either is the other, as a right answer is compared."""
+        return self._same(left, right) and self._same(right, left)
+
     def _same(self, answer: str, gold: str) -> bool:
         case = self.config.ignore_case
         if _plain(answer, case) == _plain(gold, case):

@@ -41,7 +41,7 @@ class MultilingualMathGrader:
         self.config = config
         self._inner = MathGrader(config)
         self.preload, self.gold_reply = self._inner.preload, self._inner.gold_reply
-        self.same_replies = self._inner.same_replies
+        self.same_replies, self.same_answer = self._inner.same_replies, self._inner.same_answer
 
     def grade(self, record: Row) -> Score:
         return _with_language(self._inner.grade(record), record, f"{self.name}@{self.version}")

@@ -41,7 +41,7 @@ RETRY_EVERY = 0.5
 KEY_FIELD = "_async_key"
 SETTINGS_FIELD = "_async_settings"
 
-_record = msgspec.json.Decoder(Row)
+record_decoder = msgspec.json.Decoder(Row)
 
 
 class Disk:
@@ -345,7 +345,7 @@ def content_key(identity: str, key: str) -> int:
 
 def decode_record(line: bytes, position_key: str) -> Row:
     """A record as users see it, out of a line of the generation log."""
-    record = _record.decode(line)
+    record = record_decoder.decode(line)
     del record[position_key], record[KEY_FIELD]
     record.pop(SETTINGS_FIELD, None)
     record.pop(SEAL_FIELD, None)
@@ -354,6 +354,7 @@ def decode_record(line: bytes, position_key: str) -> Row:
 
 def log_line(record: Row, position_key: str, position: int, key: str, settings: str = "") -> bytes:
     """A record as the generation log holds it. `settings`: hash of those that it was made with."""
+    record = {name: value for name, value in record.items() if name != SEAL_FIELD}
     return seal(encode_line({**record, position_key: position, KEY_FIELD: key, SETTINGS_FIELD: settings}))
 
 
@@ -396,5 +397,5 @@ def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
 def records(path: Path, is_damaged: Callable[[int, bytes], bool] = lambda offset, line: False) -> Iterator[Row]:
     """Yield the records of a log or a finished file as it holds them; damaged ones are left out."""
     for offset, line in lines(path):
-        if not is_damaged(offset, line) and (record := sound(_record, line)) is not None:
+        if not is_damaged(offset, line) and (record := sound(record_decoder, line)) is not None:
             yield record
