@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
+from newskills.base.reply_text import after_thinking
 from newskills.graders.reading.overlap import edit_distance
-from newskills.graders.reading.replies import after_thinking, decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _FINAL = re.compile(r"final answer\s{0,4}:\s{0,4}\[([^\[\]]*)\]\W{0,8}\Z", re.IGNORECASE)
