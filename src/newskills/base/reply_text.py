@@ -8,7 +8,7 @@ replies by these functions. Sources: chat templates of the models named, and the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _TAGS_OF_PROMPTS = ("thinking", "reasoning", "thought")
@@ -42,6 +42,7 @@ _PAIRS = (
 )
 _OPENING = (*(f"<{tag}>" for tag in _TAGS), *(opening for opening, _ in _PAIRS))
 _CLOSING = (*(f"</{tag}>" for tag in _TAGS), *(closing for _, closing in _PAIRS))
+_CLOSED_BY = {opening.lower(): closing for opening, closing in zip(_OPENING, _CLOSING, strict=True)}
 _CHANNEL = r"<\|channel\|>"
 """gpt-oss (harmony): each channel but the last, `final`, is reasoning."""
 _FINAL = rf"{_CHANNEL}\s{{0,4}}final(?:\s[^<\n]{{0,80}})?(?:<\|constrain\|>[^<\n]{{0,80}})?<\|message\|>"
@@ -99,12 +100,20 @@ _END_IN_WORDS = "Here is my response:"
 
 
 class _ReplySpan(NamedTuple):
-    """Where the answer stands; `kept` goes before it. `open_at`: where reasoning without an end begins, else -1."""
+    """Where the answer stands.
+
+    start      behind the last mark that ends reasoning; 0 where there is none
+    end        before the mark of a chat template that ends the reply
+    kept       visible text from before `start`
+    open_at    where reasoning without an end begins, else -1
+    closed_at  where the last mark that ends reasoning begins
+    """
 
     start: int
     end: int
     kept: str
     open_at: int
+    closed_at: int
 
 
 def after_thinking(text: str) -> str | None:
@@ -127,6 +136,28 @@ def without_thinking(text: str) -> str:
     return (after_thinking(text) or "").strip()
 
 
+def split_thinking(text: str) -> tuple[str, str]:
+    """Return the reasoning of a reply and what it says behind it, run-on included, without the marks of reasoning.
+
+    >>> split_thinking("<think>2 + 2</think>\\n4"), split_thinking("<think>2 +"), split_thinking("4")
+    (('2 + 2', '4'), ('2 +', ''), ('', '4'))
+    """
+    if not _may_have_marks(text):
+        return "", text
+    span = _read(text)
+    if span.open_at >= 0:
+        reasoning, answer = text, ""
+    elif span.start:
+        reasoning, answer = text[: span.closed_at], (span.kept + text[span.start :]).lstrip("\n")
+    else:
+        return "", text
+    reasoning = reasoning.lstrip()
+    opening = _THOUGHT.match(reasoning)
+    if opening is not None and opening.lastgroup not in _CLOSES:
+        reasoning = reasoning[opening.end() :]
+    return reasoning.strip("\n"), answer
+
+
 def has_ended_thinking(text: str) -> bool:
     """Return whether a reply has reasoning, all of which ended."""
     span = _read(text)
@@ -135,14 +166,25 @@ def has_ended_thinking(text: str) -> bool:
     return _after_words(text) not in (None, text)
 
 
-def without_open_thinking(text: str) -> str:
-    """Return a turn that others follow, without the reasoning that it began and never ended.
+def join_turns(turns: Sequence[str], between: str = "") -> str:
+    """Return the texts of a model's turns as one reply, the reasoning of each ended with its turn.
 
-    >>> without_open_thinking("Let me see. <think>I call the tool")
-    'Let me see.'
+    Reasoning that the last turn began and never ended stays open.
+
+    >>> join_turns(["<think>I call the tool", "It is 4."], "\\n")
+    '<think>I call the tool</think>\\nIt is 4.'
     """
+    return between.join([*map(_ended, turns[:-1]), *turns[-1:]])
+
+
+def _ended(text: str) -> str:
+    """A text with the mark that ends its open reasoning."""
     open_at = _read(text).open_at
-    return text if open_at < 0 else text[:open_at].rstrip()
+    if open_at < 0:
+        return text
+    opening = _THOUGHT.match(text, open_at)
+    closing = _CLOSED_BY.get(opening[0].lower(), "</think>") if opening is not None else ""
+    return f"{text}{closing}"
 
 
 def after_first_thinking(text: str, fence: str) -> str | None:
@@ -175,7 +217,7 @@ def _read(text: str) -> _ReplySpan:
     `</s>` behind `<s>` strikes text out. A stop mark before the end of a reasoning that the prompt has begun belongs to
     that reasoning.
     """
-    start, end, open_at = 0, len(text), -1
+    start, end, open_at, closed_at = 0, len(text), -1, 0
     kept: list[str] = []
     begins_in_prompt_until = last = 0
     struck = says_something = False
@@ -193,7 +235,7 @@ def _read(text: str) -> _ReplySpan:
                 kept.append(text[start:open_at])
             else:
                 kept.clear()
-            start, open_at, says_something = mark.end(), -1, bool(kept)
+            start, open_at, closed_at, says_something = mark.end(), -1, mark.start(), bool(kept)
         elif kind == "strike":
             struck = True
         elif open_at < 0 and says_something and not (kind == "end" and struck):
@@ -204,7 +246,7 @@ def _read(text: str) -> _ReplySpan:
             if mark.start() >= begins_in_prompt_until:
                 end = mark.start()
                 break
-    return _ReplySpan(start, end, "".join(kept), open_at)
+    return _ReplySpan(start, end, "".join(kept), open_at, closed_at)
 
 
 def _may_have_marks(text: str) -> bool:
@@ -220,9 +262,10 @@ def _thoughts(text: str, start: int) -> Iterator[re.Match[str]]:
 
 
 def _is_quoted(text: str, mark: re.Match[str]) -> bool:
-    """Whether a mark stands between quotes: it is spoken of, and marks nothing."""
-    closing = _QUOTES.get(text[mark.start() - 1 : mark.start()])
-    return closing is not None and text[mark.end() : mark.end() + 1] == closing
+    """Whether a mark stands between quotes, no fences: it is spoken of, and marks nothing."""
+    before = text[max(mark.start() - 3, 0) : mark.start()]
+    closing = _QUOTES.get(before[-1:])
+    return closing is not None and before != "```" and text[mark.end() : mark.end() + 1] == closing
 
 
 def _after_words(text: str) -> str | None:

@@ -13,6 +13,7 @@ _NAME = (
 )
 _NAMED = re.compile(rf"(?<![\w\\^+*/}})-])(?P<name>{_NAME})\s?&?\s?=\s?&?\s?(?:\$|\\\(|\\displaystyle)?\s?\Z")
 _NAME_REACH = 60
+_LONGEST_PLACEHOLDER = 80
 _SMALL_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s?\{((?:[^{}]|\{[^{}]{0,80}\}){0,80})\}")
 _BETWEEN = re.compile(
     r"(?:[\s$,;:.*()\[\]&、，；。]|\\[,;:!\[\]() ]|\\q?quad|\\text\s*\{\s*(?:and|or)\s*\}|(?<=\n)[ \t]*[-•+][ \t]"
@@ -27,7 +28,7 @@ _HEDGE = re.compile(
 )
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s?\{([^{}]*)\}")
 _PLACEHOLDER = re.compile(
-    r"[\s.…_?]*|\\[lcd]?dots[bco]?|(?:(?:your|the|a|an|my|final|correct|numerical|numeric|integer|short|single|option|answer"
+    r"[.\s]*\.[.\s]*\.[.\s]*|[…\s]*…[…\s]*|_{2,}|\?{2,}|\\[lcd]?dots[bco]?|(?:(?:your|the|a|an|my|final|correct|numerical|numeric|integer|short|single|option|answer"
     r"|choice)\s){0,5}(?:answer|result|solution|letter|value|response|choice|option|number|expression)s?(?:\shere)?",
     re.IGNORECASE,
 )
@@ -77,9 +78,10 @@ def without_placeholders(text: str) -> str:
 
 def is_placeholder(content: str) -> bool:
     """Return whether a text only shows where an answer goes."""
-    return (
-        len(content) < 80 and _PLACEHOLDER.fullmatch(_WRAPPED.sub(r"\1", content).strip(" <>[]{}()*$")) is not None
-    )
+    if len(content) > _LONGEST_PLACEHOLDER:
+        return False
+    plain = _WRAPPED.sub(r"\1", content).strip(" <>[]{}()$")
+    return not content.strip() or _PLACEHOLDER.fullmatch(plain) is not None
 
 
 def _is_side_by_side(text: str, start: int, stop: int) -> bool:
