@@ -43,6 +43,8 @@ _PAIRS = (
 _OPENING = (*(f"<{tag}>" for tag in _TAGS), *(opening for opening, _ in _PAIRS))
 _CLOSING = (*(f"</{tag}>" for tag in _TAGS), *(closing for _, closing in _PAIRS))
 _CLOSED_BY = {opening.lower(): closing for opening, closing in zip(_OPENING, _CLOSING, strict=True)}
+_BEGINNINGS = ("<|START_RESPONSE|>", "<|begin_of_solution|>")
+"""What the answer begins with behind some of these."""
 _CHANNEL = r"<\|channel\|>"
 """gpt-oss (harmony): each channel but the last, `final`, is reasoning."""
 _FINAL = rf"{_CHANNEL}\s{{0,4}}final(?:\s[^<\n]{{0,80}})?(?:<\|constrain\|>[^<\n]{{0,80}})?<\|message\|>"
@@ -55,7 +57,7 @@ _STOPS = (
     *("<｜end▁of▁sentence｜>", "<｜begin▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<|EOT|>"),  # DeepSeek
     *("<|user|>", "<|assistant|>", "<|system|>", "<|observation|>"),  # GLM, Phi-3, Zephyr, Granite
     *("<|end_of_role|>", "<|start_of_role|>"),  # Granite
-    *("<|END_OF_TURN_TOKEN|>", "<|START_OF_TURN_TOKEN|>", "<|END_RESPONSE|>"),  # Command
+    *("<|END_OF_TURN_TOKEN|>", "<|START_OF_TURN_TOKEN|>", "<|END_RESPONSE|>", "<|end_of_solution|>"),  # Command, …
     *("[|endofturn|]", "[|user|]", "[|assistant|]", "[|system|]", "<|endofturn|>"),  # EXAONE, HyperCLOVA
     *("<|im_user|>", "<|im_system|>", "<|im_assistant|>", "[EOS]", "[EOT]"),  # Kimi
     *("[e~[", "]~b]", "]~!b["),  # MiniMax
@@ -81,7 +83,7 @@ def _one_of(texts: tuple[str, ...]) -> str:
 
 _PAIR = "|".join(_TAGS_OF_PROMPTS)
 _THOUGHT = re.compile(
-    rf"(?P<close>(?i:{_one_of(_CLOSING)})|{_FINAL})|(?P<open>(?i:{_one_of(_OPENING)})|{_CHANNEL})"
+    rf"(?P<close>(?i:{_one_of((*_CLOSING, *_BEGINNINGS))})|{_FINAL})|(?P<open>(?i:{_one_of(_OPENING)})|{_CHANNEL})"
     rf"|(?i:</(?P<close_pair>{_PAIR})>|<(?P<open_pair>{_PAIR})>)"
 )
 _MARK = re.compile(

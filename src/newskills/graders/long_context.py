@@ -49,7 +49,7 @@ class RulerGrader:
     """Fields written: `predicted_answer`, `is_correct` (0–1). A record may override `match_type`."""
 
     name = "ruler"
-    version = "1"
+    version = "2"
     Config = RulerConfig
 
     def __init__(self, config: RulerConfig = RulerConfig()) -> None:  # noqa: B008 - frozen
@@ -87,7 +87,7 @@ class Ruler2Grader:
     """As `ruler`, with the least word error rate beside it. Fields: also `soft_score`, 1 − WER, at least 0."""
 
     name = "ruler2"
-    version = "1"
+    version = "2"
     Config = Ruler2Config
 
     def __init__(self, config: Ruler2Config = Ruler2Config()) -> None:  # noqa: B008 - frozen
@@ -142,7 +142,7 @@ class MrcrGrader:
     """
 
     name = "mrcr"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_answer") is None else str(record["expected_answer"])
@@ -173,7 +173,7 @@ class GraphwalksGrader:
     """
 
     name = "graphwalks"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str:
         return f"Final Answer: [{', '.join(map(str, _nodes(record.get('expected_answer')) or ()))}]"

@@ -70,7 +70,7 @@ class LongTextGrader:
     """
 
     name = "long_text"
-    version = "5"
+    version = "6"
 
     def gold_reply(self, record: Row) -> str | None:
         golds = record.get("answers") or [record.get("expected_answer")]

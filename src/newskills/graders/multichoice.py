@@ -70,7 +70,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "14"
+    version = "15"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen

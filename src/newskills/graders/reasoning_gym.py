@@ -52,7 +52,7 @@ class ReasoningGymGrader:
     """
 
     name = "reasoning_gym"
-    version = "3"
+    version = "4"
     Config = ReasoningGymConfig
 
     def __init__(self, config: ReasoningGymConfig = ReasoningGymConfig()) -> None:  # noqa: B008 - frozen

@@ -217,9 +217,11 @@ def test_wording_that_many_problems_have_still_tells_each_of_them() -> None:
 
 @pytest.mark.parametrize(
     ("text", "kept"),
-    [("<think>2 + 2</think> 4", True), ("2 + 2</think> 4", True), ("[THINK]2[/THINK]4", True), ("4", False)]
-    + [("<think>2 + 2", False), ("[THINK]2 + 2", False), ("<think>2</think> <think>3", False)],
+    [
+        *(("<think>2 + 2</think> 4", True), ("2 + 2</think> 4", True), ("[THINK]2[/THINK]4", True), ("4", False)),
+        *(("<think>2 + 2", False), ("[THINK]2 + 2", False), ("<think>2</think> <think>3", False)),
+    ],
 )
 def test_solutions_without_reasoning_that_ended_are_dropped(text: str, kept: bool) -> None:
     step = DropWithoutThinking(name="x", key="generation")
-    assert (step.apply({"generation": text}) is FilterVerdict.KEPT) is kept
+    assert judged(step, text)[0] is (KEPT if kept else DROPPED)

@@ -211,7 +211,7 @@ class FollowBenchGrader:
     """
 
     name = "followbench"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -26,7 +26,7 @@ class InstructionGrader:
     """
 
     name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     checks: ClassVar[Mapping[str, ifeval.Check]]
     needs: ClassVar[tuple[str, ...]]
     extras: ClassVar[str] = "instructions"
@@ -95,7 +95,7 @@ class IFEvalGrader(InstructionGrader):
     """The 25 kinds of IFEval."""
 
     name = "if"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     checks = ifeval.CHECKS
     needs: ClassVar[tuple[str, ...]] = ("langdetect",)
 
@@ -117,7 +117,7 @@ class IFBenchGrader(InstructionGrader):
 
     name = "ifbench"
     checks: ClassVar[Mapping[str, ifeval.Check]] = {**ifbench_words.CHECKS, **ifbench_layout.CHECKS}
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs: ClassVar[tuple[str, ...]] = ("emoji", "syllapy")
 
 

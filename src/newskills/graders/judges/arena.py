@@ -70,7 +70,7 @@ class ArenaGrader:
     """
 
     name = "arena"
-    version = "3"
+    version = "4"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -98,7 +98,7 @@ class RatingGrader:
     """
 
     name = "rating"
-    version = "3"
+    version = "4"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

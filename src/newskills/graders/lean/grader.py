@@ -64,7 +64,7 @@ class LeanProofGrader:
     """
 
     name = "lean4-proof"
-    version = "1"
+    version = "2"
     Config = LeanProofConfig
 
     def __init__(self, config: LeanProofConfig = LeanProofConfig()) -> None:  # noqa: B008 - frozen

@@ -47,7 +47,14 @@ _ANSWER = re.compile(
     r"[^\S\n]?(?:(?i:is|:|：|=|est|ist|es|è|é|是|为|は|은|ni|হল|คือ)[^\n]{0,60}?|[^\w\n]{1,6})"
     r"(?:\d|\\[a-zA-Z]|(?<![^\W\d_])[A-Z](?![^\W\d_])|\b(?i:yes|no|true|false)\b)"
 )
-_BARE_ANSWER = re.compile(r"\(?[A-Z]\)?[.):]?(?:\s[^\n]{0,200})?|[^\n\s]{1,40}(?:\s[^\n\s]{1,40}){0,2}")
+_LINE_ANSWER = re.compile(
+    r"^[\s*_#>]*(?:(?:so|thus|hence|therefore),? )?(?:the )?(?:final |correct )?answer[*_ ]*"
+    r"(?:[:：][*_ \t]*\S|is:? (?:[\w'-]+ ?){1,4}[.!*_]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BARE_ANSWER = re.compile(
+    r"(?:\(?[A-Z]\)?[.):]?(?:\s[^\n]{0,200})?|[^\n\s]{0,20}\d[^\n\s]{0,20}|(?i:yes|no|true|false)\.?)"
+)
 _MOST_HEADINGS = 8
 
 
@@ -65,6 +72,14 @@ def without_next_question(text: str) -> str:
         goes_on = number != "" and (word, str(int(number) - 1)) in numbered
         numbered.add((word, number.lstrip("0") or number))
         before = text[: heading.start()]
-        if not goes_on and (_ANSWER.search(before) or _BARE_ANSWER.fullmatch(before.strip())):
+        if not goes_on and _gives_answer(before):
             return before
     return text
+
+
+def _gives_answer(text: str) -> bool:
+    return (
+        _ANSWER.search(text) is not None
+        or _LINE_ANSWER.search(text) is not None
+        or _BARE_ANSWER.fullmatch(text.strip()) is not None
+    )

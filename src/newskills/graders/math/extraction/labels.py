@@ -49,7 +49,7 @@ def last_behind_hashes(text: str) -> str | None:
         line = match[1].strip()
         labelled = _LABELLED.fullmatch(line)
         if labelled is not None:
-            answer = labelled["answer"].strip(_DRESS).rstrip(".")
+            answer = labelled["answer"].rstrip(f"{_DRESS}.").lstrip(_DRESS)
         elif line and not _is_title(line.strip(_DRESS), goes_on=match.end() < end):
             answer = line
     return answer
