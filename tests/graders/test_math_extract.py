@@ -76,7 +76,12 @@ REGEX = ExtractionPolicy(extract_from_boxed=False, extract_regex=r"The final ans
         ('{"answer": "..."}, that is {"answer": 5}', "5", "json"),
         ('{"answer": 5, "answer": 6}', "5, 6", "json"),
         ('[{"answer": 5}, {"answer": 6}]', "5, 6", "json"),
+        ('[{"answer": 5, "why": "as in a proof"}, {"answer": 6}]', "5, 6", "json"),
+        ('```json\n{"answer": 5}\n```\n```json\n{"answer": 6}\n```', "5, 6", "json"),
+        ('{"answer": 5} or perhaps {"answer": 6}', "5, 6", "json"),
+        ('{"answer": 5}\n\nI forgot one, so:\n{"answer": 6}', "6", "json"),
         ('{"answer": null}', None, "none"),
+        ("**Final Answer**: 16", "16", "phrase"),
     ],
 )
 def test_final_answers(text: str, answer: str | None, how: str) -> None:

@@ -85,6 +85,7 @@ def test_reasoning_that_was_cut_off_is_never_correct(
         "Problem: x\nSolution: y\nAnswer: 18",
         "User: is a word.\nThe answer is 18.",
         "\n\nQ: what?\nA: the answer is 18.",
+        "The answer is 19.\n\nProblem: this counts the empty set, so the answer is 18.",
     ],
 )
 def test_headings_of_a_reply_of_its_own(reply: str) -> None:

@@ -55,6 +55,8 @@ _LINE_ANSWER = re.compile(
 _BARE_ANSWER = re.compile(
     r"(?:\(?[A-Z]\)?[.):]?(?:\s[^\n]{0,200})?|[^\n\s]{0,20}\d[^\n\s]{0,20}|(?i:yes|no|true|false)\.?)"
 )
+_FLAW = re.compile(r"[ \t]*[a-z]")
+"""What follows "Problem:" where that is no question: "Problem: this counts the empty set"."""
 _MOST_HEADINGS = 8
 
 
@@ -69,6 +71,8 @@ def without_next_question(text: str) -> str:
     numbered: set[tuple[str, str]] = set()
     for heading in islice(_NEXT.finditer(text), _MOST_HEADINGS):
         word, number = heading["word"], heading["number"]
+        if word == "Problem" and _FLAW.match(text, heading.end()):
+            continue
         goes_on = number != "" and (word, str(int(number) - 1)) in numbered
         numbered.add((word, number.lstrip("0") or number))
         before = text[: heading.start()]

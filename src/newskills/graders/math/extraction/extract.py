@@ -42,7 +42,7 @@ class ExtractedAnswer(NamedTuple):
 
 
 _PHRASE = re.compile(
-    r"(?:answer(?:\s+to\s[^.:\n]{1,60}?)?\s*(?:is|are|=|:|'s(?=\s)|would be|,(?=\s[$\\]*[\d-][^\s,]*,))"
+    r"(?:answer(?:\s+to\s[^.:\n]{1,60}?)?[*_]{0,3}\s*(?:is|are|=|:|'s(?=\s)|would be|,(?=\s[$\\]*[\d-][^\s,]*,))"
     r"|antwort\s*(?:ist|lautet|:)"
     r"|réponse\s*(?:finale\s*)?(?:est|:)|respuesta\s*(?:final\s*)?(?:es|:)"
     r"|risposta\s*(?:finale\s*)?(?:è|:)|resposta\s*(?:final\s*)?(?:é|:)|ответ\s*[:—-]?"

@@ -37,6 +37,11 @@ _FIELD = re.compile(
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.){0,2000})\"|'((?:[^'\\]|\\.){0,2000})'", re.DOTALL)
 _BARE = re.compile(r"[^\s,{}\[\]\"']{1,200}")
 _UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_OTHER_OBJECT = re.compile(r"\}(?P<prose>[^{}]*)\{(?=[^{}]*\Z)")
+_PROSE = re.compile(r"(?<![A-Za-z])(?!(?:json|or|and)\b)[A-Za-z]{2,}")
+_HEDGE = re.compile(
+    r"\b(?:or|maybe|perhaps|possibly|alternatively|either|also|another|other|could|might|may)\b", re.IGNORECASE
+)
 _MOST_FIELDS = 50
 _MOST_ELEMENTS = 100
 
@@ -72,14 +77,28 @@ def below_answer_heading(text: str) -> str | None:
 def json_answers(text: str) -> list[str]:
     """Return the different values of fields `answer` of JSON objects in a text, as they are written.
 
-    Fields named for the final answer go before others; null and placeholders are no values.
+    Fields named for the final answer go before others; null and placeholders are no values. An object behind prose that
+    does not hedge takes the place of those before it.
     """
     found: dict[str, list[str]] = {"final": [], "": []}
+    last = 0
     for field in islice(_FIELD.finditer(text), _MOST_FIELDS):
         value = _value(text, field.end())
-        if value is not None and not is_placeholder(value):
-            found["final" if field["name"].lower().startswith("final") else ""].append(value)
+        if value is None or is_placeholder(value):
+            continue
+        if last and _replaces(text[last : field.start() + 1]):
+            found = {"final": [], "": []}
+        found["final" if field["name"].lower().startswith("final") else ""].append(value)
+        last = field.end()
     return list(dict.fromkeys(found["final"] or found[""]))
+
+
+def _replaces(between: str) -> bool:
+    """Whether what stands between two fields ends an object, says something, and begins another one."""
+    other = _OTHER_OBJECT.search(between)
+    return (
+        other is not None and _PROSE.search(other["prose"]) is not None and _HEDGE.search(other["prose"]) is None
+    )
 
 
 def _value(text: str, start: int) -> str | None:
