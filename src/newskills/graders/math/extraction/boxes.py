@@ -35,10 +35,10 @@ _PLACEHOLDER = re.compile(
 
 
 class Boxes(NamedTuple):
-    """`answer` is None where the last box never closes (`unclosed`); `count` of different boxes in it."""
+    """`answer` is None where the last box never closes (`unclosed`); `different` is how many boxes are in it."""
 
     answer: str | None
-    count: int
+    different: int
 
 
 def last_boxes(text: str) -> Boxes | None:

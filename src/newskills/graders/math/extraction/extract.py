@@ -143,7 +143,7 @@ def _boxed(text: str) -> ExtractedAnswer | None:
         return None
     if boxes.answer is None:
         return ExtractedAnswer(None, "unclosed")
-    return ExtractedAnswer(boxes.answer, "box" if boxes.count == 1 else "boxes")
+    return ExtractedAnswer(boxes.answer, "box" if boxes.different == 1 else "boxes")
 
 
 def _hashes(text: str) -> ExtractedAnswer | None:
