@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Row, Score
+from newskills.base.reply_text import after_thinking
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.letters import (
     labels,
@@ -23,7 +24,8 @@ from newskills.graders.reading.letters import (
     letter_of_a_line,
     what_follows,
 )
-from newskills.graders.reading.replies import after_thinking, stripped
+from newskills.graders.reading.replies import stripped
+from newskills.graders.reading.run_on import without_next_question
 from newskills.graders.reading.statements import letter_stated
 
 _DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$"
@@ -68,7 +70,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "14"
+    version = "15"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -112,9 +114,10 @@ class MultichoiceGrader:
         return self._score(letter, correct, f"letter ({how})", None if correct else "model")
 
     def _chosen(self, record: Row, names: Mapping[str, str]) -> tuple[str | None, str]:
-        text = after_thinking(str(record["generation"] or ""))
-        if text is None:
+        reply = after_thinking(str(record["generation"] or ""))
+        if reply is None:
             return None, "thinking"
+        text = without_next_question(reply)
         count = choices(record)
         for candidate, how in self._candidates(text, record):
             if (letter := _meant(candidate, count, names)) is not None:

@@ -19,7 +19,7 @@ class AudioRatingGrader:
     """`judge_rating` (0–5) and `judge_correct` (from 3 on; or the verdict of a judge that says yes or no)."""
 
     name = "audio_rating"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         text = str(record.get("judgement") or "")
@@ -34,7 +34,7 @@ class CriteriaGrader:
     """`judge_<criterion>` (1–5) for five criteria and `judge_correct`: overall 4 or more."""
 
     name = "mmau-pro"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         points_by_criterion = {

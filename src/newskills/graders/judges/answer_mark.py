@@ -20,7 +20,7 @@ class MarkGrader:
     """
 
     name = "mark"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         right = record.get("is_right")

@@ -64,7 +64,7 @@ class LiveBenchGrader:
     """Records have `task`, `ground_truth`, `question`. Fields written: `symbolic_correct` (0–1), `predicted_answer`."""
 
     name = "livebench"
-    version = "8"
+    version = "9"
 
     def gold_reply(self, record: Row) -> str | None:
         """In the form that the task asks for; None for instructions, which have no right answer."""

@@ -33,7 +33,7 @@ class NewRulesGrader:
     """
 
     name = "new_rules"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

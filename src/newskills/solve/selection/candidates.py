@@ -13,6 +13,7 @@ from msgspec import Struct
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Kit, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.solve.reasoning import split_reasoning
 
@@ -76,7 +77,7 @@ def visible_part(text: str, end: str, *, cut: bool) -> str:
     begin = end.replace("</", "<", 1)
     separate = not cut and (begin == end or begin not in text)
     if end not in text and separate:
-        return text.strip()
+        return without_thinking(text)
     return str(split_reasoning(text, "text", end)["text"])
 
 
