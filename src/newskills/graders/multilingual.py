@@ -51,7 +51,7 @@ class MultilingualMultichoiceGrader:
     """The verdict of `multichoice`, and `language_correct`. Raises ConfigError as `MultilingualMathGrader`."""
 
     name = "multichoice_multilingual"
-    version = "2"
+    version = "3"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
