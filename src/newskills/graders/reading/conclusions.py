@@ -12,15 +12,17 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from newskills.graders.reading.grammar import CLOSE, OPEN, STOP, Grammar, grammar, words_of
-from newskills.graders.reading.languages import TOUCHING, alternatives, concluding_languages
-from newskills.graders.reading.letters import SEVERAL, TAIL, folded_case, letters_joined, touched
+from newskills.graders.reading.languages import PUNCTUATION, TOUCHING, alternatives, concluding_languages
+from newskills.graders.reading.letters import SEVERAL, TAIL, folded_case, letter_of_native, letters_joined, touched
 
 _MANY = 40
 """Letters at the end of a reply that are looked at."""
 _BEFORE, _BEHIND = 80, 60
 """Characters around a letter that are read."""
-_SENTENCE = re.compile(r"[.!?。！？।॥۔؟\n;；።](?=\s|[^\x00-\x7f]|\Z)|\n")
-_CLAUSE = re.compile(r"[.,;:!?…、，。：；！？।۔،؛\n]")
+_SENTENCE = re.compile(
+    "[.!?。！？\u0589\u061f\u0964\u0965\u06d4\u104b\u1362\u17d4;；]" r"(?=\s|[^\x00-\x7f]|\Z)|\n"
+)
+_CLAUSE = re.compile(rf"[.,;:!?…、，。：；！？{PUNCTUATION}\n]")
 _ANOTHER = re.compile(rf"(?<![{TOUCHING}])[A-Z](?![{TOUCHING}])")
 _NOTHING_BETWEEN = re.compile(r"[\W\d_]*\Z")
 
@@ -129,8 +131,8 @@ def _denials(codes: tuple[str, ...]) -> re.Pattern[str]:
 def _conclusions(tail: str, sentences: Sentences, count: int, denials: re.Pattern[str]) -> list[_Conclusion]:
     found: list[_Conclusion] = []
     for match in list(sentences.letter.finditer(tail))[-_MANY:]:
-        letter = _letter(match[0], sentences)
-        if letter not in ascii_uppercase[:count]:
+        letter = match[0] if match[0].isascii() else letter_of_native(match[0], tail, sentences.grammar)
+        if not letter or letter not in ascii_uppercase[:count]:
             continue
         conclusion = _conclusion(tail, match, letter, sentences, count)
         if conclusion is not None and _taken_back(tail, conclusion.end, denials):
@@ -138,10 +140,6 @@ def _conclusions(tail: str, sentences: Sentences, count: int, denials: re.Patter
         if conclusion is not None:
             found.append(conclusion)
     return found
-
-
-def _letter(mark: str, sentences: Sentences) -> str:
-    return mark if mark.isascii() else sentences.grammar.letters[mark]
 
 
 def _conclusion(

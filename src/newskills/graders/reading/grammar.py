@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from newskills.graders.reading.languages import (
     ENGLISH,
+    PUNCTUATION,
     TOUCHING,
     Language,
     alternatives,
@@ -21,13 +22,16 @@ WORD_ENDS = r"(?![^\W\d_])"
 _NATIVE_ORDERS = ("ΑΒΓΔΕ", "कखगघङ", "אבגדה", "甲乙丙丁戊", "กขคง", "ابجده", "কখগঘঙ", "অবডঢ")
 _NATIVE = {mark: letter for order in _NATIVE_ORDERS for mark, letter in zip(order, "ABCDE", strict=False)}
 _NATIVE |= {"أ": "A", "إ": "A"}
+_CYRILLIC_B = "\u0411"
+_LIKE_C = {"\u0421": "C", "\u0441": "C"}
+"""The Cyrillic letter that looks like C is none of the first of its alphabet."""
 _NOUN = "option|choice|letter"
-_DRESS = r"[\s*_\"'“”„‘’«»`(（\[【{$<>|#~「『《〈]|\\[(\[]|\\[a-zA-Z]{2,14}|\\boldsymbol"
-_ARTICLE = rf"(?-i:[aeou])(?=\s{{1,3}}[\"“(*\[]{{0,3}}(?-i:[A-Z])(?![{TOUCHING}]))"
+_DRESS = r"[\s*_\]】\"'“”„‘’«»`(（\[【{$<>|#~「『《〈]|\\[(\[]|\\[a-zA-Z]{2,14}|\\boldsymbol"
+_OPTION = rf"[\"“(*\[]{{0,3}}(?-i:[A-Z])(?![{TOUCHING}])"
 _REASONS = "because|since|as|is|for|due|which|with|and|or|while|but|given|that|weil|da|car|porque|perché|parce|ya"
 _CLOSE = r"[\s)\]*_\"'`}$»”’】）>」』》]{0,12}"
 _OPEN = r"[\s(\[*_\"'`{$«“‘【（<「『《]{0,12}"
-_STOP = r"\Z|[.,;:!?\n(（\[【。．，、；：！？।॥۔؛،።፣)）=→>\\}*\"]|[-–—](?=\s)"
+_STOP = rf"\Z|[.,;:!?\n(（\[【。．，、；：！？{PUNCTUATION})）=→>\\}}*\"]|[-–—](?=\s)"
 
 
 class Grammar(NamedTuple):
@@ -72,15 +76,18 @@ def grammar(codes: tuple[str, ...]) -> Grammar:
     foreign = tuple(code for code in codes if code != ENGLISH)
     firm = alternatives(_longer(words_of(every, "is_")))
     fill = alternatives(_longer([*words_of(every, "fill"), *words_of(foreign, "option")]))
+    article = rf"(?-i:[aeou])(?=\s{{1,3}}(?:{_OPTION}|{fill}))"
     token = (
-        rf"(?P<firm>[:：=→ঃ፦፡]|-+>|[-–—]+(?=\s)|{firm})|(?P<dress>{_DRESS})"
-        rf"|(?P<noun>(?:{_NOUN}){WORD_ENDS})|(?P<fill>{fill}|{_ARTICLE})"
+        rf"(?P<firm>[:：=→ঃ፦፡՝៖]|-+>|[-–—]+(?=\s)|{firm})|(?P<dress>{_DRESS})"
+        rf"|(?P<noun>(?:{_NOUN}){WORD_ENDS})|(?P<fill>{fill}|{article})"
     )
     letters = {**_NATIVE, **named_letters(codes)}
+    if _CYRILLIC_B in letters:
+        letters |= _LIKE_C
     names = "|".join(re.escape(name) for name in sorted(letters, key=len, reverse=True))
     suffixes = alternatives(words_of(codes, "suffix"))
     mark = rf"(?P<latin>[A-Za-z])(?![{TOUCHING}+#]|[-'’](?!{suffixes})[A-Za-z])|(?P<native>{names})"
-    reasons = alternatives(words_of(foreign, "because", "is_", "right", "or_"))
+    reasons = alternatives([*words_of(foreign, "because", "is_", "right", "or_"), *words_of(codes, "answer")])
     connectors = alternatives(words_of(every, "or_"))
     other = (
         rf"(?:{_CLOSE}(?:[,/&+、،|]|(?P<or>{connectors})){_OPEN}|[ \t]{{1,4}}|[)\]}}】）][ \t]{{0,4}}[(\[{{【（])"
@@ -103,7 +110,7 @@ def grammar(codes: tuple[str, ...]) -> Grammar:
 
 
 def _longer(words: list[str]) -> list[str]:
-    """Leave out words such as "a" and "e", which are options as well: `_ARTICLE` knows them by what follows."""
+    """Leave out words such as "a" and "e", which are options as well: articles are known by what follows."""
     return [word for word in words if len(word) > 1 or not word.isascii()]
 
 

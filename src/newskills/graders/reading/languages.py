@@ -30,11 +30,12 @@ import msgspec
 from msgspec import Struct
 
 ENGLISH = "en"
-TOUCHING = "A-Za-z0-9\u00aa-\u02af\u0300-\u058f\u10a0-\u10ff\u1ab0-\u1fff\u20d0-\u20ff\ufe20-\ufe2f"
+TOUCHING = "A-Za-z0-9\u00aa-\u02af\u0300-\u0556\u0560-\u0588\u10a0-\u10ff\u1ab0-\u1fff\u20d0-\u20ff\ufe20-\ufe2f"
 """Characters of alphabets that part words by blanks, combining marks and digits: beside them a Latin letter belongs to
 a word. Beside others (B입니다, 选B) it may stand alone."""
 _NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_PART_OF_A_WORD = r"[^\x00-\x7f\s\u2000-\u206f\u3000-\u303f\uff00-\uff20।۔،؛؟։။៖]"
+PUNCTUATION = "\u055a-\u055f\u0589\u060c\u061b\u061f\u0964\u0965\u06d4\u104a\u104b\u1361-\u1368\u17d4-\u17d6"
+_PART_OF_A_WORD = rf"[^\x00-\x7f\s{PUNCTUATION}\u00ab\u00bb\u2000-\u206f\u3000-\u303f\uff00-\uff20]"
 _UNGLUED = re.compile(rf"[{_NO_BLANKS}]\Z")
 _LATIN = re.compile(r"[a-z\u00aa-\u024f\u1e00-\u1eff'’.-]*[a-z\u00aa-\u024f\u1e00-\u1eff]\Z")
 _NO_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}
@@ -165,9 +166,9 @@ def alternatives(words: list[str]) -> str:
         if _UNGLUED.search(word) or (not word[-1].isalnum() and not unicodedata.combining(word[-1])):
             glued.append(escaped)
         elif _LATIN.match(word):
-            whole.append(rf"{escaped}(?![^\W\d_]|[\u0300-\u036f])")
+            whole.append(rf"(?<![^\W\d_]){escaped}(?![^\W\d_]|[\u0300-\u036f])")
         else:
-            whole.append(rf"{escaped}(?!{_PART_OF_A_WORD})")
+            whole.append(rf"(?<!{_PART_OF_A_WORD}){escaped}(?!{_PART_OF_A_WORD})")
     return "(?:" + "|".join([*whole, *glued]) + ")" if words else "(?!)"
 
 

@@ -130,9 +130,10 @@ def letter_after(text: str, label: Label, count: int) -> NamedLetter | None:
 
 
 def announces(text: str, label: Label) -> bool:
-    """Return whether a colon and more stand behind a label on its line: "Answer: …"."""
-    behind = text[label.end : label.end + _SPAN].partition("\n")[0].lstrip(" *_")
-    return behind[:1] in (":", "：") and behind.strip(_DRESS) != ""
+    """Return whether a colon and more stand behind a label on its line: "Answer: …", "The answer is: …"."""
+    window = text[label.end : label.end + _SPAN].partition("\n")[0]
+    at, _ = _led(window, grammar(label.codes))
+    return any(mark in window[: max(at, 0)] for mark in _MARKS) and window[at:].strip(_DRESS) != ""
 
 
 def what_follows(text: str, label: Label) -> list[str]:
@@ -279,11 +280,10 @@ def _letter_at(text: str, at: int, count: int, words: Grammar, *, sure: bool) ->
         letter = mark["latin"].upper()
         denied = _is_word(mark["latin"], text, end, words)
     else:
-        letter = _letter_of_native(mark["native"], text, words)
-        denied = touched(text, end) or (
-            mark["native"].lower() in words.single and _GOES_ON.match(text, end) is not None
-        )
-    if denied or letter not in ascii_uppercase[:count]:
+        letter = letter_of_native(mark["native"], text, words)
+        word = mark["native"].lower() in words.single and _GOES_ON.match(text, end) is not None
+        denied = word or at == 0 or touched(text, end)
+    if denied or not letter or letter not in ascii_uppercase[:count]:
         return None
     if (_REFUTED if sure else _DENIED).match(text, end) or (words.refuted and words.refuted.match(text, end)):
         return None
@@ -320,10 +320,10 @@ def _script(character: str) -> str:
     return unicodedata.name(character, "").partition(" ")[0]
 
 
-def _letter_of_native(mark: str, text: str, words: Grammar) -> str:
-    """Return A, B, … for a letter of another alphabet; "" for a В that may be the third letter or a Latin B."""
-    if mark.upper() == "В" and _ORDER_OF_CYRILLIC.search(text) is None:
-        return "?"
+def letter_of_native(mark: str, text: str, words: Grammar) -> str:
+    """Return A, B, … for a letter of another alphabet; "" for a Cyrillic В, unless the text shows it as the third."""
+    if mark.upper() == "\u0412" and _ORDER_OF_CYRILLIC.search(text) is None:
+        return ""
     return words.letters[mark]
 
 

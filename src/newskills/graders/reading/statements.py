@@ -79,7 +79,7 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
     else, in the last line, "This matches option B."; else a reply of one line that ends with the text of an option.
 
     A letter may have its option behind it (`meant`: text of it → letter). Sentences "B is correct." about several
-    letters name none of them.
+    letters name none of them: SEVERAL, where they are the whole reply.
     """
     tail = text[-TAIL:]
     for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN, _LABELLED, _IN_JSON):
@@ -94,6 +94,8 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
     for match in _JUDGED_OPTION.finditer(tail):
         if _with_option(match, meant) or tail[match.end(1)] in _MARKED:
             judged.add(match[1] if _with_option(match, meant) else SEVERAL)
+    if len(judged) > 1 and "\n" not in text.strip():
+        return SEVERAL
     letters = judged or _fitting(tail) or _ending(tail) or _named(tail, meant)
     return next(iter(letters)) if len(letters) == 1 and letters <= set(ascii_uppercase[:count]) else None
 
