@@ -354,7 +354,6 @@ def decode_record(line: bytes, position_key: str) -> Row:
 
 def log_line(record: Row, position_key: str, position: int, key: str, settings: str = "") -> bytes:
     """A record as the generation log holds it. `settings`: hash of those that it was made with."""
-    record = {name: value for name, value in record.items() if name != SEAL_FIELD}
     return seal(encode_line({**record, position_key: position, KEY_FIELD: key, SETTINGS_FIELD: settings}))
 
 
