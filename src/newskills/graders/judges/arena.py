@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from newskills.base.offered_verdicts import own_words
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided
 
@@ -46,7 +47,7 @@ def _last(patterns: Sequence[re.Pattern[str]], text: object, thought: str = "</t
     """The last match of the first pattern that has one, behind the judge's thinking."""
     if not isinstance(text, str):
         return None
-    reply = _EXAMPLE.sub("", _without_offered(text.rpartition(thought)[2]))
+    reply = own_words(_EXAMPLE.sub("", _without_offered(text.rpartition(thought)[2])))
     matches = next(filter(None, (pattern.findall(reply) for pattern in patterns)), [])
     return str(matches[-1]) if matches else None
 
@@ -68,7 +69,7 @@ class ArenaGrader:
     """
 
     name = "arena"
-    version = "3"
+    version = "4"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -96,7 +97,7 @@ class RatingGrader:
     """
 
     name = "rating"
-    version = "3"
+    version = "4"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
