@@ -110,7 +110,7 @@ WRONG = {
     "NO_PROMPT": "test: 100 of 100 rows have no prompt: Record no-prompt-test-0 has no field 'question'",
     "GULLIBLE": "shuffled: 100 of 100 are correct, 8 could be by chance",
     "PICKY": "mutated: not correct: picky-test-",
-    "FITTING": "hedge: 'numbers with or' earns ",
+    "FITTING": "hedge: numbers with or 'The answer is $",
     "GENEROUS": "hedge: ",
 }
 

@@ -40,7 +40,7 @@ def test_graders_that_look_for_the_right_text_anywhere_are_found_and_may_be_know
 ) -> None:
     (found,) = _validated([benchmark(name, 0)], tmp_path)
     assert len(found.problems) == 1
-    assert found.problems[0].startswith("hedge: '")
+    assert found.problems[0].startswith("hedge: ")
     (known,) = _validated([benchmark(name, 0, hedgeable="it may stand anywhere")], tmp_path)
     assert known.problems == []
     assert any(

@@ -335,8 +335,8 @@ def _judge_hedges(case: _Case) -> None:
     if not validation.hedges:
         return
     plain = [validation.shares[kind] for kind in (CONSTANT, SHUFFLED) if kind in validation.shares]
-    known = validation.shares[GOLD].of if GOLD in validation.shares else 0
-    if known < max(share.of for share in validation.hedges.values()):
+    graded_golds = validation.shares[GOLD].of if GOLD in validation.shares else 0
+    if graded_golds < max(share.of for share in validation.hedges.values()):
         plain += [share for name, share in validation.hedges.items() if name in NEUTRAL]
     honest = [max(share.right, share.worth) / share.of for share in plain if share.of]
     chance = max(case.chances.get(CONSTANT, _COINCIDENCE), *honest, _COINCIDENCE)
@@ -345,13 +345,19 @@ def _judge_hedges(case: _Case) -> None:
         share.limit = at_most(share.of, chance)
         earned = share.right if name in OF_THE_QUESTION else max(share.right, share.worth)
         if earned > share.limit:
-            guilty.append(f"'{name}' earns {earned:.4g} of {share.of}, {share.limit} could be by chance")
+            guilty.append(f"{_shown_hedge(case, name)} earns {earned:.4g} of {share.of}, {share.limit} by chance")
     validation.shares[HEDGE] = max(validation.hedges.values(), key=lambda share: share.right / max(1, share.of))
     if guilty and case.hedgeable:
         validation.notes.append(f"{len(guilty)} hedges earn more than chance, as its page says: {case.hedgeable}")
     elif guilty:
         more = f" and {len(guilty) - _SHOWN} more" if len(guilty) > _SHOWN else ""
         validation.problems.append(f"hedge: {'; '.join(guilty[:_SHOWN])}{more}")
+
+
+def _shown_hedge(case: _Case, name: str) -> str:
+    """Its name, and how its first reply begins."""
+    text = next(str(reply.record["generation"]) for reply in case.replies if reply.hedge == name)
+    return f"{name} {text[:_CUT]!r}"
 
 
 def _trouble(validation: Validation, reply: _Reply, score: Score) -> str:
