@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from newskills.base.offered_verdicts import after_choices, without_choices
+from newskills.base.offered_verdicts import after_choices, own_words, without_choices
 from newskills.base.reply_text import without_thinking
 
 _WRAPS = r"(?:\\(?:boxed|text|textbf|mathrm|mathbf)\s?\{\s?){0,3}"
@@ -52,6 +52,7 @@ def parse_judgement(text: object) -> bool | None:
     text = after_choices(without_thinking(text))
     if (verdict := structured_verdict(text)) is not None:
         return verdict
+    text = own_words(text)
     if matches := _VERDICT.findall(text):
         return bool(matches[-1].lower() == "yes")
     if match := _BIT.search(text):
@@ -145,7 +146,7 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     if not isinstance(text, str):
         return None
     reply = without_thinking(text).strip()
-    text = without_choices(reply, verdicts).strip()
+    text = own_words(without_choices(reply, verdicts)).strip()
     names = {name.replace("_", " "): name for name in verdicts.values()}
     if (stated := _object(reply).get("verdict")) is not None:
         return _bare_verdict(str(stated), verdicts, names)

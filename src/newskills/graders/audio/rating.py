@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.base.judgement import parse_judgement
+from newskills.base.offered_verdicts import own_words
 from newskills.base.records import Row, Score
 
 _RATING = re.compile(r"\brating\W{0,8}:\W{0,8}([0-5](?:\.\d{1,2})?)\b", re.IGNORECASE)
@@ -24,7 +25,7 @@ class AudioRatingGrader:
     def grade(self, record: Row) -> Score:
         text = str(record.get("judgement") or "")
         verdict = parse_judgement(text)
-        ratings = _RATING.findall(text)
+        ratings = _RATING.findall(own_words(text))
         points = float(ratings[-1]) if ratings else None if verdict is None else 5.0 * verdict
         correct = verdict if points is None or not ratings else points >= _GOOD
         return _score(self.name, {"judge_rating": points, "judge_correct": correct}, correct, points)
@@ -38,7 +39,8 @@ class CriteriaGrader:
 
     def grade(self, record: Row) -> Score:
         points_by_criterion = {
-            name.lower(): float(points) for name, points in _CRITERION.findall(str(record.get("judgement") or ""))
+            name.lower(): float(points)
+            for name, points in _CRITERION.findall(own_words(str(record.get("judgement") or "")))
         }
         whole = all(name in points_by_criterion for name in CRITERIA)
         overall = points_by_criterion["overall"] if whole else None
@@ -48,7 +50,7 @@ class CriteriaGrader:
 
 
 def _score(name: str, fields: Row, correct: bool | None, points: float | None) -> Score:
-    stamp = f"{name}@1"
+    stamp = f"{name}@2"
     if correct is None or points is None:
         why = "the judge's text has no points"
         return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from newskills.base.offered_verdicts import own_words
 from newskills.base.records import Row, Score
 from newskills.base.reply_text import without_thinking
 from newskills.graders.reading.replies import decided
@@ -48,7 +49,7 @@ def _last(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: bool =
     if not isinstance(text, str):
         return None
     answer = without_thinking(text)
-    reply = _EXAMPLE.sub("", _without_offered(answer.upper() if capitals else answer))
+    reply = own_words(_EXAMPLE.sub("", _without_offered(answer.upper() if capitals else answer)))
     matches = next(filter(None, (pattern.findall(reply) for pattern in patterns)), [])
     return str(matches[-1]) if matches else None
 
