@@ -158,3 +158,11 @@ def test_guesses_at_the_texts_of_options_are_no_answer() -> None:
             read("\n".join(f"I choose ({letter}) {guess}" for guess in guesses for letter in "ABC"), options)
             is None
         )
+
+
+def test_an_expression_takes_no_letter_out_of_a_word() -> None:
+    record = {"expected_answer": "A", "extract_regex": r"[Ll]a respuesta es:?\s*\(?([A-J])\)?", **OPTIONS}
+    assert GRADER.grade({**record, "generation": "La respuesta es Ausente."}).outcome == "no_answer"
+    assert (
+        GRADER.grade({**record, "generation": "La respuesta es Ausente. La respuesta es (A)"}).outcome == "correct"
+    )

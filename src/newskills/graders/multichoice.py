@@ -18,7 +18,7 @@ from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.conclusions import letter_concluded
 from newskills.graders.reading.grammar import grammar
 from newskills.graders.reading.hedges import other_options, several_boxes, side_by_side
-from newskills.graders.reading.languages import plain_text
+from newskills.graders.reading.languages import TOUCHING, plain_text
 from newskills.graders.reading.letters import (
     SEVERAL,
     Label,
@@ -46,6 +46,7 @@ _DOTTED = "i̇"
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
 _CLAUSE = re.compile(r"[.,;(]")
 _LISTED = re.compile(r"[.,;(]|\b(?:or|and)\b")
+_IN_A_WORD = re.compile(rf"[{TOUCHING}]")
 _LONGEST_NAME = 2_000
 _NAMEABLE = 200
 _NEAR = 400
@@ -322,10 +323,19 @@ def _by_box(text: str) -> tuple[str, str] | None:
 def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
     for pattern in patterns:
         try:
-            matches = list(re.finditer(pattern, text, re.MULTILINE))
+            matches = [
+                match for match in re.finditer(pattern, text, re.MULTILINE) if not _cuts_a_word(text, match)
+            ]
         except re.error as error:
             raise ConfigError(f"extract_regex '{pattern}' is not a regular expression: {error}.") from error
         if matches:
             groups = [g for g in matches[-1].groups() if g]
             return (groups[0] if groups else matches[-1].group()), "regex"
     return None
+
+
+def _cuts_a_word(text: str, match: re.Match[str]) -> bool:
+    """Whether the expression took the first letter of a word: "La respuesta es Ausente"."""
+    group = match.lastindex or 0
+    letter = match[group] or ""
+    return len(letter) == 1 and letter.isalpha() and _IN_A_WORD.match(text, match.end(group)) is not None
