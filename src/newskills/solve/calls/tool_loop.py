@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from newskills.base.errors import ContextLimitError, FatalToolError, NewskillsError, ToolError
 from newskills.base.protocols import Kit, Model, Tokenizer, Toolbox, ToolSpec
+from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.base.reply_text import join_turns
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.dialogue import count_tokens, generated_tokens, with_budget

@@ -13,8 +13,8 @@ from msgspec import Meta, Struct, structs
 
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
+from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.base.reply_text import join_turns
 from newskills.graders.code.extract import extract_code
 from newskills.graders.code.given import GIVEN
 from newskills.graders.code.scicode import without_imports
