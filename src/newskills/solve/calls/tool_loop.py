@@ -100,8 +100,8 @@ class ToolSolver:
         whole = joined(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
         texts = [self._chat.text(reply) for reply in talk.replies]
-        said = join_turns([text for text in texts if text], "\n")
-        attempt = await self._chat.attempt(sample, request, whole, said)
+        text = join_turns([text for text in texts if text], "\n")
+        attempt = await self._chat.attempt(sample, request, whole, text)
         thoughts = [reply.reasoning for reply in talk.replies if reply.reasoning]
         if talk.unreadable:
             metrics["num_tool_errors"] = metrics.get("num_tool_errors", 0) + talk.unreadable

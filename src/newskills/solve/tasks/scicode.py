@@ -101,6 +101,6 @@ class SciCodeSolver:
             for name in _SUMS
             if all(name in each for each in step_fields)
         }
-        said = join_turns([str(fields[key]) for fields in step_fields], "\n\n")
+        text = join_turns([str(fields[key]) for fields in step_fields], "\n\n")
         started = {name: step_fields[0][name] for name in ("generation_start_time",) if name in step_fields[0]}
-        return {**step_fields[-1], **sums, **started, key: said}
+        return {**step_fields[-1], **sums, **started, key: text}
