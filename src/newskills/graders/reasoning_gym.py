@@ -15,8 +15,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, DataError, guard
+from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Failure, Outcome, Row, Score
-from newskills.base.reply_text import after_thinking
 
 _TAG = re.compile(r"<answer>\s?(.*?)\s?</answer>", re.DOTALL)
 _REFUSED = {"game_of_life_halting": "its verifier accepts every answer"}
