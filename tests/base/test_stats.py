@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import math
 import random
+from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
@@ -101,3 +102,77 @@ def test_the_bootstrap_repeats_itself_and_agrees_with_theory() -> None:
     assert found == stats.bootstrap(values, lambda drawn: sum(drawn) / len(drawn))
     half = 1.96 * stats.mean_std(values)[1] / math.sqrt(200)
     assert found == pytest.approx((4.5 - half, 4.5 + half), abs=0.1)
+
+
+def test_the_bootstrap_leaves_out_a_fortieth_on_either_side() -> None:
+    """Of 1,001 statistics in order, those at 2.5 and 97.5 per cent."""
+    values = iter(random.Random(0).sample(range(1001), 1001))
+    assert stats.bootstrap([0], lambda drawn: next(values), resamples=1001) == (25, 975)
+
+
+def test_the_bootstrap_draws_as_many_problems_as_there_are_a_thousand_times() -> None:
+    sizes: list[int] = []
+    drawn_values: set[int] = set()
+
+    def statistic(drawn: Sequence[int]) -> float:
+        sizes.append(len(drawn))
+        drawn_values.update(drawn)
+        return 0.0
+
+    stats.bootstrap([1, 2, 3], statistic)
+    assert sizes == [3] * 1000
+    assert drawn_values == {1, 2, 3}
+    assert stats.bootstrap([1, 2, 9], sum) != stats.bootstrap([1, 2, 9], sum, resamples=20, seed=5)
+
+
+@pytest.mark.parametrize(("k", "samples"), [(0, 2), (3, 2), (-1, 2)])
+def test_pass_at_k_is_defined_from_one_to_all(k: int, samples: int) -> None:
+    with pytest.raises(ValueError, match="is not defined"):
+        stats.pass_at_k(samples, 1, k)
+
+
+@pytest.mark.parametrize(
+    ("at_most", "n", "p"),
+    [(-1, 4, 0.0), (0, 4, 1 / 16), (1, 4, 5 / 16), (2, 4, 11 / 16), (3, 4, 15 / 16), (4, 4, 1.0), (9, 4, 1.0)],
+)
+def test_tosses_of_a_coin(at_most: int, n: int, p: float) -> None:
+    assert stats.binomial_tail(at_most, n) == pytest.approx(p, abs=1e-12)
+
+
+@given(st.integers(1, 60))
+def test_tails_of_a_coin_are_sums_of_binomial_coefficients(n: int) -> None:
+    for at_most in range(n):
+        exact = sum(math.comb(n, heads) for heads in range(at_most + 1)) / 2**n
+        assert stats.binomial_tail(at_most, n) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 7, 30])
+def test_student_against_its_density(freedom: int) -> None:
+    """Simpson's rule over the density, from 0 to t."""
+    scale = math.gamma((freedom + 1) / 2) / math.sqrt(freedom * math.pi) / math.gamma(freedom / 2)
+    for t in (0.3, 1.0, 2.5):
+        steps = 2000
+        density = [
+            scale * (1 + (t * at / steps) ** 2 / freedom) ** (-(freedom + 1) / 2) for at in range(steps + 1)
+        ]
+        inner = density[0] + density[-1] + 4 * sum(density[1:-1:2]) + 2 * sum(density[2:-1:2])
+        assert stats.t_two_sided(t, freedom) == pytest.approx(1 - 2 * inner * t / steps / 3, rel=1e-9)
+
+
+def test_an_interval_of_averages_by_hand() -> None:
+    """Wilson's formula with the effective number of problems, mean · (1 − mean) / variance of the mean."""
+    low, high, method = stats.mean_interval({0.0: 3, 0.5: 4, 1.0: 3})
+    variance = (3 * 0.25 + 3 * 0.25) / 9
+    effective = 10 * 0.25 / variance
+    assert (low, high) == pytest.approx(stats.wilson(0.5, effective, stats.t_critical(9)), abs=1e-12)
+    assert method == "cluster"
+
+
+def test_a_single_problem_says_next_to_nothing() -> None:
+    assert stats.mean_interval({0.5: 1}) == (0.0, 1.0, "cluster")
+    assert stats.mean_interval({7.0: 1}) == (-math.inf, math.inf, "cluster")
+    assert stats.mean_interval({1: 1}).method == "wilson"
+
+
+def test_mean_and_deviation_of_two() -> None:
+    assert stats.mean_std([1.0, 2.0]) == pytest.approx((1.5, math.sqrt(0.5)))

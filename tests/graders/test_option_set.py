@@ -71,7 +71,7 @@ def test_all_letters_have_to_be_there(generation: str, gold: str, outcome: str) 
 )
 def test_credit_in_the_examination(generation: str, gold: str, kind: str, credit: float) -> None:
     score = grade(generation, gold, "jeebench", answer_type=kind)
-    assert score.grader == "jeebench@3"
+    assert score.grader == "jeebench@4"
     metric = make_metric("generic")
     metric.update([{"id": 1, "outcome": score.outcome, **score.fields}])
     assert metric.metrics()["pass@1"]["accuracy"] == pytest.approx(100 * credit)

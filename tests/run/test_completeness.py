@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.conftest import FakeServer, FakeServerFactory
 from tests.run.support import changed, make_unit, records, run, run_and_listen, write_input
@@ -12,8 +13,9 @@ from tests.server import Answer, Script
 
 from newskills.base.errors import DataError
 from newskills.run.engine.preflight import is_finished
-from newskills.run.planning.spec import Unit
-from newskills.run.records.completeness import check_complete, is_cut
+from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit
+from newskills.run.records.completeness import check_complete, expected_rows, is_cut, row_count
+from newskills.run.records.state import load_state
 from newskills.run.reporting.summarize import SummaryOptions, summarize_files
 
 ROWS = 20
@@ -125,3 +127,73 @@ def test_files_that_others_made_whole_are_left_alone(unit: Unit, server: FakeSer
     cut(unit.merged, 12)
     check_complete(unit.merged)
     assert len(server.records) == asked
+
+
+def test_no_more_than_five_pieces_and_ids_are_told(unit: Unit) -> None:
+    lines, whole = unit.merged.read_bytes().splitlines(keepends=True), records(unit.merged)
+    unit.merged.write_bytes(b"".join(line for number, line in enumerate(lines) if number % 2))
+    with pytest.raises(DataError) as error:
+        check_complete(unit.merged)
+    ids = ", ".join(str(row["id"]) for row in whole[:10:2])
+    assert f"10 are missing: rows 1, 3, 5, 7, 9, … of the input (ids {ids}, …)." in str(error.value)
+
+
+def test_five_pieces_are_told_without_more(unit: Unit) -> None:
+    lines, whole = unit.merged.read_bytes().splitlines(keepends=True), records(unit.merged)
+    unit.merged.write_bytes(b"".join(line for number, line in enumerate(lines) if number % 2 or number > 9))
+    with pytest.raises(DataError) as error:
+        check_complete(unit.merged)
+    ids = ", ".join(str(row["id"]) for row in whole[:10:2])
+    assert f"5 are missing: rows 1, 3, 5, 7, 9 of the input (ids {ids})." in str(error.value)
+
+
+def test_a_file_of_more_or_as_many_rows_is_complete(unit: Unit) -> None:
+    with unit.merged.open("ab") as file:
+        file.write(b'{"id": "one more"}\n')
+    check_complete(unit.merged)
+    assert not is_cut(unit)
+    assert row_count(unit.merged) == ROWS + 1
+
+
+def test_a_torn_last_line_is_no_row(unit: Unit) -> None:
+    unit.merged.write_bytes(unit.merged.read_bytes()[:-1])
+    assert row_count(unit.merged) == ROWS - 1
+    assert is_cut(unit)
+    assert row_count(unit.merged.with_name("absent.jsonl")) == 0
+
+
+@pytest.mark.parametrize(("depth", "told"), [(5, True), (6, False)])
+def test_the_command_is_looked_for_in_six_folders_above(
+    tmp_path: Path, server: FakeServer, depth: int, told: bool
+) -> None:
+    write_input(tmp_path, 4)
+    folder = Path(tmp_path, "top", *"abcdefgh"[:depth])
+    made = make_unit(tmp_path, server.base_url, output_file=str(folder / "output.jsonl"))
+    assert run(made).exit_code == 0
+    spec = RunSpec(units=(made,), output_dir="", resume_with="ns generate --again")
+    (tmp_path / "top" / RUN_FILE).write_bytes(msgspec.json.encode(spec))
+    for parent in folder.parents:
+        if parent != tmp_path / "top":
+            (parent / RUN_FILE).unlink(missing_ok=True)
+    (folder / RUN_FILE).unlink(missing_ok=True)
+    cut(made.merged, 2)
+    with pytest.raises(DataError) as error:
+        check_complete(made.merged)
+    assert ("ns generate --again" in str(error.value)) is told
+    assert ("run the command that wrote this file again" in str(error.value)) is not told
+
+
+def test_of_a_whole_file_and_its_chunks_the_younger_record_counts(
+    unit: Unit, server: FakeServer, tmp_path: Path
+) -> None:
+    assert expected_rows(unit.merged) == ROWS
+    write_input(tmp_path, 6)
+    chunks = [changed(unit, num_chunks=2, chunk_id=k, skip_filled=False) for k in range(2)]
+    assert run(*chunks).exit_code == 0
+    assert expected_rows(unit.merged) == 6
+    whole = load_state(unit.paths.state)
+    assert whole is not None
+    whole.ended = (whole.ended or 0) + 3600
+    whole.save(unit.paths.state)
+    assert expected_rows(unit.merged) == ROWS
+    assert expected_rows(tmp_path / "nothing.jsonl") is None

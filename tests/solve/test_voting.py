@@ -6,7 +6,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.solve.selection.votes import majority, same_answer
+from newskills.graders.voting.values import same_answer
+from newskills.solve.selection.votes import majority
 
 
 def test_the_most_frequent_answer_wins_and_the_first_of_equals() -> None:

@@ -53,6 +53,15 @@ class Grader(Protocol):
 
 
 @runtime_checkable
+class ComparesAnswers(Protocol):
+    """A grader that knows which answers say the same, however they are written: they vote together."""
+
+    def same_answer(self, left: str, right: str) -> bool:
+        """Whether a vote for one is a vote for the other. Quick, since many are compared."""
+        ...
+
+
+@runtime_checkable
 class Metric(Protocol):
     """Scores → metrics. One instance per benchmark and summary.
 

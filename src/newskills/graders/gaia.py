@@ -25,7 +25,7 @@ class GaiaGrader:
     """
 
     name = "gaia"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")
@@ -39,6 +39,13 @@ class GaiaGrader:
             f"final answer: {gold.lower()}",
             f"FINAL ANSWER:   {gold}  ",
         ]
+
+    def same_answer(self, left: str, right: str) -> bool:
+        """Return whether one is right by the leaderboard's rules where the other is the right answer.
+
+        Of `1200` and `$1,200` the rules take only the first for a number.
+        """
+        return same_answer(left, right) or same_answer(right, left)
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

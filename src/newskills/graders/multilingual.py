@@ -33,7 +33,7 @@ class MultilingualMathGrader:
     """The verdict of `math`, and `language_correct`. Raises ConfigError when made where langdetect is missing."""
 
     name = "math_multilingual"
-    version = "1"
+    version = "2"
     Config = MathConfig
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
@@ -41,7 +41,7 @@ class MultilingualMathGrader:
         self.config = config
         self._inner = MathGrader(config)
         self.preload, self.gold_reply = self._inner.preload, self._inner.gold_reply
-        self.same_replies = self._inner.same_replies
+        self.same_replies, self.same_answer = self._inner.same_replies, self._inner.same_answer
 
     def grade(self, record: Row) -> Score:
         return _with_language(self._inner.grade(record), record, f"{self.name}@{self.version}")
@@ -51,7 +51,7 @@ class MultilingualMultichoiceGrader:
     """The verdict of `multichoice`, and `language_correct`. Raises ConfigError as `MultilingualMathGrader`."""
 
     name = "multichoice_multilingual"
-    version = "2"
+    version = "3"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen

@@ -38,7 +38,7 @@ class OptionSetGrader:
     """Reads the last box, else the last line `Answer: A, C`. Fields: `predicted_answer` (`AC`), `symbolic_correct`."""
 
     name = "option_set"
-    version = "2"
+    version = "3"
     Config = OptionSetConfig
 
     def __init__(self, config: OptionSetConfig = OptionSetConfig()) -> None:  # noqa: B008 - frozen
@@ -83,7 +83,7 @@ class JEEBenchGrader:
     """
 
     name = "jeebench"
-    version = "3"
+    version = "4"
 
     def __init__(self) -> None:
         number = MathGrader()

@@ -16,7 +16,7 @@ from newskills.base.registry import Registry
 if TYPE_CHECKING:
     from newskills.base.protocols import Metric
 
-VERSION = "2"
+VERSION = "3"
 """Raised whenever a figure of a metric may change for the same records; stands beside its name in results."""
 
 METRICS = Registry(

@@ -15,8 +15,9 @@ from newskills.graders.math.values.equal import Options
 from newskills.graders.math.values.exact import plain
 from newskills.graders.math.values.tolerance import near
 from newskills.graders.math.verdict import equal
+from newskills.graders.voting.values import same_answer
 
-VERSION = "10"
+VERSION = "11"
 
 
 def policy_of(config: MathConfig) -> ExtractionPolicy:
@@ -36,6 +37,7 @@ class MathGrader:
     name = "math"
     version = VERSION
     Config = MathConfig
+    same_answer = staticmethod(same_answer)
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
         self.config = config

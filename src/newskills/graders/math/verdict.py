@@ -188,7 +188,7 @@ def _tree(text: str, comma_groups: bool) -> Node | str:
 def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
     gold, pred = _tree(g, True), _tree(p, True)
     if isinstance(gold, str):
-        return _unread_gold(p, g, gold)
+        return _unread_gold(p, g, gold, options)
     if isinstance(pred, str):
         return _unread_pred(p, g, raw, pred, options)
     verdict = _compared(gold, pred, options)
@@ -197,7 +197,7 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
     if verdict is None and (beyond(gold) or beyond(pred)):
         return None if beyond(gold) else False, "too big to compare symbolically"
     if verdict is None:
-        return symbolic.decide(p, g, options.digits, readable_gold=_has_value(gold))
+        return _symbolically(p, g, options, readable_gold=_has_value(gold))
     if not verdict and (has(gold, "text") or has(pred, "text")) and same_words(g, p):
         return True, "words"
     if verdict is False and is_prose(p) and not is_prose(g) and (formula := formula_in_prose(latinise(raw))):
@@ -208,6 +208,12 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
     if not verdict and (letter := option_letter(g)) and letter == option_letter(p):
         return True, "option"
     return verdict, "words" if "text" in (gold.kind, pred.kind) else "value"
+
+
+def _symbolically(p: str, g: str, options: Options, *, readable_gold: bool = False) -> Verdict:
+    if not options.symbolic:
+        return None, "left to computer algebra"
+    return symbolic.decide(p, g, options.digits, readable_gold=readable_gold)
 
 
 def _has_value(tree: Node | str) -> bool:
@@ -231,23 +237,23 @@ def _other_commas(p: str, g: str, options: Options) -> bool | None:
     return None
 
 
-def _unread_gold(p: str, g: str, why: str) -> Verdict:
+def _unread_gold(p: str, g: str, why: str, options: Options) -> Verdict:
     if same_words(g, p):
         return True, "words"
     if why == "big":
         return False, "length"
     if letter := option_letter(g):
-        return _same_option(letter, p, g)
+        return _same_option(letter, p, g, options)
     if is_prose(g):
         return False, "words"
-    return symbolic.decide(p, g, DEFAULT.digits)
+    return _symbolically(p, g, options)
 
 
-def _same_option(letter: str, p: str, g: str) -> Verdict:
+def _same_option(letter: str, p: str, g: str, options: Options) -> Verdict:
     """A right answer such as `(C) 12`: its letter, or what stands behind it."""
     if chosen := option_letter(p):
         return chosen == letter, "option"
-    return equal(p, behind_letter(g), DEFAULT)
+    return equal(p, behind_letter(g), options)
 
 
 def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdict:
@@ -263,4 +269,4 @@ def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdic
         return verdict, f"{step}, in prose"
     if is_prose(p) or HEDGES & set(words(_ARROW.sub(" ", p)).split()):
         return False, "prose"
-    return symbolic.decide(p, g, options.digits, readable_gold=_has_value(_tree(g, True)))
+    return _symbolically(p, g, options, readable_gold=_has_value(_tree(g, True)))

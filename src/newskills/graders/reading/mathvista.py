@@ -27,7 +27,7 @@ class MathVistaGrader(MathGrader):
     """
 
     name = "mathvista"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
         super().__init__(config)

@@ -30,6 +30,8 @@ Scores = Mapping[str, float | None]
 """Name → score of one sample, 0–1; None or absent = unscored."""
 
 REWARD = "reward_model_score"
+VOTE = "_vote"
+"""Field of a record in memory: the text that answers of one vote share, where those who read the records know it."""
 COMMON_FIELDS: Mapping[str, Any] = {
     "id": Any,
     "outcome": Any,
@@ -123,11 +125,16 @@ class ScoreMetric(ABC):
         """`prediction` as a wrong one without an answer."""
 
     def answer(self, record: Row) -> str | None:
-        """The text that votes compare; None = no answer."""
+        """What the sample says; None = no answer."""
         answer = record.get(self.answer_key)
         if answer is None or record.get("outcome") == NO_ANSWER:
             return None
         return answer if isinstance(answer, str) else str(answer)
+
+    def vote(self, record: Row) -> str | None:
+        """The text that votes compare: that of its group, else the answer itself; None = no answer."""
+        answer = self.answer(record)
+        return answer if answer is None else record.get(VOTE, answer)
 
     def update(self, predictions: Sequence[Row]) -> None:
         """Raises DataError where problems have different numbers of samples."""
@@ -145,6 +152,7 @@ class ScoreMetric(ABC):
         lost = [is_lost(record) for record in predictions]
         scores = [{} if gone else self.scores(record) for gone, record in zip(lost, predictions, strict=True)]
         answers = [self.answer(record) for record in predictions]
+        voted = [self.vote(record) for record in predictions]
         rewards = [record.get(REWARD) for record in predictions]
         self._endings.update(map(self.ending, predictions, scores, answers))
         self._finishes.update(reason for r in predictions if isinstance(reason := r.get("finish_reason"), str))
@@ -153,7 +161,7 @@ class ScoreMetric(ABC):
         for name in dict.fromkeys(chain.from_iterable(scores)):
             samples = tuple([score.get(name) for score in scores])
             if samples not in values_of_samples:
-                values_of_samples[samples] = together(samples, answers, rewards)
+                values_of_samples[samples] = together(samples, voted, rewards)
             self._tally(name).add(samples, values_of_samples[samples])
         if self.compute_no_answer:
             self._count_missing(answers, lost)

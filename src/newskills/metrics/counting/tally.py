@@ -78,13 +78,13 @@ class Tally:
         averages, deviations = self.values(AVERAGE), self._mean_deviations()
         statistics = {}
         for k in range(2, self.samples + 1):
+            if k not in deviations:  # else a problem has two scores, and so two runs have one
+                continue
             runs = [
                 total / count
                 for total, count in zip(self._run_sums[:k], self._run_counts[:k], strict=True)
                 if count
             ]
-            if len(runs) < 2 or k not in deviations:
-                continue
             deviation = mean_std(runs)[1]
             statistics[k] = {
                 "avg": mean_of(averages[k]),

@@ -116,10 +116,10 @@ class MacroMetric(SectionMetric):
         if len(predictions) == 1:
             return
         values = [None if is_lost(record) else self.value(record) for record in predictions]
-        answers = [self.answer(record) for record in predictions]
+        voted = [self.vote(record) for record in predictions]
         rewards = [record.get(REWARD) for record in predictions]
         section = self.section(predictions[0])
-        for family, by_k in together(values, answers, rewards).items():
+        for family, by_k in together(values, voted, rewards).items():
             for k, value in enumerate(by_k, 1):
                 self._by_mode.setdefault((family, k), Counter())[section, (float(value), 1.0)] += 1
 

@@ -20,11 +20,11 @@ from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import dry_run, ledger_line, show_explained, show_plan
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.run.engine.execute import execute
+from newskills.run.engine.preflight import asks_nothing
 from newskills.run.hosting.roles import at_servers, check_units, hosted
 from newskills.run.judging.contamination import contamination_line
 from newskills.run.planning.plan import PlannedUnit
 from newskills.run.planning.spec import RunResult, RunSpec, UnitResult
-from newskills.run.records.completeness import is_cut
 from newskills.run.records.paths import done_path
 from newskills.run.reporting.tables import finish_counts
 from newskills.run.reporting.tracking import log_reports
@@ -94,8 +94,8 @@ def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> Run
     )
     _shell(options.preprocess_cmd, "--preprocess_cmd")
     files = dict.fromkeys(piece.unit.merged for piece in planned)
-    cut = {piece.unit.merged for piece in planned if is_cut(piece.unit)}
-    waiting = [file for file in files if options.rerun_done or file in cut or not done_path(file).exists()]
+    asking = {piece.unit.merged for piece in planned if not asks_nothing(piece.unit)}
+    waiting = [file for file in files if options.rerun_done or file in asking or not done_path(file).exists()]
     output_dir = planned[0].unit.merged.parent
     logs = Path(options.log_dir or output_dir / "generation-logs")
     hosting = hosting_of(choose_models(options, parsed.overrides), options, logs)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.normalise import key, tidy
+from newskills.graders.voting.values import same_answer
 from newskills.run.rewarding.graders import BatchGrader
-from newskills.solve.selection.votes import same_answer
 
 _HASHES = re.compile(r"####[ \t]*([^\n]+)")
 

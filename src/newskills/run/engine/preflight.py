@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.limits import count_files_left
 from newskills.base.protocols import NeedsCheck, Solver
 from newskills.base.records import Request
 from newskills.base.store import locked
@@ -21,6 +23,7 @@ from newskills.run.engine.unit import REFUSED, UnitRun, changed_settings, unit_r
 from newskills.run.planning.spec import RunSpec, Unit, UnitResult
 from newskills.run.records.chunks import count_lines, merge_if_complete
 from newskills.run.records.completeness import is_cut, is_marked, take_over
+from newskills.run.records.grow import keep_answers
 from newskills.run.records.input_map import keep_input, read_input
 from newskills.run.records.log import Damage, lines, restore_log, set_aside
 from newskills.run.records.log_index import MANY, KeptIndex, LogIndex
@@ -28,6 +31,26 @@ from newskills.run.records.paths import done_path
 from newskills.run.records.rejoin import rejoin
 from newskills.run.records.rows import Input, bounds
 from newskills.run.records.state import INPUT, RunState, changes, load_state, settings
+
+RESERVED_FILES, FILES_OF_A_WORKER = 32, 3
+"""Files that a run opens beside its connections: logs, locks, the event loop; and those of a process that grades."""
+
+
+def request_window(units: int) -> int | None:
+    """Return how many connections this process has files for, beside the locks of `units`; None: any number.
+
+    Raises ConfigError where there is none.
+    """
+    left = count_files_left()
+    if left is None:
+        return None
+    needed = RESERVED_FILES + FILES_OF_A_WORKER * len(os.sched_getaffinity(0)) + units
+    if left <= needed:
+        raise ConfigError(
+            f"This process may open {left} more files, and a run needs at least {needed + 1}.",
+            hint="Raise the limit: ulimit -n 1024.",
+        )
+    return left - needed
 
 
 class PreparedUnit(Struct):
@@ -71,13 +94,28 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         fresh.save(paths.state)
         return PreparedUnit(UnitRun(unit, source, rows, fresh, *_begin_logs(unit, len(rows), fresh)), solver)
     others = unit.config.judges and changed == [INPUT]
-    if changed and not others:
+    grown = changed == [INPUT] and not others and not cut and unit.config.num_chunks is None
+    if changed and not others and not grown:
         raise changed_settings(unit, changed)
-    if finished and not others and not (state is not None and paths.output.exists() and _reopens(unit, state)):
+    if (
+        finished
+        and not others
+        and not grown
+        and not (state is not None and paths.output.exists() and _reopens(unit, state))
+    ):
         return _finished(unit, state)
     solver = _checked_solver(unit, builder, prompt, source, rows)
     if others:
         rejoin(unit, source.samples(rows), solver, fresh.digest)
+    elif grown:
+        assert state is not None
+        kept_rows = keep_answers(unit, source, rows, frozenset(state.grade_fields), fresh.digest)
+        if kept_rows is None:
+            raise changed_settings(unit, changed)
+        builder.notes[
+            f"{unit.label}: the input has changed; {kept_rows.kept} of {kept_rows.before} answers are kept, "
+            f"{len(rows) - kept_rows.kept} rows are generated."
+        ] = None
     elif cut:
         kept = take_over(
             unit, source, rows, frozenset(state.grade_fields if state is not None else ()), fresh.digest
@@ -97,10 +135,12 @@ def asks_nothing(unit: Unit) -> bool:
     """Whether no model is needed for what is left of it. Raises DataError."""
     if not unit.config.skip_filled or not is_finished(unit):
         return False
-    state = load_state(unit.paths.state) if unit.config.judges else None
+    state = load_state(unit.paths.state)
     if state is None or not Path(unit.config.input_file).exists():
         return True
-    return state.unjudged == 0 and state.settings.get("input_file") == _input(unit, state)[0].digest
+    if unit.config.judges and state.unjudged:
+        return False
+    return bool(state.settings.get("input_file") == _input(unit, state)[0].digest)
 
 
 def check_same_run(unit: Unit, builder: RunBuilder) -> None:

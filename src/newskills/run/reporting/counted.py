@@ -20,6 +20,7 @@ from newskills.base.store import open_for_reading
 from newskills.metrics import make_metric
 from newskills.metrics.counting.base import Counts, ScoreMetric
 from newskills.run.reporting.predictions import decoder_of, rows_between
+from newskills.run.reporting.voting import grouped
 
 ALL = "_all_"
 OWN_FIELDS: Mapping[str, Any] = {
@@ -37,8 +38,11 @@ _CPU_SECONDS = 600.0
 class SubsetCounts:
     """`metrics`: subset → its metric, `ALL` first; `graders`: those that the records name."""
 
-    def __init__(self, fresh_metric: Callable[[], Metric], max_seq_len: int | None = None) -> None:
-        self._fresh_metric, self._max_seq_len = fresh_metric, max_seq_len
+    def __init__(
+        self, fresh_metric: Callable[[], Metric], max_seq_len: int | None = None, grader: str = ""
+    ) -> None:
+        """`grader` compares the answers of records that name none."""
+        self._fresh_metric, self._max_seq_len, self._grader = fresh_metric, max_seq_len, grader
         self.metrics = {ALL: fresh_metric()}
         self.graders: set[str] = set()
 
@@ -55,7 +59,10 @@ class SubsetCounts:
         subsets = subsets_of(predictions[0])
         if self._max_seq_len is not None:
             predictions = _cut(predictions, self._max_seq_len, self.metrics[ALL])
-        self.metrics[ALL].update(predictions)
+        metric = self.metrics[ALL]
+        if len(predictions) > 1 and isinstance(metric, ScoreMetric):
+            predictions = grouped(predictions, metric, self._grader)
+        metric.update(predictions)
         for subset in subsets:
             self._metric(subset).update(predictions)
 

@@ -28,6 +28,7 @@ from newskills.run.reporting.groups import GroupFor, group_reports
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover, read_output
 from newskills.run.reporting.tables import ACCEPT_LOST
+from newskills.run.reporting.voting import GRADERS_OF_METRICS
 
 MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
 """Benchmark → registered metric and its options. Raises UnknownNameError for a benchmark that it does not know."""
@@ -179,7 +180,7 @@ def summarize_files(
             metric.interval = anytime_interval
         return metric
 
-    counted = SubsetCounts(fresh_metric, options.max_seq_len)
+    counted = SubsetCounts(fresh_metric, options.max_seq_len, GRADERS_OF_METRICS.get(name, ""))
     _count(counted, name, kwargs, files, options)
     metrics, graders = counted.metrics, counted.graders
     if not metrics[ALL].ledger().total:

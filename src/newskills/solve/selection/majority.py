@@ -12,6 +12,7 @@ import msgspec
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.graders.voting.values import same_answer
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import total
 from newskills.solve.selection.candidates import (
@@ -26,7 +27,7 @@ from newskills.solve.selection.candidates import (
 )
 from newskills.solve.selection.config import VoteConfig
 from newskills.solve.selection.selecting import times
-from newskills.solve.selection.votes import classes_of, same_answer
+from newskills.solve.selection.votes import classes_of
 
 _LOGPROBS = ("tokens", "logprobs", "top_logprobs")
 
@@ -34,7 +35,7 @@ _LOGPROBS = ("tokens", "logprobs", "top_logprobs")
 class VotingSolver:
     """Base: draws `samples` answers; the longest text of the class of answers with the most votes is returned.
 
-    Answers that the math grader's quick steps take for the same are one class; of classes with equal votes the first
+    Answers that the math grader takes for the same value are one class; of classes with equal votes the first
     that was given wins. Unscored answers have no vote. With `early_stop_votes` those still under way are
     given up once so many agree: which these are depends on the times of the replies.
 

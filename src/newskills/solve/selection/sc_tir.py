@@ -17,9 +17,11 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
+from newskills.base.reply_text import join_turns
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values.exact import plain
+from newskills.graders.voting.values import same_answer
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, CodeTags, code_tags
 from newskills.solve.chat import MAIN, ask, with_stop
 from newskills.solve.code.sessions import CodeSession
@@ -27,7 +29,7 @@ from newskills.solve.dialogue import continued
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 from newskills.solve.selection.candidates import all_of, seeds_of, with_seed
-from newskills.solve.selection.votes import Votes, majority, same_answer, same_text
+from newskills.solve.selection.votes import Votes, majority, same_text
 
 CUT = " … (output cut)"
 RESTART = 1_000_003
@@ -38,7 +40,7 @@ class ScTirConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """`++solver_config.*` of `solver=sc_tir`; the defaults are those of the winning submission.
 
     integers  answers count only as whole numbers: rounded, without negative ones, by their remainder. False:
-              any answer counts, and those that the math grader's quick steps take for the same vote together
+              any answer counts, and those of the same value vote together
     """
 
     candidates: Annotated[int, Meta(ge=1, description="candidates to start for each problem")] = 48
@@ -166,12 +168,15 @@ class ScTirSolver:
                 break
             candidate.replies.append(reply)
             text, wants_output = self._read(reply)
-            candidate.text += text
+            if request.messages is not None:
+                candidate.text = join_turns([candidate.text, text])
+            else:
+                candidate.text += text
             if not self._goes_on(candidate, wants_output=wants_output, last=left == 0):
                 break
             if not self._has_code(candidate.text):
                 turn_request, candidate.text = (
-                    with_seed(request, request.inference.random_seed + RESTART * left),
+                    with_seed(request, (request.inference.random_seed or 0) + RESTART * left),
                     "",
                 )
                 continue

@@ -15,6 +15,7 @@ from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.voting.values import same_answer
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import total
@@ -38,7 +39,7 @@ from newskills.solve.selection.comparing import (
     windows,
 )
 from newskills.solve.selection.config import Selection
-from newskills.solve.selection.votes import Votes, majority, same_answer
+from newskills.solve.selection.votes import Votes, majority
 
 _TIMES = ("generation_start_time", "generation_end_time", "generation_time")
 
@@ -151,7 +152,7 @@ class SelectingSolver:
     async def _pick(
         self, sample: Sample, request: Request, kit: Kit, pool: Sequence[Candidate], number: int
     ) -> DrawResult:
-        seed = request.inference.random_seed * self._design.repeats + number
+        seed = (request.inference.random_seed or 0) * self._design.repeats + number
         draw = random.Random(f"{seed} {sample.id}")  # noqa: S311 - repeatable on purpose, no secret
         order = draw.sample(pool, len(pool))
         if not order:

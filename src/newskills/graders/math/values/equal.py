@@ -41,9 +41,14 @@ _WHOLE_FUNCTIONS = frozenset({"factorial", "binom", "gcd", "lcm"})
 
 
 class Options(Struct, frozen=True):
-    """`digits`: significant digits within which a printed float stands for an exact value."""
+    """What decides beside the two texts.
+
+    digits     significant digits within which a printed float stands for an exact value
+    symbolic   whether computer algebra decides what everything else leaves open
+    """
 
     digits: int = 15
+    symbolic: bool = True
 
 
 def same_value(gold: Node, pred: Node, options: Options) -> bool | None:

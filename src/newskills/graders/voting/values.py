@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether two answers of a vote have the same value: what the grader says of a reply and a gold, both ways."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from newskills.graders.math.normalise import tidy
+from newskills.graders.math.values.equal import Options
+from newskills.graders.math.values.exact import PlainNumber, close, plain
+from newskills.graders.math.verdict import equal
+
+_OPTIONS = Options(symbolic=False)
+_LONGEST = 1_000
+"""Characters of an answer that is compared by more than its text."""
+
+
+def same_answer(left: str, right: str) -> bool:
+    """Return whether each of the two would be right where the other is the right answer.
+
+    The grader forgives what one side leaves out, so that alone 5 is 5 cm and 50 is 50%; between votes a percentage
+    is the number that it stands for. Computer algebra, which needs a process with a deadline, is left out.
+    """
+    if left == right:
+        return True
+    if max(len(left), len(right)) > _LONGEST:
+        return False
+    a, b = _number(left), _number(right)
+    if a is not None and b is not None:
+        return a.value == b.value or close(a.value, b.value, a.places, b.places, _OPTIONS.digits)
+    return equal(left, right, _OPTIONS)[0] is True and equal(right, left, _OPTIONS)[0] is True
+
+
+@lru_cache(maxsize=1 << 14)
+def _number(text: str) -> PlainNumber | None:
+    number = plain(tidy(text))
+    if number is None or not number.percent:
+        return number
+    return PlainNumber(number.value / 100, number.places + 2 if number.places >= 0 else -1)

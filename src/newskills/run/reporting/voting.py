@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which answers to a problem vote together: those that the grader which judged them takes for the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.protocols import ComparesAnswers
+from newskills.base.records import Row
+from newskills.graders import make_grader
+from newskills.graders.voting.groups import group_votes
+from newskills.metrics.counting.base import VOTE, ScoreMetric
+
+GRADERS_OF_METRICS: Mapping[str, str] = {"math": "math"}
+"""Metric → the grader that compares answers of records which name none, such as those of other systems."""
+
+
+def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Sequence[Row]:
+    """Return the samples of a problem with the group that each votes for (`VOTE`), where texts alone do not tell it.
+
+    Answers that were graded right are one group: each has the value of the right answer. The grader is that which the
+    records name, else `grader`; one that does not say which answers are the same leaves votes to their texts.
+    """
+    answers = [metric.answer(record) for record in predictions]
+    if len({answer for answer in answers if answer is not None}) < 2:
+        return predictions
+    stamp = next((str(record["grader"]) for record in predictions if record.get("grader")), grader)
+    same = _comparison(stamp.partition("@")[0])
+    if same is None:
+        return predictions
+    right = {
+        answer
+        for answer, record in zip(answers, predictions, strict=True)
+        if answer is not None and record.get("symbolic_correct") is True
+    }
+    groups = group_votes([None if answer in right else answer for answer in answers], same)
+    right_group = min(right, default="")
+    return [
+        record if answer is None else {**record, VOTE: right_group if answer in right else group}
+        for record, answer, group in zip(predictions, answers, groups, strict=True)
+    ]
+
+
+@lru_cache
+def _comparison(grader: str) -> Callable[[str, str], bool] | None:
+    """With its usual settings: records do not name others."""
+    try:
+        made = make_grader(grader, {})
+    except (UnknownNameError, ConfigError):
+        return None
+    return made.same_answer if isinstance(made, ComparesAnswers) else None
