@@ -150,6 +150,8 @@ def _is_inconsistent(node: Node, same: Same) -> bool:
         return False
     if len(node.args) > _MOST_SIDES:
         return True
+    if len(node.args) == 2 and not all(map(is_constant, node.args)):
+        return False
     if (found := chain(node)) is not None:
         relations = dict(zip(node.args[1:], node.name, strict=True))
         return any(

@@ -171,6 +171,8 @@ def _by_names(gold: Node, pred: Node, options: Options) -> bool | None:
 
     A reply must say all names of gold. It may say more, and where gold is a bare value none has to be the right one.
     """
+    if "rel" not in (gold.kind, pred.kind):
+        return None
     wanted, got = statements(gold), statements(pred)
     if wanted and pred.kind == "rel":
         found = chain(pred)

@@ -97,7 +97,7 @@ def _is_multiple(side: Node) -> bool:
 
 def statements(node: Node) -> tuple[Node, ...]:
     """`x = y = 4` as `x = 4` and `y = 4`; empty where a relation names one thing or none."""
-    found = chain(node)
+    found = chain(node) if len(node.args) > 2 else None
     names = _required(found) if found is not None else ()
     if found is None or len(names) < 2:
         return ()
