@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from newskills.graders.math import quantities
+from newskills.graders.math.labels import usual_order
 from newskills.graders.math.parameters import constants_alike, terms
+from newskills.graders.math.products import is_ranking, same_order
 from newskills.graders.math.relations import labelled, same_relation
 from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
 from newskills.graders.math.values.equal import Options, same_value
-from newskills.graders.math.values.intervals import NoRealSet, looks_like_one, real_set, repeats, same_set
+from newskills.graders.math.values.intervals import NoRealSet, are_joined_and_apart, looks_like_one, real_set, repeats, same_set
 from newskills.graders.math.words import option_letter, same_words, words
 
 MAX_ITEMS = 300
@@ -34,6 +36,8 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
         return False
     if (verdict := _without_labels(gold, pred, options)) is not None:
         return verdict
+    if are_joined_and_apart(gold, pred):
+        return False
     if looks_like_one(gold) or looks_like_one(pred):
         verdict = _same_set_of_reals(gold, pred)
         if verdict is not None:
@@ -241,7 +245,7 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
         return False if gold.kind == "tuple" else _in_any_order(gold.args, pred.args, options)
     if gold.kind == "set" or pred.kind == "set":
         return _in_any_order(_distinct(gold.args, options), _distinct(pred.args, options), options)
-    if gold.name == ";":
+    if gold.name == ";" or is_ranking(gold.args):
         return _in_order(gold.args, pred.args, options)
     return _in_any_order(gold.args, pred.args, options)
 
@@ -311,16 +315,19 @@ def _same_by_label(gold: Node, pred: Node, g: Sequence[str], p: Sequence[str], o
         return _in_order(gold.args, [pred.args[i] for i in order], options)
     if any(g if pred_named else p):
         return None
-    return _in_order(_values(gold), _values(pred), options)
+    return _in_order(_values(gold, g if gold_named else ()), _values(pred, p if pred_named else ()), options)
 
 
 def _all_named(labels: Sequence[str]) -> bool:
     return len(set(labels)) == len(labels) > 1 and all(labels)
 
 
-def _values(node: Node) -> list[Node]:
+def _values(node: Node, names: Sequence[str]) -> list[Node]:
+    """The values of a list, those with names in the order of a tuple."""
     labels = [labelled(a) for a in node.args]
-    return [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
+    values = [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
+    order = usual_order(names) if names else None
+    return values if order is None else [values[at] for at in order]
 
 
 def _in_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:
@@ -398,6 +405,8 @@ def _distinct(items: Sequence[Node], options: Options) -> list[Node]:
 
 def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
     """Two values with their units, percent and degree signs."""
+    if (in_order := same_order(gold, pred)) is not None:
+        return in_order
     if gold.kind == "based" or pred.kind == "based":
         return _same_numeral(gold, pred)
     if has(gold, "app") != has(pred, "app"):
@@ -439,7 +448,7 @@ def _same_numeral(gold: Node, pred: Node) -> bool:
     """In a stated base digits and base must agree; a base that gold does not state may be stated."""
     if gold.kind == pred.kind:
         return gold.places == pred.places and gold.name.lstrip("0").upper() == pred.name.lstrip("0").upper()
-    if gold.kind == "num" and gold.places < 0 and gold.value.denominator == 1:
+    if gold.kind == "num" and gold.places < 0 and gold.value.denominator == 1 and len(pred.name) > 1:
         return str(gold.value.numerator) == pred.name.lstrip("0")
     return False
 

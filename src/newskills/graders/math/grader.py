@@ -16,7 +16,7 @@ from newskills.graders.math.values.exact import plain
 from newskills.graders.math.values.tolerance import near
 from newskills.graders.math.verdict import equal
 
-VERSION = "10"
+VERSION = "11"
 
 
 def policy_of(config: MathConfig) -> ExtractionPolicy:

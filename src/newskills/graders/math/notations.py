@@ -22,13 +22,22 @@ _NOTATIONS: tuple[tuple[str, re.Pattern[str], _Usual], ...] = (
     (
         "^",
         re.compile(
-            r"^((?:\(|\[|\\langle )[^()\[\]\\;&]{1,80}(?:\)|\]|\\rangle))\s?\^\s?\{?\s?"
+            r"^((?:\(|\[|\\langle )(?=[^)\]]*,)[^()\[\]\\;&]{1,80}(?:\)|\]|\\rangle))\s?\^\s?\{?\s?"
             r"(?:T|t|\\top|\\intercal|\\math(?:sf|rm)\{T\})\s?\}?$"
         ),
         r"\1",
     ),
     (")_", re.compile(r"^\(([0-9A-F]{1,80})\)_(\{?\d{1,2}\}?)$"), r"\1_\2"),
     ("US", re.compile(r"^(?:USD?|\\text\s?\{\s?USD?\s?\})[\s~]?\\?\$?\s?(?=[\d.])"), r"\\$"),
+    ("Rs", re.compile(r"^(?:\\(?:text|mathrm)\s?\{\s?)?Rs\.?[\s~]*\}?(?:\\[ ,]|[\s~])*(?=[\d.])"), r"\\rupee "),
+    (
+        "=",
+        re.compile(
+            r"^(?:\\|\\(?:text|mathrm|operatorname)\s?\{\s?)?(?P<end>max|min)(?:imum)?\s?\}?\s*(?:[a-zA-Z]\s?(?:\([a-z]\))?)?\s*="
+        ),
+        r"\\text{\g<end>imum} =",
+    ),
+    ("{:}", re.compile(r"(?:\\!)?\{:\}(?:\\!)?"), ":"),
     ("0x", re.compile(r"^0x([0-9a-fA-F]{1,40})$"), lambda m: f"{m[1].upper()}_{{16}}"),
     ("0b", re.compile(r"^0b([01]{1,80})$"), r"\1_{2}"),
     ("times", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?times\s*\}?$"), r"\1"),

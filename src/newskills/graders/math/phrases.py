@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from newskills.graders.math.syntax.tables import SYNONYMS
+from newskills.graders.math.syntax.tables import HEDGES, NUMBER_WORDS, SYNONYMS
 
 _SUBJECTS = (
     "it|this|that|given|infinite|improper|series|sequence|integral|sum|limit|function|equation|graph|curve|conic|shape"
@@ -22,6 +22,48 @@ _LIMIT = re.compile(
     r"(?P<denied>does not |doesnt |is not |not |isnt )?(?:does |is )?(?:(?P<near>converg)|diverg)(?:es|ent|e|ing)"
     r"(?P<behind> absolutely| conditionally| uniformly| pointwise)?"
 )
+
+_DENYING_WORDS = """
+not never cannot impossible wrong incorrect false invalid extraneous excluded rejected discarded fails fail failed contradiction
+inadmissible infeasible unacceptable untrue too instead rather neither nor either unless without maybe perhaps
+"""
+DENYING = frozenset(_DENYING_WORDS.split())
+"""Words that deny or doubt a value beside them."""
+
+_CHANGING_WORDS = "twice double triple thrice half third quarter negative minus opposite reciprocal inverse than"
+_CHANGING = frozenset(_CHANGING_WORDS.split())
+_NUMBERS = NUMBER_WORDS.keys() - {"one"}
+_NO_LEAD_IN = DENYING | _CHANGING | _NUMBERS | (HEDGES - {"to", "only", "least", "most"})
+_VERB = re.compile(r"(?:is|are|was|were|be|isn't|aren't|wasn't|does|do|did|can|could|will|would|should|must|may|might)\b")
+_APPROVAL = re.compile(
+    r"(?:is|are|was) (?:indeed |therefore |thus |also |clearly )?"
+    r"(?:correct|right|true|valid|possible|enough|needed|required|left|the case|(?:the|our|my|your|an?|its|their)(?: [a-z'-]+)+)"
+)
+_STATEMENT = re.compile(
+    r"(?:[a-z'-]+ )*(?:is|are|was|were|be|equals?|becomes|have|has|had|get|gives|obtain|costs?|needs?|takes?|contains?)"
+    r"(?: (?:exactly|only|just|simply|therefore|thus|about|approximately|roughly|equal to|given by|a total of|the|an?))*"
+)
+_SIGNS = ".,:;!?()\"'"
+_LONGEST_STATEMENT = 200
+
+
+def is_lead_in(text: str) -> bool:
+    """Whether words before a value only say what it is the value of: `the probability is`, `there are`."""
+    if len(text) > _LONGEST_STATEMENT or _STATEMENT.fullmatch(text) is None:
+        return False
+    return not set(text.split()) & _NO_LEAD_IN
+
+
+def is_approval(text: str) -> bool:
+    """Whether words behind a value only say that it is the answer: `is the final answer`."""
+    return _APPROVAL.fullmatch(text) is not None and not set(text.split()) & (DENYING | _CHANGING | _NUMBERS)
+
+
+def is_denial(text: str) -> bool:
+    """Whether words behind a value deny it, or say of the value itself what only an approval may."""
+    if any(word.strip(_SIGNS) in DENYING or word.endswith("n't") for word in text.split()):
+        return True
+    return _VERB.match(text) is not None and not is_approval(text)
 
 
 def same_phrase(gold: str, pred: str) -> bool:

@@ -11,7 +11,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from newskills.graders.math.syntax.nodes import Node, number
-from newskills.graders.math.syntax.tables import FILLERS, LAST_WORDS, UNITS, VALUE_WORDS
+from newskills.graders.math.syntax.tables import (
+    COLLECTIVES,
+    COUNTED_TOGETHER,
+    FILLERS,
+    LAST_WORDS,
+    NUMBER_WORDS,
+    UNITS,
+    VALUE_WORDS,
+)
 
 _POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
 _LEFT_OVER = re.compile(r"(?<=[a-z])(?<!\bthe)(?<!\bto) left\b")
@@ -105,7 +113,10 @@ def _lookup(name: str) -> tuple[str, str] | None:
 
 
 def comparable(gold: Quantity, pred: Quantity) -> bool:
-    """Two known units must measure the same thing; other words must be the same, or say nothing about the value."""
+    """Two known units must measure the same thing; other words must be the same, or say nothing about the value.
+
+    A right answer may be of five pairs where the reply only says five, not the other way round.
+    """
     g, p = gold.dimension, pred.dimension
     if not g.startswith("?") and not p.startswith("?"):
         return not g or not p or g == p
@@ -114,7 +125,14 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
     mine, other = _content(g), _content(p)
     if mine and other and not (mine <= other or other <= mine):
         return False
-    return not any(word in VALUE_WORDS for word in mine ^ other)
+    if any(word in VALUE_WORDS or _is_another_number(word) for word in mine ^ other):
+        return False
+    return not (other - mine) & COLLECTIVES or bool(other & COUNTED_TOGETHER)
+
+
+def _is_another_number(word: str) -> bool:
+    """`5 for each of the 3 days` is not 5."""
+    return word[:1].isdigit() or NUMBER_WORDS.get(word, 1) != 1
 
 
 def _content(words: str) -> frozenset[str]:
@@ -126,7 +144,7 @@ def _content(words: str) -> frozenset[str]:
         for i, w in enumerate(words_of_text)
         if w not in FILLERS and not (w in LAST_WORDS and i + 1 < len(words_of_text))
     ]
-    return frozenset(w.removesuffix("s") if len(w) > 3 else w for w in kept if w)
+    return frozenset(w.removesuffix("s") if len(w) > 3 and not w.endswith("ss") else w for w in kept if w)
 
 
 def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:

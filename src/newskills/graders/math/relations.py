@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from newskills.graders.math.labels import of_arguments
 from newskills.graders.math.syntax.nodes import Node, has, replace, symbols
 from newskills.graders.math.syntax.tables import FLIPPED
 from newskills.graders.math.values.equal import agree, ratio, real_value
@@ -48,8 +49,7 @@ def labelled(node: Node) -> LabelledValue | None:
     if len(rest) > 1 and not _consistent(rest):
         return None
     if first.kind == "app":
-        if any(a.kind == "num" for a in first.args):  # `f(0)` is another name than `f(1)`, `y(x)` the same as `y`
-            label += f"({','.join(str(a.value) if a.kind == 'num' else '' for a in first.args)})"
+        label += of_arguments(first, rest[0])
         return LabelledValue(label, rest[0], rest[1:], _by_place(rest[0], first.args))
     return LabelledValue(label, rest[0], rest[1:], rest[0])
 

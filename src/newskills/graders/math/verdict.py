@@ -7,12 +7,14 @@ import re
 from functools import lru_cache
 
 from newskills.graders.math.angles import same_angle
+from newskills.graders.math.choices import same_choice
 from newskills.graders.math.clock import same_time
 from newskills.graders.math.compare import same
 from newskills.graders.math.dates import same_date
 from newskills.graders.math.divisions import same_ratio, same_remainder
 from newskills.graders.math.extraction.prose import formula_in_prose
 from newskills.graders.math.figures import same_figure
+from newskills.graders.math.labels import are_other_names
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parameters import same_conditions, with_primes
@@ -77,7 +79,7 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
 
 def _with_point(pred: str) -> str:
     """`2,5 cm` as `2.5 cm`; empty where the comma cannot be that of a decimal, or may part groups of three digits."""
-    if "," not in pred or (match := _DECIMAL_COMMA.fullmatch(pred)) is None:
+    if "," not in pred or "\\{" in pred or (match := _DECIMAL_COMMA.fullmatch(pred)) is None:
         return ""
     whole, part = match[1], match[2]
     if len(part) == 3 and not whole.startswith("0"):
@@ -121,6 +123,10 @@ def _by_notation(p: str, g: str, options: Options) -> Verdict | None:
     for step, same_kind in _NO_EXPRESSIONS:
         if (verdict := same_kind(p, g)) is not None:
             return verdict, step
+    if are_other_names(p, g):
+        return False, "another name"
+    if (chosen := same_choice(p, g, lambda value, wanted: equal(value, wanted, options)[0])) is not None:
+        return chosen, "option"
     return _by_components(p, g, options)
 
 

@@ -285,6 +285,10 @@ def _command(raw: str, spaced: bool) -> list[Token]:
         return [Token("sym", {"varepsilon": "epsilon", "varphi": "phi"}.get(name, name), spaced)]
     if name in tables.FUNCTIONS:
         return [Token("fn", tables.FUNCTIONS[name], spaced)]
+    if name == "Pr":
+        return [Token("sym", "P", spaced)]
+    if name in ("top", "intercal", "dagger"):
+        return [Token("sym", "dagger" if name == "dagger" else "T", spaced)]
     if name == "lor":
         return [Token("text", "or", spaced)]
     if name == "land":

@@ -15,6 +15,7 @@ from typing import Any
 
 from newskills.base.errors import guard
 from newskills.base.records import Failure
+from newskills.graders.math.phrases import DENYING
 from newskills.graders.math.syntax.tables import VALUE_WORDS
 from newskills.graders.math.values.deadline import OutOfTime, limited
 
@@ -27,6 +28,7 @@ _WORD = re.compile(r"[a-z]{3,}")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _ROW = re.compile(r"-?[\d.]+(?:\s+-?[\d.]+)+")
 _SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
+_PRIMED_NUMBER = re.compile(r"\d\s*(?:'|\^\s*\{?\s*\\prime)")
 _ENVIRONMENT = re.compile(r"\\begin\{")
 CPU_SECONDS = 0.8
 """For one pair; what a benchmark asks for takes a fiftieth of it."""
@@ -128,8 +130,12 @@ def _doubt(pred: str, gold: str) -> str:
     pred, gold = _SPACING.sub(" ", pred), _SPACING.sub(" ", gold)
     if len(_SEPARATORS.findall(pred)) != len(_SEPARATORS.findall(gold)):
         return "not as many elements"
-    if (set(_WORD.findall(_COMMAND.sub(" ", pred))) ^ set(_WORD.findall(_COMMAND.sub(" ", gold)))) & VALUE_WORDS:
+    if (set(_WORD.findall(_COMMAND.sub(" ", pred))) ^ set(_WORD.findall(_COMMAND.sub(" ", gold)))) & (
+        VALUE_WORDS | DENYING
+    ):
         return "other words"
+    if bool(_PRIMED_NUMBER.search(pred)) != bool(_PRIMED_NUMBER.search(gold)):
+        return "a prime at a number"
     if bool(_SIDE_BY_SIDE.search(pred)) != bool(_SIDE_BY_SIDE.search(gold)):
         return "numbers side by side"
     if _BASES.findall(pred) != _BASES.findall(gold):
