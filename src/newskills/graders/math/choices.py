@@ -11,7 +11,8 @@ from newskills.graders.math.words import is_prose, option_letter
 
 _OPENING = r"(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?"
 _LETTER = re.compile(
-    rf"{_OPENING}(?:\(\s*{_OPENING}([A-J])\s*\}}?\s*\)|([A-J])\s*[.):])(?P<gap>(?:[\s~}}]|\\[,;:! ])+)(?P<value>[^\s+*/^_=<>].*)",
+    rf"{_OPENING}(?:\(\s*{_OPENING}([A-J])\s*\}}?\s*\)|([A-J])\s*[.):])"
+    r"(?:[\s~}]|\\[,;:! ])+(?P<value>[^\s+*/^_=<>].*)",
     re.DOTALL,
 )
 _FORMULA = re.compile(r"\d|[-+*/^=<>]|\\[a-zA-Z]")

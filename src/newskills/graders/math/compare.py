@@ -8,12 +8,19 @@ from collections.abc import Sequence
 
 from newskills.graders.math import quantities
 from newskills.graders.math.labels import usual_order
-from newskills.graders.math.parameters import constants_alike, terms
+from newskills.graders.math.parameters import constants_alike, same_antiderivative, terms, with_bound_name
 from newskills.graders.math.products import is_ranking, same_order
 from newskills.graders.math.relations import labelled, same_relation
 from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
 from newskills.graders.math.values.equal import Options, same_value
-from newskills.graders.math.values.intervals import NoRealSet, are_joined_and_apart, looks_like_one, real_set, repeats, same_set
+from newskills.graders.math.values.intervals import (
+    NoRealSet,
+    are_joined_and_apart,
+    looks_like_one,
+    real_set,
+    repeats,
+    same_set,
+)
 from newskills.graders.math.words import option_letter, same_words, words
 
 MAX_ITEMS = 300
@@ -66,12 +73,14 @@ def _settle(node: Node) -> Node:
         meaning = words(node.name)
         if meaning in ("∅", "ℝ"):
             return Node("const", name="empty" if meaning == "∅" else meaning)
+        if meaning == "infinite":
+            return Node("const", name="inf")
         return number(int(meaning)) if meaning.isdecimal() and meaning.isascii() else node
     if node.kind == "union":
         parts = [_settle(a) for a in node.args]
         if all(p.kind == "set" for p in parts):
             return Node("set", tuple(a for p in parts for a in p.args))
-    if node.kind in ("set", "list") and len(node.args) == 1:
+    if node.kind in ("set", "list") and len(node.args) == 1 and not _is_set_of_sets(node):
         return _settle(node.args[0])
     if node.kind == "list":
         return quantities.compound(node) or _by_solution(node)
@@ -86,9 +95,17 @@ def _settle(node: Node) -> Node:
         widths = {len(a.args) for a in node.args}
         if len(widths) == 1 and all(a.name == "[]" for a in node.args):
             return Node("matrix", node.args)
+    if node.kind == "matrix" and len(node.args) == 1 and len(node.args[0].args) == 1:
+        return _settle(node.args[0].args[0])
     if node.kind in ("mul", "neg", "div") and has(node, "matrix"):
         return _scaled(node)
     return node
+
+
+def _is_set_of_sets(node: Node) -> bool:
+    """`\\{\\emptyset\\}`, `\\{\\{1\\}\\}`."""
+    member = node.args[0]
+    return node.kind == "set" and (member.kind == "set" or member == Node("const", name="empty"))
 
 
 def _by_solution(node: Node) -> Node:
@@ -211,6 +228,8 @@ def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
 
 def _same_operation(gold: Node, pred: Node, options: Options) -> bool | None:
     """Sets that are not known numerically: the same operation on the same sets, or they cannot be told apart."""
+    if gold.kind == pred.kind == "builder":
+        pred = with_bound_name(gold, pred)
     if gold.kind == pred.kind:
         swapped = pred.args[::-1] if gold.kind != "minus" and gold.kind != "builder" else pred.args
         return _in_order(gold.args, pred.args, options) or _in_order(gold.args, swapped, options) or None
@@ -428,6 +447,8 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
             return True
         if is_same is None:
             verdict = None
+    if verdict is False and same_antiderivative(gold, pred):
+        return True
     return verdict
 
 

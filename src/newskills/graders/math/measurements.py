@@ -41,7 +41,9 @@ _UNIT = re.compile(
     r"(?:\s*\^\s*\(?(?P<exponent>-?\d)\)?|\s(?P<word>squared|cubed)\b)?\s*"
 )
 _BLANK = re.compile(r"~|\\[,;:! ]|\\q?quad|(?:\\[a-z]+\s*)?\{(?:\s|~|\\[,;:! ])")
-_FEET = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*(?:'|\^\s*\{\s*\\prime\s*\}|\^\s*\\prime)\s*(?:(\d{1,2})\s*(?:''|\"))?")
+_FEET = re.compile(
+    r"(\d{1,6}(?:\.\d{1,6})?)\s*(?:'|\^\s*\{\s*\\prime\s*\}|\^\s*\\prime)\s*(?:(\d{1,2})\s*(?:''|\"))?"
+)
 _TRAILER = re.compile(r"\s(?:old|long|tall|wide|high|deep|away|each|in total|total|in length|in all)$")
 _MAX_UNIT_TEXT = 80
 _NEXT_VALUE = re.compile(

@@ -15,7 +15,9 @@ _LEAD = re.compile(
     rf"(?:there (?:is|are) )?(?:(?:{_SUBJECTS}) )*"
     r"(?:(?:is|are|was|has|have|will be|would be|falls|must be) )?(?:on )?(?:called )?"
 )
-_WEEKDAY = re.compile(r"(?:on )?((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?")
+_DAY_NAMES = "monday tuesday wednesday thursday friday saturday sunday"
+_DAYS = {day[:3]: day for day in _DAY_NAMES.split()}
+_WEEKDAY = re.compile(rf"(?:on )?((?:{'|'.join(_DAYS)})[a-z]{{0,7}})")
 _NOUN = re.compile(r" (?:triangle|function|series|sequence|number|quadrilateral|matrix|curve|graph)s?$")
 _LIMIT = re.compile(
     r"(?P<before>absolutely |conditionally |uniformly |pointwise )?"
@@ -24,8 +26,9 @@ _LIMIT = re.compile(
 )
 
 _DENYING_WORDS = """
-not never cannot impossible wrong incorrect false invalid extraneous excluded rejected discarded fails fail failed contradiction
-inadmissible infeasible unacceptable untrue too instead rather neither nor either unless without maybe perhaps
+not never cannot impossible wrong incorrect false invalid extraneous excluded rejected discarded fails fail
+failed contradiction inadmissible infeasible unacceptable untrue too instead rather neither nor either unless
+without maybe perhaps
 """
 DENYING = frozenset(_DENYING_WORDS.split())
 """Words that deny or doubt a value beside them."""
@@ -34,14 +37,22 @@ _CHANGING_WORDS = "twice double triple thrice half third quarter negative minus 
 _CHANGING = frozenset(_CHANGING_WORDS.split())
 _NUMBERS = NUMBER_WORDS.keys() - {"one"}
 _NO_LEAD_IN = DENYING | _CHANGING | _NUMBERS | (HEDGES - {"to", "only", "least", "most"})
-_VERB = re.compile(r"(?:is|are|was|were|be|isn't|aren't|wasn't|does|do|did|can|could|will|would|should|must|may|might)\b")
+_VERB = re.compile(
+    r"(?:is|are|was|were|be|isn't|aren't|wasn't|does|do|did|can|could|will|would|should|must|may|might)\b"
+)
 _APPROVAL = re.compile(
     r"(?:is|are|was) (?:indeed |therefore |thus |also |clearly )?"
-    r"(?:correct|right|true|valid|possible|enough|needed|required|left|the case|(?:the|our|my|your|an?|its|their)(?: [a-z'-]+)+)"
+    r"(?:correct|right|true|valid|possible|enough|needed|required|left|the case"
+    r"|(?:the|our|my|your|an?|its|their)(?: [a-z'-]+)+)"
+)
+_SUBJECT = (
+    r"(?:the |an? )?(?:ordered )?(?:point|pair|triple|vector|interval|set|line|number|value|matrix|function|polynomial"
+    r"|equation|integer|fraction|ratio|angle|solution|root|curve|sequence)s?"
 )
 _STATEMENT = re.compile(
-    r"(?:[a-z'-]+ )*(?:is|are|was|were|be|equals?|becomes|have|has|had|get|gives|obtain|costs?|needs?|takes?|contains?)"
-    r"(?: (?:exactly|only|just|simply|therefore|thus|about|approximately|roughly|equal to|given by|a total of|the|an?))*"
+    rf"{_SUBJECT}|(?:[a-z'-]+ )*(?:is|are|was|were|be|equals?|becomes|have|has|had|get|gives|obtain|costs?|needs?"
+    r"|takes?|contains?)(?: (?:exactly|only|just|simply|therefore|thus|about|approximately|roughly|equal to|given by"
+    r"|a total of|the|an?))*"
 )
 _SIGNS = ".,:;!?()\"'"
 _LONGEST_STATEMENT = 200
@@ -64,6 +75,17 @@ def is_denial(text: str) -> bool:
     if any(word.strip(_SIGNS) in DENYING or word.endswith("n't") for word in text.split()):
         return True
     return _VERB.match(text) is not None and not is_approval(text)
+
+
+def is_hedge(words: list[str]) -> bool:
+    """Whether words behind a value make it another statement: `or more`, `to`, `less than`.
+
+    `more apples` and `ways to choose` do not.
+    """
+    if words[:1] in (["more"], ["fewer"], ["less"]) and "than" not in words:
+        words = words[1:]
+    harmless = {"to"} if words and words[-1] != "to" and not _NUMBERS & set(words) else set()
+    return bool(HEDGES & set(words) - harmless)
 
 
 def same_phrase(gold: str, pred: str) -> bool:
@@ -89,9 +111,16 @@ def _without_lead(text: str) -> str:
     return text[match.end() :] if match is not None else text
 
 
+def _weekday(text: str) -> str:
+    """`monday` of `on Mondays` and `Mon`; '' for anything else."""
+    if (match := _WEEKDAY.fullmatch(text)) is None:
+        return ""
+    day = _DAYS[match[1][:3]]
+    return day if day.startswith(match[1].removesuffix("s")) else ""
+
+
 def _shorter(text: str) -> tuple[str, ...]:
     """The text without what stands before it, and without the noun behind."""
     bare = _without_lead(text)
-    weekday = _WEEKDAY.fullmatch(bare)
-    forms = (SYNONYMS.get(bare, bare), _NOUN.sub("", bare), weekday[1] if weekday is not None else "")
+    forms = (SYNONYMS.get(bare, bare), _NOUN.sub("", bare), _weekday(bare))
     return tuple(form for form in forms if form and form != text)

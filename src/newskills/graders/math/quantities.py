@@ -10,16 +10,9 @@ from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
+from newskills.graders.math.syntax.multiples import COLLECTIVES, COUNTED_TOGETHER
 from newskills.graders.math.syntax.nodes import Node, number
-from newskills.graders.math.syntax.tables import (
-    COLLECTIVES,
-    COUNTED_TOGETHER,
-    FILLERS,
-    LAST_WORDS,
-    NUMBER_WORDS,
-    UNITS,
-    VALUE_WORDS,
-)
+from newskills.graders.math.syntax.tables import FILLERS, LAST_WORDS, NUMBER_WORDS, UNITS, VALUE_WORDS
 
 _POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
 _LEFT_OVER = re.compile(r"(?<=[a-z])(?<!\bthe)(?<!\bto) left\b")
@@ -144,7 +137,7 @@ def _content(words: str) -> frozenset[str]:
         for i, w in enumerate(words_of_text)
         if w not in FILLERS and not (w in LAST_WORDS and i + 1 < len(words_of_text))
     ]
-    return frozenset(w.removesuffix("s") if len(w) > 3 and not w.endswith("ss") else w for w in kept if w)
+    return frozenset(w if len(w) <= 3 or w in VALUE_WORDS else w.removesuffix("s") for w in kept if w)
 
 
 def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:

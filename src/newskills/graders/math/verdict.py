@@ -171,7 +171,7 @@ def _measured(p: str, g: str, options: Options) -> Verdict | None:
 
 def _same_plain(a: PlainNumber, b: PlainNumber, options: Options) -> bool:
     if a.value == b.value:
-        return True
+        return b.percent or not a.percent or not 0 < b.value < 1  # 0.25 is no 0.25%
     if a.percent != b.percent:
         if a.percent and a.value / 100 == b.value:
             return True

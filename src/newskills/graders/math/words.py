@@ -38,7 +38,12 @@ _STEP = r"-+>?|→|\\(?:long)?(?:to|rightarrow|Rightarrow|implies)(?![a-zA-Z])"
 _LISTED_LETTERS = re.compile(
     rf"\s*\(?[A-Z]\)?(?:\s*(?:(?:[,;、&]|and)+\s*(?:and\s*)?|{_STEP})\s*\(?[A-Z]\)?){{1,9}}\s*"
 )
+_ROMAN = frozenset("IVX")
 _STEPS = re.compile(_STEP)
+_ORDINAL_WORDS = (
+    "first 1st second 2nd third 3rd fourth 4th fifth 5th sixth 6th seventh 7th eighth 8th ninth 9th tenth 10th"
+)
+_ORDINALS = dict(zip(_ORDINAL_WORDS.split()[::2], _ORDINAL_WORDS.split()[1::2], strict=True))
 _JOINT = re.compile(r"(?<!\d) | (?!\d)")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
@@ -48,7 +53,7 @@ def words(text: str) -> str:
     plain = _ARTICLE.sub(" ", _COMMAND.sub(" ", _BAR.sub("|", text)).strip())
     plain = _BARE_POINT.sub("0.", plain.casefold().replace("'", ""))
     plain = _BLANK.sub(" ", _SIGN.sub(r" \g<0> ", plain))
-    joined = " ".join(str(NUMBER_WORDS.get(w, w)) for w in plain.split())
+    joined = " ".join(_ORDINALS.get(w) or str(NUMBER_WORDS.get(w, w)) for w in plain.split())
     return SYNONYMS.get(joined, joined)
 
 
@@ -91,7 +96,7 @@ def same_letters(gold: str, pred: str) -> bool:
         ):
             letters = re.findall(r"[A-Z]", _STEPS.sub(" ", parts[0]))
             if "".join(letters) == joined:
-                return True
+                return not set(letters) <= _ROMAN
             are_options = sorted(joined) == list(joined) and _STEPS.search(parts[0]) is None
             return are_options and len(set(joined)) == len(joined) == len(letters) and set(joined) == set(letters)
     return False

@@ -9,6 +9,7 @@ from functools import reduce
 from newskills.graders.math.syntax import tables
 from newskills.graders.math.syntax.cursor import Cursor
 from newskills.graders.math.syntax.lexer import Token
+from newskills.graders.math.syntax.multiples import JOINED_MULTIPLIERS
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, number, replace
 
 MAX_EXPONENT = 4000
@@ -92,6 +93,8 @@ class Atoms(Cursor):
             with self._nested():
                 sign = self._accept("-")
                 amount = self._power()
+                if self._now.kind == "sym" and self._now.text in JOINED_MULTIPLIERS and not self._now.spaced:
+                    amount = Node("mul", (amount, number(JOINED_MULTIPLIERS[self._take().text])))
             return Node("unit", (Node("neg", (amount,)) if sign else amount,), name="dollar")
         if token.kind == "cmd":
             return self._named()

@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 
 from newskills.graders.math.numerals import spelled
-from newskills.graders.math.phrases import is_approval, is_denial, is_lead_in
+from newskills.graders.math.phrases import is_approval, is_denial, is_hedge, is_lead_in
 from newskills.graders.math.syntax import tables
 from newskills.graders.math.syntax.atoms import Atoms, primed
 from newskills.graders.math.syntax.cursor import MAX_DEPTH
 from newskills.graders.math.syntax.lexer import tokenise
+from newskills.graders.math.syntax.multiples import JOINED_MULTIPLIERS, MULTIPLIERS
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, number
 
 
@@ -253,14 +254,14 @@ class _Parser(Atoms):
     def _annotated(self, node: Node) -> Node:
         """A word after a value: percent, degree, a multiplier, or a unit (with its power and denominator)."""
         token = self._take()
-        if token.text in tables.JOINED_MULTIPLIERS and not token.spaced:
-            return Node("mul", (node, number(tables.JOINED_MULTIPLIERS[token.text])))
+        if token.text in JOINED_MULTIPLIERS and not token.spaced:
+            return Node("mul", (node, number(JOINED_MULTIPLIERS[token.text])))
         word = token.text.lower().strip(" .,;")
         if word in ("percent", "per cent", "pct"):
             return Node("percent", (node,))
         if word in ("degree", "degrees", "deg"):
             return Node("deg", (node,))
-        while (multiplier := tables.MULTIPLIERS.get(word.partition(" ")[0])) is not None:
+        while (multiplier := MULTIPLIERS.get(word.partition(" ")[0])) is not None:
             node, word = Node("mul", (node, number(multiplier))), word.partition(" ")[2].strip()
         while self._now.kind == "text" and self._now.text.lower().strip(" ,;") not in tables.SEPARATORS:
             word += " " + self._take().text.lower()
@@ -269,7 +270,7 @@ class _Parser(Atoms):
             return node
         if (digits := spelled(word.strip("() "))) is not None:
             return self._repeated(node, digits)
-        if is_denial(word) or tables.HEDGES & set(_without_comparison(_WORD_END.sub(" ", word).split())):
+        if is_denial(word) or is_hedge(_WORD_END.sub(" ", word).split()):
             raise Unreadable("a value that is hedged")
         if self._accept("^"):
             exponent = self._script()
@@ -361,11 +362,6 @@ def _times(left: Node, right: Node, sign: str) -> Node:
 
 def _is_vector(node: Node) -> bool:
     return node.kind == "sym" and node.name.startswith("vec ")
-
-
-def _without_comparison(words: list[str]) -> list[str]:
-    """`more apples` without its first word, which only `than` makes another statement."""
-    return words[1:] if words[0] in ("more", "fewer", "less") and "than" not in words else words
 
 
 def _ends_in_unit(node: Node) -> bool:

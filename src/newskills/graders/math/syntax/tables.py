@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ", "0123456789+-ni", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢₖ", "0123456789+-nik", strict=True))
 
@@ -313,25 +311,6 @@ NUMBER_WORDS: dict[str, int] = {
     "hundred": 100,
 }
 
-_PARTS = "halves thirds quarters fifths sixths sevenths eighths ninths tenths"
-MULTIPLIERS: dict[str, int | Fraction] = {
-    **dict.fromkeys(("hundred", "hundreds"), 100),
-    **dict.fromkeys(("thousand", "thousands", "k"), 10**3),
-    **dict.fromkeys(("million", "millions", "mn", "mil", "mio"), 10**6),
-    **dict.fromkeys(("billion", "billions", "bn", "b"), 10**9),
-    **dict.fromkeys(("trillion", "trillions", "tn"), 10**12),
-    **dict.fromkeys(("dozen", "dozens"), 12),
-    "tens": 10,
-    **{name: Fraction(1, size) for size, name in enumerate(_PARTS.split(), 2)},
-    "fourths": Fraction(1, 4),
-    "hundredths": Fraction(1, 100),
-    "thousandths": Fraction(1, 1000),
-}
-"""Words behind a number that multiply it."""
-
-JOINED_MULTIPLIERS: dict[str, int] = {"K": 10**3, "k": 10**3, "M": 10**6, "B": 10**9}
-"""Letters that do so right behind a number: `1.5M`."""
-
 _UNITS: dict[str, tuple[str, str, str]] = {
     # name: (dimension, factor to the dimension's base, spellings)
     "mm": ("length", "0.001", "mm millimeter millimetre"),
@@ -385,34 +364,8 @@ PLAIN_UNITS = frozenset(
 ) | {"mL"}
 """Units that count as such when they stand as plain letters in maths (`22.1cm^{2}`)."""
 
-SHORT_WORDS = frozenset(
-    [
-        "yes",
-        "no",
-        "odd",
-        "one",
-        "two",
-        "six",
-        "ten",
-        "all",
-        "and",
-        "or",
-        "the",
-        "is",
-        "are",
-        "not",
-        "for",
-        "any",
-        "if",
-        "of",
-        "by",
-        "day",
-        "may",
-        "set",
-        "none",
-        "per",
-    ]
-)
+_SHORT_WORDS = "yes no odd one two six ten all and or the is are not for any if of by day may set none per"
+SHORT_WORDS = frozenset(_SHORT_WORDS.split())
 """Words of two or three letters; other short runs of letters are products of variables."""
 
 SEPARATORS = frozenset({"and", "or", "&", "und", "oder", "et", "ou", "y", "和", "或", "and also"})
@@ -428,28 +381,32 @@ FILLERS = frozenset(
 """Words behind a value that say nothing."""
 
 LAST_WORDS = frozenset(
-    {"maximum", "minimum", "even", "odd", "prime", "composite", "positive", "negative", "square", "squared", "right", "left"}
+    {
+        "maximum",
+        "minimum",
+        "even",
+        "odd",
+        "prime",
+        "composite",
+        "positive",
+        "negative",
+        "square",
+        "squared",
+        "right",
+        "left",
+    }
 )
 """Words that speak of the value only where no noun follows (`5 odd numbers` are 5)."""
 
 _VALUE_WORDS = """
 even odd prime composite positive negative square squared cubed factorial hundred half third quarter dozen base minus
 plus north south east west left right up down upward downward am pm bc ad bce ce ago later before after
-clockwise counterclockwise anticlockwise modulo mod not inverse reciprocal below above short maximum minimum max min tops
-gross score
+clockwise counterclockwise anticlockwise modulo mod not inverse reciprocal below above short maximum minimum max
+min tops gross score
 """
 
 VALUE_WORDS = frozenset(_VALUE_WORDS.split())
 """Words behind a value that make it another one."""
-
-COLLECTIVES = frozenset({"pair", "couple", "twin", "triplet", "trio", "triple", "quartet", "quadruple"})
-"""Words for several at once, which make another number of what a number without them counts …"""
-
-COUNTED_TOGETHER = frozenset(
-    {"ordered", "unordered", "integer", "number", "real", "positive", "solution", "value", "point", "root", "prime"}
-    | {"such", "possible", "valid", "pythagorean", "angle", "line", "vertex", "vertices", "factor", "digit", "function"}
-)
-"""… unless mathematics counts them so: `5 ordered pairs`."""
 
 LEAD_INS = (
     "the final answer is",

@@ -57,7 +57,7 @@ def are_joined_and_apart(first: Node, second: Node) -> bool:
     for joined, listed in ((first, second), (second, first)):
         if listed.kind != "list" or listed.name == "or":
             continue
-        kinds = {member.kind for member in listed.args if not looks_like_one(member)}
+        kinds = {member.kind for member in listed.args if not looks_like_one(member) and member.name != "[]"}
         if kinds and kinds <= ({"tuple", "set"} if joined.kind == "union" else {"set"} - _kinds(joined)):
             return joined.kind in ("union", "set")
     return False

@@ -26,6 +26,8 @@ _BASES = re.compile(r"[0-9A-F]_\{?(\d+)\}?")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _WORD = re.compile(r"[a-z]{3,}")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
+_LETTERS = re.compile(r"[A-Za-z]+")
+_LONGEST_NAME = 3
 _ROW = re.compile(r"-?[\d.]+(?:\s+-?[\d.]+)+")
 _SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
 _PRIMED_NUMBER = re.compile(r"\d\s*(?:'|\^\s*\{?\s*\\prime)")
@@ -125,6 +127,12 @@ def balanced(text: str) -> bool:
     return text.count("{") == text.count("}")
 
 
+def _in_words(text: str) -> list[str]:
+    """The words and letters of a text with words in it; empty for a formula."""
+    words = _LETTERS.findall(_COMMAND.sub(" ", text))
+    return words if any(len(word) > _LONGEST_NAME for word in words) else []
+
+
 def _doubt(pred: str, gold: str) -> str:
     """Why a True should not be believed: what the library is known to overlook."""
     pred, gold = _SPACING.sub(" ", pred), _SPACING.sub(" ", gold)
@@ -134,6 +142,8 @@ def _doubt(pred: str, gold: str) -> str:
         VALUE_WORDS | DENYING
     ):
         return "other words"
+    if _in_words(gold) != _in_words(pred):
+        return "words in another order"
     if bool(_PRIMED_NUMBER.search(pred)) != bool(_PRIMED_NUMBER.search(gold)):
         return "a prime at a number"
     if bool(_SIDE_BY_SIDE.search(pred)) != bool(_SIDE_BY_SIDE.search(gold)):
