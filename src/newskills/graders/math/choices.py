@@ -31,12 +31,14 @@ def same_choice(pred: str, gold: str, same: Callable[[str, str], bool | None]) -
 
     Beside an option of gold's own, letters must be the same too: `C. 25` is neither `C. 26` nor `D. 25`.
     """
-    if (said := _choice(pred)) is None:
-        return None
-    wanted = _choice(gold)
-    if wanted is not None:
+    said, wanted = _choice(pred), _choice(gold)
+    if said is not None and wanted is not None:
         return said.letter == wanted.letter and same(said.value, wanted.value)
-    return None if option_letter(gold) else same(said.value, gold)
+    if said is not None:
+        return None if option_letter(gold) else same(said.value, gold)
+    if wanted is not None:
+        return None if option_letter(pred) else same(pred, wanted.value)
+    return None
 
 
 def _choice(text: str) -> _Choice | None:

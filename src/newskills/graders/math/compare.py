@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from newskills.graders.math import quantities
-from newskills.graders.math.labels import usual_order
+from newskills.graders.math.labels import are_other_points, usual_order
 from newskills.graders.math.parameters import constants_alike, same_antiderivative, terms, with_bound_name
 from newskills.graders.math.products import is_ranking, same_order
 from newskills.graders.math.relations import labelled, same_relation
@@ -179,6 +179,8 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
     if g is None and p is None:
         return _same_as_identity(gold, pred, options)
     if g is not None and p is not None:
+        if are_other_points(g.label, p.label):
+            return False
         if g.label != p.label and not (_is_graph(gold, pred) or _is_graph(pred, gold)):
             return None
         first, second = g.placed or g.value, p.placed or p.value

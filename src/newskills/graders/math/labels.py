@@ -48,8 +48,15 @@ def _rank(name: str) -> tuple[str, int]:
     return letter, int(subscript or 0)
 
 
+def are_other_points(gold: str, pred: str) -> bool:
+    """Whether both are names of three points or more in another order: the angle ABC is that of CBA, not of ACB."""
+    return len(gold) > 2 and gold.isupper() and sorted(gold) == sorted(pred) and pred not in (gold, gold[::-1])
+
+
 def are_other_names(pred: str, gold: str) -> bool:
     """Whether both say in words what their value is of, and not the same: `\\text{Area} = 7`, `\\text{Volume} = 7`."""
+    if "," in pred or "," in gold:
+        return False
     said = [_IN_WORDS.match(text) for text in (pred, gold)]
     names = [" ".join(match[1].lower().split()).removeprefix("the ") for match in said if match is not None]
     return len(names) == 2 and not any(name in other for name, other in (names, names[::-1]))

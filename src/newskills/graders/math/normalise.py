@@ -68,7 +68,7 @@ _TEXT_CURRENCY = re.compile(r"\\text\{\s*(\\(?:euro|pounds|yen|rupee|\$))\s*\}")
 _COLOR = re.compile(r"\\(?:text)?color\s*\{\w{1,20}\}\s*(?=\{)|\\color\s*\{\w{1,20}\}")
 _MARKDOWN = re.compile(r"^(\*\*|__|`+|\*)(.+)\1$", re.DOTALL)
 _LABEL = re.compile(
-    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|the\s+value(?:\s+of\s+[a-zA-Z])?\s+is|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s])",
+    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|the\s+value(?:\s+of\s+[a-zA-Z])?\s+is|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s:：=])",
     re.IGNORECASE,
 )
 

@@ -134,12 +134,20 @@ def same_conditions(pred: str, gold: str) -> tuple[str, str]:
     if p is None or g is None:
         bare = pred[: p.start()] if p is not None else pred
         other = gold[: g.start()] if g is not None else gold
-        return (bare, other) if _TURN.search(bare) and _TURN.search(other) else (pred, gold)
+        ours, theirs = (set(_TURN.findall(text)) for text in (bare, other))
+        if not ours or not theirs:
+            return pred, gold
+        declared = ours if p is None else ours & {p[p.lastgroup or 0]}
+        return _with_letter(bare, declared, theirs), other
     pred, gold = pred[: p.start()], gold[: g.start()]
-    ours, theirs = p[p.lastgroup or 0], g[g.lastgroup or 0]
-    if ours != theirs and not _occurrences(theirs).search(pred):
-        pred = _occurrences(ours).sub(theirs, pred)
-    return pred, gold
+    return _with_letter(pred, {p[p.lastgroup or 0]}, {g[g.lastgroup or 0]}), gold
+
+
+def _with_letter(text: str, ours: set[str], theirs: set[str]) -> str:
+    """With the letter of the other answer for the one of this, where each has one."""
+    if len(ours) == len(theirs) == 1 and ours != theirs and not _occurrences(*theirs).search(text):
+        return _occurrences(*ours).sub(*theirs, text)
+    return text
 
 
 def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:

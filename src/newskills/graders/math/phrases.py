@@ -43,7 +43,7 @@ _VERB = re.compile(
 _APPROVAL = re.compile(
     r"(?:is|are|was) (?:indeed |therefore |thus |also |clearly )?"
     r"(?:correct|right|true|valid|possible|enough|needed|required|left|the case"
-    r"|(?:the|our|my|your|an?|its|their)(?: [a-z'-]+)+)"
+    r"|(?:the|our|my|your|its|their)(?: [a-z'-]+)+|an?(?: [a-z]+)? (?:solution|root|zero|answer|value))"
 )
 _SUBJECT = (
     r"(?:the |an? )?(?:ordered )?(?:point|pair|triple|vector|interval|set|line|number|value|matrix|function|polynomial"

@@ -45,7 +45,7 @@ def same_residues(pred: str, gold: str) -> bool | None:
     first, second = _classes(pred), _classes(gold)
     for classes, bare in ((second, pred), (first, gold)):
         if classes is not None and bare.lstrip("-").isdecimal():
-            return not classes.name and [int(bare)] == list(classes.residues)
+            return not classes.name and (int(bare),) == classes.residues and 0 <= int(bare) < classes.modulus
     if first is None or second is None:
         return None
     period = lcm(first.modulus, second.modulus)

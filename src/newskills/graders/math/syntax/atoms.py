@@ -41,7 +41,7 @@ _SAME_MARK = {
 _FACTORS = frozenset("abcdkmnt")
 _EVENT_SIGNS = frozenset({"|", r"\cap", r"\cup", "=", "<", ">", "≤", "≥", "≠"})
 """What stands in the brackets of a probability or expectation, and in those of no function."""
-_APPLIED = frozenset({"f", "g", "h", "F", "G", "H", "P", "Q", "R", "T", "u", "p", "q", "S", "N", "V", "A"})
+_APPLIED = frozenset({"f", "g", "h", "F", "G", "H", "P", "Q", "R", "T", "u", "p", "q", "S", "N", "V", "A", "E"})
 
 
 def literal(text: str) -> Node:

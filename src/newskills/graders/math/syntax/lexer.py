@@ -250,7 +250,11 @@ def _text(match: re.Match[str], spaced: bool) -> list[Token]:
         return []
     if body in tables.FUNCTIONS and not _is_time(body, match):
         return [Token("fn", tables.FUNCTIONS[body], spaced)]
-    if command in ("mathbf", "boldsymbol", "bm", "mathcal", "mathfrak", "mathbb") and len(body) == 1:
+    if (
+        command in ("mathbf", "boldsymbol", "bm", "mathcal", "mathfrak", "mathbb")
+        and len(body) == 1
+        and body.isalpha()
+    ):
         return [Token("sym", body if command != "mathbf" else f"vec {body}", spaced)]
     if command.startswith("math") and len(body) == 1 and body in "eidxyCPAB":
         return [Token("sym", body, spaced)]

@@ -8,7 +8,9 @@ from fractions import Fraction
 _PARTS = "halves thirds quarters fifths sixths sevenths eighths ninths tenths"
 MULTIPLIERS: dict[str, int | Fraction] = {
     **dict.fromkeys(("hundred", "hundreds"), 100),
-    **dict.fromkeys(("thousand", "thousands", "k"), 10**3),
+    **dict.fromkeys(("thousand", "thousands", "grand", "k"), 10**3),
+    **dict.fromkeys(("lakh", "lakhs"), 10**5),
+    **dict.fromkeys(("crore", "crores"), 10**7),
     **dict.fromkeys(("million", "millions", "mn", "mil", "mio"), 10**6),
     **dict.fromkeys(("billion", "billions", "bn", "b"), 10**9),
     **dict.fromkeys(("trillion", "trillions", "tn"), 10**12),

@@ -402,7 +402,7 @@ _VALUE_WORDS = """
 even odd prime composite positive negative square squared cubed factorial hundred half third quarter dozen base minus
 plus north south east west left right up down upward downward am pm bc ad bce ce ago later before after
 clockwise counterclockwise anticlockwise modulo mod not inverse reciprocal below above short maximum minimum max
-min tops gross score
+min tops gross score fifth sixth seventh eighth ninth tenth hundredth thousandth reams
 """
 
 VALUE_WORDS = frozenset(_VALUE_WORDS.split())
