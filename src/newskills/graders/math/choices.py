@@ -15,7 +15,7 @@ _LETTER = re.compile(
     r"(?:[\s~}]|\\[,;:! ])+(?P<value>[^\s+*/^_=<>].*)",
     re.DOTALL,
 )
-_FORMULA = re.compile(r"\d|[-+*/^=<>]|\\[a-zA-Z]")
+_FORMULA = re.compile(r"\d|[-+*/^=<>]|\\[a-zA-Z]|^(?:true|false|yes|no)\.?$", re.IGNORECASE)
 _LONGEST = 300
 
 

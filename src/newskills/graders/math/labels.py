@@ -10,7 +10,9 @@ from newskills.graders.math.syntax.nodes import Node, symbols
 
 _CONSTANTS = frozenset("abcd")
 _PLAIN_NAME = re.compile(r"[a-zA-Z](?:_\d+)?")
-_IN_WORDS = re.compile(r"\\(?:text|mathrm|textbf)\s*\{([^{}]{1,60})\}\s*=(?!$)")
+_IN_WORDS = re.compile(
+    r"(?:\\(?:text|mathrm|textbf)\s*\{([^{}]{1,60})\}|([A-Za-z]{4,20}(?: [a-z]{1,20}){0,4}))\s*=(?!$)"
+)
 
 
 def of_arguments(application: Node, value: Node) -> str:
@@ -58,5 +60,9 @@ def are_other_names(pred: str, gold: str) -> bool:
     if "," in pred or "," in gold:
         return False
     said = [_IN_WORDS.match(text) for text in (pred, gold)]
-    names = [" ".join(match[1].lower().split()).removeprefix("the ") for match in said if match is not None]
+    names = [
+        " ".join((match[1] or match[2]).lower().split()).removeprefix("the ")
+        for match in said
+        if match is not None
+    ]
     return len(names) == 2 and not any(name in other for name, other in (names, names[::-1]))

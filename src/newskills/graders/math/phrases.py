@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from newskills.graders.math.syntax.multiples import MULTIPLIERS
 from newskills.graders.math.syntax.tables import HEDGES, NUMBER_WORDS, SYNONYMS
 
 _SUBJECTS = (
@@ -54,6 +55,8 @@ _STATEMENT = re.compile(
     r"|takes?|contains?)(?: (?:exactly|only|just|simply|therefore|thus|about|approximately|roughly|equal to|given by"
     r"|a total of|the|an?))*"
 )
+_OF_ANOTHER = re.compile(r"(?<!total)(?<!value)(?<!number)(?<!consists)(?<!probability)(?<!price)(?<!length) of$")
+_NEAR = frozenset({"under", "below", "above", "over", "almost", "nearly", "but", "exceeding", "approaching"})
 _SIGNS = ".,:;!?()\"'"
 _LONGEST_STATEMENT = 200
 
@@ -75,6 +78,15 @@ def is_denial(text: str) -> bool:
     if any(word.strip(_SIGNS) in DENYING or word.endswith("n't") for word in text.split()):
         return True
     return _VERB.match(text) is not None and not is_approval(text)
+
+
+def changes_value(before: str, behind: str) -> bool:
+    """Whether plain words around a value speak of another one, or deny it: `half of 5`, `just under 5`, `5 is too big`."""
+    leading, trailing = (text.lower().replace("\\text", " ").strip(" .,:;{}()") for text in (before, behind))
+    if _OF_ANOTHER.search(leading) or set(leading.split()) & (DENYING | _CHANGING | _NEAR | _NUMBERS):
+        return True
+    first = trailing.partition(" ")[0]
+    return is_denial(trailing) or first in MULTIPLIERS or bool(set(trailing.split()) & _NUMBERS)
 
 
 def is_hedge(words: list[str]) -> bool:

@@ -10,7 +10,7 @@ from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
-from newskills.graders.math.syntax.multiples import COLLECTIVES, COUNTED_TOGETHER
+from newskills.graders.math.syntax.multiples import COLLECTIVES, COUNTED_TOGETHER, JOINED_MULTIPLIERS
 from newskills.graders.math.syntax.nodes import Node, number
 from newskills.graders.math.syntax.tables import FILLERS, LAST_WORDS, NUMBER_WORDS, UNITS, VALUE_WORDS
 
@@ -64,14 +64,27 @@ def is_sum(node: Node) -> bool:
     return quantity(node).dimension != ""
 
 
+def is_counted(node: Node) -> bool:
+    """Whether it is a number with words behind it, which our own reader has understood."""
+    return node.kind == "unit" and node.args[0].kind == "num"
+
+
 def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
     """Both as quantities; a letter such as the m of `5 m` is a unit where the other side has one of that kind."""
-    g, p = quantity(gold), quantity(pred)
+    g, p = quantity(gold), quantity(_multiplied(pred) if gold.kind == "num" else pred)
     if g.dimension and not p.dimension:
         p = _letter_as_unit(p, g)
     elif p.dimension and not g.dimension:
         g = _letter_as_unit(g, p)
     return g, p
+
+
+def _multiplied(node: Node) -> Node:
+    """`1.5M` beside a number: no product with a variable."""
+    if node.kind == "mul" and node.args[0].kind == "num" and node.args[1].kind == "sym":
+        factor = JOINED_MULTIPLIERS.get(node.args[1].name)
+        return node if factor is None else Node("mul", (node.args[0], number(factor)))
+    return node
 
 
 def _letter_as_unit(loose: Quantity, other: Quantity) -> Quantity:

@@ -18,6 +18,7 @@ from newskills.graders.math.labels import are_other_names
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parameters import same_conditions, with_primes
+from newskills.graders.math.quantities import is_counted
 from newskills.graders.math.residues import same_residues
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.syntax.parser import parse
@@ -206,7 +207,13 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
         return symbolic.decide(p, g, options.digits, readable_gold=_has_value(gold))
     if not verdict and (has(gold, "text") or has(pred, "text")) and same_words(g, p):
         return True, "words"
-    if verdict is False and is_prose(p) and not is_prose(g) and (formula := formula_in_prose(latinise(raw))):
+    if (
+        verdict is False
+        and not is_counted(pred)
+        and is_prose(p)
+        and not is_prose(g)
+        and (formula := formula_in_prose(latinise(raw)))
+    ):
         verdict, step = equal(formula, g, options)
         return verdict, f"{step}, in prose"
     if not verdict and same_letters(g, p):

@@ -128,8 +128,8 @@ def balanced(text: str) -> bool:
 
 
 def _in_words(text: str) -> list[str]:
-    """The words and letters of a text with words in it; empty for a formula."""
-    words = _LETTERS.findall(_COMMAND.sub(" ", text))
+    """The words and letters of a plain text with words in it; empty for a formula."""
+    words = [] if "\\" in text else _LETTERS.findall(text)
     return words if any(len(word) > _LONGEST_NAME for word in words) else []
 
 
