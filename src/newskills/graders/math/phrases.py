@@ -81,7 +81,7 @@ def is_denial(text: str) -> bool:
 
 
 def changes_value(before: str, behind: str) -> bool:
-    """Whether plain words around a value speak of another one, or deny it: `half of 5`, `just under 5`, `5 is too big`."""
+    """Whether plain words around a value speak of another one, or deny it: `half of 5`, `5 is too big`."""
     leading, trailing = (text.lower().replace("\\text", " ").strip(" .,:;{}()") for text in (before, behind))
     if _OF_ANOTHER.search(leading) or set(leading.split()) & (DENYING | _CHANGING | _NEAR | _NUMBERS):
         return True

@@ -142,7 +142,8 @@ def _doubt(pred: str, gold: str) -> str:
         VALUE_WORDS | DENYING
     ):
         return "other words"
-    if _in_words(gold) != _in_words(pred):
+    said, wanted = _in_words(pred), _in_words(gold)
+    if said != wanted and sorted(said) == sorted(wanted):
         return "words in another order"
     if bool(_PRIMED_NUMBER.search(pred)) != bool(_PRIMED_NUMBER.search(gold)):
         return "a prime at a number"
