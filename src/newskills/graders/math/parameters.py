@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import reduce
 from itertools import permutations
 
-from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
+from newskills.graders.math.syntax.nodes import Node, has, symbols
 from newskills.graders.math.values.equal import differ_by_constant, rename
 
 _VARIABLES = frozenset("xytuvwzsrθ") | {"theta"}
@@ -99,7 +100,8 @@ def _without_constant(tree: Node) -> Node | None:
     """What is added to the constant of integration; None where there is none."""
     for name in ("C", "c", "K", "k"):
         if _is_constant_of_integration(name, tree):
-            return replace(tree, lambda node, name=name: number(0) if node == Node("sym", name=name) else None)
+            others = [term for term in terms(tree) if term != Node("sym", name=name)]
+            return reduce(lambda first, second: Node("add", (first, second)), others)
     return None
 
 
@@ -145,9 +147,10 @@ def same_conditions(pred: str, gold: str) -> tuple[str, str]:
 
 def _with_letter(text: str, ours: set[str], theirs: set[str]) -> str:
     """With the letter of the other answer for the one of this, where each has one."""
-    if len(ours) == len(theirs) == 1 and ours != theirs and not _occurrences(*theirs).search(text):
-        return _occurrences(*ours).sub(*theirs, text)
-    return text
+    if len(ours) != 1 or len(theirs) != 1 or ours == theirs:
+        return text
+    (old,), (new,) = ours, theirs
+    return text if _occurrences(new).search(text) else _occurrences(old).sub(new, text)
 
 
 def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:
