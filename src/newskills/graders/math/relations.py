@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from newskills.graders.math.chains import Chain, chain
+from newskills.graders.math.labels import of_arguments, usual_order
 from newskills.graders.math.syntax.nodes import Node, replace, symbols
 from newskills.graders.math.syntax.tables import FLIPPED
 from newskills.graders.math.values.equal import agree, ratio
@@ -74,8 +75,7 @@ def _named(name: Node, value: Node, shown: Node | None) -> LabelledValue:
     label = _label(name)
     if name.kind != "app":
         return LabelledValue(label, value, shown, value)
-    if any(a.kind == "num" for a in name.args):  # `f(0)` is another name than `f(1)`, `y(x)` the same as `y`
-        label += f"({','.join(str(a.value) if a.kind == 'num' else '' for a in name.args)})"
+    label += of_arguments(name, value)
     return LabelledValue(label, value, shown, _by_place(value, name.args))
 
 
@@ -175,9 +175,12 @@ def all_named(labels: Sequence[str]) -> bool:
     return len(set(labels)) == len(labels) > 1 and all(labels)
 
 
-def values_of(node: Node) -> list[Node]:
+def values_of(node: Node, names: Sequence[str]) -> list[Node]:
+    """Return the values of a list, those with `names` in the order of a tuple."""
     labels = [labelled(a) for a in node.args]
-    return [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
+    values = [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
+    order = usual_order(names) if names else None
+    return values if order is None else [values[at] for at in order]
 
 
 def _label(node: Node) -> str:
