@@ -13,7 +13,7 @@ from typing import Any
 
 from newskills.base.errors import guard
 from newskills.base.records import Failure
-from newskills.graders.math.phrases import DENYING
+from newskills.graders.math.phrases import DENYING, is_denial
 from newskills.graders.math.syntax.tables import VALUE_WORDS
 from newskills.graders.math.values.deadline import for_free, step
 
@@ -28,6 +28,7 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 _LONGEST_NAME = 3
 _ROW = re.compile(r"-?[\d.]+(?:\s+-?[\d.]+)+")
 _SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
+_BEHIND = re.compile(r"[\d}]\s*\\text\s*\{([^{}]*)\}")
 _PRIMED_NUMBER = re.compile(r"\d\s*(?:'|\^\s*\{?\s*\\prime)")
 _ENVIRONMENT = re.compile(r"\\begin\{")
 _LONGEST = 600
@@ -125,6 +126,8 @@ def _doubt(pred: str, gold: str) -> str:
     said, wanted = _in_words(pred), _in_words(gold)
     if said != wanted and sorted(said) == sorted(wanted):
         return "words in another order"
+    if any(is_denial(words.strip()) for words in _BEHIND.findall(pred)) and not _BEHIND.search(gold):
+        return "words that deny"
     if bool(_PRIMED_NUMBER.search(pred)) != bool(_PRIMED_NUMBER.search(gold)):
         return "a prime at a number"
     if bool(_SIDE_BY_SIDE.search(pred)) != bool(_SIDE_BY_SIDE.search(gold)):
