@@ -9,9 +9,17 @@ import secrets
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, not_built, unjudged
-from newskills.graders.code.programs import CHAINS, ProgramRun, make_task, run_task
+from newskills.graders.code.programs import (
+    CHAINS,
+    PairResult,
+    ProgramResult,
+    ProgramRun,
+    make_task,
+    run_pair,
+    run_task,
+)
+from newskills.graders.code.separated import java_program, separate
 
-_PUBLIC = re.compile(r"^[ \t]*public[ \t]+(?=(?:final[ \t]+)?class\b)", re.MULTILINE)
 _MARKED = frozenset({"cpp", "java", "js", "sh"})
 
 
@@ -19,25 +27,51 @@ async def judge_program(code: str, record: Row, language: str, cpu: float, sandb
     """Raises KeyError where the record lacks a field, SandboxError."""
     if language not in CHAINS:
         return unjudged(f"nothing is known of how to run {language}; known: {', '.join(sorted(CHAINS))}")
+    program = f"{record['prompt']}\n{record['test']}"
+    pair = separate(answer_program(code, record), record, cpu)
+    if pair is not None:
+        ended = await run_pair(pair, sandbox)
+        if ended.unfit is None:
+            return _pair_finding(ended, language, program)
+    return await _judge_together(code, record, language, cpu, sandbox)
+
+
+def _pair_finding(ended: PairResult, language: str, program: str) -> CodeFinding:
+    if (finding := not_built(ProgramResult(missing=ended.missing, build=ended.build), program)) is not None:
+        return finding
+    tests, answer = ended.tests, ended.answer
+    assert tests is not None, "the tests have run"
+    if answer is not None:
+        why = "ended before its tests did" if answer.well else _why(answer)
+        return _instrument(answer, language, program) or CodeFinding(passed=False, why=why)
+    if tests.well:
+        return CodeFinding(passed=True)
+    return _instrument(tests, language, program) or CodeFinding(passed=False, why=_why(tests))
+
+
+async def _judge_together(code: str, record: Row, language: str, cpu: float, sandbox: Sandbox) -> CodeFinding:
+    """Tests and answer in one program, where calls between two cannot be carried."""
+    program = f"{record['prompt']}\n{record['test']}"
     mark = secrets.token_hex(8)
     ran = await run_task(make_task(language, assembled(code, record, mark), [""], cpu), sandbox)
-    if (finding := not_built(ran, f"{record['prompt']}\n{record['test']}")) is not None:
+    if (finding := not_built(ran, program)) is not None:
         return finding
     run = ran.runs[0]
     if not run.well:
-        program = f"{record['prompt']}\n{record['test']}"
         return _instrument(run, language, program) or CodeFinding(passed=False, why=_why(run))
     if language in _MARKED and mark not in run.out:
         return CodeFinding(passed=False, why="ended before its tests did")
     return CodeFinding(passed=True)
 
 
+_ERROR = re.compile(r"\w*Error\b")
 _MODULE = re.compile(r"Cannot find module '([^'\n]{1,100})'")
 
 
 def _why(run: ProgramRun) -> str:
     """The line that tells the error, where there is one; a machine's last words are its version."""
     error_lines = [line.strip() for line in run.err.splitlines() if "rror" in line[:100]]
+    error_lines.sort(key=lambda line: _ERROR.match(line) is None)
     return f"exit code {run.code}: {error_lines[0][:200]}" if error_lines and run.kind == "ended" else str(run)
 
 
@@ -54,18 +88,19 @@ def _instrument(run: ProgramRun, language: str, program: str) -> CodeFinding | N
 
 def assembled(code: str, record: Row, mark: str) -> str:
     """The program: the answer, or what it goes on with, then the tests, which end by saying `mark`."""
-    prompt, tests = str(record["prompt"]), str(record["test"])
-    language, entry = str(record["language"]), str(record["entry_point"])
-    whole = re.search(_DEFINES[language].format(re.escape(entry)), code) is not None
-    if whole:
-        helper = str(record.get("helper", ""))
-        lacks = helper and not re.search(_DEFINES[language].format(re.escape(helper)), code)
-        body = f"{record.get('head', '')}{record['helpers'] if lacks else ''}\n{code}"
-        if record.get("inside"):
-            body = body[: body.rfind("}")]
-    else:
-        body = f"{prompt}{_stopped(code, record)}{record.get('closing', '')}"
-    return _FRAMES[language](body, tests, mark, str(record.get("main", "Main")))
+    tests, language = str(record["test"]), str(record["language"])
+    return _FRAMES[language](answer_program(code, record), tests, mark, str(record.get("main", "Main")))
+
+
+def answer_program(code: str, record: Row) -> str:
+    """The answer with what is given around it: the head, or all of the prompt where it goes on with that."""
+    prompt, language, entry = str(record["prompt"]), str(record["language"]), str(record["entry_point"])
+    if re.search(_DEFINES[language].format(re.escape(entry)), code) is None:
+        return f"{prompt}{_stopped(code, record)}{record.get('closing', '')}"
+    helper = str(record.get("helper", ""))
+    lacks = helper and not re.search(_DEFINES[language].format(re.escape(helper)), code)
+    body = f"{record.get('head', '')}{record['helpers'] if lacks else ''}\n{code}"
+    return body[: body.rfind("}")] if record.get("inside") else body
 
 
 def _stopped(code: str, record: Row) -> str:
@@ -97,14 +132,11 @@ def _cpp(body: str, tests: str, mark: str, main: str) -> str:
 
 
 def _java(body: str, tests: str, mark: str, main: str) -> str:
-    imports = [line for line in body.splitlines() if line.lstrip().startswith("import ")]
-    rest = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("import "))
-    return (
-        "\n".join(dict.fromkeys(imports))
-        + "\npublic class Program {\n  public static void main(String[] arguments) throws Throwable {\n"
-        + f'    {main}.main(arguments);\n    System.out.println("\\n{mark}");\n  }}\n}}\n'
-        + _PUBLIC.sub("", f"{rest}\n{tests}\n")
+    start = (
+        "public class Program {\n  public static void main(String[] arguments) throws Throwable {\n"
+        f'    {main}.main(arguments);\n    System.out.println("\\n{mark}");\n  }}\n}}'
     )
+    return java_program(f"{body}\n{tests}", start)
 
 
 def _js(body: str, tests: str, mark: str, main: str) -> str:
