@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 import secrets
 
+import msgspec
+
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, not_built, unjudged
@@ -18,22 +20,42 @@ from newskills.graders.code.programs import (
     run_pair,
     run_task,
 )
-from newskills.graders.code.separated import java_program, separate
+from newskills.graders.code.separate import WRITERS
+from newskills.graders.code.separate.cpp import undefine_macros
+from newskills.graders.code.separate.java import java_program
+from newskills.graders.code.separate.parts import Answer
+from newskills.graders.code.separate.suspicious import suspicions
 
 _MARKED = frozenset({"cpp", "java", "js", "sh"})
+
+
+TOGETHER = "tests share its process"
+"""What is suspicious about an answer that could not be kept apart from its tests, whoever wrote it."""
 
 
 async def judge_program(code: str, record: Row, language: str, cpu: float, sandbox: Sandbox) -> CodeFinding:
     """Raises KeyError where the record lacks a field, SandboxError."""
     if language not in CHAINS:
         return unjudged(f"nothing is known of how to run {language}; known: {', '.join(sorted(CHAINS))}")
-    program = f"{record['prompt']}\n{record['test']}"
-    pair = separate(answer_program(code, record), record, cpu)
-    if pair is not None:
-        ended = await run_pair(pair, sandbox)
-        if ended.unfit is None:
-            return _pair_finding(ended, language, program)
-    return await _judge_together(code, record, language, cpu, sandbox)
+    program = f"{record['prompt']}\n{record.get('declaration', '')}\n{record['test']}"
+    finding = await _judge_apart(code, record, program, cpu, sandbox)
+    notes = suspicions(code, language)
+    if finding is None:
+        finding = await _judge_together(code, record, program, cpu, sandbox)
+        notes = "; ".join(note for note in (TOGETHER, notes) if note)
+    return msgspec.structs.replace(finding, suspicious=notes)
+
+
+async def _judge_apart(code: str, record: Row, program: str, cpu: float, sandbox: Sandbox) -> CodeFinding | None:
+    """Answer and tests as two programs; None where calls between them cannot be carried."""
+    language = str(record["language"])
+    pair = WRITERS[language](read_answer(code, record), cpu) if language in WRITERS else None
+    if pair is None:
+        return None
+    ended = await run_pair(pair, sandbox)
+    if ended.unfit is not None:
+        return _instrument(ended.unfit, language, program)
+    return _pair_finding(ended, language, program)
 
 
 def _pair_finding(ended: PairResult, language: str, program: str) -> CodeFinding:
@@ -49,11 +71,13 @@ def _pair_finding(ended: PairResult, language: str, program: str) -> CodeFinding
     return _instrument(tests, language, program) or CodeFinding(passed=False, why=_why(tests))
 
 
-async def _judge_together(code: str, record: Row, language: str, cpu: float, sandbox: Sandbox) -> CodeFinding:
-    """Tests and answer in one program, where calls between two cannot be carried."""
-    program = f"{record['prompt']}\n{record['test']}"
-    mark = secrets.token_hex(8)
-    ran = await run_task(make_task(language, assembled(code, record, mark), [""], cpu), sandbox)
+async def _judge_together(code: str, record: Row, program: str, cpu: float, sandbox: Sandbox) -> CodeFinding:
+    """Tests and answer in one program, where calls between two cannot be carried.
+
+    It repeats the mark that it gets as input once its tests have ended. An answer that hunts for it can do so, too.
+    """
+    mark, language = secrets.token_hex(8), str(record["language"])
+    ran = await run_task(make_task(language, assembled(code, record), [f"{mark}\n"], cpu), sandbox)
     if (finding := not_built(ran, program)) is not None:
         return finding
     run = ran.runs[0]
@@ -86,19 +110,42 @@ def _instrument(run: ProgramRun, language: str, program: str) -> CodeFinding | N
     return None
 
 
-def assembled(code: str, record: Row, mark: str) -> str:
-    """The program: the answer, or what it goes on with, then the tests, which end by saying `mark`."""
-    tests, language = str(record["test"]), str(record["language"])
-    return _FRAMES[language](answer_program(code, record), tests, mark, str(record.get("main", "Main")))
+def assembled(code: str, record: Row) -> str:
+    """The program: the answer, or what it goes on with, then the tests, which end by repeating their input."""
+    frame = _FRAMES[str(record["language"])]
+    return frame(answer_program(code, record), str(record["test"]), str(record.get("main", "Main")))
+
+
+def read_answer(code: str, record: Row) -> Answer:
+    """The answer and what the row says of its tests. A prompt without the head of its function gets it from the
+    row's `declaration`."""
+    inside, entry = bool(record.get("inside")), str(record["entry_point"])
+    body = answer_program(code, record)
+    return Answer(
+        code=code,
+        whole=_is_whole(code, record),
+        body=f"{body}\n}}\n" if inside else body,
+        prompt=f"{record['prompt']}{record.get('declaration', '')}",
+        tests=str(record["test"]),
+        entry=entry,
+        closing=str(record.get("closing") or ""),
+        inside=inside,
+        main=str(record.get("main", "Main")),
+    )
+
+
+def _is_whole(code: str, record: Row) -> bool:
+    pattern = _DEFINES[str(record["language"])].format(re.escape(str(record["entry_point"])))
+    return re.search(pattern, code) is not None
 
 
 def answer_program(code: str, record: Row) -> str:
     """The answer with what is given around it: the head, or all of the prompt where it goes on with that."""
-    prompt, language, entry = str(record["prompt"]), str(record["language"]), str(record["entry_point"])
-    if re.search(_DEFINES[language].format(re.escape(entry)), code) is None:
-        return f"{prompt}{_stopped(code, record)}{record.get('closing', '')}"
+    if not _is_whole(code, record):
+        return f"{record['prompt']}{_stopped(code, record)}{record.get('closing', '')}"
     helper = str(record.get("helper", ""))
-    lacks = helper and not re.search(_DEFINES[language].format(re.escape(helper)), code)
+    defines_helper = _DEFINES[str(record["language"])].format(re.escape(helper))
+    lacks = helper and not re.search(defines_helper, code)
     body = f"{record.get('head', '')}{record['helpers'] if lacks else ''}\n{code}"
     return body[: body.rfind("}")] if record.get("inside") else body
 
@@ -123,36 +170,54 @@ _DEFINES = {
 """What a text has that is more than the rest of a function."""
 
 
-def _cpp(body: str, tests: str, mark: str, main: str) -> str:
+_CPP_MAIN = """
+#undef main
+#include <cstdio>
+namespace ns_tests {
+int run(int (*tests)()) { return tests(); }
+int run(int (*tests)(int, char **)) { char *none = nullptr; return tests(0, &none); }
+}
+int main() {
+  int code = ns_tests::run(ns_tests_main);
+  char mark[64] = "";
+  if (code == 0 && std::fgets(mark, sizeof mark, stdin)) std::printf("\\n%s", mark);
+  return code;
+}
+"""
+
+
+def _cpp(body: str, tests: str, main: str) -> str:
+    """Main returns 0 by itself under its own name only."""
     end = tests.rfind("}")
     return (
-        f"#include <cstdio>\n#define main answer_main\n{body}\n#undef main\n#undef NDEBUG\n"
-        f'{tests[:end]}\n    std::puts("\\n{mark}");\n    return 0;\n{tests[end:]}\n'
+        f"#define main answer_main\n{body}\n#undef main\n{undefine_macros(body)}#undef NDEBUG\n"
+        f"#define main ns_tests_main\n{tests[:end]}\n    return 0;\n{tests[end:]}\n{_CPP_MAIN}"
     )
 
 
-def _java(body: str, tests: str, mark: str, main: str) -> str:
+def _java(body: str, tests: str, main: str) -> str:
     start = (
         "public class Program {\n  public static void main(String[] arguments) throws Throwable {\n"
-        f'    {main}.main(arguments);\n    System.out.println("\\n{mark}");\n  }}\n}}'
+        f"    {main}.main(arguments);\n    System.out.println();\n"
+        "    System.out.write(System.in.readAllBytes());\n    System.out.flush();\n  }\n}"
     )
     return java_program(f"{body}\n{tests}", start)
 
 
-def _js(body: str, tests: str, mark: str, main: str) -> str:
+def _js(body: str, tests: str, main: str) -> str:
     strict = "console.assert = (held) => { if (!held) throw new Error('assertion failed'); };"
-    return f"{body}\n;{strict}\n{tests}\n;console.log('\\n{mark}');\n"
+    return f"{body}\n;{strict}\n{tests}\n;console.log('\\n' + require('fs').readFileSync(0, 'utf8'));\n"
 
 
-def _sh(body: str, tests: str, mark: str, main: str) -> str:
-    return f"{body}\n{tests}\necho\necho {mark}\n"
+def _sh(body: str, tests: str, main: str) -> str:
+    return f"{body}\n{tests}\nbuiltin read -r ns_mark\nbuiltin printf '\\n%s\\n' \"$ns_mark\"\n"
 
 
-def _plain(body: str, tests: str, mark: str, main: str) -> str:
+def _plain(body: str, tests: str, main: str) -> str:
     return f"{body}\n{tests}\n"
 
 
-def _rust(body: str, tests: str, mark: str, main: str) -> str:
+def _rust(body: str, tests: str, main: str) -> str:
     return f"{body.replace('fn main(){}', '')}\n{tests}\n"
 
 

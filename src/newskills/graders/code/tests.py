@@ -38,11 +38,12 @@ class CodeTestsGrader(CodeGrader):
                an exception
     program    `prompt`, `entry_point`, `head` (for answers that are whole; `helpers`, the first called
                `helper`, for those that leave them out), `closing` (ends what the prompt begins),
-               `inside` (the tests belong into the class that the answer closes), `stop_tokens`
+               `inside` (the tests belong into the class that the answer closes), `stop_tokens`,
+               `declaration` (the head of the function, where the prompt does not end with it)
     """
 
     name: ClassVar[str] = "code_tests"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     Config = CodeTestsConfig
 
     def __init__(self, config: CodeTestsConfig = CodeTestsConfig()) -> None:  # noqa: B008 - frozen
