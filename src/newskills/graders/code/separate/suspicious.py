@@ -31,7 +31,7 @@ _WORDS = {
         "changes panics": r"\bpanic::set_hook\b",
     },
     "sh": {
-        "replaces commands": r"(?m)^\s*(?:function\s+)?(?:exit|test|\[+|set|trap|echo|printf|return|kill|builtin|command)"
+        "replaces commands": r"(?m)^\s*(?:function\s+)?(?:exit|test|\[+|set|trap|echo|printf|return|kill|builtin)"
         r"\s*\(\s*\)|\balias\b|\benable\s+-n\b",
         "sets traps": r"\btrap\b",
         "reads its own file": r"\$\{?0\b|\bBASH_SOURCE\b",
