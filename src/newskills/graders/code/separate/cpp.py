@@ -9,6 +9,8 @@ from newskills.graders.code.programs import CHAINS, PairTask, ProgramPart
 from newskills.graders.code.separate.parts import COMMENT, Answer, last_names, split_parameters, wire
 
 _CPP_HEAD = r"([^;{{}}]*?)\b{}\s*\(([^{{}}]*)\)\s*\{{\s*$"
+_ALL = "<bits/stdc++.h>"
+_INCLUDES_ALL = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<bits/stdc\+\+\.h>", re.MULTILINE)
 _CPP_DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -22,10 +24,11 @@ def separate_cpp(answer: Answer, cpu: float) -> PairTask | None:
         return None
     call = f"::ns_wire::Function<decltype(&::{answer.entry})>"
     tests = (
-        f'#include <bits/stdc++.h>\n#include "wire.hpp"\n{answer.prompt}\n'
-        f"    return {call}::call({', '.join(names)});\n}}\n"
+        f"{answer.prompt}\n    return {call}::call({', '.join(names)});\n}}\n"
         f"static auto ns_check = &{call}::check;\n#undef NDEBUG\n{answer.tests}\n"
     )
+    # Compiled beforehand in the sandbox, where it comes first, and only once.
+    tests = f'#include {_ALL}\n#include "wire.hpp"\n{_INCLUDES_ALL.sub("", tests)}'
     values = ", ".join(f"auto &ns_{number}" for number in range(len(names)))
     passed = ", ".join(f"ns_{number}" for number in range(len(names)))
     program = (
