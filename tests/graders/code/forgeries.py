@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501 - lines of programs
 """Wrong answers in other languages than Python that try to pass: none of them computes the length of its text.
 
 Never to be run without isolation.

@@ -67,14 +67,9 @@ ENDINGS = {
 @pytest.mark.slow
 def test_main_may_end_in_any_way() -> None:
     """Each way with a right answer, and with a wrong one."""
-    rows = [
-        {
-            **answered({**CPP, "tests": f"}}\nint helper();\n{head}\n    assert(string_length(\"x\") == 1);\n{end}"}, "cpp", code)
-        }
-        for end in ENDINGS.values()
-        for head in ("int main(int argc, char **argv) {",)
-        for code in ("    return string.size();\n}", "    return 0;\n}")
-    ]  # fmt: skip
+    begun = '}\nint helper();\nint main(int argc, char **argv) {\n    assert(string_length("x") == 1);\n'
+    codes = ("    return string.size();\n}", "    return 0;\n}")
+    rows = [answered({**CPP, "tests": begun + end}, "cpp", code) for end in ENDINGS.values() for code in codes]
     scores = graded("code_tests", rows)
     assert [score.outcome for score in scores] == ["correct", "wrong"] * len(ENDINGS), scores
 
@@ -98,3 +93,50 @@ def test_calls_that_cannot_be_carried_are_judged_together_and_said_to_be() -> No
     scores = graded("code_tests", [{**TOGETHER, "generation": fenced(code, "cpp")} for code in codes])
     assert [score.outcome for score in scores] == ["correct", "wrong", "wrong", "wrong"], scores
     assert all("tests share its process" in score.fields["suspicious"] for score in scores)
+
+
+MORE = {
+    "js": (
+        "// Doubles.\nfunction double(x) {\n",
+        "if (double(2) !== 4 || half(4) !== 2) throw new Error('wrong');",
+        "function double(x) { return 2 * x; }\nfunction half(x) { return x / 2; }",
+        "function double(x) { return 2 * x; }\nfunction half(x) { return x; }",
+    ),
+    "sh": (
+        "# Doubles.\ndouble() {\n",
+        "set -e\n[[ $(double 2) = 4 ]]\n[[ $(half 4) = 2 ]]",
+        "double() {\n  echo $((2 * $1))\n}\nhalf() {\n  echo $(($1 / 2))\n}",
+        "double() {\n  echo $((2 * $1))\n}\nhalf() {\n  echo 1\n}",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", [name for name in MORE if shutil.which(NEEDS[name], path=PLACES)])
+def test_tests_may_call_more_of_an_answer_than_its_function(language: str) -> None:
+    prompt, test, *codes = MORE[language]
+    row = {"style": "program", "language": language, "prompt": prompt, "entry_point": "double", "test": test}
+    scores = graded("code_tests", [{**row, "generation": fenced(code, language)} for code in codes])
+    assert [score.outcome for score in scores] == ["correct", "wrong"], scores
+
+
+THROWS = """const assert = require('node:assert');
+assert.throws(() => root(-1), RangeError);
+const list = [3, 1, 2];
+assert.deepEqual(root(list), undefined);
+assert.deepStrictEqual(list, [1, 2, 3]);
+assert.deepStrictEqual(root(new Map([['a', NaN]])), new Map([['a', -0]]));
+"""
+SORTS = """function root(x) {
+  if (x === -1) throw new RangeError('negative');
+  if (Array.isArray(x)) { x.sort(); return; }
+  return new Map(Array.from(x.keys(), (key) => [key, -0]));
+}"""
+
+
+@pytest.mark.skipif(not shutil.which("node", path=PLACES), reason="needs node")
+def test_errors_changed_arguments_and_odd_values_arrive() -> None:
+    row = {"style": "program", "language": "js", "prompt": "function root(x) {\n", "entry_point": "root"}
+    codes = [SORTS, SORTS.replace("RangeError", "Error"), SORTS.replace("x.sort()", "x"), SORTS.replace("-0", "0")]
+    scores = graded("code_tests", [{**row, "test": THROWS, "generation": fenced(code, "js")} for code in codes])
+    assert [score.outcome for score in scores] == ["correct", "wrong", "wrong", "wrong"], scores
+    assert not any("suspicious" in score.fields for score in scores)

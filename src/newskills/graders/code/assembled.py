@@ -55,6 +55,10 @@ async def _judge_apart(code: str, record: Row, program: str, cpu: float, sandbox
     ended = await run_pair(pair, sandbox)
     if ended.unfit is not None:
         return _instrument(ended.unfit, language, program)
+    if ended.tests is not None and ended.tests.kind == "ended" and language in _LACKS:
+        lacking = re.search(_LACKS[language], ended.tests.err)
+        if lacking is not None and lacking[1] in str(record["test"]):
+            return None
     return _pair_finding(ended, language, program)
 
 
@@ -88,6 +92,8 @@ async def _judge_together(code: str, record: Row, program: str, cpu: float, sand
     return CodeFinding(passed=True)
 
 
+_LACKS = {"js": r"(?m)^ReferenceError: (\S+) is not defined", "sh": r"(?m): (\S+): command not found$"}
+"""What tests say that need more of an answer than its function: they hold nothing of it that could say so instead."""
 _ERROR = re.compile(r"\w*Error\b")
 _MODULE = re.compile(r"Cannot find module '([^'\n]{1,100})'")
 

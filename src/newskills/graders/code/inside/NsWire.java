@@ -20,12 +20,12 @@ final class NsWire {
     try {
       put(given, 0);
       OUT.flush();
-      if (IN.readByte() != 'v') throw new RuntimeException("the answer has thrown " + IN.readUTF());
+      if (IN.readByte() != 'v') throw exception(IN.readUTF(), IN.readUTF());
       Object[] after = (Object[]) take(0);
       for (int at = 0; at < given.length && at < after.length; at++) update(given[at], after[at]);
       @SuppressWarnings("unchecked") T result = (T) take(0);
       return result;
-    } catch (IOException | ClassCastException | IllegalArgumentException error) {
+    } catch (IOException | Unreadable | ClassCastException error) {
       System.err.println("ns: the answer has ended, or its value cannot be read");
       Runtime.getRuntime().halt(70);
       return null;
@@ -52,10 +52,27 @@ final class NsWire {
       } catch (Throwable error) {
         Throwable cause = error instanceof InvocationTargetException ? error.getCause() : error;
         OUT.writeByte('r');
-        String text = String.valueOf(cause);
+        String text = String.valueOf(cause.getMessage());
+        OUT.writeUTF(cause.getClass().getName());
         OUT.writeUTF(text.substring(0, Math.min(300, text.length())));
       }
       OUT.flush();
+    }
+  }
+
+  private static final class Unreadable extends RuntimeException {
+    Unreadable(String what) {
+      super(what);
+    }
+  }
+
+  /** As the answer has thrown it, where it is one of Java's own that tests may expect. */
+  private static RuntimeException exception(String type, String text) {
+    try {
+      Class<?> kind = type.matches("java\\.(lang|util)\\.\\w+Exception") ? Class.forName(type) : RuntimeException.class;
+      return (RuntimeException) kind.getConstructor(String.class).newInstance(text);
+    } catch (ReflectiveOperationException | ClassCastException unknown) {
+      return new RuntimeException(type + ": " + text);
     }
   }
 
@@ -108,14 +125,22 @@ final class NsWire {
     new NsPut(OUT).one(values, depth);
   }
 
+  private static java.math.BigDecimal number(String text) {
+    try {
+      return new java.math.BigDecimal(text);
+    } catch (NumberFormatException error) {
+      throw new Unreadable("number");
+    }
+  }
+
   private static int size() throws IOException {
     int size = IN.readInt();
-    if (size < 0 || size > 1 << 26) throw new IllegalArgumentException("size");
+    if (size < 0 || size > 1 << 26) throw new Unreadable("size");
     return size;
   }
 
   private static Object take(int depth) throws IOException {
-    if (depth > DEEPEST) throw new IllegalArgumentException("too deep");
+    if (depth > DEEPEST) throw new Unreadable("too deep");
     byte kind = IN.readByte();
     switch (kind) {
       case '0': return null;
@@ -128,8 +153,8 @@ final class NsWire {
       case 'f': return IN.readFloat();
       case 'd': return IN.readDouble();
       case 'O': return Optional.ofNullable(take(depth + 1));
-      case 'B': return new java.math.BigInteger((String) take(depth + 1));
-      case 'D': return new java.math.BigDecimal((String) take(depth + 1));
+      case 'B': return number((String) take(depth + 1)).toBigInteger();
+      case 'D': return number((String) take(depth + 1));
       case 'S': {
         char[] text = new char[size()];
         for (int at = 0; at < text.length; at++) text[at] = IN.readChar();
@@ -138,7 +163,11 @@ final class NsWire {
       case 'A': {
         Class<?> part = partOf((String) take(depth + 1));
         Object array = Array.newInstance(part, size());
-        for (int at = 0; at < Array.getLength(array); at++) Array.set(array, at, take(depth + 1));
+        try {
+          for (int at = 0; at < Array.getLength(array); at++) Array.set(array, at, take(depth + 1));
+        } catch (IllegalArgumentException error) {
+          throw new Unreadable("item");
+        }
         return array;
       }
       case 'L': case 'E': {
@@ -151,7 +180,7 @@ final class NsWire {
         for (int left = size(); left > 0; left--) map.put(take(depth + 1), take(depth + 1));
         return map;
       }
-      default: throw new IllegalArgumentException("kind");
+      default: throw new Unreadable("kind");
     }
   }
 

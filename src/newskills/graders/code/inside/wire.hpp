@@ -161,6 +161,14 @@ template <class K, class V> struct Value<std::unordered_map<K, V>> : Several<std
 
 template <class T> constexpr bool is_written = std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
 
+// An exception of the answer's, as the tests may expect it.
+[[noreturn]] inline void raise(const std::string &kind) {
+  if (kind == "invalid_argument") throw std::invalid_argument("the answer has thrown it");
+  if (kind == "out_of_range") throw std::out_of_range("the answer has thrown it");
+  if (kind == "logic_error") throw std::logic_error("the answer has thrown it");
+  throw std::runtime_error("the answer has thrown an exception");
+}
+
 // What a function of this type takes and returns. Arguments that it may write to travel back.
 template <class F> struct Function;
 template <class R, class... A> struct Function<R (*)(A...)> {
@@ -178,8 +186,14 @@ template <class R, class... A> struct Function<R (*)(A...)> {
     pipe.send(out);
     Reader in;
     if (!pipe.receive(in)) end("the answer has ended");
+    std::string kind;
     try {
-      if (in.word() != "value") end("the answer has thrown an exception");
+      kind = in.word();
+    } catch (const std::exception &) {
+      end("the answer's value cannot be read");
+    }
+    if (kind != "value") raise(kind);
+    try {
       if constexpr (std::is_void_v<R>) {
         (take_written(in, given, std::bool_constant<is_written<A>>()), ...);
       } else {
@@ -209,8 +223,16 @@ template <class R, class... A> struct Function<R (*)(A...)> {
           Value<std::decay_t<R>>::put(out, result);
         }
         std::apply([&](auto &...each) { (put_written(out, each, std::bool_constant<is_written<A>>()), ...); }, values);
+      } catch (const std::invalid_argument &) {
+        out = "invalid_argument ";
+      } catch (const std::out_of_range &) {
+        out = "out_of_range ";
+      } catch (const std::logic_error &) {
+        out = "logic_error ";
+      } catch (const std::exception &) {
+        out = "runtime_error ";
       } catch (...) {
-        out = "raised ";
+        out = "other ";
       }
       pipe.send(out);
     }

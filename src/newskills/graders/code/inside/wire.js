@@ -83,6 +83,9 @@ function update(target, source) {
   }
 }
 
+// Errors that arrive as what they are. A name that is not defined is not among them: the tests' own are told by it.
+const KINDS = { TypeError, RangeError, SyntaxError };
+
 function end(why) {
   fs.writeSync(2, `ns: ${why}\n`);
   process.exit(70);
@@ -99,7 +102,10 @@ exports.call = function (given) {
     end("the answer's value cannot be read");
   }
   if (reply === null || typeof reply !== 'object') end('the answer has ended');
-  if (typeof reply.raised === 'string') throw new Error(reply.raised);
+  if (typeof reply.raised === 'string') {
+    const kind = Object.prototype.hasOwnProperty.call(KINDS, reply.kind) ? KINDS[reply.kind] : Error;
+    throw new kind(reply.raised.replace(/\s+/g, ' '));
+  }
   try {
     reply.given.forEach((item, at) => {
       if (at < given.length && JSON.stringify(item) !== JSON.stringify(asked[at])) update(given[at], decode(item));
@@ -125,7 +131,8 @@ exports.serve = function (target) {
       }
       reply = { value, given: after };
     } catch (error) {
-      reply = { raised: String(error && error.stack ? error.message : error).slice(0, 300) };
+      const known = error instanceof Error;
+      reply = { kind: known ? error.name : '', raised: String(known ? error.message : error).slice(0, 300) };
     }
     send(4, reply);
   }

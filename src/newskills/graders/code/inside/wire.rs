@@ -311,7 +311,7 @@ pub fn call<R: Take>(put: impl FnOnce(&mut Vec<u8>)) -> R {
     let mut reply = reply.unwrap_or_else(|| end("ns: the answer has ended\n"));
     match reply.word() {
         Some("value") => {}
-        Some("raised") => std::panic::panic_any("the answer has panicked"),
+        Some("raised") => std::panic::panic_any(String::take(&mut reply).unwrap_or_default()),
         _ => end("ns: the answer's value cannot be read\n"),
     }
     R::take(&mut reply).unwrap_or_else(|| end("ns: the answer's value cannot be read\n"))
@@ -323,7 +323,11 @@ pub fn serve(target: impl Fn(&mut Reader, &mut Vec<u8>) -> Option<()>) {
     while let Some(mut asked) = pipe.receive() {
         let mut reply = b"value ".to_vec();
         let called = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| target(&mut asked, &mut reply)));
-        if !matches!(called, Ok(Some(()))) {
+        if let Err(panic) = called {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            reply = b"raised ".to_vec();
+            text.or(panic.downcast_ref::<&str>().copied()).unwrap_or_default().put(&mut reply);
+        } else if !matches!(called, Ok(Some(()))) {
             reply = b"raised ".to_vec();
         }
         if pipe.send(&reply).is_none() {
