@@ -53,12 +53,9 @@ def test_what_an_answer_tried_is_counted() -> None:
 
 
 ENDINGS = {
-    "nothing": "}",
     "return": "    return 0;\n}",
-    "a name": "    return EXIT_SUCCESS;\n}",
-    "braces": "    { return (0); }\n}",
-    "arguments, and a comment with a brace": "    return argc > 100;\n}\n// }\n",
-    "a function behind": "    return helper();\n}\nint helper() { return 0; }\n",
+    "a name in braces, and a comment with a brace": "    { return (EXIT_SUCCESS); }\n}\n// }\n",
+    "arguments, and a function behind": "    return helper() + (argc > 100);\n}\nint helper() { return 0; }\n",
     "exit": "    exit(0);\n}",
 }
 
@@ -139,4 +136,41 @@ def test_errors_changed_arguments_and_odd_values_arrive() -> None:
     codes = [SORTS, SORTS.replace("RangeError", "Error"), SORTS.replace("x.sort()", "x"), SORTS.replace("-0", "0")]
     scores = graded("code_tests", [{**row, "test": THROWS, "generation": fenced(code, "js")} for code in codes])
     assert [score.outcome for score in scores] == ["correct", "wrong", "wrong", "wrong"], scores
+    assert not any("suspicious" in score.fields for score in scores)
+
+
+NEAR = {
+    "js": (
+        "function root(x) {\n",
+        "if (Math.abs(root(4) - 2) > 1e-6) throw new Error('wrong');",
+        "function root(x) { return Math.sqrt(x); }",
+        "function root(x) { return NaN; }",
+    ),
+    "cpp": (
+        "#include <cmath>\ndouble root(double x) {\n",
+        "#include <cstdlib>\nint main() { if (std::abs(root(4) - 2) > 1e-6) abort(); }",
+        "#include <cmath>\ndouble root(double x) { return sqrt(x); }",
+        "#include <cmath>\ndouble root(double x) { return NAN; }",
+    ),
+    "java": (
+        "class Solution {\n    public double root(double x) {\n",
+        "public class Main {\n  public static void main(String[] a) {\n"
+        '    Object known = new Object() { public String toString() { return "known"; } };\n'
+        "    if (Math.abs(new Solution().root(4) - 2) > 1e-6) throw new AssertionError();\n"
+        '    Object late = new Object() { public String toString() { return "late"; } };\n'
+        '    if (!late.toString().equals("late")) throw new AssertionError();\n  }\n}',
+        "class Solution { public double root(double x) { return Math.sqrt(x); } }",
+        "class Solution { public double root(double x) { return 0.0 / 0.0; } }",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", [name for name in NEAR if shutil.which(NEEDS[name], path=PLACES)])
+def test_what_is_no_number_is_not_near_one(language: str) -> None:
+    """The tests of HumanEval-X in C++ and Java ask whether a result is too far off. And classes of tests stay there."""
+    prompt, test, *codes = NEAR[language]
+    row = {"style": "program", "language": language, "prompt": prompt, "entry_point": "root", "test": test}
+    scores = graded("code_tests", [{**row, "generation": fenced(code, language)} for code in codes])
+    assert [score.outcome for score in scores] == ["correct", "wrong"], scores
     assert not any("suspicious" in score.fields for score in scores)

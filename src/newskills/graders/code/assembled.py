@@ -14,6 +14,8 @@ from newskills.graders.code.base import CodeFinding, not_built, unjudged
 from newskills.graders.code.programs import (
     CHAINS,
     PairResult,
+    PairTask,
+    ProgramPart,
     ProgramResult,
     ProgramRun,
     make_task,
@@ -54,12 +56,27 @@ async def _judge_apart(code: str, record: Row, program: str, cpu: float, sandbox
         return None
     ended = await run_pair(pair, sandbox)
     if ended.unfit is not None:
-        return _instrument(ended.unfit, language, program)
+        return await _judge_unfit(pair, ended.unfit, language, program, sandbox)
     if ended.tests is not None and ended.tests.kind == "ended" and language in _LACKS:
         lacking = re.search(_LACKS[language], ended.tests.err)
         if lacking is not None and lacking[1] in str(record["test"]):
             return None
     return _pair_finding(ended, language, program)
+
+
+async def _judge_unfit(
+    pair: PairTask, unfit: ProgramRun, language: str, program: str, sandbox: Sandbox
+) -> CodeFinding | None:
+    """None where the tests cannot be built without the answer either: else it has left them no room."""
+    if (finding := _instrument(unfit, language, program)) is not None:
+        return finding
+    nothing = msgspec.structs.replace(pair, answer=ProgramPart(files={}, run=("true",)))
+    alone = await run_pair(nothing, sandbox)
+    return (
+        None
+        if alone.unfit is not None
+        else CodeFinding(passed=False, why="the tests could not be built beside it")
+    )
 
 
 def _pair_finding(ended: PairResult, language: str, program: str) -> CodeFinding:

@@ -79,7 +79,12 @@ template <class T> struct Value<T, std::enable_if_t<std::is_floating_point_v<T>>
     std::snprintf(told, sizeof told, "%La ", static_cast<long double>(value));
     out += told;
   }
-  static void take(Reader &in, T &value) { value = T(std::strtold(in.word().c_str(), nullptr)); }
+  static void take(Reader &in, T &value) {
+    value = T(std::strtold(in.word().c_str(), nullptr));
+#ifdef NS_NO_NAN
+    if (std::isnan(value)) throw std::runtime_error("not a number is nowhere near one");
+#endif
+  }
 };
 template <> struct Value<std::string> {
   static void put(std::string &out, const std::string &value) { out += std::to_string(value.size()) + ' ' + value; }

@@ -28,7 +28,8 @@ def separate_cpp(answer: Answer, cpu: float) -> PairTask | None:
         f"static auto ns_check = &{call}::check;\n#undef NDEBUG\n{answer.tests}\n"
     )
     # Compiled beforehand in the sandbox, where it comes first, and only once.
-    tests = f'#include {_ALL}\n#include "wire.hpp"\n{_INCLUDES_ALL.sub("", tests)}'
+    guard = "" if answer.knows_nan else "#define NS_NO_NAN\n"
+    tests = f'#include {_ALL}\n{guard}#include "wire.hpp"\n{_INCLUDES_ALL.sub("", tests)}'
     values = ", ".join(f"auto &ns_{number}" for number in range(len(names)))
     passed = ", ".join(f"ns_{number}" for number in range(len(names)))
     program = (

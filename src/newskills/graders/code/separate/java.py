@@ -45,7 +45,7 @@ def separate_java(answer: Answer, cpu: float) -> PairTask | None:
     ends = answer.closing if answer.inside else "}\n}\n"
     start = (
         "public class Program {\n  public static void main(String[] arguments) throws Throwable {\n"
-        f"    NsWire.silence();\n    {answer.main}.main(arguments);\n  }}\n}}"
+        f"    NsWire.prepare({str(answer.knows_nan).lower()});\n    {answer.main}.main(arguments);\n  }}\n}}"
     )
     serve = (
         "public class Program {\n  public static void main(String[] arguments) throws Throwable {\n"

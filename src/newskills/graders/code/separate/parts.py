@@ -34,6 +34,11 @@ class Answer(Struct, frozen=True, kw_only=True):
     inside: bool
     main: str
 
+    @property
+    def knows_nan(self) -> bool:
+        """Whether the task speaks of what is no number, which elsewhere is no value: it is never too far off."""
+        return re.search(r"nan\b|not[ -]a[ -]number", f"{self.prompt}{self.tests}", re.IGNORECASE) is not None
+
 
 def split_parameters(text: str) -> list[str]:
     """Between commas that no brackets enclose.

@@ -24,6 +24,7 @@ def separate_js(answer: Answer, cpu: float) -> PairTask | None:
         return None
     tests = (
         "const ns_call = require('./wire.js').call;\n"
+        f"require('./wire.js').knowsNan = {str(answer.knows_nan).lower()};\n"
         "console.assert = (held) => { if (!held) throw new Error('assertion failed'); };\n"
         f"{answer.prompt}\n    return ns_call([{', '.join(names)}]);\n}}\n{answer.tests}\n"
     )
