@@ -34,8 +34,8 @@ def humaneval_x(raw: Row, index: int) -> Row:
     if language == "rust":
         common["declaration"] = raw["declaration"]
     setup = f"{raw['test_setup']}\n" if language == "go" else ""
-    given = _given(language, raw["declaration"], entry)
-    return common | {"style": "program", "test": f"{setup}{raw['test']}", **given}
+    program = {"style": "program", "test": f"{setup}{raw['test']}"}
+    return common | program | _given(language, raw["declaration"], entry)
 
 
 def _given(language: str, declaration: str, entry: str) -> Row:

@@ -35,14 +35,14 @@ def separate_go(answer: Answer, cpu: float) -> PairTask | None:
     pointers = ", ".join(f"&nsResult{number}" for number in range(len(results)))
     returned = ", ".join(f"nsResult{number}" for number in range(len(results)))
     stub = f"{declared}    nsCall([]interface{{}}{{{pointers}}}, {', '.join(names)})\n    return {returned}\n}}\n"
-    given = _imports(answer.prompt) | _imports(answer.tests)
-    tests = _program(f"{answer.prompt}\n{stub}{answer.tests}", given, droppable=set(given))
+    task_imports = _imports(answer.prompt) | _imports(answer.tests)
+    tests = _program(f"{answer.prompt}\n{stub}{answer.tests}", task_imports, droppable=set(task_imports))
     code = answer.code if answer.whole else answer.body
-    lent = {place: name for place, name in given.items() if answer.whole and place not in _imports(code)}
+    lent = {place: name for place, name in task_imports.items() if answer.whole and place not in _imports(code)}
     program = _program(
         f"{_MAIN.sub('func nsAnswerMain(', code)}\nfunc main() {{\n    nsServe({answer.entry})\n}}\n",
         _imports(code) | lent,
-        droppable=set(given),
+        droppable=set(task_imports),
     )
     chain, carried = CHAINS["go"], {"wire.go": wire("wire.go")}
     build = ("go", "build", "-o", "program", ".")
