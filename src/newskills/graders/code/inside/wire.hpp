@@ -1,24 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of a function over two pipes: the tests write to 3 and read from 4, the answer the other way round.
-// A message is its length and its text; what is read of it may be hostile.
+// A message is its length and its text; what is read of it may be hostile. NS_MAP and the like: types that the head
+// has, so that no more is compiled.
+#ifdef NS_ARRAY
 #include <array>
+#endif
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#ifdef NS_DEQUE
 #include <deque>
+#endif
+#ifdef NS_LIST
 #include <list>
+#endif
+#ifdef NS_MAP
 #include <map>
+#endif
+#ifdef NS_OPTIONAL
 #include <optional>
+#endif
+#ifdef NS_SET
 #include <set>
+#endif
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
+#ifdef NS_UNORDERED_MAP
 #include <unordered_map>
+#endif
+#ifdef NS_UNORDERED_SET
 #include <unordered_set>
+#endif
 #include <utility>
 #include <vector>
 
@@ -94,6 +111,7 @@ template <> struct Value<std::string> {
     in.at += size;
   }
 };
+#ifdef NS_OPTIONAL
 template <class T> struct Value<std::optional<T>> {
   static void put(std::string &out, const std::optional<T> &value) {
     out += value ? "1 " : "0 ";
@@ -107,6 +125,7 @@ template <class T> struct Value<std::optional<T>> {
     value = std::move(item);
   }
 };
+#endif
 template <class A, class B> struct Value<std::pair<A, B>> {
   static void put(std::string &out, const std::pair<A, B> &value) {
     Value<std::remove_const_t<A>>::put(out, value.first);
@@ -125,10 +144,12 @@ template <class... A> struct Value<std::tuple<A...>> {
     std::apply([&](auto &...each) { (Value<std::decay_t<decltype(each)>>::take(in, each), ...); }, value);
   }
 };
+#ifdef NS_ARRAY
 template <class T, std::size_t N> struct Value<std::array<T, N>> {
   static void put(std::string &out, const std::array<T, N> &value) { for (auto &each : value) Value<T>::put(out, each); }
   static void take(Reader &in, std::array<T, N> &value) { for (auto &each : value) Value<T>::take(in, each); }
 };
+#endif
 template <class C, class Item> struct Several {
   static void put(std::string &out, const C &value) {
     out += std::to_string(value.size()) + ' ';
@@ -144,11 +165,20 @@ template <class C, class Item> struct Several {
   }
 };
 template <class T> struct Value<std::vector<T>> : Several<std::vector<T>, T> {};
+#ifdef NS_LIST
 template <class T> struct Value<std::list<T>> : Several<std::list<T>, T> {};
+#endif
+#ifdef NS_DEQUE
 template <class T> struct Value<std::deque<T>> : Several<std::deque<T>, T> {};
+#endif
+#ifdef NS_SET
 template <class T> struct Value<std::set<T>> : Several<std::set<T>, T> {};
 template <class T> struct Value<std::multiset<T>> : Several<std::multiset<T>, T> {};
+#endif
+#ifdef NS_MAP
 template <class K, class V> struct Value<std::map<K, V>> : Several<std::map<K, V>, std::pair<K, V>> {};
+#endif
+#ifdef NS_UNORDERED_SET
 template <class T> struct Value<std::unordered_set<T>> : Several<std::unordered_set<T>, T> {
   static void take(Reader &in, std::unordered_set<T> &value) {
     std::vector<T> items;
@@ -156,6 +186,8 @@ template <class T> struct Value<std::unordered_set<T>> : Several<std::unordered_
     value = std::unordered_set<T>(items.begin(), items.end());
   }
 };
+#endif
+#ifdef NS_UNORDERED_MAP
 template <class K, class V> struct Value<std::unordered_map<K, V>> : Several<std::unordered_map<K, V>, std::pair<K, V>> {
   static void take(Reader &in, std::unordered_map<K, V> &value) {
     std::vector<std::pair<K, V>> items;
@@ -163,6 +195,7 @@ template <class K, class V> struct Value<std::unordered_map<K, V>> : Several<std
     value = std::unordered_map<K, V>(items.begin(), items.end());
   }
 };
+#endif
 
 template <class T> constexpr bool is_written = std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
 

@@ -11,6 +11,7 @@ from newskills.graders.code.separate.parts import COMMENT, Answer, last_names, s
 _CPP_HEAD = r"([^;{{}}]*?)\b{}\s*\(([^{{}}]*)\)\s*\{{\s*$"
 _ALL = "<bits/stdc++.h>"
 _INCLUDES_ALL = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<bits/stdc\+\+\.h>", re.MULTILINE)
+_TYPES = ("array", "deque", "list", "map", "optional", "set", "unordered_map", "unordered_set")
 _CPP_DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -28,12 +29,14 @@ def separate_cpp(answer: Answer, cpu: float) -> PairTask | None:
         f"static auto ns_check = &{call}::check;\n#undef NDEBUG\n{answer.tests}\n"
     )
     # Compiled beforehand in the sandbox, where it comes first, and only once.
-    guard = "" if answer.knows_nan else "#define NS_NO_NAN\n"
+    types = "".join(f"#define NS_{name.upper()}\n" for name in _TYPES if re.search(rf"{name}\b", head[0]))
+    guard = types if answer.knows_nan else f"{types}#define NS_NO_NAN\n"
     tests = f'#include {_ALL}\n{guard}#include "wire.hpp"\n{_INCLUDES_ALL.sub("", tests)}'
     values = ", ".join(f"auto &ns_{number}" for number in range(len(names)))
     passed = ", ".join(f"ns_{number}" for number in range(len(names)))
     program = (
-        f'#define main answer_main\n{answer.body}\n#undef main\n{undefine_macros(answer.body)}#include "wire.hpp"\n'
+        f"#define main answer_main\n{answer.body}\n#undef main\n{undefine_macros(answer.body)}{types}"
+        '#include "wire.hpp"\n'
         f"namespace ns_asked {{\nusing namespace std;\n{head[1]} {answer.entry}({head[2]});\n}}\n"
         f"int main() {{\n  return ns_wire::Function<decltype(&ns_asked::{answer.entry})>::serve(\n"
         f"      [&]({values}) -> decltype(auto) {{ return ::{answer.entry}({passed}); }});\n}}\n"
