@@ -17,7 +17,8 @@ from newskills.graders.code.extract import ExtractedCode
 from newskills.graders.code.harness import Time, run_program
 from newskills.graders.code.programs import CHAINS, ProgramRun, make_task, run_task
 from newskills.graders.code.snippet import extract_snippet
-from newskills.graders.code.units import UnitTask, count_tests, imported, run_unit
+from newskills.graders.code.suspicion import suspicions
+from newskills.graders.code.units import UnitTask, imported, run_unit, test_names
 
 _WALL = 6
 _PUBLIC = re.compile(r"^[ \t]*public[ \t]+(?=(?:final[ \t]+)?class\b)", re.MULTILINE)
@@ -45,7 +46,7 @@ class CodeTestsGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "code_tests"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     Config = CodeTestsConfig
 
     def __init__(self, config: CodeTestsConfig = CodeTestsConfig()) -> None:  # noqa: B008 - frozen
@@ -72,7 +73,12 @@ class CodeTestsGrader(CodeGrader):
             decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
             if not decisive.judged:
                 return unjudged(str(decisive), "data" if decisive.kind == "data" else "grader")
-            return CodeFinding(passed=decisive.passed, why=str(decisive), unread=decisive.kind == "load")
+            return CodeFinding(
+                passed=decisive.passed,
+                why=str(decisive),
+                unread=decisive.kind == "load",
+                suspicious=suspicions(code),
+            )
         tests = str(record["test"])
         before = str(record.get("test_setup_code") or "")
         needs = imported(before, tests, str(record.get("canonical_solution") or ""))
@@ -82,9 +88,11 @@ class CodeTestsGrader(CodeGrader):
             collect = style == "pytest"
             unit = UnitTask(
                 code=f"{before}\n{code}",
+                head=before,
+                entry=str(record.get("entry_point") or ""),
                 tests=tests,
                 needs=("pytest", *needs) if collect else needs,
-                at_least=count_tests(tests),
+                expects=test_names(tests),
                 collect=collect,
             )
         elif style == "script":
