@@ -15,7 +15,8 @@ from newskills.graders.code.evalplus import program_of
 from newskills.graders.code.extract import ExtractedCode
 from newskills.graders.code.harness import Time, run_program
 from newskills.graders.code.snippet import extract_snippet
-from newskills.graders.code.units import UnitTask, count_tests, imported, run_unit
+from newskills.graders.code.suspicion import suspicions
+from newskills.graders.code.units import UnitTask, imported, run_unit, test_names
 
 _WALL = 6
 
@@ -71,7 +72,12 @@ class CodeTestsGrader(CodeGrader):
             decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
             if not decisive.judged:
                 return unjudged(str(decisive), "data" if decisive.kind == "data" else "grader")
-            return CodeFinding(passed=decisive.passed, why=str(decisive), unread=decisive.kind == "load")
+            return CodeFinding(
+                passed=decisive.passed,
+                why=str(decisive),
+                unread=decisive.kind == "load",
+                suspicious=suspicions(code),
+            )
         tests = str(record["test"])
         before = str(record.get("test_setup_code") or "")
         needs = imported(before, tests, str(record.get("canonical_solution") or ""))
@@ -81,9 +87,11 @@ class CodeTestsGrader(CodeGrader):
             collect = style == "pytest"
             unit = UnitTask(
                 code=f"{before}\n{code}",
+                head=before,
+                entry=str(record.get("entry_point") or ""),
                 tests=tests,
                 needs=("pytest", *needs) if collect else needs,
-                at_least=count_tests(tests),
+                expects=test_names(tests),
                 collect=collect,
             )
         elif style == "script":
