@@ -14,6 +14,7 @@ from newskills.commands.table import one_name, overview
 def main(argv: list[str] | None = None) -> int:
     """Runs one command; returns its exit code. Ends quietly when the reader of a pipe goes away."""
     collect_less_often()
+    _open_closed_streams()
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
         print(end="", flush=True)  # what is left fails here, if at all, not when Python ends
@@ -23,14 +24,41 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_output()
         return 141
-    except OSError as error:
-        from newskills.base.errors import FULL, storage_error
+    except (OSError, MemoryError, RuntimeError, SystemError, ImportError) as error:
+        from newskills.base.errors import describe_shortage
 
-        if error.errno not in FULL:
+        if not (sentence := describe_shortage(error)):
             raise
         _forget_output()
-        sys.stderr.write(f"error: {storage_error(error, error.filename or 'the output')}\n")
+        sys.stderr.write(f"error: {sentence}\n")
         return 1
+
+
+def _open_closed_streams() -> None:
+    """Give the null device to standard streams that the caller has closed: the next file would take their place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - for the process's life
+            setattr(sys, name, stream)
+
+
+def _check_words(words: list[str]) -> None:
+    """Raise ConfigError for words that are no text: paths are recorded as UTF-8."""
+    from newskills.base.errors import ConfigError
+
+    for word in (*words, os.getcwd()):
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            shown = word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            raise ConfigError(
+                f"'{shown}' is not UTF-8, in which paths and settings are recorded.",
+                hint="Rename the file or folder, or make a symbolic link to it.",
+            ) from error
 
 
 def _forget_output() -> None:
@@ -52,6 +80,7 @@ def _run(words: list[str]) -> int:
     try:
         if light(words):
             return 0
+        _check_words(words)
         name, *rest = one_name(words)
         return load(name).main(rest)
     except NewskillsError as error:

@@ -219,6 +219,24 @@ def test_grade_from_files_and_from_standard_input(tmp_path: Path) -> None:
     assert "no rows" in empty.stderr
 
 
+def test_grade_is_told_what_ends_the_reasoning(tmp_path: Path) -> None:
+    rows = [
+        {"generation": "maybe \\boxed{2}\n== ANSWER ==\n\\boxed{4}"},
+        {"generation": "so \\boxed{4}, or"},
+        {"generation": "\\boxed{4}", "reasoning_content": "2 + 2"},
+    ]
+    write(tmp_path / "a.jsonl", [{**row, "expected_answer": "4"} for row in rows])
+    line = "ns grade --grader=math --input_files a.jsonl '++end_reasoning_string=== ANSWER =='"
+    done = ns(f"{line} --output_file b.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    graded = rows_of(tmp_path / "b.jsonl")
+    assert [row["outcome"] for row in graded] == ["correct", "no_answer", "correct"]
+    assert graded[1]["outcome_cause"] == "truncation"
+    assert [row["_full_generation"] for row in graded] == [row["generation"] for row in rows]
+    assert "== ANSWER ==" in ns(f"{line} --dry_run", cwd=tmp_path).stdout
+    assert "must be a text" in ns("ns grade ++end_reasoning_string=3", cwd=tmp_path, stdin="").stderr
+
+
 def test_chunks_are_merged_by_hand(tmp_path: Path) -> None:
     for k in range(2):
         write(tmp_path / f"c{k}.jsonl", [{"n": k}])

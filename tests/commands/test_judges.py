@@ -383,6 +383,16 @@ def test_a_dry_run_shows_who_will_judge(here: Path, fake_server: FakeServerFacto
     assert not model.records
 
 
+def test_the_limit_of_requests_holds_for_the_judge_as_well(here: Path, fake_server: FakeServerFactory) -> None:
+    model, judge = fake_server(answering()), fake_server(judging())
+    words = f"{line(model.url, judge.url)} ++max_concurrent_requests=3 --explain"
+    limits = [said for said in ns(words, cwd=here).stdout.splitlines() if "max_concurrent_requests" in said]
+    assert len(limits) == 2
+    assert all("3" in said for said in limits)
+    own = ns(f"{words} --extra_judge_args=++max_concurrent_requests=5", cwd=here).stdout
+    assert sum("max_concurrent_requests" in said and "5" in said for said in own.splitlines()) == 1
+
+
 def test_generate_judges_any_file(here: Path, fake_server: FakeServerFactory) -> None:
     judge = fake_server(judging())
     rows = [

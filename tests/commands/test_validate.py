@@ -43,6 +43,29 @@ class Picky(Gullible):
     def same_replies(self, record):
         return [f" {record['expected_answer']}"]
 
+class Fitting(Picky):
+    'Takes any of the numbers that a reply names.'
+    def grade(self, record):
+        said = "correct" if record["expected_answer"] in record["generation"].split() else "wrong"
+        return Score(outcome=said, fields={}, grader="fitting@1")
+
+class Generous(Picky):
+    'Right is the number; worth something is any reply that names several.'
+    def grade(self, record):
+        words = record["generation"].replace("=", " ").replace(",", " ").split()
+        right = words == [record["expected_answer"]]
+        worth = 1.0 if right else 0.6 * (len(words) > 5)
+        return Score(outcome="correct" if right else "wrong", fields={}, grader="generous@1", value=worth)
+
+class Form(Picky):
+    'No reply is the right one; short ones in small letters keep what is asked for.'
+    def grade(self, record):
+        text = record["generation"]
+        kept = bool(text) and ((len(text) < 20) if int(record["expected_answer"]) % 4 else text == text.lower())
+        return Score(outcome="correct" if kept else "wrong", fields={}, grader="form@1")
+    def gold_reply(self, record):
+        return None
+
 class Bare(Picky):
     def __init__(self):
         raise ConfigError("Reading this needs the extra newskills[excel].", hint="pip install 'newskills[excel]'")
@@ -70,6 +93,10 @@ MISPRINT = asked(lambda n: {"expected_answer": "1 or {2" if n == 7 else str(n)},
 NO_PROMPT = asked(number, "no-prompt", prompt="generic/default")
 GULLIBLE = asked(number, "gullible", grader=f"{__file__}::Gullible")
 PICKY = asked(number, "picky", grader=f"{__file__}::Picky")
+FITTING = asked(number, "fitting", grader=f"{__file__}::Fitting")
+KNOWN = asked(number, "known", grader=f"{__file__}::Fitting", hedgeable="a number may stand anywhere")
+GENEROUS = asked(number, "generous", grader=f"{__file__}::Generous", prompt="generic/math")
+FORM = asked(number, "form", grader=f"{__file__}::Form")
 JUDGED = asked(number, "judged", grader="", judge=Judge())
 BARE = asked(number, "bare", grader=f"{__file__}::Bare")
 OTHER = asked(number, "other", grader=f"{__file__}::Other")
@@ -83,6 +110,8 @@ WRONG = {
     "NO_PROMPT": "test: 100 of 100 rows have no prompt: Record no-prompt-test-0 has no field 'question'",
     "GULLIBLE": "shuffled: 100 of 100 are correct, 8 could be by chance",
     "PICKY": "mutated: not correct: picky-test-",
+    "FITTING": "hedge: numbers with or 'The answer is $",
+    "GENEROUS": "hedge: ",
 }
 
 
@@ -112,10 +141,26 @@ def test_good_ones_pass_and_what_is_known_of_them_is_told(here: Path) -> None:
 def test_each_fault_is_found(here: Path) -> None:
     done = ns(f"ns validate {' '.join(f'./own.py::{name}' for name in WRONG)}", cwd=here)
     assert done.returncode == 1
-    assert "0 of 6 benchmarks pass" in done.stdout
+    assert "0 of 8 benchmarks pass" in done.stdout
     assert done.stderr.splitlines()[-1].startswith("error: "), "notes stand before what is wrong"
     for name, problem in WRONG.items():
         assert f"error: {name.lower().replace('_', '-')}: {problem}" in done.stderr
+
+
+def test_hedges_that_are_known_or_honest_are_no_fault(here: Path) -> None:
+    done = ns("ns validate ./own.py::KNOWN ./own.py::FORM --json found.json", cwd=here)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "hedges earn more than chance, as its page says: a number may stand anywhere" in done.stderr
+    found = {one["benchmark"]: one for one in json.loads((here / "found.json").read_text())}
+    assert found["known"]["hedges"]["lines of numbers"]["right"] == 50
+    assert found["known"]["shares"]["hedge"]["right"] >= 50
+    neutral = found["form"]["hedges"]["not known"]
+    assert neutral["right"] >= 50, "what a reply that says nothing gets is the base of others"
+    assert neutral["limit"] >= neutral["right"]
+    few = ns("ns validate ./own.py::FITTING --max_samples=9 --json few.json", cwd=here)
+    assert few.returncode == 0, "so few may all be right by chance"
+    (one,) = json.loads((here / "few.json").read_text())
+    assert one["hedges"] == {}
 
 
 def test_what_lacks_only_a_package_is_left_out(here: Path) -> None:

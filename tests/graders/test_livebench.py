@@ -21,6 +21,7 @@ def grade(task: str, gold: str | None, generation: str, **record: Any) -> Score:
 AMC = r"What? $\textbf{(A) } 12 \qquad\textbf{(B) } 15 \qquad\textbf{(C) } 20$"
 NEW = {"livebench_release_date": "2024-11-25T00:00:00"}
 OLD = {"livebench_release_date": "2024-06-24T00:00:00"}
+ANYTHING = "1 2 3 4 5 cook painter nurse"
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,8 @@ OLD = {"livebench_release_date": "2024-06-24T00:00:00"}
         ("tablejoin", '{"a": "x"}', "{'b': 'x'}", 0.0, {}),
         ("math_comp", "025", "so xy is 025", 1.0, {}),
         ("math_comp", "025", "so xy is 25.", 0.0, {}),
+        ("math_comp", "025", "with x = 005 and y = 005, 005 * 005 = 025", 1.0, {}),
+        ("math_comp", "025", "022, 023, 024, 025, 026, 027, 028", 0.0, {}),
         ("math_comp", "B", "AAAAA? no: BBBBB", 1.0, {}),
         ("math_comp", "B", "BBBBB? no: AAAAA", 0.0, {}),
         ("math_comp", "B", r"\boxed{\textbf{(B)}}", 1.0, {}),
@@ -44,6 +47,10 @@ OLD = {"livebench_release_date": "2024-06-24T00:00:00"}
         ("olympiad", "1,2,3,4", "Answer: 1,2,3", 0.75, {}),
         ("spatial", "6", "There are **six**.", 1.0, {}),
         ("spatial", "6", "**5** or rather **6**", 1.0, {}),
+        ("spatial", "6", "**5** **6** **7**", 0.0, {}),
+        ("spatial", "6", "**6**, or **seven**", 0.0, {}),
+        ("spatial", "6", "**6**\n\n**Checked twice**", 1.0, {}),
+        ("spatial", "square", "**square** **triangle** **tetrahedron**", 0.0, {}),
         ("spatial", "triangle", "an **equilateral triangle**", 1.0, {}),
         ("spatial", "triangle", "a **square**", 0.0, {}),
         ("web_of_lies_v2", "no, yes, yes", "So **no, yes, yes**.", 1.0, {}),
@@ -53,6 +60,8 @@ OLD = {"livebench_release_date": "2024-06-24T00:00:00"}
         ("zebra_puzzle", "1, film-making, cook", "<solution>2, film making, cook</solution>", 1 / 3, NEW),
         ("zebra_puzzle", "1, cook", "<solution>11, cook</solution>", 0.25, NEW),
         ("zebra_puzzle", "1, cook", "<solution>position 1, the cook</solution>", 1.0, NEW),
+        ("zebra_puzzle", "1, cook", "<solution>the person at position 1, she is a cook</solution>", 1.0, NEW),
+        ("zebra_puzzle", "1, cook", f"<solution>{ANYTHING}, {ANYTHING}</solution>", 0.0, NEW),
         ("spatial", "3", "So:\n\\boxed{3}", 1.0, {}),
         ("spatial", "3", "So:\n\\boxed{4}", 0.0, {}),
         ("spatial", "3", "3", 1.0, {}),

@@ -55,6 +55,15 @@ def test_endings_that_were_held_back() -> None:
     assert len(missed(cases)) <= 0.05 * len(cases)
 
 
+def test_endings_as_models_of_2026_write_them() -> None:
+    cases = endings("endings_of_2026.txt")
+    assert len(cases) >= 280
+    assert len(missed(cases)) <= 0.02 * len(cases)
+    claimed = [case for case in cases if not case[2]]
+    assert len(claimed) >= 20
+    assert not missed(claimed)
+
+
 @pytest.mark.parametrize("policy", [RELAXED, MathGrader(MathConfig(extract_from_boxed=False))])
 @pytest.mark.parametrize(
     "reply",

@@ -39,9 +39,52 @@ REGEX = ExtractionPolicy(extract_from_boxed=False, extract_regex=r"The final ans
         ("**Answer:** 3.5", "3.5", "phrase"),
         ("答案是 42。", "42", "phrase"),
         ("Die Antwort ist 7.", "7", "phrase"),
+        ("#### Final Answer\nThe answer is 16.", "16", "phrase"),
+        ("#### Final Answer\n16", "16", "heading"),
+        ("#### Final Answer: 16", "16", "hashes"),
+        ("#### The final answer is **16**.", "16", "hashes"),
+        ("#### 16\n\n#### Explanation\nSince 4 * 4 = 16.", "16", "hashes"),
+        ("#### Step 2: divide by 3\nThis gives 16. The answer is 16.", "16", "phrase"),
+        ("#### 3. Divide\n\n#### 16", "16", "hashes"),
+        ("#### Evelyn", "Evelyn", "hashes"),
+        ("### Final Answer\n\n$$16$$", "16", "heading"),
+        ("**Final Answer**\n\\[ 16 \\]", "16", "heading"),
+        ("## **Answer:**\n\n**16 cats**", "16 cats", "heading"),
+        ("**Answer:**\n\n16", "16", "heading"),
+        (r"\boxed{5} is it.\n\n(Format: \boxed{...})", "5", "box"),
+        (r"\boxed{5}, and not \boxed{your answer}", "5", "box"),
+        (r"\boxed{5} in the form \boxed{\text{answer}}", "5", "box"),
+        (r"\boxed{5} fills the \boxed{}", "5", "box"),
+        (r"I write \boxed{answer}. The answer is 5.", "5", "phrase"),
+        (r"$x=\boxed{3}$ and $y=\boxed{4}$", "x=3, y=4", "boxes"),
+        (r"- $x_1 = \boxed{3}$" + "\n" + r"- $x_2 = \boxed{4}$", "x_1=3, x_2=4", "boxes"),
+        (r"$x=\boxed{3}$ or $x=\boxed{4}$", "3, 4", "boxes"),
+        (r"$x=\boxed{3}$", "3", "box"),
+        (r"$m=\boxed{3}$, $n=\boxed{4}$, so $m+n=\boxed{7}$", "7", "box"),
+        (r"\boxed{5}. Alternatively, it could be \boxed{6}.", "5, 6", "boxes"),
+        (r"\boxed{5} or maybe the answer is \boxed{6}", "5, 6", "boxes"),
+        (r"\boxed{5}. The answer is \boxed{6}", "6", "box"),
+        (r"\boxed{5}? No, I forgot one: \boxed{6}", "6", "box"),
+        (r"\boxed{*}", "*", "box"),
+        ('{"answer": 5}', "5", "json"),
+        ('{"reasoning": "2 + 3", "final_answer": "\\\\frac{1}{2}", "answer": 7}', r"\frac{1}{2}", "json"),
+        ('{"answer": "\\frac{1}{2}"}', r"\frac{1}{2}", "json"),
+        ('```json\n{\n  "answer": -2.50\n}\n```', "-2.50", "json"),
+        ('{"answer": [1, 2]}', "1, 2", "json"),
+        ('{"answer": {"x": 3, "y": 4}}', "x=3, y=4", "json"),
+        ("{'answer': 'even'}", "even", "json"),
+        ('{"answer": "..."}, that is {"answer": 5}', "5", "json"),
+        ('{"answer": 5, "answer": 6}', "5, 6", "json"),
+        ('[{"answer": 5}, {"answer": 6}]', "5, 6", "json"),
+        ('[{"answer": 5, "why": "as in a proof"}, {"answer": 6}]', "5, 6", "json"),
+        ('```json\n{"answer": 5}\n```\n```json\n{"answer": 6}\n```', "5, 6", "json"),
+        ('{"answer": 5} or perhaps {"answer": 6}', "5, 6", "json"),
+        ('{"answer": 5}\n\nI forgot one, so:\n{"answer": 6}', "6", "json"),
+        ('{"answer": null}', None, "none"),
+        ("**Final Answer**: 16", "16", "phrase"),
     ],
 )
-def test_final_answers(text: str, answer: str, how: str) -> None:
+def test_final_answers(text: str, answer: str | None, how: str) -> None:
     assert extract(text, DEFAULT) == (answer, how)
 
 
@@ -81,7 +124,12 @@ def test_a_broken_expression_is_a_mistake_of_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [r"\boxed{1}" * 50_000, "{" * 10**6, "<answer>" * 10**5, "answer is " * 10**5, "$" * 10**6]
+    "text",
+    [
+        *(r"\boxed{1}" * 50_000, "{" * 10**6, "<answer>" * 10**5, "answer is " * 10**5, "$" * 10**6),
+        *('{"answer": [' * 10**5, '"answer": "' + "\\" * 10**6, "#### Answer\n" * 10**5, r"x=\boxed{5}, " * 10**5),
+        *(r"\boxed{...} or " * 10**5, "\n#### Q: answer is " * 10**5, "<|im_end|>" * 10**5, "<reasoning>" * 10**5),
+    ],
 )
 @pytest.mark.parametrize("policy", [DEFAULT, RELAXED])
 def test_long_texts_are_read_in_linear_time(text: str, policy: ExtractionPolicy) -> None:

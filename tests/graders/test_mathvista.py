@@ -31,7 +31,7 @@ def test_answers_are_brought_to_the_wanted_kind(said: str, gold: str, more: dict
     record = {"expected_answer": gold, "generation": f"I looked.\n\\boxed{{{said}}}", **more}
     score = plain_grader("mathvista", {}).grade(record)
     assert (score.outcome, score.fields["symbolic_correct"]) == (outcome, outcome == "correct")
-    assert score.grader.startswith("mathvista@1, math@")
+    assert score.grader.startswith("mathvista@2, math@")
 
 
 def test_no_box_is_no_answer() -> None:

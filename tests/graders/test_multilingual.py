@@ -41,7 +41,7 @@ def test_letters() -> None:
     record = {"generation": f"{GERMAN}\nAntwort: B", "expected_answer": "B", "target_language": "de"}
     score = plain_grader("multichoice_multilingual", {}).grade(record)
     assert (score.outcome, score.fields["language_correct"]) == ("correct", True)
-    assert score.grader.startswith("multichoice_multilingual@2, multichoice@")
+    assert score.grader.startswith("multichoice_multilingual@3, multichoice@")
 
 
 @pytest.mark.parametrize(

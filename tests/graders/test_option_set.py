@@ -38,6 +38,9 @@ def test_lists_of_letters(text: str, found: str) -> None:
         ("答案：BD", "BD", "correct"),
         ("Answer: B, D. Both follow from the text.", "BD", "correct"),
         ("The answer is B because of the sign.", "B", "correct"),
+        ("Answer: A. B is wrong.", "A", "correct"),
+        ("Answer: A, C. B is wrong.", "AC", "correct"),
+        ("Answer: A, B or C", "B", "wrong"),
         (r"\boxed{B}", "BD", "wrong"),
         (r"\boxed{ABD}", "BD", "wrong"),
         (r"\boxed{B}", "B", "correct"),
@@ -71,7 +74,7 @@ def test_all_letters_have_to_be_there(generation: str, gold: str, outcome: str) 
 )
 def test_credit_in_the_examination(generation: str, gold: str, kind: str, credit: float) -> None:
     score = grade(generation, gold, "jeebench", answer_type=kind)
-    assert score.grader == "jeebench@3"
+    assert score.grader == "jeebench@4"
     metric = make_metric("generic")
     metric.update([{"id": 1, "outcome": score.outcome, **score.fields}])
     assert metric.metrics()["pass@1"]["accuracy"] == pytest.approx(100 * credit)

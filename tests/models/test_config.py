@@ -196,3 +196,11 @@ def test_settings_are_checked_before_any_request() -> None:
             check_inference(model, Inference(tokens_to_generate=5, min_p=0.5))
     config = ServerConfig(server_type="custom", model="m", model_class=f"{__file__}::Parrot")
     check_inference(make_model(config, concurrency=1, environ={}), Inference(min_p=0.5))
+
+
+@pytest.mark.parametrize("url", ["http://h/v1?api_key=sk-secret", "https://h#k=sk-secret"])
+def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
+    for fields in ({"base_url": url}, {"base_url": "http://h", "more_base_urls": (url,)}):
+        with pytest.raises(ValueError, match="environment variable") as refused:
+            ServerConfig(server_type="vllm", model="m", **fields)
+        assert "sk-secret" not in str(refused.value)

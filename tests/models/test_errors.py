@@ -93,6 +93,23 @@ def answer(status: int, body: Any, **headers: str) -> HttpResponse:
         ),
         ("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", 4096, 5000, None),
         ("Your input exceeds the context window of this model.", None, None, None),
+        ("max_tokens=9000 cannot be greater than max_model_len=max_total_tokens=8192. Please", 8192, None, 9000),
+        ("max_tokens=100000 cannot be greater than max_model_len=8192.", 8192, None, 100000),
+        (
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3000 `inputs` tokens "
+            "and 2000 `max_new_tokens`",
+            4096,
+            3000,
+            2000,
+        ),
+        ("Input validation error: `inputs` must have less than 1024 tokens. Given: 2000", 1024, 2000, None),
+        (
+            "This model's maximum context length is 8192 tokens. However, you requested 100 output tokens and your "
+            "prompt contains at least 8093 input tokens, for a total of at least 8193 tokens.",
+            8192,
+            8093,
+            100,
+        ),
     ],
 )
 def test_context_limits_are_recognised_with_their_numbers(
@@ -101,7 +118,7 @@ def test_context_limits_are_recognised_with_their_numbers(
     error = error_from(answer(400, {"error": {"message": text, "code": 400}}), ENDPOINT)
     assert isinstance(error, ContextLimitError)
     assert (error.limit, error.prompt_tokens, error.requested) == (limit, prompt, requested)
-    assert error.cause == "provider"
+    assert error.cause == "context"
 
 
 def test_a_negative_budget_tells_the_overflow() -> None:
@@ -192,12 +209,52 @@ def test_retry_after_in_its_forms() -> None:
     date = formatdate(time.time() + 60, usegmt=True)
     assert 50 < (wait(retry_after=date) or 0) <= 61
     assert wait(retry_after=formatdate(time.time() - 60, usegmt=True)) == 0
-    assert wait(retry_after="-5") == 0
-    assert wait(retry_after="soon") is None
-    assert wait(retry_after="nan") is None
+    for invalid in ("-5", "soon", "nan", "inf", "1e9", "0x10", "1_0", "9" * 30):
+        assert wait(retry_after=invalid) is None
     assert wait() is None
     google = {"error": {"code": 429, "message": "quota", "details": [{"@type": "RetryInfo", "retryDelay": "30s"}]}}
     assert wait(body=google) == 30
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (
+            "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, "
+            "Requested 45032. The input or output tokens must be reduced in order to run successfully.",
+            BadRequestError,
+        ),
+        ("Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45032.", BadRequestError),
+        (
+            "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 4503.",
+            RateLimitError,
+        ),
+        ("Rate limit reached for gpt-4o on requests per min (RPM): Limit 3, Used 3, Requested 1.", RateLimitError),
+        ("Too many requests", RateLimitError),
+    ],
+)
+def test_a_request_that_exceeds_a_limit_alone_is_not_asked_again(text: str, kind: type) -> None:
+    assert type(error_from(answer(429, {"error": {"message": text}}), ENDPOINT)) is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("Unsupported value: 'temperature' does not support 0 with this model.", "++inference.temperature=null"),
+        ("`top_p` is deprecated for this model.", "++inference.top_p=null"),
+        ("Unrecognized request argument supplied: seed", "++inference.random_seed=null"),
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'.",
+            "++inference.tokens_to_generate=null ++inference.extra_body.max_completion_tokens=N",
+        ),
+        ("The temperature of the discussion rises.", ""),
+    ],
+)
+def test_a_refused_parameter_names_the_way_out(text: str, hint: str) -> None:
+    error = error_from(answer(400, {"error": {"message": text}}), ENDPOINT)
+    assert type(error) is BadRequestError
+    assert hint in error.hint
+    assert bool(error.hint) == bool(hint)
 
 
 @given(st.integers(400, 599), st.binary(max_size=200))

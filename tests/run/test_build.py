@@ -73,10 +73,6 @@ def test_tags_that_a_chat_endpoint_hides_are_told(
             {"code_execution": "true", "code_tags": "qwen", "solver": "sc_tir"},
             "cannot be combined with solver=sc_tir",
         ),
-        (
-            {"code_execution": "true", "code_tags": "qwen", "max_concurrent_requests": "1001"},
-            "raise sandbox.max_ses",
-        ),
         ({"server.code_execution.max_code_executions": "-1"}, ">= 0"),
     ],
 )

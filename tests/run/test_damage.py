@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from tests.server import Answer, Fault, Script
 
 from newskills.base.errors import DataError
 from newskills.run.planning.spec import Unit
+from newskills.run.records.completeness import check_complete
 
 ECHO = Script(answer=Answer(kind="echo"))
 BLOCK = 512
@@ -114,3 +116,62 @@ def test_what_killed_runs_were_writing_is_removed(tmp_path: Path, fake_server: F
         path.write_text("{")
     assert run(at(unit, server.base_url)).exit_code == 0
     assert [path.name for path in (*left, other) if path.exists()] == [other.name]
+
+
+def scribble(path: Path, places: list[int]) -> None:
+    """A letter of the text at each place becomes another one: what is read is still JSON."""
+    data = bytearray(path.read_bytes())
+    for place in places:
+        while not chr(data[place]).isdigit():
+            place += 1
+        data[place] = ord("0") + (data[place] - ord("0") + 1) % 10
+    path.write_bytes(data)
+
+
+def test_a_changed_digit_in_an_open_log_is_noticed(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    (unit,) = begun(tmp_path, fake_server, eval_type=NAME)
+    text = unit.paths.log.read_bytes()
+    scribble(unit.paths.log, [text.index(b"What is 3 +"), text.index(b"What is 11 +")])
+    assert run(at(unit, server.base_url)).exit_code == 0
+    assert {record.prompt for record in server.records} >= {"What is 3 + 1?", "What is 11 + 1?"}
+    assert [r["generation"] for r in records(unit.merged)] == [f"What is {i} + 1?" for i in range(60)]
+
+
+@pytest.mark.parametrize("kind", ["zeros", "digit"])
+def test_a_finished_file_that_has_changed_is_not_believed(
+    tmp_path: Path, fake_server: FakeServerFactory, kind: str
+) -> None:
+    write_input(tmp_path, 200, note="x" * 100)
+    server = fake_server(ECHO)
+    unit = make_unit(tmp_path, server.base_url, eval_type=NAME)
+    assert run(unit).exit_code == 0
+    whole = unit.paths.output.read_bytes()
+    if kind == "zeros":
+        half = len(whole) // 2
+        zero(unit.paths.output, half, len(whole) - half)
+    else:
+        scribble(unit.paths.output, [whole.index(b"What is 150 +")])
+    with pytest.raises(DataError, match="differ from their checksums") as refused:
+        check_complete(unit.paths.output)
+    assert "To generate the rows in them again" in str(refused.value)
+    asked = len(server.records)
+    result, said = run_and_listen(unit)
+    assert (result.exit_code, result.units[0].status) == (0, "done")
+    again = {record.prompt for record in list(server.records)[asked:]}
+    assert "What is 150 + 1?" in again
+    assert "What is 5 + 1?" not in again
+    assert "rows were lost; they are generated again" in said
+    assert [r["generation"] for r in records(unit.paths.output)] == [f"What is {i} + 1?" for i in range(200)]
+    assert unit.paths.damaged.exists()
+
+
+def test_a_finished_file_that_was_copied_is_believed(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    write_input(tmp_path, 20)
+    server = fake_server(ECHO)
+    unit = make_unit(tmp_path, server.base_url)
+    assert run(unit).exit_code == 0
+    os.utime(unit.paths.output, (1, 1))
+    check_complete(unit.paths.output)
+    assert run(unit).units[0].kept == 20
+    assert len(server.records) == 20

@@ -295,6 +295,31 @@ def test_context_overflow_is_shortened_once(tmp_path: Path, fake_server: FakeSer
     assert {(r["finish_reason"], r["num_generated_tokens"]) for r in found} == {("length", 135)}
 
 
+def test_context_overflow_is_an_empty_answer_where_the_benchmark_says_so(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
+    server = fake_server(Script(context_tokens=150))
+    write_input(tmp_path, 3)
+    unit = make_unit(
+        tmp_path,
+        server.base_url,
+        inference={"tokens_to_generate": 500},
+        context_overflow="wrong",
+        eval_type="math",
+    )
+    result = run(unit)
+    assert result.exit_code == 0
+    for record in records(unit.paths.output):
+        assert (record["outcome"], record["outcome_cause"], record["finish_reason"]) == (
+            "no_answer",
+            "model",
+            "context",
+        )
+        assert "context" in record["detailed_error"]
+    run(unit)
+    assert len(server.records) == 3
+
+
 def test_context_overflow_without_a_strategy_is_unscored(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(context_tokens=150))
     write_input(tmp_path, 3)
@@ -302,7 +327,7 @@ def test_context_overflow_without_a_strategy_is_unscored(tmp_path: Path, fake_se
         tmp_path, server.base_url, inference={"tokens_to_generate": 300}, server={"enable_soft_fail": True}
     )
     result = run(unit)
-    assert result.ledger.causes == {"provider": 3}
+    assert result.ledger.causes == {"context": 3}
 
 
 def test_an_output_of_another_program_is_not_mixed_with_ours(

@@ -111,3 +111,10 @@ def test_quiet_runs_still_speak_up() -> None:
         progress.show(Snapshot(rows=1, done=1, fresh=1), last=True)
         progress.say("down")
     assert out.getvalue() == "down\n"
+
+
+def test_a_pause_says_until_when() -> None:
+    text = describe(Snapshot(rows=10, done=4, fresh=4, paused_for=3.0, waiting=True), 4.0)
+    assert re.fullmatch(
+        r"4/10 rows · paused by the server until (\d\d\d\d-\d\d-\d\d )?\d\d:\d\d(:\d\d)? \(Retry-After\)", text
+    )

@@ -18,6 +18,7 @@ from tests.server import Answer, Fault, Latency, Script
 from newskills.base.errors import ConfigError, DataError
 from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.spec import RunSpec, Unit
+from newskills.sandbox.config import SandboxConfig
 from newskills.solve.selection.config import ParallelThinking
 
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9))
@@ -139,12 +140,29 @@ def test_several_greedy_answers_are_refused(tmp_path: Path, fake_server: FakeSer
     [
         ({"solver": "majority"}, "use only one of them"),
         ({"solver": "llm_judge"}, "does not write"),
-        ({"code_execution": True, "code_tags": "qwen", "max_concurrent_requests": 200}, "1600 sandbox sessions"),
+        (
+            {"code_execution": True, "code_tags": "qwen", "sandbox": SandboxConfig(max_sessions=7)},
+            "8 sandbox sessions",
+        ),
     ],
 )
 def test_what_does_not_go_together(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         GenerationConfig(parallel_thinking=ParallelThinking(mode="genselect"), **settings)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "host", "window"), [(1000, "", 500), (64, "", 32), (8, "", 4), (1000, "elsewhere", None)]
+)
+def test_requests_in_flight_follow_the_sessions_of_the_sandbox(
+    sessions: int, host: str, window: int | None
+) -> None:
+    sandbox = SandboxConfig(max_sessions=sessions, host=host)
+    config = GenerationConfig(
+        solver="genselect", code_execution=True, code_tags="qwen", sandbox=sandbox, solver_config={"samples": 8}
+    )
+    assert config.sandbox_window == window
+    assert GenerationConfig(solver="genselect").sandbox_window is None
 
 
 def test_the_solver_of_single_answers_is_kept() -> None:

@@ -17,7 +17,8 @@ from tests.sandbox import children
 from newskills.base.errors import ExecutionRefusedError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.config import Limits, SandboxConfig
-from newskills.sandbox.host import LocalSandbox
+from newskills.sandbox.host import RELIEF_SECONDS, LocalSandbox
+from newskills.sandbox.replay import ReplayingSandbox
 
 Run = Callable[..., Awaitable[ExecutionResult]]
 
@@ -258,6 +259,39 @@ def test_idle_sessions_expire() -> None:
             async with asyncio.timeout(120):
                 while made.sessions():
                     await asyncio.sleep(0.1)
+
+    asyncio.run(work())
+
+
+def test_idle_sessions_end_oldest_first_while_memory_is_short_and_come_back_with_their_state() -> None:
+    """As if this machine never had enough: what runs goes on, what is idle ends, and its client runs it again."""
+
+    async def work() -> None:
+        async with sandbox(free_memory_mb=1 << 30) as made:
+            client = ReplayingSandbox(made)
+            busy = asyncio.create_task(
+                client.execute(Execution(code="import time; time.sleep(8); 5", session_id="busy", timeout=60))
+            )
+            for name in ("first", "second"):
+                await client.execute(Execution(code=f"x = {name!r} * 2", session_id=name))
+            async with asyncio.timeout(120):
+                while "first" in made.sessions():
+                    await asyncio.sleep(0.05)
+                while "second" in made.sessions():
+                    await asyncio.sleep(0.05)
+            assert "busy" in made.sessions()
+            assert (await client.execute(Execution(code="x", session_id="first"))).stdout == "'firstfirst'\n"
+            assert (await busy).stdout == "5\n"
+
+    asyncio.run(work())
+
+
+def test_idle_sessions_stay_while_there_is_memory() -> None:
+    async def work() -> None:
+        async with sandbox(free_memory_mb=1) as made:
+            await made.execute(Execution(code="1", session_id="s"))
+            await asyncio.sleep(3 * RELIEF_SECONDS)
+            assert "s" in made.sessions()
 
     asyncio.run(work())
 

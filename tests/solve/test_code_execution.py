@@ -13,6 +13,7 @@ from tests.solve.tir import CHAT, SAMPLE, TEXT, Broken, Turns, Waiting, solve, w
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Kit
 from newskills.base.records import Inference, Logprobs, Message, Reply, Row, Sample, Usage
+from newskills.graders.math.grader import MathGrader
 from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import ChatSolver, ChatSolverOptions, with_stop
@@ -69,6 +70,25 @@ def test_a_chat_model_is_asked_to_go_on() -> None:
         {"role": "assistant", "content": SQUARE + SQUARED},
         {"role": "user", "content": GO_ON},
     ]
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("<think>", "</think>"), ("[THINK]", "[/THINK]")])
+def test_reasoning_that_a_turn_leaves_open_hides_no_later_turn(opening: str, closing: str) -> None:
+    fields, _ = solve(solver(CHAT), Turns(f"{opening}It may be \\boxed{{2}}. {SQUARE}", r"So \boxed{49}."))
+    assert fields["generation"].endswith(rf"{SQUARED}{closing}So \boxed{{49}}.")
+    grader = MathGrader()
+    assert grader.grade({**fields, "expected_answer": "49"}).outcome == "correct"
+    cut, _ = solve(solver(CHAT), Turns(f"{opening}It may be \\boxed{{2}}. {SQUARE}", f"{opening}Or not."))
+    assert grader.grade({**cut, "expected_answer": "2"}).outcome == "no_answer"
+    parsed, _ = solve(
+        solver(CHAT, chat={"parse_reasoning": True}), Turns(f"{opening}Hm. {SQUARE}", r"So \boxed{49}.")
+    )
+    assert parsed["generation"] == r"So \boxed{49}."
+
+
+def test_reasoning_with_code_goes_on_in_the_same_turn_of_a_prompt() -> None:
+    fields, _ = solve(solver(), Turns(f"<think>Hm. {SQUARE}", r"maybe \boxed{2}</think>\boxed{49}"))
+    assert fields["generation"] == rf"<think>Hm. {SQUARE}{SQUARED}maybe \boxed{{2}}</think>\boxed{{49}}"
 
 
 def test_an_answer_that_the_prompt_has_begun_is_one_turn_with_its_output() -> None:

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from tests.base.http._loopback import loopback, replies
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
+from tests.solve.tir import Turns
 
 from newskills.base.aio import run
 from newskills.base.errors import FatalToolError, SandboxError, ServerError, ToolError
 from newskills.base.protocols import Kit, Toolbox, ToolSpec
 from newskills.base.records import Inference, Message, Reply, Row, Sample
+from newskills.graders.math.grader import MathGrader
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
@@ -149,6 +151,18 @@ def test_the_whole_loop_and_its_record(fake_server: FakeServerFactory) -> None:
         "tool_metrics": {"num_tool_errors": 0, "counted": 3},
     }
     assert tools.most == 2
+
+
+def test_reasoning_that_a_turn_leaves_open_hides_no_later_turn() -> None:
+    script = Script(tool_turns=((call(1),),))
+    grader = MathGrader()
+    with FakeServer(script, answer=Turns(r"[THINK]Maybe \boxed{2}, I add.", r"So \boxed{3}.")) as server:
+        fields = solve(server)
+    assert grader.grade({**fields, "expected_answer": "3"}).outcome == "correct"
+    assert fields["conversation"][1]["content"] == r"[THINK]Maybe \boxed{2}, I add."
+    with FakeServer(script, answer=Turns(r"[THINK]Maybe \boxed{2}, I add.", r"[THINK]So \boxed{3}?")) as server:
+        fields = solve(server)
+    assert grader.grade({**fields, "expected_answer": "3"}).outcome == "no_answer"
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -203,6 +203,8 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     data            name of the benchmark whose prepared files it shares (same sources, same mapping)
     folder          holds `<split>.jsonl` already (benchmarks that come with their data)
     misprints       id of a row → why its own answer cannot be called right: a fault of the source that is left in
+    hedgeable       why a reply that says several things may be taken for right (a published scorer that looks for the
+                    right words anywhere); "" = it may not. Told on its page, and where its scores become rewards
     unverified      its mapping was never run on rows of the live source, only on rows of the same schema
     evidence        what the mapping was compared with instead
     requires        extra of newskills to install (`newskills[local]`)
@@ -246,6 +248,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     data: str = ""
     folder: str = ""
     misprints: dict[str, str] = {}
+    hedgeable: str = ""
     unverified: bool = False
     evidence: tuple[Evidence, ...] = ()
     version: str = "1"

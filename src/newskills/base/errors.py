@@ -22,6 +22,7 @@ NewskillsError                 every error a user may see; `str()` is the senten
 │       └── ServerError            5xx, malformed body: retried within the budget
 ├── ServerStartError           a server that we start did not come up
 ├── GraderError                a grader could not decide
+├── WorkerStartError           worker processes cannot be started on this machine: nothing is said of any row
 ├── SandboxError               the sandbox itself failed; says nothing about the code
 │   ├── ExecutionRefusedError  the request makes no sense (unknown language, bad timeout); never retried
 │   └── EnvironmentFailedError an environment that an agent acts in failed; says nothing about the agent
@@ -140,6 +141,8 @@ class BadRequestError(ModelError):
 class ContextLimitError(BadRequestError):
     """`limit`, `prompt_tokens`, `requested` in tokens where the server's message tells them."""
 
+    cause: Cause = "context"
+
     def __init__(
         self,
         message: str,
@@ -181,6 +184,10 @@ class ServerStartError(NewskillsError):
 
 class GraderError(NewskillsError):
     cause: Cause = "grader"
+
+
+class WorkerStartError(NewskillsError):
+    pass
 
 
 class SandboxError(NewskillsError):
@@ -266,6 +273,34 @@ def guard(work: Callable[[], T]) -> T | Failure:
         return work()
     except Exception as error:  # noqa: BLE001 - this is the boundary
         return boundary(error)
+
+
+_SHORTAGES = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
+
+
+def describe_shortage(error: Exception) -> str:
+    """Return a sentence where the system has no disk space, memory, process or file left; empty for other errors."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        return str(storage_error(error, error.filename or "the output"))
+    if isinstance(error, RuntimeError):
+        short = "can't start new thread" in str(error)
+    elif isinstance(error, OSError):
+        short = error.errno in _SHORTAGES
+    elif isinstance(error, ImportError):
+        short = "annot allocate memory" in str(error) or "failed to map segment" in str(error)
+    else:
+        short = True
+    try:
+        from newskills.base.limits import describe_limits
+
+        limits = describe_limits()
+    except (ImportError, MemoryError):
+        limits = ""
+    if not short or (isinstance(error, SystemError) and not limits):
+        return ""
+    within = f" Limits of this process: {limits}." if limits else ""
+    what = f"{type(error).__name__}: {error}"
+    return f"The system gives this process no more memory, processes or files ({what}).{within}"
 
 
 def _why_not_in(folder: Path) -> str:

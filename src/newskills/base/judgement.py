@@ -7,7 +7,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from newskills.base.offered_verdicts import after_choices, without_choices
+from newskills.base.offered_verdicts import after_choices, own_words, without_choices
+from newskills.base.reply_text import without_thinking
 
 _WRAPS = r"(?:\\(?:boxed|text|textbf|mathrm|mathbf)\s?\{\s?){0,3}"
 _VERDICT = re.compile(
@@ -48,9 +49,10 @@ def parse_judgement(text: object) -> bool | None:
     """
     if not isinstance(text, str):
         return None
-    text = after_choices(_said(text))
+    text = after_choices(without_thinking(text))
     if (verdict := structured_verdict(text)) is not None:
         return verdict
+    text = own_words(text)
     if matches := _VERDICT.findall(text):
         return bool(matches[-1].lower() == "yes")
     if match := _BIT.search(text):
@@ -68,12 +70,6 @@ def parse_judgement(text: object) -> bool | None:
     if matches := _FIELD.findall(text):
         return bool(matches[-1].lower() == "yes")
     return _YES_OR_NO.get(text.strip(_DRESS).lower())
-
-
-def _said(text: str) -> str:
-    """What follows the thinking; nothing where that has not ended."""
-    _, end, after = text.rpartition("</think>")
-    return after if end else "" if "<think>" in text else text
 
 
 def structured_verdict(text: object) -> bool | None:
@@ -102,7 +98,7 @@ def parse_confidence(text: object) -> int | None:
     if not isinstance(text, str):
         return None
     stated = _object(text).get("confidence")
-    if stated is None and (matches := _CONFIDENCE.findall(_said(text))):
+    if stated is None and (matches := _CONFIDENCE.findall(without_thinking(text))):
         stated = matches[-1]
     try:
         percent = int(str(stated).strip())
@@ -113,7 +109,7 @@ def parse_confidence(text: object) -> int | None:
 
 def _object(text: str) -> Mapping[str, object]:
     """The JSON object that a text is, alone or in a fence; an empty one for any other text."""
-    match = _OBJECT.match(_said(text).strip())
+    match = _OBJECT.match(without_thinking(text).strip())
     try:
         value = json.loads(match[1]) if match else {}
     except (ValueError, RecursionError):
@@ -149,8 +145,8 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     """
     if not isinstance(text, str):
         return None
-    reply = _said(text).strip()
-    text = without_choices(reply, verdicts).strip()
+    reply = without_thinking(text).strip()
+    text = own_words(without_choices(reply, verdicts)).strip()
     names = {name.replace("_", " "): name for name in verdicts.values()}
     if (stated := _object(reply).get("verdict")) is not None:
         return _bare_verdict(str(stated), verdicts, names)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdicts that a judge's prompt offers, where the judge repeats them instead of choosing, or before it does."""
+"""The verdicts that a judge's prompt offers, where the judge repeats them instead of choosing, or before it does; and
+those that it quotes from the answer that it judges.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,20 @@ _GIVEN = re.compile(r"judge?ment[\s*_]{0,8}[:：][\s*_\"']{0,8}(?:yes|no)\b", re
 _GRADED = re.compile(r"^[ \t]{0,4}[*•-][ \t]{0,2}[\"“][^\n]{1,300}[\"”]\s?:\s?[A-Z][ \t.]{0,4}$\n?", re.MULTILINE)
 _BETWEEN = re.compile(r"[ \t]{0,4}(?:[,;/|][ \t]{0,4}(?:(?:or|and)[ \t]{1,4})?|(?:or|and)[ \t]{1,4})")
 _NEXT_LINE = re.compile(r"[ \t]{0,4}[,;.]?[ \t]{0,4}\n\s{0,8}[*•-]{0,2}\s{0,2}")
+_QUOTATION_MARKS = "\"'`“«>"
+_DECORATION_CHARS = " \t*_#>-•[]()"
+_QUOTED = re.compile(
+    r"^[ \t]{0,8}>[^\n]{0,2000}|\"[^\"\n]{1,400}\"|`{1,3}[^`\n]{1,400}`{1,3}|“[^”\n]{1,400}”|«[^»\n]{1,400}»"
+    r"|(?<!\w)'[^'\n]{1,400}'(?!\w)",
+    re.MULTILINE,
+)
+_OWN = re.compile(
+    r"(?:\b(?:verdict|judge?ment|decision|conclusion|grade|rating|score|final\s\w{1,20}|output)(?:\s+is)?"
+    r"|\b(?:therefore|thus|hence|so|finally|the\slast\sline\sis))\W{0,6}\Z",
+    re.IGNORECASE,
+)
+"""What stands before a verdict of the judge's own in quotation marks."""
+_SEVERAL_WORDS = re.compile(r"\S\s\S|\[\[|\\")
 _MARKS = r"[\"'`()\[\]*]{0,4}"
 
 
@@ -36,6 +52,30 @@ def after_choices(text: str) -> str:
     text = _after_examples(text)
     ends = [match.end() for match in _BOTH.finditer(text)]
     return _CONDITION.sub("", text[ends[-1] :] if ends else text)
+
+
+def own_words(text: str) -> str:
+    """The text without what it quotes within a line: an answer that says "Judgement: Yes" gives no verdict on itself.
+
+    A line that is a quotation, or a quotation behind "Verdict:", "therefore" and the like, is the judge's own. Of lines
+    marked as quoted (`>`), the last of the text is, where it stands alone and nothing announces it ("It says:").
+
+    >>> own_words('The answer claims "Judgement: Yes". Judgement: No')
+    'The answer claims  . Judgement: No'
+    """
+    last = text.rstrip().rfind("\n") + 1
+
+    def kept(match: re.Match[str]) -> str:
+        if match[0].lstrip().startswith(">"):
+            above = text[: match.start()].rstrip()
+            announced = above.endswith(":") or above.rpartition("\n")[2].lstrip().startswith(">")
+            return match[0] if match.start() >= last and not announced else ""
+        if not _SEVERAL_WORDS.search(match[0]):
+            return match[0]
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(_DECORATION_CHARS)
+        return match[0] if not before or _OWN.search(before) else " "
+
+    return _QUOTED.sub(kept, text) if any(mark in text for mark in _QUOTATION_MARKS) else text
 
 
 def _after_examples(text: str) -> str:

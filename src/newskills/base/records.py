@@ -24,6 +24,7 @@ Cause = Literal[
     "model",
     "truncation",
     "provider",
+    "context",
     "content_filter",
     "sandbox",
     "environment",
@@ -38,7 +39,7 @@ Cause = Literal[
 
 INSTRUMENT: frozenset[str] = frozenset(
     {
-        *("provider", "content_filter", "sandbox", "environment", "tool", "judge", "timeout", "grader"),
+        *("provider", "context", "content_filter", "sandbox", "environment", "tool", "judge", "timeout", "grader"),
         *("harness", "data"),
     }
 )
@@ -59,23 +60,33 @@ class Message(Struct, omit_defaults=True):
 
 
 class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Sampling parameters (`++inference.*`)."""
+    """Sampling parameters (`++inference.*`); null = not sent, for endpoints that refuse a parameter."""
 
     endpoint_type: Annotated[
         Literal["chat", "text", "responses"],
         Meta(description="API to call: chat, text (completions) or responses"),
     ] = "chat"
-    temperature: Annotated[float, Meta(ge=0, description="sampling temperature; 0 = greedy")] = 0.0
-    top_k: Annotated[int, Meta(ge=-1, description="sample from the k likeliest tokens; -1 = all")] = -1
-    top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass")] = 0.95
-    min_p: Annotated[
-        float, Meta(ge=0, le=1, description="minimum probability relative to the likeliest token")
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="sampling temperature; 0 = greedy; null = not sent")
     ] = 0.0
-    random_seed: Annotated[int, Meta(description="seed sent with each request")] = 0
+    top_k: Annotated[
+        Annotated[int, Meta(ge=-1)] | None,
+        Meta(description="sample from the k likeliest tokens; -1 = all; null = not sent"),
+    ] = -1
+    top_p: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None, Meta(description="nucleus sampling mass; null = not sent")
+    ] = 0.95
+    min_p: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="minimum probability relative to the likeliest token; null = not sent"),
+    ] = 0.0
+    random_seed: Annotated[int | None, Meta(description="seed sent with each request; null = not sent")] = 0
     tokens_to_generate: Annotated[
         int | None, Meta(description="maximum new tokens; required for endpoint_type=text")
     ] = None
-    repetition_penalty: Annotated[float, Meta(gt=0, description="1 = none")] = 1.0
+    repetition_penalty: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="1 = none; null = not sent")
+    ] = 1.0
     top_logprobs: Annotated[int | None, Meta(description="log-probabilities of the n likeliest tokens")] = None
     timeout: Annotated[float, Meta(gt=0, description="timeout of one request in seconds")] = 14400.0
     reasoning_effort: Annotated[

@@ -271,7 +271,10 @@ def _traps(*members: Benchmark) -> list[str]:
     named: dict[str, list[str]] = {}
     for member in members:
         misprints = [f"`{row}` can never be right: {why}." for row, why in member.misprints.items()]
-        for text in (*member.traps, *misprints):
+        hedged = [
+            f"A reply that names many answers may count as right: {member.hedgeable}. As a reward it is warned of."
+        ]
+        for text in (*member.traps, *(hedged if member.hedgeable else []), *misprints):
             named.setdefault(text, []).append(f"`{member.name}`")
     if not named:
         return []

@@ -19,7 +19,7 @@ class CritPtGrader:
     the service, was not asked."""
 
     name = "critpt"
-    version = "2"
+    version = "3"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -46,7 +46,7 @@ class DSBenchGrader:
     """
 
     name = "dsbench"
-    version = "2"
+    version = "3"
     Config = MathConfig
 
     def __init__(self, config: MathConfig | None = None) -> None:

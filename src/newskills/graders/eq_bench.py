@@ -24,7 +24,7 @@ class EqBenchGrader:
     """
 
     name = "eq_bench"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_answer") is None else str(record["expected_answer"])

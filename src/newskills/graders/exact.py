@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.records import Row, Score
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.replies import decided, stripped, unanswered, unscored, visible
+from newskills.graders.reading.run_on import without_next_question
 
 _WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
 _BRACKETED = re.compile(r"\A(?:\((\w+)\)|\[(\w+)\])\Z")
@@ -26,7 +27,7 @@ _LABEL = re.compile(
     r"^[\s*_#>]*+(?:the\s++)?(?:final\s++)?answer[\s*_]*+[:：]([^\n]+)", re.IGNORECASE | re.MULTILINE
 )
 _BRACKETS = re.compile(r"\banswer is:?[ \t]+([*`\[\](){}<> ]+)\.?[*`]{0,3}[ \t]*$", re.IGNORECASE | re.MULTILINE)
-_MARKED = ("box", "boxes", "unclosed", "tag")
+_MARKED = ("box", "boxes", "unclosed", "tag", "json")
 _FORMULA = re.compile(r"[=+*/&|~⇒→<>^\\;{}()]")
 _WORDS = re.compile(r"\w+(?: \w+)*")
 _LAYERS = 6
@@ -67,7 +68,7 @@ class ExactGrader:
     """
 
     name = "exact"
-    version = "4"
+    version = "5"
     Config = ExactConfig
 
     def __init__(self, config: ExactConfig = ExactConfig()) -> None:  # noqa: B008 - frozen
@@ -136,6 +137,7 @@ class ExactGrader:
 
 def final_answer(text: str) -> str | None:
     """The box, the line after "Answer:", or what follows "the answer is"; else the text itself, if it is one line."""
+    text = without_next_question(text)
     extracted = extract(text, ExtractionPolicy())
     if extracted.how == "hashes":
         extracted = extract(text.replace("####", " "), ExtractionPolicy())
@@ -143,7 +145,7 @@ def final_answer(text: str) -> str | None:
         return extracted.answer
     if labels := _LABEL.findall(text):
         return _undressed(str(labels[-1])) or None
-    if extracted.how == "phrase":
+    if extracted.how in ("phrase", "heading"):
         return extracted.answer
     return text if text and "\n" not in text else None
 

@@ -25,7 +25,7 @@ class GaiaGrader:
     """
 
     name = "gaia"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

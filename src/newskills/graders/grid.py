@@ -29,7 +29,7 @@ class GridGrader:
     """
 
     name = "grid_match"
-    version = "3"
+    version = "4"
 
     def gold_reply(self, record: Row) -> str:
         return json.dumps(record.get("expected_answer"))

@@ -64,7 +64,7 @@ class HotpotGrader:
     """
 
     name = "hotpotqa"
-    version = "1"
+    version = "2"
     Config = HotpotConfig
 
     def __init__(self, config: HotpotConfig = HotpotConfig()) -> None:  # noqa: B008 - frozen

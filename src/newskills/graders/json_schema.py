@@ -24,7 +24,7 @@ class JsonSchemaGrader:
     """
 
     name = "json_schema"
-    version = "1"
+    version = "2"
 
     def __init__(self) -> None:
         """Raises ConfigError where jsonschema is not installed."""

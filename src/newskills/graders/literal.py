@@ -26,7 +26,7 @@ class LiteralGrader:
     """
 
     name = "literal"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

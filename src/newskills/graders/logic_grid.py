@@ -18,7 +18,7 @@ class LogicGridGrader:
     """
 
     name = "logic_grid"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         cells = _cells(record.get("solution"))

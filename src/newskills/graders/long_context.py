@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
+from newskills.base.reply_text import after_thinking
 from newskills.graders.reading.overlap import edit_distance
-from newskills.graders.reading.replies import after_thinking, decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _FINAL = re.compile(r"final answer\s{0,4}:\s{0,4}\[([^\[\]]*)\]\W{0,8}\Z", re.IGNORECASE)
@@ -48,7 +49,7 @@ class RulerGrader:
     """Fields written: `predicted_answer`, `is_correct` (0–1). A record may override `match_type`."""
 
     name = "ruler"
-    version = "1"
+    version = "2"
     Config = RulerConfig
 
     def __init__(self, config: RulerConfig = RulerConfig()) -> None:  # noqa: B008 - frozen
@@ -86,7 +87,7 @@ class Ruler2Grader:
     """As `ruler`, with the least word error rate beside it. Fields: also `soft_score`, 1 − WER, at least 0."""
 
     name = "ruler2"
-    version = "1"
+    version = "2"
     Config = Ruler2Config
 
     def __init__(self, config: Ruler2Config = Ruler2Config()) -> None:  # noqa: B008 - frozen
@@ -141,7 +142,7 @@ class MrcrGrader:
     """
 
     name = "mrcr"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_answer") is None else str(record["expected_answer"])
@@ -172,7 +173,7 @@ class GraphwalksGrader:
     """
 
     name = "graphwalks"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str:
         return f"Final Answer: [{', '.join(map(str, _nodes(record.get('expected_answer')) or ()))}]"

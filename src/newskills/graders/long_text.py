@@ -12,10 +12,11 @@ from operator import eq
 from typing import Literal, get_args
 
 from newskills.base.records import Row, Score
+from newskills.base.reply_text import after_thinking
 from newskills.graders.exact import final_answer
 from newskills.graders.multichoice import MultichoiceGrader
 from newskills.graders.reading.overlap import squad_score
-from newskills.graders.reading.replies import after_thinking, decided, unanswered, unscored
+from newskills.graders.reading.replies import decided, unanswered, unscored
 from newskills.graders.reading.rouge import rouge_l, rouge_l_of_lines, rouge_l_of_sentences
 
 Measure = Literal[
@@ -69,7 +70,7 @@ class LongTextGrader:
     """
 
     name = "long_text"
-    version = "5"
+    version = "6"
 
     def gold_reply(self, record: Row) -> str | None:
         golds = record.get("answers") or [record.get("expected_answer")]

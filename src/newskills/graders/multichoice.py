@@ -13,8 +13,18 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Row, Score
+from newskills.base.reply_text import after_thinking
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.reading.conclusions import letter_concluded
+from newskills.graders.reading.grammar import grammar
+from newskills.graders.reading.hedges import other_options, several_boxes, side_by_side
+from newskills.graders.reading.languages import TOUCHING, plain_text
 from newskills.graders.reading.letters import (
+    SEVERAL,
+    Label,
+    NamedLetter,
+    announces,
+    begins_with,
     labels,
     letter_after,
     letter_announced,
@@ -23,18 +33,25 @@ from newskills.graders.reading.letters import (
     letter_of_a_line,
     what_follows,
 )
-from newskills.graders.reading.replies import after_thinking, stripped
+from newskills.graders.reading.replies import stripped
+from newskills.graders.reading.run_on import without_next_question
 from newskills.graders.reading.statements import letter_stated
 
 _DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$"
 _BEHIND_LABEL = " :：\n"
+_SEVERAL_BOXED = "A or B"
 _QUOTED = " `'\""
 _DOTTED = "i̇"
 """The Turkish capital İ without case."""
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
 _CLAUSE = re.compile(r"[.,;(]")
+_LISTED = re.compile(r"[.,;(]|\b(?:or|and)\b")
+_IN_A_WORD = re.compile(rf"[{TOUCHING}]")
 _LONGEST_NAME = 2_000
 _NAMEABLE = 200
+_NEAR = 400
+"""Characters behind a letter in which others beside it are looked for."""
+_GUESSES = 3
 _OPTION_LINE = re.compile(r"^\s*\(?([A-Z])[).:]", re.MULTILINE)
 
 
@@ -68,7 +85,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "14"
+    version = "15"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -112,9 +129,10 @@ class MultichoiceGrader:
         return self._score(letter, correct, f"letter ({how})", None if correct else "model")
 
     def _chosen(self, record: Row, names: Mapping[str, str]) -> tuple[str | None, str]:
-        text = after_thinking(str(record["generation"] or ""))
-        if text is None:
+        reply = after_thinking(str(record["generation"] or ""))
+        if reply is None:
             return None, "thinking"
+        text = plain_text(without_next_question(reply))
         count = choices(record)
         for candidate, how in self._candidates(text, record):
             if (letter := _meant(candidate, count, names)) is not None:
@@ -131,7 +149,9 @@ class MultichoiceGrader:
         if (letter := letter_announced(text, count, names)) is not None:
             return letter, "last line"
         if (letter := letter_stated(text, count, names)) is not None:
-            return letter, "statement"
+            return letter or None, "statement" if letter else "several letters"
+        if (letter := letter_concluded(text, count)) is not None:
+            return letter or None, "statement" if letter else "several letters"
         letter = letter_of_a_line(text, count, names)
         return letter, "none" if letter is None else "line"
 
@@ -196,7 +216,9 @@ def _folded(text: str) -> str:
     """Without case, mark-up and punctuation around it; where that leaves nothing, without quotes."""
     if len(text) > _LONGEST_NAME:
         return ""
-    plain = _WRAPPED.sub(r"\1", text).casefold().replace(_DOTTED, "i")
+    plain = (_WRAPPED.sub(r"\1", text) if "\\" in text else text).casefold()
+    if not plain.isascii():
+        plain = plain_text(plain.replace(_DOTTED, "i"))
     return " ".join((stripped(plain, _DRESS) or plain.strip(_QUOTED)).split())
 
 
@@ -206,16 +228,80 @@ def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
 
 
 def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
-    """What the last "Answer: …" gives: the text of an option, or what `letter_after` finds."""
-    for at in labels(text):
-        if (marks := _only_marks_after(text, at)) in names:
+    """What the last "Answer: …" gives: the text of an option, or what `letter_after` finds.
+
+    Several such lines that name no option at all are guesses at the options' texts: then no earlier one counts.
+    """
+    every, misses = labels(text), 0
+    for place, label in enumerate(every):
+        if (marks := _only_marks_after(text, label.end)) in names:
             return names[marks]
-        lines = what_follows(text, at) if names else []
-        forms = (form for line in lines for form in (line, _CLAUSE.split(line, maxsplit=1)[0]))
-        named = next(filter(None, (names.get(_folded(form)) for form in forms)), None)
-        if (letter := named or letter_after(text, at, count)) is not None:
+        named = _named_behind(text, label, names)
+        if named is not None:
+            return named
+        found = letter_after(text, label, count)
+        if found is not None:
+            return _settled(text, every[place:], found, count, names)
+        lettered = _lettered_behind(text, label, count, names)
+        if lettered is not None:
+            return lettered
+        misses += announces(text, label)
+        if misses == _GUESSES:
+            return None
+    return None
+
+
+def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | None:
+    """The option whose text stands behind a label; SEVERAL where the texts of several do."""
+    for line in what_follows(text, label) if names else ():
+        for form in (line, _CLAUSE.split(line, maxsplit=1)[0]):
+            letter = names.get(_folded(form))
+            if letter is not None:
+                listed = {names.get(_folded(part)) for part in _LISTED.split(line)}
+                whole = names.get(_folded(line)) is not None
+                return letter if whole or listed <= {letter, None} else SEVERAL
+    return None
+
+
+def _lettered_behind(text: str, label: Label, count: int, names: Mapping[str, str]) -> str | None:
+    """The letter before its own option behind a label, also where that text denies: "(D) cannot be known"."""
+    for line in what_follows(text, label) if names else ():
+        letter, names_it = begins_with(line, count, names)
+        if names_it and len(line.strip(_DRESS)) > 1:
             return letter
     return None
+
+
+def _settled(text: str, every: list[Label], found: NamedLetter, count: int, names: Mapping[str, str]) -> str:
+    """The letter that was found behind the first of `every`, the last labels first; SEVERAL where others stand beside
+    it, another one where the sentence takes it back ("could be B, but I would say D")."""
+    if found.letter == SEVERAL:
+        return SEVERAL
+    line, _, below = text[found.end : found.end + _NEAR].partition("\n")
+    lines = [line for line in below.splitlines() if line.strip()][:1]
+    letter, names_it = begins_with(lines[0], count, names) if lines else (None, False)
+    if (names_it and letter != found.letter) or other_options(line, found.letter, names):
+        return SEVERAL
+    for earlier in every[1:_GUESSES]:
+        before = letter_after(text, earlier, count)
+        if before is None or before.letter in (found.letter, SEVERAL):
+            continue
+        if side_by_side(_without_option(text[before.end : every[0].end], names), every[0].codes):
+            return SEVERAL
+    taken_back = grammar(every[0].codes).but.search(line)
+    if taken_back is not None:
+        behind = line[taken_back.end() :]
+        instead = letter_stated(behind, count, names) or letter_concluded(behind, count)
+        if instead:
+            return instead
+    return found.letter
+
+
+def _without_option(between: str, names: Mapping[str, str]) -> str:
+    """What stands between two named letters, without the text of the first one's option."""
+    bare = between.lstrip(_DRESS).casefold()
+    named = max((name for name in names if bare.startswith(name)), key=len, default="")
+    return bare[len(named) :] if named else between
 
 
 def _only_marks_after(text: str, at: int) -> str:
@@ -229,18 +315,27 @@ def _by_box(text: str) -> tuple[str, str] | None:
     if "box" not in text:
         return None
     extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
-    return (
-        (extracted.answer, "box") if extracted.answer is not None and extracted.how in ("box", "boxes") else None
-    )
+    if extracted.answer is None or extracted.how not in ("box", "boxes"):
+        return None
+    return (_SEVERAL_BOXED, "boxes") if several_boxes(text) else (extracted.answer, "box")
 
 
 def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
     for pattern in patterns:
         try:
-            matches = list(re.finditer(pattern, text, re.MULTILINE))
+            matches = [
+                match for match in re.finditer(pattern, text, re.MULTILINE) if not _cuts_a_word(text, match)
+            ]
         except re.error as error:
             raise ConfigError(f"extract_regex '{pattern}' is not a regular expression: {error}.") from error
         if matches:
             groups = [g for g in matches[-1].groups() if g]
             return (groups[0] if groups else matches[-1].group()), "regex"
     return None
+
+
+def _cuts_a_word(text: str, match: re.Match[str]) -> bool:
+    """Whether the expression took the first letter of a word: "La respuesta es Ausente"."""
+    group = match.lastindex or 0
+    letter = match[group] or ""
+    return len(letter) == 1 and letter.isalpha() and _IN_A_WORD.match(text, match.end(group)) is not None

@@ -33,7 +33,7 @@ class MultilingualMathGrader:
     """The verdict of `math`, and `language_correct`. Raises ConfigError when made where langdetect is missing."""
 
     name = "math_multilingual"
-    version = "1"
+    version = "2"
     Config = MathConfig
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
@@ -51,7 +51,7 @@ class MultilingualMultichoiceGrader:
     """The verdict of `multichoice`, and `language_correct`. Raises ConfigError as `MultilingualMathGrader`."""
 
     name = "multichoice_multilingual"
-    version = "2"
+    version = "3"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen

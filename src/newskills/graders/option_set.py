@@ -21,6 +21,7 @@ _ANSWER_LINE = re.compile(
     r"(?i:answers?|答案)\W{0,8}(?i:is|are|是|为)?\W{0,8}"
     r"((?:[A-Z]{1,10}(?![A-Za-z0-9'])|and\b|[\s,;&.、，和与()\[\]{}$*+/\"]){1,40})"
 )
+_NEXT_SENTENCE = re.compile(r"[.;]\s+\(?[A-Z]\)?\s+\Z")
 _COMMAND = re.compile(r"\\(?:[a-zA-Z]{1,12}|[,;:! ])")
 _BETWEEN = re.compile(r"\b(?:and|options?|choices?)\b|[\s,;&.、，和与()\[\]{}$*+/\"']", re.IGNORECASE)
 
@@ -38,7 +39,7 @@ class OptionSetGrader:
     """Reads the last box, else the last line `Answer: A, C`. Fields: `predicted_answer` (`AC`), `symbolic_correct`."""
 
     name = "option_set"
-    version = "2"
+    version = "3"
     Config = OptionSetConfig
 
     def __init__(self, config: OptionSetConfig = OptionSetConfig()) -> None:  # noqa: B008 - frozen
@@ -72,7 +73,7 @@ class OptionSetGrader:
         extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
         if extracted.answer is not None and extracted.how in ("box", "boxes"):
             return letters(extracted.answer, choices(record))
-        lines = [letters(match[1], choices(record)) for match in _ANSWER_LINE.finditer(text)]
+        lines = [letters(_said(match, text), choices(record)) for match in _ANSWER_LINE.finditer(text)]
         return lines[-1] if lines else ""
 
 
@@ -83,7 +84,7 @@ class JEEBenchGrader:
     """
 
     name = "jeebench"
-    version = "3"
+    version = "4"
 
     def __init__(self) -> None:
         number = MathGrader()
@@ -114,6 +115,12 @@ class JEEBenchGrader:
         ):
             return decided(score.grader, True, _fields(answer, True), "within 0.01")
         return score
+
+
+def _said(match: re.Match[str], text: str) -> str:
+    """The letters of an answer line, without the one that begins the next sentence: "A. B is wrong"."""
+    goes_on = _NEXT_SENTENCE.search(match[1]) if text[match.end(1) : match.end(1) + 1].isalpha() else None
+    return match[1][: goes_on.start()] if goes_on else match[1]
 
 
 def letters(text: str, count: int) -> str:

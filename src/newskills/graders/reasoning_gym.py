@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, DataError, guard
 from newskills.base.records import Failure, Outcome, Row, Score
-from newskills.graders.reading.replies import after_thinking
+from newskills.base.reply_text import after_thinking
 
 _TAG = re.compile(r"<answer>\s?(.*?)\s?</answer>", re.DOTALL)
 _REFUSED = {"game_of_life_halting": "its verifier accepts every answer"}
@@ -52,7 +52,7 @@ class ReasoningGymGrader:
     """
 
     name = "reasoning_gym"
-    version = "3"
+    version = "4"
     Config = ReasoningGymConfig
 
     def __init__(self, config: ReasoningGymConfig = ReasoningGymConfig()) -> None:  # noqa: B008 - frozen

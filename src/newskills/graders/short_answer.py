@@ -46,7 +46,7 @@ class ShortAnswerGrader:
     """
 
     name = "short_answer"
-    version = "5"
+    version = "6"
     Config = ShortAnswerConfig
 
     def __init__(self, config: ShortAnswerConfig = ShortAnswerConfig()) -> None:  # noqa: B008 - frozen

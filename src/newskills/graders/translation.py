@@ -43,7 +43,7 @@ class TranslationGrader:
     """
 
     name = "translation"
-    version = "1"
+    version = "2"
     Config = TranslationConfig
 
     def __init__(self, config: TranslationConfig = TranslationConfig()) -> None:  # noqa: B008 - frozen

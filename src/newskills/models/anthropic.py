@@ -147,10 +147,11 @@ def constant(model: str, inference: Inference) -> Row:
                 "budget_tokens": min(BUDGETS[effort], max(1024, (limit or 0) - 1)),
             }
     elif version(model) < NO_SAMPLING:
-        body["temperature"] = inference.temperature
-        if inference.top_p != Inference().top_p:
+        if inference.temperature is not None:
+            body["temperature"] = inference.temperature
+        if inference.top_p not in (Inference().top_p, None):
             body["top_p"] = inference.top_p
-        if inference.top_k > 0:
+        if (inference.top_k or 0) > 0:
             body["top_k"] = inference.top_k
     if inference.stream:
         body["stream"] = True

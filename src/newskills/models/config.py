@@ -64,6 +64,11 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = None
 
     def __post_init__(self) -> None:
+        if any("?" in url or "#" in url for url in (self.base_url or "", *self.more_base_urls)):
+            raise ValueError(
+                "an address has no query, which would not be sent; put a key into an environment variable"
+                " and name it in api_key_env_var"
+            )
         if self.api_key is not None and not self.api_key.startswith(MASK):
             msgspec.structs.force_setattr(self, "api_key", _hold(self.api_key))
 

@@ -64,7 +64,8 @@ _CONTEXT_WORDS = re.compile(
     r"maximum context length|context_length_exceeded|exceed_context_size|context window|context length"
     r"|available context size|context limit|max_tokens must be at least 1, got -|max_seq_len|max_input_len"
     r"|longer than the maximum model length|prompt is too long|too long to fit into the model"
-    r"|maximum number of tokens allowed"
+    r"|maximum number of tokens allowed|cannot be greater than [`']?max_(?:model_len|total_tokens)"
+    r"|`?inputs`? must have less than \d|`max_new_tokens` must be <="
     r"|\(\d+ > \d+ - \d+\)|in the messages, \d+ in the completion",
     re.IGNORECASE,
 )
@@ -76,7 +77,11 @@ _CONTEXT_NUMBERS = tuple(
         r"input \((?P<prompt>\d+) tokens\) is longer than [^()]{0,80}\((?P<limit>\d+) tokens\)",
         r"maximum context length (?:is|of) (?P<limit>\d+)",
         r"maximum context length: (?P<limit>\d+)",
-        r"request has (?P<prompt>\d+) input tokens",
+        r"(?P<prompt>\d+) input tokens",
+        r"max_(?:completion_)?tokens=(?P<requested>\d+) cannot be greater than [^\d]{0,60}(?P<limit>\d+)",
+        r"requested (?P<requested>\d+) output tokens",
+        r"`max_new_tokens` must be <= (?P<limit>\d+)\. Given: (?P<prompt>\d+) `inputs` tokens and (?P<requested>\d+)",
+        r"must have less than (?P<limit>\d+) tokens\. Given: (?P<prompt>\d+)",
         r"requested (?:a total of )?(?P<total>\d+) tokens",
         r"(?P<prompt>\d+) (?:tokens? )?(?:in the messages|in your prompt|from the input)",
         r"(?P<requested>\d+) (?:tokens? )?(?:in the completion|for the completion)",
@@ -95,6 +100,18 @@ _CONTEXT_NUMBERS = tuple(
 )
 _HARMONY = re.compile(
     r"expected 2 output messages|reasoning and final|unexpected tokens remaining in message header", re.IGNORECASE
+)
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_TOO_LARGE = re.compile(
+    r"request too large|limit:? (?P<limit>\d{1,12})(?:, used:? \d{1,12})?, requested:? (?P<requested>\d{1,12})",
+    re.IGNORECASE,
+)
+"""A request that no waiting will let through: it alone exceeds what the account may use in a minute."""
+_PARAMETER = r"(temperature|top_p|top_k|min_p|seed|repetition_penalty|max_tokens|max_completion_tokens)"
+_REFUSED_PARAMETER = re.compile(
+    rf"\b{_PARAMETER}\b[^.\n]{{0,60}}?\b(?:not supported|not support|unsupported|deprecated|not allowed|not permitted)"
+    rf"|(?:unsupported|unknown|unrecognized|unexpected|extra)\b[^.\n]{{0,60}}?\b{_PARAMETER}\b",
+    re.IGNORECASE,
 )
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 _FILTER_WORDS = re.compile(r"content management policy|ContentPolicyViolationError|ResponsibleAIPolicyViolation")
@@ -115,6 +132,8 @@ def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: f
     code = refusal.code.lower()
     if status in (401, 402, 403) or code == "insufficient_quota" or "API_KEY_INVALID" in str(refusal.details):
         return _auth_error(status, code, sentence, endpoint)
+    if status == 429 and _exceeds_limit_alone(detail):
+        return BadRequestError(sentence, status=status)
     if status == 429:
         return RateLimitError(sentence, status=status, retry_after=wait)
     if status in (400, 422, 500) and (code in _FILTER_CODES or _FILTER_WORDS.search(detail)):
@@ -131,7 +150,19 @@ def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: f
         return ServerError(sentence, status=status, retry_after=wait)
     if status in (408, 409, 425) or (status >= 500 and status != 501):
         return ServerError(sentence, status=status, retry_after=wait)
-    return BadRequestError(sentence, status=status)
+    return BadRequestError(sentence, status=status, hint=_way_out(detail))
+
+
+def _way_out(detail: str) -> str:
+    """Return what to set where an endpoint refuses a parameter by name."""
+    match = _REFUSED_PARAMETER.search(detail)
+    if match is None:
+        return ""
+    name = next(group for group in match.groups() if group)
+    if name in ("max_tokens", "max_completion_tokens"):
+        other = "max_completion_tokens" if name == "max_tokens" else "max_tokens"
+        return f"Set ++inference.tokens_to_generate=null ++inference.extra_body.{other}=N."
+    return f"Set ++inference.{'random_seed' if name == 'seed' else name}=null: it is then not sent."
 
 
 def redirect_error(error: RedirectError, endpoint: EndpointIdentity) -> ModelNotFoundError:
@@ -168,6 +199,8 @@ def read_refusal(body: bytes) -> Refusal:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:DETAIL].decode("utf-8", "replace").strip()
+        if "sent to HTTPS port" in text:  # nginx
+            return Refusal("this port speaks TLS: use https:// in the address")
         return Refusal(PAGE if is_page(body) else text or "nothing")
     if isinstance(value, list) and value:
         value = value[0]
@@ -192,11 +225,11 @@ def refusal_of(value: Any) -> Refusal:
 
 
 def retry_after(response: HttpResponse, refusal: Refusal) -> float | None:
-    """Seconds to wait: `retry-after-ms`, `Retry-After` (seconds or date, RFC 9110), or Google's RetryInfo."""
+    """Seconds to wait: `retry-after-ms`, `Retry-After` (digits or a date, RFC 9110), or Google's RetryInfo."""
     if (value := response.header("retry-after-ms")) and (seconds := _number(value)) is not None:
         return seconds / 1000
     if value := response.header("retry-after"):
-        return seconds if (seconds := _number(value)) is not None else _until(value)
+        return float(value) if _SECONDS.fullmatch(value) else _until(value)
     for detail in refusal.details if isinstance(refusal.details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         if isinstance(delay, str) and delay.endswith("s"):
@@ -236,6 +269,13 @@ def _context_error(status: int, sentence: str, detail: str) -> ContextLimitError
     return ContextLimitError(
         sentence, status=status, limit=numbers.limit, prompt_tokens=numbers.prompt, requested=numbers.requested
     )
+
+
+def _exceeds_limit_alone(detail: str) -> bool:
+    match = _TOO_LARGE.search(detail)
+    if match is None:
+        return False
+    return match["limit"] is None or int(match["requested"]) > int(match["limit"])
 
 
 def _number(text: str) -> float | None:

@@ -129,7 +129,7 @@ def generation_config(model: str, request: Request) -> Row:
     config: Row = {"temperature": inference.temperature, "topP": inference.top_p, "seed": inference.random_seed}
     if inference.tokens_to_generate is not None:
         config["maxOutputTokens"] = inference.tokens_to_generate
-    if inference.top_k > 0:
+    if (inference.top_k or 0) > 0:
         config["topK"] = inference.top_k
     if request.stop:
         config["stopSequences"] = request.stop
@@ -142,7 +142,7 @@ def generation_config(model: str, request: Request) -> Row:
         schema = request.response_format.get("json_schema")
         if isinstance(schema, dict):
             config["responseJsonSchema"] = schema.get("schema")
-    return config
+    return {name: value for name, value in config.items() if value is not None}
 
 
 def contents(messages: list[Message]) -> list[Row]:

@@ -66,14 +66,14 @@ class LiteLLMModel:
         arguments: Row = {
             "model": self.name,
             "messages": [msgspec.to_builtins(message) for message in request.messages or []],
-            "temperature": inference.temperature,
             "timeout": inference.timeout,
             "num_retries": 0,
             "max_retries": 0,
         }
         optional: Row = {
+            "temperature": inference.temperature,
             "top_p": inference.top_p if inference.top_p != neutral.top_p else None,
-            "top_k": inference.top_k if inference.top_k > 0 else None,
+            "top_k": inference.top_k if (inference.top_k or 0) > 0 else None,
             "min_p": inference.min_p or None,
             "repetition_penalty": inference.repetition_penalty if inference.repetition_penalty != 1.0 else None,
             "max_tokens": inference.tokens_to_generate,

@@ -16,6 +16,10 @@ from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.parameters import Dialect
 
 BROKEN_FINISHES = frozenset({"error", "abort", "cancelled"})
+TRUNCATING_FINISHES = frozenset(
+    {"max_tokens", "max_output_tokens", "model_context_window_exceeded", "model_length"}
+)
+"""What gateways pass on of other APIs where a reply was cut at a limit."""
 """Finish reasons that say that the server failed; the model gave no answer."""
 
 
@@ -109,12 +113,17 @@ def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
         raise ServerError(
             f"{endpoint.address} aborted the request (finish_reason {choice.finish_reason}).", status=200
         )
+    if choice.finish_reason in TRUNCATING_FINISHES:
+        choice.finish_reason = "length"
+    used = usage_of(completion.usage)
+    if choice.message is not None and used.output_tokens and choice.message.get("content") is None:
+        choice.message["content"] = ""  # the model has spoken, and the server kept nothing of it
     reply = (
         _text_reply(choice, endpoint) if choice.message is None else _chat_reply(choice, choice.message, endpoint)
     )
     reply.finish_reason = choice.finish_reason
     reply.logprobs = with_prompt(choice.prompt_logprobs, logprobs_of(choice.logprobs))
-    reply.usage = usage_of(completion.usage)
+    reply.usage = used
     reply.drafts = drafts_of(completion.metrics)
     reply.model = completion.model if isinstance(completion.model, str) else None
     stopped_by = choice.stop_reason if choice.stop_reason is not None else choice.matched_stop

@@ -64,9 +64,9 @@ def check(server_type: str, model: str, inference: Inference, *, tools: bool = F
     hosted = server_type in ("openai", "azureopenai")
     _check_endpoint(server_type, inference, tools)
     if dialect.extras == "none":
-        _refuse(inference.top_k not in (-1, 0), server_type, "top_k", "-1")
-        _refuse(inference.min_p > 0, server_type, "min_p", "0")
-        _refuse(inference.repetition_penalty != 1.0, server_type, "repetition_penalty", "1")
+        _refuse(inference.top_k not in (-1, 0, None), server_type, "top_k", "-1")
+        _refuse(bool(inference.min_p), server_type, "min_p", "0")
+        _refuse(inference.repetition_penalty not in (1.0, None), server_type, "repetition_penalty", "1")
     _refuse(inference.stream and not dialect.stream, server_type, "stream", "false")
     chat = inference.endpoint_type == "chat"
     _refuse(inference.top_logprobs is not None and chat and not dialect.chat_logprobs, server_type, "top_logprobs")
@@ -79,7 +79,7 @@ def check(server_type: str, model: str, inference: Inference, *, tools: bool = F
 
 
 def constant(server_type: str, model: str, inference: Inference) -> Row:
-    """Body keys for `inference`, without the messages, tools and stop phrases of a single request."""
+    """Return body keys for `inference`, without the messages, tools and stop phrases of a single request."""
     dialect = DIALECTS[server_type]
     hosted = server_type in ("openai", "azureopenai")
     body: Row = {"model": model}
@@ -96,7 +96,7 @@ def constant(server_type: str, model: str, inference: Inference) -> Row:
         body["stream"] = True
         if inference.endpoint_type != "responses":
             body["stream_options"] = {"include_usage": True}
-    return body
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _check_endpoint(server_type: str, inference: Inference, tools: bool) -> None:
@@ -122,8 +122,8 @@ def _check_hosted(server_type: str, model: str, inference: Inference) -> None:
         )
     _refuse(inference.stream and inference.top_logprobs is not None, f"{server_type} with stream", "top_logprobs")
     if is_reasoning_model(model):
-        _refuse(inference.temperature != 0.0, f"The reasoning model {model}", "temperature", "0.0")
-        _refuse(inference.top_p != 0.95, f"The reasoning model {model}", "top_p", "0.95")
+        _refuse(inference.temperature not in (0.0, None), f"The reasoning model {model}", "temperature", "0.0")
+        _refuse(inference.top_p not in (0.95, None), f"The reasoning model {model}", "top_p", "0.95")
         _refuse(inference.top_logprobs is not None, f"The reasoning model {model}", "top_logprobs")
     else:
         _refuse(
@@ -165,18 +165,18 @@ def _extra_keys(extras: Extras, inference: Inference) -> Row:
             "repetition_penalty": inference.repetition_penalty,
             "spaces_between_special_tokens": False,
         }
-        if inference.top_k > 0:
+        if (inference.top_k or 0) > 0:
             body["top_k"] = inference.top_k
         if inference.endpoint_type == "text":
             body["skip_special_tokens"] = False
         return body
     if extras == "llamacpp":
         body = {
-            "top_k": max(inference.top_k, 0),
+            "top_k": None if inference.top_k is None else max(inference.top_k, 0),
             "min_p": inference.min_p,
             "repeat_penalty": inference.repetition_penalty,
         }
-        if inference.repetition_penalty != 1.0:
+        if inference.repetition_penalty not in (1.0, None):
             body["repeat_last_n"] = REPEAT_WINDOW
         return body
     if extras == "changed":

@@ -6,8 +6,19 @@ from __future__ import annotations
 import sys
 from functools import cache
 
+from newskills.base.benchmark import Benchmark
+
 
 @cache
 def notice(text: str) -> None:
     """Says it once, however often a command comes to the same conclusion."""
     sys.stderr.write(f"note: {text}\n")
+
+
+def warn_of_hedges(benchmark: Benchmark) -> None:
+    """Warns where scores become rewards that a reply which says several things may earn."""
+    if benchmark.hedgeable:
+        notice(
+            f"{benchmark.name} rewards replies that name many answers: {benchmark.hedgeable}. A policy finds that; "
+            "punish length (++reward.length.penalty), or train on another benchmark."
+        )

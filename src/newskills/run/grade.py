@@ -26,6 +26,7 @@ from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import AT_ONCE, as_score, execute_grader, verdict_fields
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.sandbox.config import SandboxConfig
+from newskills.solve.reasoning import split_reasoning
 
 T = TypeVar("T")
 
@@ -51,6 +52,19 @@ def grade_rows(
         return _execute(rows, made, sandbox, environment)
     limits = PoolOptions(cpu_seconds=cpu_seconds(made), processes=processes)
     return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
+
+
+def without_reasoning(rows: Iterable[Row], end: str) -> Iterator[Row]:
+    """Rows as `ns generate ++parse_reasoning=true` writes them: `generation` is what follows the last `end`.
+
+    Rows whose reasoning stands in a field of its own, or was taken out before, stay as they are.
+    """
+    for row in rows:
+        text = row.get("generation")
+        apart = row.get("reasoning_content") or row.get("_generation_finished_thinking") is True
+        if isinstance(text, str):
+            row |= split_reasoning(text, "generation", end, separate=bool(apart))
+        yield row
 
 
 def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -> Iterator[Row]:

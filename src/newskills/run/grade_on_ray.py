@@ -15,7 +15,7 @@ from newskills.base.ray_data import ray_tasks
 from newskills.base.records import Row
 from newskills.base.store import decode_row, encode_line, open_for_reading
 from newskills.graders import make_grader
-from newskills.run.grade import grade_rows
+from newskills.run.grade import grade_rows, without_reasoning
 from newskills.sandbox.config import SandboxConfig
 
 RANGE = 4 << 20
@@ -42,14 +42,17 @@ class FileRange(Struct, frozen=True):
 class RangeGrader:
     """What a task does. `rows` are lines of JSON; `error` is for people, and empty where there is none."""
 
-    def __init__(self, grader: str, config: Row, sandbox: SandboxConfig) -> None:
+    def __init__(self, grader: str, config: Row, sandbox: SandboxConfig, end_reasoning: str = "") -> None:
         self.grader, self.config, self.sandbox = grader, config, sandbox
+        self.end_reasoning = end_reasoning
 
     def __call__(self, item: dict[str, Any]) -> dict[str, Any]:
         lines: list[bytes] = []
         error = ""
         try:
             rows = FileRange(**item).rows()
+            if self.end_reasoning:
+                rows = without_reasoning(rows, self.end_reasoning)
             lines.extend(map(encode_line, grade_rows(rows, self.grader, self.config, self.sandbox, processes=1)))
         except NewskillsError as problem:
             error = str(problem)
@@ -68,11 +71,17 @@ def file_ranges(files: Sequence[str], size: int = RANGE) -> Iterator[FileRange]:
 
 
 def grade_on_ray(
-    files: Sequence[str], grader: str, config: Row, sandbox: SandboxConfig, *, size: int = RANGE
+    files: Sequence[str],
+    grader: str,
+    config: Row,
+    sandbox: SandboxConfig,
+    *,
+    size: int = RANGE,
+    end_reasoning: str = "",
 ) -> Iterator[Row]:
     """As `grade_rows` of all rows of these files. Raises DataError with what a task said, and as `ray_tasks`."""
     make_grader(grader, config)
-    work = RangeGrader(grader, config, sandbox)
+    work = RangeGrader(grader, config, sandbox, end_reasoning)
     with ray_tasks() as do:
         for result in do(work.__call__, map(structs.asdict, file_ranges(files, size))):
             for number, line in enumerate(result["rows"].splitlines(), 1):

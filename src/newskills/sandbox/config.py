@@ -78,4 +78,12 @@ class SandboxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     session_timeout: Annotated[
         float, Meta(ge=0, description="idle seconds after which a session ends; 0 = never")
     ] = 0.0
+    free_memory_mb: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="while less memory is free, idle sessions end, the longest idle first (their clients run "
+            "their cells again); 0 = an eighth of the machine's, at most 4096",
+        ),
+    ] = 0
     limits: Limits = Limits()

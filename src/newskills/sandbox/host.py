@@ -28,6 +28,8 @@ EXCESS = {
 }
 AHEAD = 4
 """Sessions kept ready of each kind that was asked for."""
+RELIEF_SECONDS = 0.5
+"""Between two looks at the memory of the machine."""
 SLACK = 20.0
 """Seconds past the deadline and its grace after which a supervisor is given up."""
 
@@ -152,6 +154,7 @@ class LocalSandbox:
                 self._launched = await launch(self._config, self._environ)
                 if self._config.session_timeout:
                     self._keep(asyncio.create_task(self._expire()))
+                self._keep(asyncio.create_task(self._relieve(self._launched)))
             return self._launched
 
     async def _once(
@@ -286,6 +289,17 @@ class LocalSandbox:
             for name, session in tuple(self._sessions.items()):
                 if not session.lock.locked() and time.time() - session.last_used > patience:
                     await self.delete_session(name)
+
+    async def _relieve(self, launched: LaunchedZygote) -> None:
+        """While the machine is short of memory, end idle sessions, the longest idle first."""
+        while not launched.zygote.closed:
+            await asyncio.sleep(RELIEF_SECONDS)
+            while memory.is_short(self._config.free_memory_mb) and (idle := self._longest_idle()):
+                await self.delete_session(idle)
+
+    def _longest_idle(self) -> str | None:
+        idle = [name for name, session in self._sessions.items() if not session.lock.locked()]
+        return min(idle, key=lambda name: self._sessions[name].last_used, default=None)
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
         """Holds a reference while the task runs, and takes note of its exception."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import resource
 import signal
 from collections.abc import Callable, Mapping
 
+from newskills.base.limits import allow_open_files
 from newskills.sandbox.config import TOKEN_VARIABLE, SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 from newskills.sandbox.server import SandboxServer
@@ -40,7 +40,7 @@ async def serve_until_stopped(
 async def _serve(
     config: SandboxConfig, host: str, port: int, environ: Mapping[str, str], say: Callable[[str], None]
 ) -> None:
-    _raise_file_limit()
+    allow_open_files(OPEN_FILES)  # each session and each client is a descriptor
     sandbox = LocalSandbox(config, environ)
     app = SandboxServer(sandbox, token=environ.get(TOKEN_VARIABLE, ""))
     async with contextlib.AsyncExitStack() as stack:
@@ -53,12 +53,3 @@ async def _serve(
         if sandbox.missing:
             say(f"The sandbox finds no {' and no '.join(sandbox.missing)} on this machine. {INSTALL}")
         await asyncio.get_running_loop().create_future()
-
-
-def _raise_file_limit() -> None:
-    """Each session and each client is a descriptor, and the usual 1,024 are soon used up."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

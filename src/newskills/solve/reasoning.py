@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from newskills.base.records import Row
+from newskills.base.reply_text import after_thinking, has_ended_thinking
 
 
 def trim_at_stop(text: str, phrases: Sequence[str], *, keep_phrase: bool = False) -> str:
@@ -20,10 +21,13 @@ def trim_at_stop(text: str, phrases: Sequence[str], *, keep_phrase: bool = False
 def split_reasoning(text: str, key: str, end: str, *, separate: bool = False) -> Row:
     """Record fields for a text that reasons before it answers.
 
-    The answer is what follows the last `end`, stripped; without `end` the thinking was cut off and there is no
-    answer. `separate`: the server has already taken the reasoning out, so a text without `end` is the answer.
+    The answer is what follows the last `end`, stripped, or another mark that ends reasoning; without any the thinking
+    was cut off and there is no answer. `separate`: the server has already taken the reasoning out, so a text without
+    a mark is the answer.
     """
     _, end_tag, answer = text.rpartition(end)
+    if not end_tag and has_ended_thinking(text):
+        end_tag, answer = end, after_thinking(text) or ""
     finished = bool(end_tag) or (separate and bool(text.strip()))
     return {
         key: answer.strip() if finished else "",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Message, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 
@@ -60,5 +61,5 @@ class TurnsSolver:
                 attempt.fields["generation_start_time"] = fields["generation_start_time"]
             fields = attempt.fields
             answers.append(fields[self._key])
-            messages.append(Message(role="assistant", content=answers[-1].rpartition("</think>")[2].strip()))
+            messages.append(Message(role="assistant", content=without_thinking(answers[-1])))
         return Attempt(sample_id=sample.id, key=request.key(), fields={**fields, "turn_answers": answers})

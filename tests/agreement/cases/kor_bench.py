@@ -87,6 +87,7 @@ COMPARISON = Comparison(
     known={
         "puzzle/box": "of puzzles the original reads `[[…]]` only; ours a box, too, which the prompt asks for",
         "puzzle/quotation marks": "the original drops quotation marks in all fields but puzzles; ours everywhere",
+        "puzzle/half of it": "the original takes any part of the right words, a single letter, too; ours a word",
         "operation/small letters": "the original compares the name of a variable; ours the bounds",
     },
 )

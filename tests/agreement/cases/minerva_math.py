@@ -56,10 +56,6 @@ def forms(row: Row) -> Mapping[str, str]:
     }
 
 
-_NEXT = (
-    "the original takes the first answer of a reply that goes on with a problem of its own (its harness stops there), "
-    "ours the last"
-)
 _FRACTION, _LARGE = "\\frac", "\\dfrac"
 
 
@@ -89,8 +85,6 @@ COMPARISON = Comparison(
     original=original,
     ours=by_grader("math"),
     known={
-        "expression/next problem": _NEXT,
-        "anything else/next problem": _NEXT,
         **dict.fromkeys(
             (
                 "brackets/dollars",
@@ -100,6 +94,7 @@ COMPARISON = Comparison(
                 "brackets/unit",
                 "brackets/plain unit",
                 "brackets/large fractions",
+                "brackets/next problem",
                 "brackets/doubled and halved",
             ),
             "the original's reader of LaTeX knows no intervals, pairs, sets, matrices: not even the same text is equal",

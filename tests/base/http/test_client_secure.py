@@ -54,6 +54,24 @@ def test_tls(tmp_path: Path) -> None:
     run(work())
 
 
+def test_plain_http_to_a_port_of_tls_says_so(tmp_path: Path) -> None:
+    server, _ = _authority(tmp_path)
+
+    async def work() -> None:
+        async with loopback(always(response(b"secret")), tls=server) as place:
+            client = HttpClient(f"http://127.0.0.1:{place.port}")
+            with pytest.raises(TransportError, match="https://"):
+                await client.post("/", b"", 5)
+            await client.close()
+        async with loopback(always(b"\x15\x03\x01\x00\x02\x02\x46")) as place:
+            client = HttpClient(place.url)
+            with pytest.raises(TransportError, match="speaks TLS: use https://"):
+                await client.post("/", b"", 5)
+            await client.close()
+
+    run(work())
+
+
 def _proxy(allowed: str = "Basic dTpw") -> Play:
     async def pump(reader: Reader, writer: Writer) -> None:
         while data := await reader.read(65536):

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.base.http._loopback import run
 
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, ConnectError
+from newskills.base.http.client import HttpClient
 from newskills.base.http.proxy import Proxy, is_loopback, proxy_for
 
 BOTH = {"HTTP_PROXY": "http://plain:1", "HTTPS_PROXY": "http://safe:2"}
@@ -34,14 +36,16 @@ def test_which_proxy_leads_where(url: str, no_proxy: str, host: str | None) -> N
 
 
 def test_small_letters_win_and_cgi_is_not_trusted() -> None:
-    assert proxy_for("http://m.example", {"http_proxy": "a:1", "HTTP_PROXY": "b:2"}) == Proxy("a", 1)
+    assert proxy_for("http://m.example", {"http_proxy": "a:1", "HTTP_PROXY": "b:2"}) == Proxy(
+        "a", 1, "", "HTTP_PROXY"
+    )
     assert proxy_for("http://m.example", {"HTTP_PROXY": "b:2", "REQUEST_METHOD": "GET"}) is None
-    assert proxy_for("https://m.example", {"ALL_PROXY": "c"}) == Proxy("c", 3128)
+    assert proxy_for("https://m.example", {"ALL_PROXY": "c"}) == Proxy("c", 3128, "", "ALL_PROXY")
 
 
 def test_a_proxys_password_is_sent_but_never_shown() -> None:
     found = proxy_for("https://m.example", {"HTTPS_PROXY": "http://u:p%40ss@host:8080"})
-    assert found == Proxy("host", 8080, "Basic dTpwQHNz")
+    assert found == Proxy("host", 8080, "Basic dTpwQHNz", "HTTPS_PROXY")
     assert "p@ss" not in repr(found)
     assert "dTpw" not in repr(found)
 
@@ -53,6 +57,23 @@ def test_other_proxies_are_refused(value: str) -> None:
     with pytest.raises(ConfigError, match="HTTPS_PROXY") as caught:
         proxy_for("https://m.example", {"HTTPS_PROXY": value})
     assert "secret" not in str(caught.value)
+
+
+def test_a_proxy_that_cannot_be_one_is_refused_by_its_variable() -> None:
+    with pytest.raises(ConfigError, match="HTTP_PROXY is not the address of a proxy"):
+        proxy_for("http://model.example/v1", {"http_proxy": "not a url"})
+
+
+def test_a_dead_proxy_is_named() -> None:
+    async def work() -> None:
+        client = HttpClient(
+            "http://api.invalid/v1", proxy=proxy_for("http://api.invalid/v1", {"ALL_PROXY": "127.0.0.1:9"})
+        )
+        with pytest.raises(ConnectError) as refused:
+            await client.post("/", b"", 5)
+        assert "the proxy 127.0.0.1:9 (ALL_PROXY), which leads to http://api.invalid" in str(refused.value)
+
+    run(work())
 
 
 def test_loopback_names() -> None:

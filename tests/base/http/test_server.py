@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
@@ -271,12 +272,40 @@ def test_head_gets_the_head_alone() -> None:
         (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\n\r\n", True),
         (b"GET / HTTP/1.0\r\n\r\n", True),
         (b"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", True),
-        (b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 1\r\n\r\nx", True),
+        (b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 1\r\n\r\nx", False),
+        (b"POST / HTTP/1.1\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\nContent-Length: 1\r\n\r\nx", True),
         (b"CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n", True),
     ],
 )
 def test_whether_a_connection_is_kept(data: bytes, closing: bool) -> None:
     assert run(said(data))[::2] == (200, closing)
+
+
+@pytest.mark.parametrize("at", range(0, 12, 3))
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_behind_an_offer_of_http_2_is_read(at: int, chunked: bool) -> None:
+    """As `curl --http2` sends it."""
+    body = b'{"a": "body"}'
+    framed = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if chunked else body
+    frame = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % len(body)
+    head = (
+        b"POST /v1?x=1 HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+        b"HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n" + frame + b"\r\n\r\n"
+    )
+
+    async def play() -> tuple[Any, int]:
+        async with served() as server, wired(server) as wire:
+            wire.writer.write(head + framed[:at])
+            await wire.writer.drain()
+            await asyncio.sleep(0.02)
+            wire.writer.write(framed[at:])
+            _, _, answer = await wire.answer()
+            wire.writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            return msgspec.json.decode(answer), (await wire.answer())[0]
+
+    heard, following = run(play())
+    assert (heard["method"], heard["path"], heard["query"], heard["body"]) == ("POST", "/v1", "x=1", body.decode())
+    assert following == 200
 
 
 def test_an_exception_is_a_500_without_a_trace() -> None:

@@ -53,7 +53,27 @@ SOLUTION = "def f(x):\n    return x"
         ),
         (f"```python\n{SOLUTION}\n```\n```python\nf = abs\n```", "f = abs"),
         (f"```python\n{SOLUTION}\n```\n```python\n    return 2\n```", "    return 2"),
-        (f"```python\n{SOLUTION}\n```\n```python\nf(2)", ""),
+        (f"```python\n{SOLUTION}\n```\n```python\nf(2)", SOLUTION),
+        (f"```python\n{SOLUTION}\n```\nFor example:\n```\nf(2)", SOLUTION),
+        (f"```\n{SOLUTION}\n```\n```python\nf(2)\n```", SOLUTION),
+        (f"```python\n{SOLUTION}", SOLUTION),
+        (f"```python\n{SOLUTION}\n\nThis returns its argument, e.g. f(2) is 2.", SOLUTION),
+        (f"```python\n{SOLUTION}\n\nprint(f(2", SOLUTION),
+        (f"```python\n{SOLUTION}\n\nclass C:\n    def g(", SOLUTION),
+        ("```python\ndef f(x):\n    return (x +", ""),
+        ("```python\ndef g(x):\n    return x", ""),
+        (f"~~~python\n{SOLUTION}\n~~~", SOLUTION),
+        (f"~~~\n{SOLUTION}\n~~~\nfor example", SOLUTION),
+        (f"````python\n{SOLUTION}\n````", SOLUTION),
+        ("1. ```python\n   def f(x):\n       return x\n   ```", SOLUTION),
+        ("- Code:\n\n    ```python\n      def f(x):\n          return x\n    ```", SOLUTION),
+        (
+            f"```python\n{SOLUTION}\n```<|im_end|>\n<|im_start|>user\n```python\ndef f(x):\n    return 1\n```",
+            SOLUTION,
+        ),
+        (f"[THINK]```python\ndef f(x):\n    return 1\n```[/THINK]```python\n{SOLUTION}\n```", SOLUTION),
+        (f"[THINK]```python\n{SOLUTION}\n```", ""),
+        (f"```python\n{SOLUTION}  # no <thinking>\n```", f"{SOLUTION}  # no <thinking>"),
         ("```python\nx = 1\n```\n```python\ng(2)\n```", "g(2)"),
         ("1. Return it:\n\n   ```python\n   def f(x):\n       return x\n   ```", SOLUTION),
         ("  ```\n  import m\n\n  def f(x):\n      return x\n  ```", "import m\n\ndef f(x):\n    return x"),
@@ -62,6 +82,20 @@ SOLUTION = "def f(x):\n    return x"
 )
 def test_the_block_that_defines_the_function(text: str, code: str) -> None:
     assert extract_code(text, wanted="f").code == code
+
+
+def test_an_open_block_without_a_name_is_a_program_only_as_a_whole() -> None:
+    assert extract_code(f"```python\n{SOLUTION}\nprint(f(2))").code == f"{SOLUTION}\nprint(f(2))"
+    assert extract_code(f"```python\n{SOLUTION}\nprint(f(2").how == "unclosed"
+
+
+@given(st.integers(0, 60))
+def test_a_program_that_was_cut_off_gives_no_more_than_a_whole_function(cut: int) -> None:
+    """What is taken of a reply that ends anywhere is Python, and begins as the whole reply does."""
+    program = "import math\n\n\ndef f(x):\n    y = math.sqrt(x)\n    return y\n\n\nf(2)"
+    code = extract_code(f"```python\n{program[:cut]}", wanted="f").code
+    compile(code, "answer", "exec")
+    assert program.startswith(code)
 
 
 PIECES = ["```", "python", "py", "\n", " ", "x", "<think>", "</think>", "\r"]

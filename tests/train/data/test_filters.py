@@ -30,10 +30,10 @@ from newskills.train.data.filters.words import (
     CODE,
     CODE_ERRORS,
     PLOTS,
-    THINKING,
     VERIFICATION,
     DropWith,
     DropWithout,
+    DropWithoutThinking,
 )
 from newskills.train.data.overlap import OverlapIndex
 
@@ -88,7 +88,7 @@ def test_each_given_word_drops(words: tuple[str, ...]) -> None:
     assert judged(step, "A solution without any of them.")[0] is KEPT
 
 
-@pytest.mark.parametrize("words", [CODE, THINKING])
+@pytest.mark.parametrize("words", [CODE])
 def test_every_given_word_is_needed(words: tuple[str, ...]) -> None:
     step = DropWithout(name="x", key="generation", words=words)
     assert judged(step, " ".join(words))[0] is KEPT
@@ -213,3 +213,15 @@ def test_wording_that_many_problems_have_still_tells_each_of_them() -> None:
         f"Find the remainder when {n} to the power of {n} is divided by seven." for n in range(500)
     )
     assert index.holds("Find the remainder when 499 to the power of 499 is divided by seven.")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        *(("<think>2 + 2</think> 4", True), ("2 + 2</think> 4", True), ("[THINK]2[/THINK]4", True), ("4", False)),
+        *(("<think>2 + 2", False), ("[THINK]2 + 2", False), ("<think>2</think> <think>3", False)),
+    ],
+)
+def test_solutions_without_reasoning_that_ended_are_dropped(text: str, kept: bool) -> None:
+    step = DropWithoutThinking(name="x", key="generation")
+    assert judged(step, text)[0] is (KEPT if kept else DROPPED)

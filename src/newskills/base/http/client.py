@@ -22,6 +22,7 @@ from newskills.base.http.connection import (
     Connection,
     Headers,
     HttpResponse,
+    RepeatGuard,
     StaleConnectionError,
     StreamedResponse,
     find_header,
@@ -67,6 +68,7 @@ class HttpClient:
         self._heads: dict[tuple[str, str, HeaderList], bytes] = {}
         self._idle: list[Connection] = []
         self._live: set[Connection] = set()
+        self._repeats = RepeatGuard()
         self._slots = 0
         self._waiters: Waiters[Connection | None] = Waiters(self._give_back)
         self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
@@ -204,7 +206,7 @@ class HttpClient:
             async with self._connecting, asyncio.timeout(self._connect_timeout):
                 connection = await self._connect()
         except TimeoutError as error:
-            raise ConnectError(f"No connection to {self._where} within {self._connect_timeout:g} s.") from error
+            raise ConnectError(f"No connection to {self._dialled} within {self._connect_timeout:g} s.") from error
         except ssl.SSLCertVerificationError as error:
             raise ConnectError(
                 f"The certificate of {self._where} is not trusted ({error.verify_message}).",
@@ -212,12 +214,13 @@ class HttpClient:
                 certificate=True,
             ) from error
         except OSError as error:
-            raise ConnectError(_connect_failure(self._where, error)) from error
+            raise ConnectError(_connect_failure(self._dialled, error)) from error
         self._live.add(connection)
         return connection
 
     async def _connect(self) -> Connection:
-        connection = Connection(asyncio.get_running_loop(), self._where, self.max_body, self._lost)
+        loop = asyncio.get_running_loop()
+        connection = Connection(loop, self._where, self.max_body, self._lost, self._repeats)
         tls = self._tls_context()
         if self._proxy is not None and tls is not None and self.connect_to is None:
             await self._connect_through(self._proxy, connection, tls)
@@ -273,6 +276,14 @@ class HttpClient:
         secured.set_protocol(connection)
         connection.connection_made(secured)
         _watch(secured)
+
+    @property
+    def _dialled(self) -> str:
+        """Whom a connection is made to."""
+        if self._proxy is None or self.connect_to is not None:
+            return self._where
+        named = f" ({self._proxy.variable})" if self._proxy.variable else ""
+        return f"the proxy {_authority(self._proxy.host, self._proxy.port)}{named}, which leads to {self._where}"
 
     def _proxy_address(self) -> tuple[str, int] | None:
         return (self._proxy.host, self._proxy.port) if self._proxy else None

@@ -8,6 +8,7 @@ go through `httptools`. The pool in `client.py` owns connections; nothing else s
 from __future__ import annotations
 
 import asyncio
+import select
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -25,12 +26,31 @@ HEAD_ALLOWANCE = 1 << 20
 STREAM_BUFFER = 1 << 20
 """Unread bytes of a streamed body at which reading pauses."""
 USUAL, LENGTH, GZIP = b"HTTP/1.1 200 ", b"\r\ncontent-length:", b"\x1f\x8b"
+TLS_ALERT = b"\x15\x03"
 DIGITS = 12
 """Of a length that is read here."""
+REPEAT_WAIT_SECONDS, REPEAT_WAIT_FACTOR = 0.02, 3.0
+"""A suspected reply is held that long, and as many times the longest reply: by then the true one should be there."""
 
 
 class StaleConnectionError(TransportError):
     """A kept-alive connection that the server closed before it answered anything: safe to try afresh."""
+
+
+class RepeatGuard:
+    """What the connections to one server know of repeated replies.
+
+    A server or proxy that sends a reply twice would answer each later request with the reply to the one before. A
+    reply that equals the last one of its connection to the byte is therefore held for a moment: where another comes,
+    that one is the answer. Where none comes, this server gives equal replies, and none of them is held any more.
+    """
+
+    def __init__(self) -> None:
+        self.suspects = True
+        self.longest_reply = 0.0
+
+    def hold_seconds(self) -> float:
+        return REPEAT_WAIT_SECONDS + REPEAT_WAIT_FACTOR * self.longest_reply
 
 
 class HttpResponse:
@@ -135,10 +155,16 @@ class Connection(asyncio.Protocol):
         where: str,
         max_body: int,
         on_lost: Callable[[Connection], None],
+        repeats: RepeatGuard,
     ) -> None:
         self.closed = False
+        self._repeats = repeats
+        self._held: HttpResponse | None = None
+        self._last_body = b""
+        self._sent_at = 0.0
         self._loop, self._where, self._max_body, self._on_lost = loop, where, max_body, on_lost
         self._transport: Any = None
+        self._poller = select.poll()
         self._served = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timeout = self._deadline = self._fires = 0.0
@@ -181,6 +207,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
+        if (sock := transport.get_extra_info("socket")) is not None:
+            self._poller.register(sock.fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         begins = not self._received
@@ -198,6 +226,8 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             self._break(TransportError(f"{self._where} asks for another protocol than HTTP/1.1."))
         except httptools.HttpParserError as error:
+            if data.startswith(TLS_ALERT):
+                self._break(TransportError(f"{self._where} speaks TLS: use https:// in its address."))
             self._break(TransportError(f"{self._where} did not send an HTTP/1.1 response ({error})."))
         if self._received > self._max_body + HEAD_ALLOWANCE:
             self._break(
@@ -252,13 +282,23 @@ class Connection(asyncio.Protocol):
         self._complete(status, self._headers)
 
     def _start(self, data: bytes, timeout: float) -> None:
-        self._received, self._missing, self._headed = 0, 0, False
-        self._headers, self._chunks, self._stream = [], [], None
-        self._timeout, self._deadline = timeout, self._loop.time() + timeout
+        self._expect_reply()
+        if self._served and self._poller.poll(0):
+            # Nothing is awaited: a second reply to the last request would be taken for the reply to this one.
+            self._break(
+                StaleConnectionError(f"{self._where} closed a kept-alive connection, or sent on it unasked.")
+            )
+            return
+        self._sent_at = self._loop.time()
+        self._timeout, self._deadline = timeout, self._sent_at + timeout
         if self._timer is None or self._fires > self._deadline:
             self._disarm()
             self._arm()
         self._transport.write(data)
+
+    def _expect_reply(self) -> None:
+        self._received, self._missing, self._headed = 0, 0, False
+        self._headers, self._chunks, self._stream = [], [], None
 
     def _arm(self) -> None:
         """One timer serves many requests: most end long before it, and it then waits on for the next."""
@@ -286,21 +326,46 @@ class Connection(asyncio.Protocol):
         if not self._busy():
             return
         self._served += 1
-        reply, stream = self._reply, self._stream
-        self._reply = self._head = None
-        if stream is not None:
-            stream.finish()
-        elif reply is not None and not reply.done():
-            body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-            response = HttpResponse(status, headers, body)
-            try:
-                if body[:2] == GZIP and response.header("content-encoding") is not None:
-                    response.body = gunzip(body, self._max_body, self._where)
-                reply.set_result(response)
-            except TransportError as error:
-                reply.set_exception(error)
+        if self._stream is not None:
+            self._reply = self._head = None
+            self._stream.finish()
+            return
+        body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        response = HttpResponse(status, headers, body)
+        if self._held is not None:
+            self.abort()  # the reply that was held had been sent twice, and so may this one be
+        elif self._repeats.suspects and body and body == self._last_body and not self.closed:
+            self._held = response
+            self._expect_reply()
+            wait = min(self._repeats.hold_seconds(), self._deadline - self._loop.time())
+            self._loop.call_later(wait, self._believe, response)
+            return
+        self._last_body = body
+        self._repeats.longest_reply = max(self._repeats.longest_reply, self._loop.time() - self._sent_at)
+        self._answer(response)
+
+    def _believe(self, held: HttpResponse) -> None:
+        """Take a held reply as the answer: none came behind it."""
+        if self._held is held and not self._received:
+            self._repeats.suspects = False
+            self._answer(held)
+
+    def _answer(self, response: HttpResponse) -> None:
+        reply = self._reply
+        self._reply = self._head = self._held = None
+        if reply is None or reply.done():
+            return
+        try:
+            if response.body[:2] == GZIP and response.header("content-encoding") is not None:
+                response.body = gunzip(response.body, self._max_body, self._where)
+            reply.set_result(response)
+        except TransportError as error:
+            reply.set_exception(error)
 
     def _lost_while_busy(self, exc: Exception | None) -> None:
+        if self._held is not None and not self._received:
+            self._answer(self._held)
+            return
         framed = find_header(self._headers, "content-length") or find_header(self._headers, "transfer-encoding")
         if exc is None and self._headed and not framed:
             self._complete(self._parser.get_status_code(), self._headers)
@@ -311,12 +376,13 @@ class Connection(asyncio.Protocol):
         elif self._served:
             self._break(StaleConnectionError(f"{self._where} closed a kept-alive connection{why}."))
         else:
-            self._break(TransportError(f"{self._where} closed the connection without a reply{why}."))
+            tls = " Does it expect TLS (https://)?" if self._where.startswith("http://") else ""
+            self._break(TransportError(f"{self._where} closed the connection without a reply{why}.{tls}"))
 
     def _break(self, error: HttpError) -> None:
         self.abort()
         pending = (self._reply, self._head)
-        self._reply = self._head = None
+        self._reply = self._head = self._held = None
         for future in pending:
             if future is not None and not future.done():
                 future.set_exception(error)

@@ -14,11 +14,12 @@ from newskills.base.errors import ConfigError
 
 
 class Proxy(Struct, frozen=True):
-    """An HTTP proxy; `authorization` is the value of Proxy-Authorization or empty."""
+    """An HTTP proxy, `authorization` (the value of Proxy-Authorization, or empty), and the variable that names it."""
 
     host: str
     port: int
     authorization: str = ""
+    variable: str = ""
 
     def __repr__(self) -> str:
         return f"Proxy({self.host}:{self.port})"
@@ -32,13 +33,17 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> Proxy | None:
         return None
     # HTTP_PROXY in capitals is not read where a CGI server could have set it from a request header.
     names = [f"{scheme}_proxy", "all_proxy"]
-    value = next((setting for name in names if (setting := _setting(environ, name))), "")
-    return parse_proxy(value, names[0].upper()) if value else None
+    for name in names:
+        if value := _setting(environ, name):
+            return parse_proxy(value, name.upper())
+    return None
 
 
 def parse_proxy(value: str, name: str) -> Proxy:
     """`[http://][user:password@]host[:port]`. Raises ConfigError without repeating the password."""
     parts = urlsplit(value if "://" in value else f"http://{value}")
+    if any(sign.isspace() for sign in value):
+        raise ConfigError(f"{name} is not the address of a proxy: it contains a blank.", hint=f"Unset {name}.")
     if parts.scheme != "http" or not parts.hostname:
         raise ConfigError(
             f"{name} must be an http:// proxy, not {parts.scheme}://{parts.hostname or ''}.",
@@ -52,7 +57,7 @@ def parse_proxy(value: str, name: str) -> Proxy:
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         authorization = "Basic " + base64.b64encode(pair.encode()).decode()
-    return Proxy(parts.hostname, port, authorization)
+    return Proxy(parts.hostname, port, authorization, name)
 
 
 def is_loopback(host: str) -> bool:

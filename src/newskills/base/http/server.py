@@ -132,6 +132,10 @@ class _Refused(Exception):
         self.answer = answer
 
 
+_OFFERS = frozenset({"connection", "upgrade", "http2-settings"})
+"""Headers by which a client offers another protocol."""
+
+
 class _Connection(asyncio.Protocol):
     """`deadline` is when the server's sweep calls `expire`."""
 
@@ -145,6 +149,7 @@ class _Connection(asyncio.Protocol):
         self._turns: deque[_Turn] = deque()
         self._ahead = 0
         self._receiving = self._headed = self._deaf = self._owes_continue = False
+        self._declined_upgrade = False
         self._writable: asyncio.Future[None] | None = None
         self._target = b""
         self._headers: dict[str, str] = {}
@@ -171,8 +176,11 @@ class _Connection(asyncio.Protocol):
             if not isinstance(error.__context__, _Refused):
                 raise
             self._refuse(error.__context__.answer)
-        except httptools.HttpParserUpgrade:
-            self._deaf = True
+        except httptools.HttpParserUpgrade as offer:
+            if self._declined_upgrade:
+                self._read_on(data[offer.args[0] :])
+            else:
+                self._deaf = True
         except httptools.HttpParserError as error:
             if not self._deaf:
                 self._refuse(error_response(400, f"This is not an HTTP/1.1 request ({error})."))
@@ -236,6 +244,11 @@ class _Connection(asyncio.Protocol):
             raise _Refused(self._body_too_large())
 
     def on_message_complete(self) -> None:
+        self._declined_upgrade = self._parser.should_upgrade() and (
+            self._headers.get("content-length", "0") != "0" or "transfer-encoding" in self._headers
+        )
+        if self._declined_upgrade:
+            return
         self._receiving = self._owes_continue = False
         self._deaf = not self._parser.should_keep_alive() or self._parser.should_upgrade()
         path, _, query = self._target.decode("latin-1").partition("?")
@@ -243,6 +256,18 @@ class _Connection(asyncio.Protocol):
             path = "/" + path.split("://", 1)[1].partition("/")[2]
         method = self._parser.get_method().decode("latin-1")
         self._add(_Turn(HttpRequest(method, path, query, self._headers, bytes(self._body)), None, self._deaf))
+
+    def _read_on(self, rest: bytes) -> None:
+        """Parse a request with a body as if it had not offered another protocol, which a server may ignore (RFC 9110,
+        section 7.8). The parser stops before the body where one is offered."""
+        fields = {name: text for name, text in self._headers.items() if name not in _OFFERS}
+        if "close" in self._headers.get("connection", "").lower():
+            fields["connection"] = "close"
+        lines = [f"{name}: {text}\r\n" for name, text in fields.items()]
+        method = self._parser.get_method()
+        head = b"%b %b HTTP/1.1\r\n%b\r\n" % (method, self._target, "".join(lines).encode("latin-1"))
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(head + rest)
 
     # From the server
 

@@ -20,12 +20,16 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from newskills.base.limits import describe_limits
 from newskills.base.pool.process import HEAD, PACKET, PROGRESS, TemplateNotice, TemplateOrder
 from newskills.base.records import Cause, Failure
 
 _TICK = 0.2
 _MAX_BATCH_BYTES = 1 << 20
-_TEMPLATE_STARTS = 3
+_STARTS = 3
+"""Processes that end before they have begun anything, after which no further one is tried."""
+WORKER_START = "WorkerStart"
+"""Kind of the failure of all items where no worker can be started: it lies in the machine."""
 
 
 class PoolOptions(Struct, frozen=True, kw_only=True):
@@ -85,7 +89,7 @@ class _Worker:
         self.ended = False
 
     def progress(self) -> tuple[int, float]:
-        """(index of the item at work or -1, when it began on the monotonic clock)."""
+        """Return (index of the item at work or -1, when that began on the monotonic clock: 0 before it is ready)."""
         index, began = PROGRESS.unpack_from(self.page, 0)
         return index, began
 
@@ -116,7 +120,8 @@ class Loop:
         self._tickets = 0
         self._template: subprocess.Popen[Any] | None = None
         self._control: socket.socket | None = None
-        self._deaths = 0
+        self._failed_starts = 0
+        self._processes = options.processes
         self._broken: Failure | None = None
         self._wake_read, self._wake_write = socket.socketpair()
         self._wake_read.setblocking(False)
@@ -157,7 +162,7 @@ class Loop:
         try:
             while self._take_new():
                 self._dispatch()
-                busy = any(w.left for w in self._workers.values())
+                busy = self._queue or self._suspects or any(w.left for w in self._workers.values())
                 for key, mask in self._selector.select(_TICK if busy else None):
                     self._handle(key.data, mask)
                 self._watch()
@@ -195,7 +200,7 @@ class Loop:
             return
         living = [w for w in self._workers.values() if not w.ended]
         idle = [w for w in living if not w.left]
-        while len(idle) < waiting and len(living) < self._options.processes:
+        while len(idle) < waiting and len(living) < self._processes:
             worker = self._hire()
             if worker is None:
                 return
@@ -260,6 +265,7 @@ class Loop:
             self._dismiss(worker)
 
     def _settle(self, worker: _Worker, answer: WorkerAnswer) -> None:
+        self._failed_starts = 0
         item = worker.batch[answer.at]
         if item is None:
             return
@@ -290,12 +296,17 @@ class Loop:
 
     def _bury(self, worker: _Worker, status: int) -> None:
         """Blames the item at work; all others of the batch go back to the front of the queue."""
-        index, _ = worker.progress()
+        index, began = worker.progress()
         left = [(i, item) for i, item in enumerate(worker.batch) if item is not None]
         del self._workers[worker.ticket]
         worker.close()
         if not left:
             return
+        if not began:
+            self._queue.extendleft(item for _, item in reversed(left))
+            self._note_failed_start("a worker ended before it was ready")
+            return
+        self._failed_starts = 0
         culprit = next((item for i, item in left if i == index), left[0][1])
         self._queue.extendleft(item for _, item in reversed(left) if item is not culprit)
         if culprit.suspect:
@@ -333,9 +344,14 @@ class Loop:
     # --- the template
 
     def _hire(self) -> _Worker | None:
-        if self._control is None:
-            self._open_template()
-        worker = _Worker(self._tickets)
+        try:
+            if self._control is None:
+                self._open_template()
+            worker = _Worker(self._tickets)
+        except OSError as error:  # no process, no file, no memory left
+            time.sleep(_TICK)
+            self._note_failed_start(str(error))
+            return None
         self._tickets += 1
         assert self._control is not None
         message = msgspec.json.encode(TemplateOrder(fork=worker.ticket))
@@ -353,9 +369,14 @@ class Loop:
         return worker
 
     def _open_template(self) -> None:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._template = self._start_template(theirs.fileno())
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            with theirs:
+                self._template = self._start_template(theirs.fileno())
+        except OSError:
+            control.close()
+            raise
+        self._control = control
         self._selector.register(self._control, selectors.EVENT_READ, "control")
 
     def _order(self, order: TemplateOrder) -> None:
@@ -373,15 +394,14 @@ class Loop:
             self._template_died()
             return
         notice = self._notices.decode(message)
-        if notice.broken:
-            self._broken = Failure(
-                kind="WorkerStart", cause="grader", message=f"workers cannot start: {notice.broken}"
-            )
+        if notice.refused >= 0:
+            self._drop_refused(self._workers.pop(notice.refused), notice.broken)
+        elif notice.broken:
+            self._break(notice.broken)
             self._template_died()
         elif notice.forked >= 0:
             worker = self._workers[notice.forked]
             worker.pid = notice.pid
-            self._deaths = 0
             if worker.ended:
                 self._order(TemplateOrder(reap=worker.pid))
         else:
@@ -390,17 +410,35 @@ class Loop:
     def _template_died(self) -> None:
         """Its workers die with it: every item goes back; after several deaths without a worker, all fails."""
         self._close_template()
-        self._deaths += 1
         for worker in list(self._workers.values()):
             if not worker.ended:
                 self._selector.unregister(worker.sock)
             self._queue.extendleft(item for item in reversed(worker.batch) if item is not None)
             worker.close()
         self._workers.clear()
-        if self._deaths >= _TEMPLATE_STARTS and self._broken is None:
-            self._broken = Failure(
-                kind="WorkerStart", cause="grader", message="workers cannot start: the template dies"
-            )
+        self._note_failed_start("the process that forks them ended")
+
+    def _drop_refused(self, worker: _Worker, why: str) -> None:
+        """Do without a worker that the system refused; with none at all, try again a few times."""
+        if not worker.ended:
+            self._selector.unregister(worker.sock)
+        self._queue.extendleft(item for item in reversed(worker.batch) if item is not None)
+        worker.close()
+        self._processes = max(1, len(self._workers))
+        if not self._workers:
+            time.sleep(_TICK)
+            self._note_failed_start(why)
+
+    def _note_failed_start(self, why: str) -> None:
+        self._failed_starts += 1
+        if self._failed_starts >= _STARTS and self._broken is None:
+            self._break(why)
+
+    def _break(self, why: str) -> None:
+        limits = describe_limits()
+        within = f" Limits of this process: {limits}." if limits else ""
+        message = f"Worker processes cannot start: {why}.{within}"
+        self._broken = Failure(kind=WORKER_START, cause="grader", message=message)
 
     def _close_template(self) -> None:
         if self._control is not None:

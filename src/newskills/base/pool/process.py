@@ -58,9 +58,11 @@ class TemplateOrder(Struct, omit_defaults=True):
 
 
 class TemplateNotice(Struct, omit_defaults=True):
-    """Template → parent: worker `forked` runs as `pid`; or `reaped` with the wait `status`; or `broken`."""
+    """Template → parent: worker `forked` runs as `pid`; or `reaped` with the wait `status`; or `broken`; or worker
+    `refused` could not be forked, for which `broken` says why."""
 
     forked: int = -1
+    refused: int = -1
     pid: int = -1
     reaped: int = -1
     status: int = 0
@@ -111,7 +113,13 @@ def _fork(
     control: socket.socket, ticket: int, fds: list[int], setup: TemplateSetup, make: Callable[[Row], Work]
 ) -> None:
     template = os.getpid()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        for fd in fds:
+            os.close(fd)
+        control.send(msgspec.json.encode(TemplateNotice(refused=ticket, broken=str(error))))
+        return
     if pid == 0:
         control.close()
         code = 1
@@ -135,9 +143,12 @@ def _die_with(template: int) -> None:
 
 def _work(sock: socket.socket, progress: mmap.mmap, setup: TemplateSetup, make: Callable[[Row], Work]) -> None:
     """A worker's life: batches of records in, one answer per record out."""
-    resource.setrlimit(resource.RLIMIT_AS, (setup.memory, setup.memory))
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    memory = setup.memory if hard == resource.RLIM_INFINITY else min(setup.memory, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     work = guard(lambda: make(setup.config))
+    _note_idle(progress)
     decode = msgspec.json.Decoder(list[Row]).decode
     stream = sock.makefile("rb", buffering=1 << 18)
     while head := stream.read(HEAD.size):
@@ -172,9 +183,14 @@ def _batch(
         if size > _FLUSH_BYTES or now - flushed > _FLUSH_SECONDS:
             _send(sock, answers)
             answers, size, flushed = [], 0, now
-    PROGRESS.pack_into(progress, 0, -1, 0.0)
+    _note_idle(progress)
     _send(sock, answers)
     return healthy
+
+
+def _note_idle(progress: mmap.mmap) -> None:
+    """Say that no item is at work; without a time, this worker has never been ready."""
+    PROGRESS.pack_into(progress, 0, -1, time.monotonic())
 
 
 def _one(work: Work, record: Row) -> Any:

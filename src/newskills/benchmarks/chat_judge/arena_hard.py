@@ -12,6 +12,7 @@ from pathlib import Path
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Judge, RowMapper, Source
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
+from newskills.base.reply_text import without_thinking
 from newskills.benchmarks.options import one, rows_changed, sources_with
 
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
@@ -112,7 +113,7 @@ def _answers(file: str) -> dict[str, str]:
     try:
         with Path(file).open(encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines if line.strip()]
-        return {row["question"]: str(row["generation"]).rpartition("</think>")[2].strip() for row in rows}
+        return {row["question"]: without_thinking(str(row["generation"])) for row in rows}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"--baseline_file={file} is no JSONL with question and generation: {error}.") from error
 

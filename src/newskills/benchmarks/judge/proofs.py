@@ -7,6 +7,7 @@ Open Proof Corpus (Dekoninck et al. 2025, arXiv:2506.21621), MathArena's proofs 
 
 from newskills.base.benchmark import Benchmark, Drop, Evidence, RowMapper, Source
 from newskills.base.records import Row
+from newskills.base.reply_text import without_thinking
 
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
     "open-proof-corpus-judge": (
@@ -72,7 +73,7 @@ def arena(raw: Row, index: int) -> Row | Drop:
         return Drop("the judges disagree, or the proof is nearly right")
     return {
         "problem": raw["problem"],
-        "proof": raw["answer"].rpartition("</think>")[2].strip(),
+        "proof": without_thinking(raw["answer"]),
         "rubric": "\n".join(f"- {_described(part)}" for part in raw["grading_details_judge_1"] or ()),
         "expected_judgement": _judged(clear.pop()),
         "subset_for_metrics": contest,

@@ -80,6 +80,8 @@ BENCHMARK = Benchmark(
     metric="macro",
     metric_config={"section_key": "question_type", "answer_key": "generation"},
     headline="`accuracy`: mean F1 over all questions; `macro_accuracy`, the mean of the kinds of questions",
+    hedgeable="of questions with several answers, the part of a reply that fits best counts for each, as the authors "
+    "score it",
     items={"test": 1986},
     licence="CC-BY-NC-4.0",
     homepage="https://github.com/snap-research/locomo",

@@ -74,7 +74,7 @@ def _benchmark(name: str, title: str, row: RowMapper, items: int, *traps: str) -
         row=row,
         options=_OPTIONS[name],
         prompt="",
-        defaults={"prompt_format": "openai"},
+        defaults={"prompt_format": "openai", "context_overflow": "wrong"},
         grader=name,
         metric=name,
         split="all",

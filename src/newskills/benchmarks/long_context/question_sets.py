@@ -172,6 +172,12 @@ def infinitebench(raw: Row, index: int) -> Row:
     }
 
 
+_HEDGEABLE = {
+    "infinitebench": "in kv_retrieval and longdialogue_qa_eng the right text may stand anywhere in a reply, as the "
+    "authors score it",
+}
+
+
 def _benchmark(
     name: str, title: str, source: Source, row: RowMapper, items: int, paper: str, *traps: str
 ) -> Benchmark:
@@ -187,6 +193,7 @@ def _benchmark(
         metric="short_answer" if short else "long_text",
         metric_config={"groups": _LONGBENCH_GROUPS} if row is longbench else {},
         headline=_HEADLINES.get(name, ""),
+        hedgeable=_HEDGEABLE.get(name, ""),
         items={"test": items} if items else {},
         licence="Apache-2.0" if row is babilong else "MIT",
         homepage=f"https://huggingface.co/datasets/{source.hf}"

@@ -30,6 +30,7 @@ BENCHMARK = Benchmark(
     prompt="generic/default",
     grader="ruler",
     metric="ruler",
+    hedgeable="the right texts may stand anywhere in a reply, as the authors score it",
     items={"test": 1300},
     licence="Apache-2.0",
     homepage="https://github.com/NVIDIA/RULER",

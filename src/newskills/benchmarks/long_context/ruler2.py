@@ -30,6 +30,7 @@ BENCHMARK = Benchmark(
     prompt="generic/default",
     grader="ruler2",
     metric="ruler2",
+    hedgeable="the right texts may stand anywhere in a reply, as the authors score it",
     items={"test": 1200},
     licence="MIT (MMLU), CC-BY-SA-4.0 (HotpotQA)",
     homepage="https://github.com/NVIDIA-NeMo/Skills",

@@ -149,6 +149,12 @@ _PAGE = "https://huggingface.co/datasets/nguha/legalbench"
 _PAPER = "arXiv:2308.11462"
 
 
+_HEDGEABLE = {
+    "rule": "in citation_prediction_open the right case may stand anywhere in a reply, as the authors score it",
+    "rhetoric": "in definition_extraction one right term of all that a reply lists is enough, as the authors score it",
+}
+
+
 def _configs(tasks: str) -> str:
     r"""In braces; a comma within a name is written `\,`."""
     names = (task.replace(",", r"\,") for task in tasks.split())
@@ -178,6 +184,7 @@ def _benchmark(kind: str, tasks: str) -> Benchmark:
         licence=_LICENCE,
         homepage=_PAGE,
         citation=_PAPER,
+        hedgeable=_HEDGEABLE.get(kind, ""),
         chance=0.5,
         unverified=True,
         evidence=(_READ,),

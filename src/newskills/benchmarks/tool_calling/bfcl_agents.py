@@ -23,6 +23,7 @@ SETTINGS = {
     "student": "You help a student with courses and plans over many conversations.",
 }
 _FORM = "End with one line: Answer: followed by the answer alone, or by 'unknown' if you {cannot}."
+_HEDGEABLE = "a right answer may stand anywhere in the last message, as the leaderboard scores it"
 _RECALLED = "Answer the question with the help of your notes. " + _FORM.format(cannot="do not know it")
 _SEARCHED = "Answer the question with the help of web searches. " + _FORM.format(cannot="could not find it")
 
@@ -39,6 +40,7 @@ def memory(kind: str) -> Benchmark:
         row=partial(_recalled, kind),
         solver="memory_calls",
         defaults={"prompt_format": "openai", "solver_config": {"memory": kind}},
+        hedgeable=_HEDGEABLE,
         items={"test": 155},
         requires="newskills[embeddings]" if kind == "vector" else "",
         traps=(
@@ -64,6 +66,7 @@ def web_search(kind: str) -> Benchmark:
             "tool_modules": ["tavily"],
             "tool_overrides": {"tavily": settings},
         },
+        hedgeable=_HEDGEABLE,
         items={"test": 100},
         data="" if kind == "base" else "bfcl_v4.web_search_base",
         traps=(

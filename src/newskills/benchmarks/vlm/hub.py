@@ -313,6 +313,7 @@ BENCHMARKS = (
         **_READING
         | {
             "grader_config": {"measure": "contained"},
+            "hedgeable": "a right text may stand anywhere in a reply, as the authors score it",
             "headline": "`contained`: share of replies that contain a right answer; the authors show it of 1,000",
         },
         items={"test": 1000},

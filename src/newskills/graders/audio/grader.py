@@ -69,7 +69,7 @@ class AudioGrader:
     """
 
     name = "audio"
-    version = "3"
+    version = "4"
     Config = AudioConfig
 
     def __init__(self, config: AudioConfig = AudioConfig()) -> None:  # noqa: B008 - frozen

@@ -18,7 +18,7 @@ class _NamesGrader:
     """Base: `names_key` is the field with the list of names."""
 
     name: str
-    version = "1"
+    version = "2"
     names_key: str
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.base.judgement import parse_judgement
+from newskills.base.offered_verdicts import own_words
 from newskills.base.records import Row, Score
 
 _RATING = re.compile(r"\brating\W{0,8}:\W{0,8}([0-5](?:\.\d{1,2})?)\b", re.IGNORECASE)
@@ -19,12 +20,12 @@ class AudioRatingGrader:
     """`judge_rating` (0–5) and `judge_correct` (from 3 on; or the verdict of a judge that says yes or no)."""
 
     name = "audio_rating"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         text = str(record.get("judgement") or "")
         verdict = parse_judgement(text)
-        ratings = _RATING.findall(text)
+        ratings = _RATING.findall(own_words(text))
         points = float(ratings[-1]) if ratings else None if verdict is None else 5.0 * verdict
         correct = verdict if points is None or not ratings else points >= _GOOD
         return _score(self.name, {"judge_rating": points, "judge_correct": correct}, correct, points)
@@ -34,11 +35,12 @@ class CriteriaGrader:
     """`judge_<criterion>` (1–5) for five criteria and `judge_correct`: overall 4 or more."""
 
     name = "mmau-pro"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         points_by_criterion = {
-            name.lower(): float(points) for name, points in _CRITERION.findall(str(record.get("judgement") or ""))
+            name.lower(): float(points)
+            for name, points in _CRITERION.findall(own_words(str(record.get("judgement") or "")))
         }
         whole = all(name in points_by_criterion for name in CRITERIA)
         overall = points_by_criterion["overall"] if whole else None
@@ -48,7 +50,7 @@ class CriteriaGrader:
 
 
 def _score(name: str, fields: Row, correct: bool | None, points: float | None) -> Score:
-    stamp = f"{name}@1"
+    stamp = f"{name}@2"
     if correct is None or points is None:
         why = "the judge's text has no points"
         return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")

@@ -34,7 +34,7 @@ class CodeGrader(ABC):
     """Extract, judge, score. Fields written: `completion`, `is_correct`, and what `verdict_fields` tells."""
 
     name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     @abstractmethod
     def language(self, record: Row) -> str: ...

@@ -93,7 +93,7 @@ class ContestGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "contest"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     Config = ContestConfig
 
     def __init__(self, config: ContestConfig = ContestConfig()) -> None:  # noqa: B008 - frozen

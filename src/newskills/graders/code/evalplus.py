@@ -36,7 +36,7 @@ class EvalPlusGrader:
     """
 
     name = "evalplus"
-    version = "3"
+    version = "4"
     Config = EvalPlusConfig
 
     def __init__(self, config: EvalPlusConfig = EvalPlusConfig()) -> None:  # noqa: B008 - frozen

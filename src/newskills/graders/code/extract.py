@@ -3,16 +3,25 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
+import warnings
 
 from msgspec import Struct
 
-_FENCE = "```"
-_END_OF_THOUGHT = "</think>"
-_THOUGHT = "<think>"
+from newskills.base.reply_text import after_first_thinking
+
+FENCE = "```"
+_TILDES = re.compile(r"^([ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)~~~+[ \t]*([\w+#.-]*)[^\n`]*$", re.MULTILINE)
+_LIST_MARK = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _SHORT_MARKS = ("", "py")
+_LONGEST_OPEN_BLOCK = 100_000
+_MOST_CUTS = 20
 _WHOLE = re.compile(r"(?:async def|def|class|import|from)\s|[@#]")
 _MOST_BLOCKS = 100
+_DEFINITION = re.compile(r"^(?:async def|def|class)\s", re.MULTILINE)
+_TOP_LEVEL = re.compile(r"^[^\s)\]}#]", re.MULTILINE)
 _ENDING = re.compile(r"^[ \t]*```", re.MULTILINE)
 
 
@@ -24,31 +33,43 @@ class ExtractedCode(Struct, frozen=True, kw_only=True):
 
 
 def extract_code(text: str, language: str = "python", wanted: str = "") -> ExtractedCode:
-    """What follows the first `</think>`, and of it the last block marked `language`, else the last unmarked one.
+    """What follows the first reasoning, and of it the last block marked `language`, else the last unmarked one.
 
     `wanted`: name of a Python function; a block that defines it goes before later ones that do not, such as tests of
-    it or examples. A text without any block is the program itself. A block, or a thought, that never ends holds none.
+    it or examples. A text without any block is the program itself. A block that never ends holds none, unless it is a
+    whole Python program, or one with a whole function of the wanted name; nor does reasoning that never ends.
     """
-    _, ended, answer = text.partition(_END_OF_THOUGHT)
-    if not ended:
-        if _THOUGHT in text:
-            return ExtractedCode(code="", how="thinking")
-        answer = text
-    answer = answer.replace("\r", "")
-    if _FENCE not in answer:
+    answer = text_with_code(text)
+    if answer is None:
+        return ExtractedCode(code="", how="thinking")
+    if FENCE not in answer:
         return ExtractedCode(code=answer.strip("\n").rstrip(), how="whole" if answer.strip() else "empty")
-    start = answer.rfind(_FENCE + language)
-    if start < 0:
-        return _generic(answer)
-    last = _closed(answer, start, "language")
-    if not wanted or last.how == "unclosed" or last.code[:1].isspace() or _defines(last.code, wanted):
+    start = answer.rfind(FENCE + language)
+    last = _generic(answer, wanted) if start < 0 else _block(answer, start, "language", wanted)
+    if not wanted or last.code[:1].isspace() or _defines(last.code, wanted):
         return last
+    marked = _wanted_block(answer, FENCE + language, "language", wanted)
+    return marked or _wanted_block(answer, FENCE, "generic", wanted) or last
+
+
+def text_with_code(text: str) -> str | None:
+    """Return what follows the first reasoning of a reply, each fence written with backticks; None for no end of it."""
+    answer = after_first_thinking(text, FENCE)
+    if answer is None:
+        return None
+    answer = answer.replace("\r", "")
+    return _TILDES.sub(rf"\1{FENCE}\2", answer) if "~~~" in answer and FENCE not in answer else answer
+
+
+def _wanted_block(answer: str, fence: str, how: str, wanted: str) -> ExtractedCode | None:
+    """The last block behind `fence` that defines the wanted function."""
+    start = len(answer)
     for _ in range(_MOST_BLOCKS):
-        if (start := answer.rfind(_FENCE + language, 0, start)) < 0:
-            break
-        if _defines((block := _closed(answer, start, "language")).code, wanted):
+        if (start := answer.rfind(fence, 0, start)) < 0:
+            return None
+        if _defines((block := _block(answer, start, how, wanted)).code, wanted):
             return block
-    return last
+    return None
 
 
 def _defines(code: str, name: str) -> bool:
@@ -58,35 +79,72 @@ def _defines(code: str, name: str) -> bool:
     )
 
 
-def _closed(answer: str, start: int, how: str) -> ExtractedCode:
+def _block(answer: str, start: int, how: str, wanted: str) -> ExtractedCode:
     """The block whose opening fence stands at `start`; the rest of that line is its mark.
 
     A fence within a line closes, too, where none stands at the beginning of one. A whole program moves to the left as
     far as the fence is indented.
     """
-    _, _, body = answer[start + len(_FENCE) :].partition("\n")
+    _, _, body = answer[start + len(FENCE) :].partition("\n")
     end = _ENDING.search(body)
-    cut = end.start() if end else body.find(_FENCE)
-    if cut < 0:
-        return ExtractedCode(code="", how="unclosed")
-    code = body[:cut].strip("\n").rstrip()
+    cut = end.start() if end else body.find(FENCE)
     before = answer[answer.rfind("\n", 0, start) + 1 : start]
-    if before and before.isspace():
-        moved = re.sub(rf"^[ \t]{{1,{len(before)}}}", "", code, flags=re.MULTILINE)
-        code = moved if _WHOLE.match(moved) else code
+    if cut < 0:
+        code = _whole_program(_moved(body.strip("\n").rstrip(), before), wanted)
+        return ExtractedCode(code=code, how=how if code else "unclosed")
+    code = _moved(body[:cut].strip("\n").rstrip(), before)
     return ExtractedCode(code=code, how=how if code else "empty")
 
 
-def _generic(answer: str) -> ExtractedCode:
+def _moved(code: str, before: str) -> str:
+    """A whole program as far to the left as what stands before its fence is wide: blanks, or the mark of a list."""
+    if not before or not (before.isspace() or _LIST_MARK.fullmatch(before)):
+        return code
+    moved = re.sub(rf"^[ \t]{{1,{len(before)}}}", "", code, flags=re.MULTILINE)
+    if moved[:1].isspace():
+        moved = textwrap.dedent(code)
+    return moved if _WHOLE.match(moved) else code
+
+
+def _whole_program(code: str, wanted: str) -> str:
+    """The code of a block without an end, if it is whole Python that defines something; else ''.
+
+    Where it has the wanted function, what follows that and is no Python (prose, a line that was cut off) is left out.
+    """
+    if len(code) > _LONGEST_OPEN_BLOCK or not (_defines(code, wanted) if wanted else _DEFINITION.search(code)):
+        return ""
+    if _is_python(code):
+        return code
+    starts = [match.start() for match in _TOP_LEVEL.finditer(code)] if wanted else []
+    for start in reversed(starts[-_MOST_CUTS:]):
+        shorter = code[:start].rstrip()
+        if not _defines(shorter, wanted):
+            return ""
+        if _is_python(shorter):
+            return shorter
+    return ""
+
+
+def _is_python(code: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _generic(answer: str, wanted: str) -> ExtractedCode:
     """The last block without a mark, or with a short one; else the last of all. Fences open and close in turn."""
-    fences = [match.start() for match in re.finditer(_FENCE, answer)]
+    fences = [match.start() for match in re.finditer(FENCE, answer)]
     if len(fences) % 2:
-        return ExtractedCode(code="", how="unclosed")
+        return _block(answer, fences[-1], "generic", wanted)
     blocks = list(zip(fences[::2], fences[1::2], strict=True))
     plain = [(start, end) for start, end in blocks if _mark(answer, start) in _SHORT_MARKS]
     start, end = (plain or blocks)[-1]
-    return _closed(answer[: end + len(_FENCE)], start, "generic")
+    return _block(answer[: end + len(FENCE)], start, "generic", wanted)
 
 
 def _mark(answer: str, start: int) -> str:
-    return answer[start + len(_FENCE) :].partition("\n")[0].strip().lower()
+    return answer[start + len(FENCE) :].partition("\n")[0].strip().lower()

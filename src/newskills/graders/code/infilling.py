@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
-from newskills.graders.code.extract import ExtractedCode, extract_code
+from newskills.graders.code.extract import ExtractedCode, extract_code, text_with_code
 from newskills.graders.code.harness import Program, Suite, SuiteVerdict, Time, run_program
 
 _WALL = 6
@@ -51,7 +51,7 @@ class InfillingGrader(CodeGrader):
         text = str(record.get("generation") or "")
         language = self.language(record)
         extracted = extract_code(text, language)
-        answer = text.rpartition("</think>")[2].replace("\r", "")
+        answer = text_with_code(text) or ""
         if extracted.how in ("thinking", "unclosed") or _FENCE not in answer:
             return ExtractedCode(code=answer if extracted.code else "", how=extracted.how)
         return ExtractedCode(code=_block(answer, language), how=extracted.how)

@@ -47,7 +47,7 @@ class SciCodeGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "scicode"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     Config = SciCodeConfig
 
     def __init__(self, config: SciCodeConfig = SciCodeConfig()) -> None:  # noqa: B008 - frozen

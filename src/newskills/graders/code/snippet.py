@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from newskills.graders.code.extract import ExtractedCode
+from newskills.graders.code.extract import ExtractedCode, text_with_code
 
 _FENCE = re.compile(r"^[ \t]*```([^`\n]*)$", re.MULTILINE)
 _ENDS = re.compile(r"</code>")
@@ -28,12 +28,10 @@ def extract_snippet(text: str) -> ExtractedCode:
 
     A thought that never ends holds no code, nor a block that neither a fence nor another mark ends.
     """
-    _, ended, answer = text.partition("</think>")
-    if not ended:
-        if "<think>" in text:
-            return ExtractedCode(code="", how="thinking")
-        answer = text
-    answer = _solution(answer.replace("\r", ""))
+    said = text_with_code(text)
+    if said is None:
+        return ExtractedCode(code="", how="thinking")
+    answer = _solution(said)
     fences = list(_FENCE.finditer(answer))
     first = _clean(answer)
     if _is_program(first):

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, ExecutionRefusedError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.base.records import Row
+from newskills.base.reply_text import without_thinking
 from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
 from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
@@ -86,7 +87,7 @@ class BirdGrader(CodeGrader):
         if self.config.answer_format == "CODEBLOCK":
             extracted = extract_code(text, "sql")
             return ExtractedCode(code=_cleaned(extracted.code), how=extracted.how)
-        text = text.rpartition("</think>")[2]
+        text = without_thinking(text)
         if self.config.answer_format == "BOXED":
             code = extract(text, ExtractionPolicy()).answer or ""
         else:

@@ -81,7 +81,7 @@ class LiveCodeBenchGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "livecodebench"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     Config = LiveCodeBenchConfig
 
     def __init__(self, config: LiveCodeBenchConfig = LiveCodeBenchConfig()) -> None:  # noqa: B008 - frozen

@@ -45,7 +45,7 @@ class CodeTestsGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "code_tests"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     Config = CodeTestsConfig
 
     def __init__(self, config: CodeTestsConfig = CodeTestsConfig()) -> None:  # noqa: B008 - frozen

@@ -145,7 +145,7 @@ class BigCodeBenchGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "bigcodebench"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     Config = BigCodeBenchConfig
 
     def __init__(self, config: BigCodeBenchConfig = BigCodeBenchConfig()) -> None:  # noqa: B008 - frozen

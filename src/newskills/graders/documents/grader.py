@@ -40,7 +40,7 @@ class DocumentGrader:
     """
 
     name = "document"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         page = record.get("page")

@@ -11,7 +11,8 @@ import string
 from collections.abc import Callable, Sequence
 
 from newskills.base.records import Row, Score
-from newskills.graders.reading.replies import after_thinking, decided
+from newskills.base.reply_text import after_thinking
+from newskills.graders.reading.replies import decided
 
 LEVELS = 5
 Rule = Callable[[str], bool]
@@ -210,7 +211,7 @@ class FollowBenchGrader:
     """
 
     name = "followbench"
-    version = "1"
+    version = "2"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Outcome, Row, Score
+from newskills.base.reply_text import after_thinking
 from newskills.graders.instructions import ifbench_layout, ifbench_words, ifeval, korean
 
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError)
@@ -20,12 +21,12 @@ class InstructionGrader:
 
     Fields written: `strict_eval`, `loose_eval`, each with `follow_instruction_list`, `follow_all_instructions`;
     `is_correct` = all are followed strictly. Loosely, an instruction is followed where one of eight forms of the answer
-    follows it: without its first line, its last, both or none, and without asterisks. An answer behind `</think>` is
+    follows it: without its first line, its last, both or none, and without asterisks. An answer behind reasoning is
     judged without the thinking. An instruction that is not known, or whose arguments do not fit: unscored.
     """
 
     name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     checks: ClassVar[Mapping[str, ifeval.Check]]
     needs: ClassVar[tuple[str, ...]]
     extras: ClassVar[str] = "instructions"
@@ -94,7 +95,7 @@ class IFEvalGrader(InstructionGrader):
     """The 25 kinds of IFEval."""
 
     name = "if"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     checks = ifeval.CHECKS
     needs: ClassVar[tuple[str, ...]] = ("langdetect",)
 
@@ -116,17 +117,17 @@ class IFBenchGrader(InstructionGrader):
 
     name = "ifbench"
     checks: ClassVar[Mapping[str, ifeval.Check]] = {**ifbench_words.CHECKS, **ifbench_layout.CHECKS}
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs: ClassVar[tuple[str, ...]] = ("emoji", "syllapy")
 
 
 def _answer(record: Row) -> tuple[str, bool]:
     """The text to judge, and whether its thinking has not ended."""
     text = str(record.get("generation") or record.get("response") or "")
-    before, end, after = text.rpartition("</think>")
-    if end:
-        return after.strip(), False
-    return ("", True) if "<think>" in before or "<think>" in after else (text, False)
+    answer = after_thinking(text)
+    if answer is None:
+        return "", True
+    return (answer if answer == text else answer.strip()), False
 
 
 def _arguments(given_arguments: Row) -> Row:

@@ -24,7 +24,7 @@ class AnswerJudgementGrader:
     """
 
     name = "answer-judgement"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_judgement") is None else str(record["expected_judgement"])
@@ -49,7 +49,7 @@ class GradingGrader:
     (correct and almost are alike, and so are the others), `points_off` (of 7; null without a mark)."""
 
     name = "gradingbench"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_answer") is None else str(record["expected_answer"])

@@ -9,18 +9,19 @@ from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 _MARK = re.compile(r"\b(10|[1-9])\b[\s*_.\])}$]*\Z")
+_LOWEST, _HIGHEST = 1, 10
 _MIDDLE = 5.5
 
 
 class MarkGrader:
     """The whole number at the end of the reply. Fields written: `rating` (null for none), `is_correct`.
 
-    Correct: a right answer (`is_right`) gets more than 5, a wrong one 5 or less. What a mark is worth beside others is
-    for the metric to say.
+    Correct: a right answer (`is_right`) gets more than 5, a wrong one 5 or less. Its worth is how near the mark is to
+    10 for a right answer, to 1 for a wrong one. What a mark is worth beside others is for the metric to say.
     """
 
     name = "mark"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         right = record.get("is_right")
@@ -46,4 +47,5 @@ class MarkGrader:
             return unanswered(stamp, record, {"rating": None, "is_correct": False})
         rating = int(marks[-1])
         fields: Row = {"rating": rating, "is_correct": (rating > _MIDDLE) == bool(right)}
-        return decided(stamp, fields["is_correct"], fields, f"{rating} of 10", rating / 10)
+        height = (rating - _LOWEST) / (_HIGHEST - _LOWEST)
+        return decided(stamp, fields["is_correct"], fields, f"{rating} of 10", height if right else 1 - height)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from newskills.base.offered_verdicts import own_words
 from newskills.base.records import Row, Score
+from newskills.base.reply_text import without_thinking
 from newskills.graders.reading.replies import decided
 
 GAMES = ("judgement-gen-base", "judgement-base-gen")
@@ -28,7 +30,7 @@ def arena_label(text: object) -> str | None:
 
     In double brackets, or else in single ones.
     """
-    last = _last(_LABELLED, text.upper() if isinstance(text, str) else text, "</THINK>")
+    last = _last(_LABELLED, text, capitals=True)
     label = _TURNED.get(str(last), last)
     return label if label in _LABELS else None
 
@@ -42,11 +44,12 @@ _EXAMPLE = re.compile(
 """What prompts offer, where a judge repeats it."""
 
 
-def _last(patterns: Sequence[re.Pattern[str]], text: object, thought: str = "</think>") -> str | None:
+def _last(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: bool = False) -> str | None:
     """The last match of the first pattern that has one, behind the judge's thinking."""
     if not isinstance(text, str):
         return None
-    reply = _EXAMPLE.sub("", _without_offered(text.rpartition(thought)[2]))
+    answer = without_thinking(text)
+    reply = own_words(_EXAMPLE.sub("", _without_offered(answer.upper() if capitals else answer)))
     matches = next(filter(None, (pattern.findall(reply) for pattern in patterns)), [])
     return str(matches[-1]) if matches else None
 
@@ -68,7 +71,7 @@ class ArenaGrader:
     """
 
     name = "arena"
-    version = "3"
+    version = "4"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -96,7 +99,7 @@ class RatingGrader:
     """
 
     name = "rating"
-    version = "3"
+    version = "4"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

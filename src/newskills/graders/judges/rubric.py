@@ -21,7 +21,7 @@ class RubricGrader:
     """
 
     name = "rubric"
-    version = "4"
+    version = "5"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -42,7 +42,7 @@ class StrongRejectGrader:
     """
 
     name = "strongreject"
-    version = "2"
+    version = "3"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

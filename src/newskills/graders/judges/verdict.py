@@ -34,7 +34,7 @@ class VerdictGrader:
     """Fields written: `verdict` (a name or null), `judge_correct`. A text without a verdict is the judge's failure."""
 
     name = "verdict"
-    version = "6"
+    version = "7"
     Config = VerdictConfig
 
     def __init__(self, config: VerdictConfig = VerdictConfig()) -> None:  # noqa: B008 - frozen

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.code.extract import ExtractedCode, extract_code
+from newskills.graders.code.extract import ExtractedCode, extract_code, text_with_code
 from newskills.graders.lean.program import (
     Names,
     Proof,
@@ -64,7 +64,7 @@ class LeanProofGrader:
     """
 
     name = "lean4-proof"
-    version = "1"
+    version = "2"
     Config = LeanProofConfig
 
     def __init__(self, config: LeanProofConfig = LeanProofConfig()) -> None:  # noqa: B008 - frozen
@@ -111,8 +111,7 @@ class LeanProofGrader:
             generation.rpartition(self.config.final_answer_key)[2] if self.config.final_answer_key else generation
         )
         if self.config.extract_code_mode == "first":
-            end = text.find("</think>")
-            blocks = text[end + len("</think>") if end >= 0 else 0 :].split(_FENCE, 3)
+            blocks = (text_with_code(text) or "").split(_FENCE, 3)
             text = _FENCE.join(blocks[:3]) if len(blocks) > 2 else text
         extracted = extract_code(text, "lean")
         plain = extracted.how == "whole" and not any(

@@ -63,7 +63,7 @@ class LeanStatementGrader:
     is not looked at. Fields written: `predicted_proof` (the statement), `proof_status`."""
 
     name = "lean4-statement"
-    version = "1"
+    version = "2"
     Config = LeanStatementConfig
 
     def __init__(self, config: LeanStatementConfig = LeanStatementConfig()) -> None:  # noqa: B008 - frozen

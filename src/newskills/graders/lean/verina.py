@@ -96,7 +96,7 @@ class _TestedGrader:
     """What both share. Row: `header`, `given` (what precedes the answer), `signature`, `tests`, `reject_inputs`."""
 
     name = ""
-    version = "1"
+    version = "2"
     Config = VerinaConfig
 
     def __init__(self, config: VerinaConfig = VerinaConfig()) -> None:  # noqa: B008 - frozen

@@ -56,6 +56,10 @@ _LETTER_C = re.compile(r"(?<![a-zA-Z])[Cc](?![a-zA-Z])")
 _LAST_FORMULA = re.compile(r"\$([^$]{1,2000})\$\$?[^$]*\Z")
 _INSTRUCTIONS = ("paraphrase", "simplify", "story_generation", "summarize")
 _TAIL = 50
+_THREE_DIGITS = re.compile(r"(?<!\d)\d{3}(?!\d)")
+_MOST_NUMBERS = 4
+_WORDS_BESIDE = 5
+"""Words that may stand beside a right answer to a part of a puzzle ("the person at position 3")."""
 _LONGEST_NUMBER = 19
 _PARTIAL_SINCE = "2024-11-25"
 
@@ -64,7 +68,7 @@ class LiveBenchGrader:
     """Records have `task`, `ground_truth`, `question`. Fields written: `symbolic_correct` (0–1), `predicted_answer`."""
 
     name = "livebench"
-    version = "8"
+    version = "9"
 
     def gold_reply(self, record: Row) -> str | None:
         """In the form that the task asks for; None for instructions, which have no right answer."""
@@ -186,13 +190,14 @@ def _join(text: str, gold: str, record: Row) -> float | None:
 
 
 def _contest(text: str, gold: str, record: Row) -> float | None:
-    """Three digits at the end (AIME); or a letter (AMC).
+    """Three digits near the end (AIME), where not many such numbers stand; or a letter (AMC).
 
     A letter is written four times or more, in the tag, in a box, alone or in brackets in the last line; or its value
     stands at the end. Two letters that are repeated are one answer, the last.
     """
     if gold.isdigit():
-        return float(gold in text[-_TAIL:])
+        numbers = set(_THREE_DIGITS.findall(text[-_TAIL:]))
+        return float(gold in text[-_TAIL:] and len(numbers) <= _MOST_NUMBERS)
     if letters := _REPEATED.findall(text):
         return float(letters[-1] == gold)
     tag, box, last = tables.tagged(text), _boxed(text), _last_line(text)
@@ -259,10 +264,14 @@ def _numbers(parts: Iterable[str]) -> list[str]:
 
 
 def _spatial(text: str, gold: str, record: Row) -> float | None:
-    """The number, in figures or words, or the shape: the whole reply, one of the last three in bold, or the box."""
+    """The number, in figures or words, or the shape: the whole reply, the last of three in bold, or the box.
+
+    The authors take any of the three, and so every reply that names three numbers.
+    """
     bold = [word.strip().lower() for word in _BOLD.findall(text)][-3:]
     wanted = gold.strip().lower()
-    for word in bold:
+    answers = [word for word in bold if word.isdecimal() or word in _FIGURES or any(map(word.count, _SHAPES))]
+    for word in answers[-1:] or bold:
         near = wanted in _SHAPES and wanted in word and len(word) < 2 * len(wanted) + 5
         if word == wanted or _FIGURES.get(word) == wanted or near:
             return 1.0
@@ -314,7 +323,9 @@ def _plain(text: str) -> str:
 
 
 def _contains(answer: str, wanted: str) -> bool:
-    """A number must not be a part of another."""
+    """A number must not be a part of another, and few words may stand beside the right ones."""
+    if len(answer.split()) > len(wanted.split()) + _WORDS_BESIDE:
+        return False
     return (
         re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", answer) is not None
         if wanted.isdigit()

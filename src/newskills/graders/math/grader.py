@@ -17,7 +17,7 @@ from newskills.graders.math.values.tolerance import near
 from newskills.graders.math.verdict import equal
 from newskills.graders.voting.values import same_answer
 
-VERSION = "10"
+VERSION = "11"
 
 
 def policy_of(config: MathConfig) -> ExtractionPolicy:

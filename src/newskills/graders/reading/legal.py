@@ -70,7 +70,7 @@ class LegalGrader:
     `names`. Fields written: `symbolic_correct`; for names also `name_counts`, of which the task's F1 is made."""
 
     name = "legalbench"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

@@ -7,117 +7,73 @@ Letters of other alphabets that number options stand for A, B, …; "A or B" nam
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from string import ascii_uppercase
+from typing import NamedTuple
 
+from newskills.graders.reading.grammar import CLOSE, STOP, Grammar, grammar
+from newskills.graders.reading.hedges import only_letters
+from newskills.graders.reading.languages import (
+    ENGLISH,
+    TOUCHING,
+    label_index,
+    labels_by_language,
+    present,
+)
 from newskills.graders.reading.replies import stripped
 
 SEVERAL = ""
 """In place of a letter: the text offers a choice between letters, which is no answer."""
 
-_ORDERS = ("ΑΒΓΔΕ", "कखगघङ", "אבגדה", "甲乙丙丁戊", "กขคง", "ابجده", "কখগঘঙ", "অবডঢ")
-_NATIVE = {mark: letter for order in _ORDERS for mark, letter in zip(order, ascii_uppercase, strict=False)}
-_NATIVE |= {"أ": "A", "إ": "A"}
-_WIDE = str.maketrans(
-    {chr(start + i): letter for start in (0xFF21, 0xFF41, 0x24B6) for i, letter in enumerate(ascii_uppercase)}
-)
-_LATIN = (
-    "answer",
-    "ans",
-    "ans.",
-    "correct option",
-    "correct choice",
-    "final choice",
-    "right option",
-    "best response",
-    "correct response",
-    "accurate response",
-    "best option",
-    "best choice",
-    "closest option",
-    "closest choice",
-    "selected option",
-    "chosen option",
-    "my choice",
-    "right letter",
-    "correct letter",
-    "antwort",
-    "respuesta",
-    "risposta",
-    "resposta",
-    "jawaban",
-    "jibu",
-    "cevap",
-    "svar",
-    "antwoord",
-    "idahun",
-)
-_OTHERS = (
-    *(
-        "réponse",
-        "odpowiedź",
-        "odpověď",
-        "răspuns",
-        "đáp án",
-        "trả lời",
-        "ответ",
-        "відповідь",
-        "απάντηση",
-        "תשובה",
-    ),
-    *(
-        "答案",
-        "故选",
-        "应选",
-        "答え",
-        "回答",
-        "解答",
-        "正解",
-        "答复",
-        "答曰",
-        "答:",
-        "答：",
-        "정답",
-        "답변",
-        "답:",
-        "답 :",
-    ),
-    *("إجابة", "الجواب", "پاسخ", "جواب", "উত্তর", "उत्तर", "సమాధానం", "பதில்", "คำตอบ"),
-    *("ìdáhùn", "idáhùn", "àdáhùn", "àmọ̀nà", "ànúgọ", "àṣàyàn"),
-)
-_IS = (
-    "is|are|was|must be|should be|would be|might be|may be|could be|seems to be|appears to be|has to be"
-    "|ist|lautet|est|es|è|é|jest|adalah|là|är|este|είναι|היא|هي|هو"
-    "|है|হল"
-)
-_FILL = (
-    "the|la|el|correcta?|correcte|corrett?[ao]|right|finale?|best|to|this|question|therefore|thus|definitely|clearly"
-    "|indeed|most|likely|probably|richtige?|benar|đúng|النهائية?|الصحيحة?"
-)
-_NOUN = "option|choice|letter"
-_WORD_ENDS = r"(?![^\W\d_])"
-_TOKEN = re.compile(
-    rf"(?P<firm>[:：=→ঃ]|-+>|[-–—]+(?=\s)|(?:{_IS}){_WORD_ENDS}|[是为為选選はが은는이])"
-    r"|(?P<dress>[\s*_\"'“”„‘’«»`(（\[【{$<>|#~]|\\[(\[]|\\[a-zA-Z]{2,14}|\\boldsymbol)"
-    rf"|(?P<noun>(?:{_NOUN}){_WORD_ENDS})|(?P<fill>(?:{_FILL}){_WORD_ENDS})",
-    re.IGNORECASE,
-)
-_MARK = re.compile(rf"(?:([A-Za-z])(?![A-Za-z0-9+#]|[-'’][A-Za-z])|([{''.join(_NATIVE)}])(?![^\W\d_]))")
-_REASONS = "because|since|as|is|for|due|which|with|and|or|while|but|given|that|weil|da|car|porque|perché|parce|ya"
-_GOES_ON = re.compile(rf"[ \t]+(?!(?:{_REASONS}){_WORD_ENDS})[^\W\d_]")
+
+class Label(NamedTuple):
+    """A word for "answer": where it ends in the text, and the languages that have it."""
+
+    end: int
+    codes: tuple[str, ...]
+
+
+class NamedLetter(NamedTuple):
+    """A letter, or SEVERAL, and the place behind it in the text."""
+
+    letter: str
+    end: int
+
+
+def _wide_letters() -> dict[int, str]:
+    """Return full-width, circled, bracketed, squared and mathematical letters → A, B, …"""
+    found: dict[int, str] = {}
+    for start in (0x249C, 0x24B6, 0x24D0, 0xFF21, 0xFF41, 0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6):
+        found |= {start + place: letter for place, letter in enumerate(ascii_uppercase)}
+    for point in range(0x1D400, 0x1D6A4):
+        letter = unicodedata.normalize("NFKC", chr(point)).upper()
+        if len(letter) == 1 and letter in ascii_uppercase:
+            found[point] = letter
+    return found
+
+
+_WIDE = _wide_letters()
+_ORDER_OF_CYRILLIC = re.compile(r"(?<!\w)[БГ](?!\w)")
+"""What shows that a Cyrillic В is the third letter, and no Latin B."""
 _DENIED = re.compile(
     r"[)\]*\"]*\s+(?:is|was|would be|seems)\s+(?:not|wrong|incorrect|false|also)\b|[)\]*\"]*\s+(?:isn't|cannot|can't)"
 )
-_ALSO = re.compile(
-    r"[)\]*\"}\s$]*(?:[,/&+、]|(?:or|and|und|oder|ou|et|o|y|e)\b|和|或|と)[\s(\[*\"{$]*([A-Z])(?![A-Za-z0-9'’-])"
-    r"[)\]*\"}$]*\s*(?=\Z|[.,;:!?\n]|(?:or|and|are|both)\b)"
+_REFUTED = re.compile(
+    r"[)\]*\"]*\s+(?:is|was|would be|seems)\s+(?:wrong|incorrect|false|not\s+(?:correct|right|true|the|possible))\b"
+    r"|[)\]*\"]*\s+(?:isn['’]t\s+(?:correct|right|true|the|possible)|(?:cannot|can['’]t)\s+be\s+(?:correct|right|true|it|the))\b",
+    re.IGNORECASE,
 )
+_REASON = re.compile(r"[\s)\]*\"]*\b(?:because|since|as|due|given)\b", re.IGNORECASE)
+_GOES_ON = re.compile(r"[ \t]+[^\W\d_]")
+_STOPS = re.compile(rf"{CLOSE}(?:{STOP}|(?:or|and|are|both)\b)", re.IGNORECASE)
 _DELIMITED = re.compile(r"[\s*_)\]}\"']*[).:,;\-–—(=\]\n]")
-_ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
+_ALONE = re.compile(rf"(?<![{TOUCHING}])[A-Z](?![{TOUCHING}])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _DOUBLE = re.compile(r"\[\[([A-Z])\]\]")
 _LINE = re.compile(
-    r"[\s*_>\"'`(\[$#:：→⇒✅✔☑👉\ufe0f-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9]|['’][A-Za-z]|_\{)([)\].:*\"'`$]{0,6})(.*)",
+    r"(?:[\s*_>\"'`(\[$#:：→⇒✅✔☑👉\ufe0f<{【〔《「『（［-]|\\[(\[]){0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])"
+    rf"(?![{TOUCHING}]|['’][A-Za-z]|_\{{)((?:[)\].:*\"'`$>}}】〕》」』）］]|\\[)\]]){{0,6}})(.*)",
     re.IGNORECASE,
 )
 _DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$\\\n\t"
@@ -133,39 +89,64 @@ _MANY = 200
 _LEAD = 20
 
 
-def labels(text: str) -> list[int]:
-    """The places behind "answer" and its like in other languages, the last first."""
+def folded_case(text: str) -> str:
+    """Return the text in small letters, as long as before: İ has two characters in lower case."""
     lower = text.lower()
-    if len(lower) != len(text):  # İ has two characters in lower case
+    if len(lower) != len(text):
         lower = "".join(character.lower()[0] for character in text)
-    indices: set[int] = set()
-    for label in _LATIN if text.isascii() else (*_LATIN, *_OTHERS):
+    return lower
+
+
+def labels(text: str) -> list[Label]:
+    """Return the places behind "answer" and its like in other languages, the last first."""
+    lower = folded_case(text)
+    codes_of = labels_by_language()
+    found: dict[int, tuple[str, ...]] = {}
+    for label in present(lower, label_index()):
+        bounded = label.isascii() or (label[0].isalpha() and label[0] < "\u0590")
         at = lower.find(label)
         while at >= 0:
             end = at + len(label)
-            if not label.isascii() or not (lower[at - 1 : at].isalpha() or lower[end : end + 1].isalpha()):
-                indices.add(end)
+            if not bounded or not (lower[at - 1 : at].isalpha() or lower[end : end + 1].isalpha()):
+                found[end] = (*found.get(end, ()), *codes_of[label])
             at = lower.find(label, end)
-    return sorted(indices, reverse=True)
+    return [Label(end, tuple(sorted(set(found[end])))) for end in sorted(found, reverse=True)]
 
 
-def letter_after(text: str, at: int, count: int) -> str | None:
-    """The letter that stands behind a label which ends at `at`; SEVERAL, or None where none does."""
-    window = _QUALIFIED.sub("", text[at : at + _SPAN].translate(_WIDE), count=1)
-    at, firm = _led(window)
-    return None if at < 0 else _letter_at(window, at, count, sure=firm)
+def letter_after(text: str, label: Label, count: int) -> NamedLetter | None:
+    """Return the letter that stands behind a label, or SEVERAL; None where none does, or what does is denied."""
+    window = text[label.end : label.end + _SPAN].translate(_WIDE)
+    qualified = _QUALIFIED.match(window)
+    words = grammar(label.codes)
+    at, firm = _led(window, words, start=qualified.end() if qualified else 0)
+    if at < 0:
+        return None
+    found = _letter_at(window, at, count, words, sure=firm)
+    if found is None or found.letter == SEVERAL:
+        return found
+    if not firm and words.ends is not None and not words.ends.match(window, found.end):
+        return None
+    return NamedLetter(found.letter, label.end + found.end)
 
 
-def what_follows(text: str, at: int) -> list[str]:
+def announces(text: str, label: Label) -> bool:
+    """Return whether a colon and more stand behind a label on its line: "Answer: …", "The answer is: …"."""
+    window = text[label.end : label.end + _SPAN].partition("\n")[0]
+    at, _ = _led(window, grammar(label.codes))
+    return any(mark in window[: max(at, 0)] for mark in _MARKS) and window[at:].strip(_DRESS) != ""
+
+
+def what_follows(text: str, label: Label) -> list[str]:
     """The rest of the line behind a label: behind its colon, also without mark-up, also without "is".
 
     An "is" that is led by neither a colon nor another "is" begins no answer.
     """
-    window = text[at : at + 3 * _SPAN]
+    window = text[label.end : label.end + 3 * _SPAN]
+    pattern = grammar(label.codes).token
     first = place = len(window) - len(window.lstrip(_COLON))
     led = any(mark in window[:first] for mark in _MARKS)
     starts, verbs, behind = [], 0, first
-    while (token := _TOKEN.match(window, place)) is not None and token.lastgroup in ("firm", "dress"):
+    while (token := pattern.match(window, place)) is not None and token.lastgroup in ("firm", "dress"):
         if token[0].startswith("\\"):
             break
         if token[0].isalpha():
@@ -177,24 +158,33 @@ def what_follows(text: str, at: int) -> list[str]:
 
 
 def letter_in(candidate: str, count: int) -> str | None:
-    """The letter that a box, or the match of an expression, means; SEVERAL, or None where it means none.
+    """Return the letter that a box, or the match of an expression, means; SEVERAL, or None where it means none.
 
     One character; else the letter that it begins with (`B) Vitamin C`); else the last capital that stands alone.
     """
     text = _COMMAND.sub(" ", candidate.translate(_WIDE))
     plain = text.strip(_DRESS)
     allowed = ascii_uppercase[:count]
+    words = grammar((ENGLISH,))
     if len(plain) == 1:
-        letter = _NATIVE.get(plain, plain.upper())
+        letter = words.letters.get(plain, plain.upper())
         return letter if letter in allowed else None
-    at, _ = _led(plain, nouns=True)
-    first = _letter_at(plain, at, count, sure=True)
-    if first == SEVERAL:
+    at, _ = _led(plain, words, nouns=True)
+    first = _letter_at(plain, at, count, words, sure=True)
+    if first is not None:
+        if first.letter == SEVERAL:
+            return SEVERAL
+        if _DELIMITED.match(plain, first.end) or _REASON.match(plain, first.end) or not _rest(plain, first.end):
+            return first.letter
+    alone = [m for m in _ALONE.finditer(plain) if m[0] in allowed and not _is_word(m[0], plain, m.end(), words)]
+    alone = [m for m in alone if not _REFUTED.match(plain, m.end())]
+    if any(letters_joined(plain, m.end(), count, words) - {m[0]} for m in alone):
         return SEVERAL
-    if first is not None and (_DELIMITED.match(plain, at + 1) or not plain[at + 1 :].strip(_DRESS)):
-        return first
-    alone = [m for m in _ALONE.finditer(plain) if m[0] in allowed and not _is_word(m[0], plain, m.end())]
     return alone[-1][0] if alone else None
+
+
+def _rest(text: str, at: int) -> str:
+    return text[at:].strip(_DRESS)
 
 
 def letter_in_double_brackets(text: str, count: int) -> str | None:
@@ -211,30 +201,46 @@ def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | N
     lines = [line for line in text[-TAIL:].splitlines() if line.strip(_DRESS)]
     if len(lines) < 2 or not lines[-2].rstrip(" *_").endswith((":", "：")):
         return None
-    letter, names_it = _begins_with(lines[-1], count, meant)
+    letter, names_it = begins_with(lines[-1], count, meant)
     return letter if names_it else None
 
 
 def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | None:
     """The letter that is all of a line, or stands before its option (`meant`: text of it → letter), if no other does.
 
-    A reply that goes through several options names none of them; one line may go on behind a capital letter, since
-    small ones number the parts of a solution.
+    A reply that goes through several options names none of them, unless its last line is a letter alone; one line may
+    go on behind a capital letter, since small ones number the parts of a solution.
     """
-    lines = text.strip().splitlines()
+    lines = [line for line in text.strip().splitlines()[-_MANY:] if line.strip(_DRESS)]
     seen: set[str] = set()
     chosen: str | None = None
-    for line in lines[-_MANY:]:
-        letter, names_it = _begins_with(line, count, meant)
+    for line in lines:
+        letter, names_it = begins_with(line, count, meant)
         if letter is None:
             continue
         seen.add(letter)
-        if names_it or (len(lines) == 1 and letter in ascii_uppercase[:count] and letter in line[:_LEAD]):
+        if names_it or (
+            len(lines) == 1 and letter in ascii_uppercase[:count] and _goes_on_with_text(line, letter)
+        ):
             chosen = letter
-    return chosen if len(seen) == 1 else None
+    if len(seen) == 1:
+        return chosen
+    return _letter_alone(lines[-1], count) if len(lines) > 1 and not _letter_alone(lines[-2], count) else None
 
 
-def _begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str | None, bool]:
+def _letter_alone(line: str, count: int) -> str | None:
+    """The capital letter that is all of a line."""
+    letter, alone = begins_with(line, count, {})
+    return letter if alone and letter is not None and letter in line else None
+
+
+def _goes_on_with_text(line: str, letter: str) -> bool:
+    """Whether the line begins with the capital letter, and goes on with more than letters."""
+    at = line.find(letter, 0, _LEAD)
+    return at >= 0 and not only_letters(line[at + 1 :])
+
+
+def begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str | None, bool]:
     """(letter that a line begins with, whether nothing but the option's text follows)."""
     match = _LINE.match(line)
     if match is None:
@@ -251,13 +257,13 @@ def bare_option(text: str) -> str:
     return " ".join(stripped(text.casefold(), _DRESS).split())
 
 
-def _led(window: str, *, nouns: bool = False) -> tuple[int, bool]:
+def _led(window: str, words: Grammar, *, start: int = 0, nouns: bool = False) -> tuple[int, bool]:
     """(place behind what may stand before a letter, whether "is" or a colon was there).
 
     The place is -1 for "answer choice …" without them, unless `nouns` may stand there.
     """
-    at, firm = 0, nouns
-    while (token := _TOKEN.match(window, at)) is not None:
+    at, firm = start, nouns
+    while (token := words.token.match(window, at)) is not None:
         if token.lastgroup == "noun" and not firm:
             return -1, False
         firm = firm or token.lastgroup == "firm"
@@ -265,19 +271,62 @@ def _led(window: str, *, nouns: bool = False) -> tuple[int, bool]:
     return at, firm
 
 
-def _letter_at(text: str, at: int, count: int, *, sure: bool) -> str | None:
-    mark = _MARK.match(text, at)
+def _letter_at(text: str, at: int, count: int, words: Grammar, *, sure: bool) -> NamedLetter | None:
+    mark = words.mark.match(text, at)
     if mark is None:
         return None
-    letter = mark[1].upper() if mark[1] else _NATIVE[mark[2]]
-    if letter not in ascii_uppercase[:count]:
+    end = mark.end()
+    if mark["latin"]:
+        letter = mark["latin"].upper()
+        denied = _is_word(mark["latin"], text, end, words)
+    else:
+        letter = letter_of_native(mark["native"], text, words)
+        word = mark["native"].lower() in words.single and _GOES_ON.match(text, end) is not None
+        denied = word or at == 0 or touched(text, end)
+    if denied or not letter or letter not in ascii_uppercase[:count]:
         return None
-    if (mark[1] and _is_word(mark[1], text, mark.end())) or (not sure and _DENIED.match(text, mark.end())):
+    if (_REFUTED if sure else _DENIED).match(text, end) or (words.refuted and words.refuted.match(text, end)):
         return None
-    also = _ALSO.match(text, mark.end(), mark.end() + _SPAN)
-    return SEVERAL if also and also[1] != letter and also[1] in ascii_uppercase[:count] else letter
+    several = letters_joined(text, end, count, words) - {letter} or only_letters(text[end:].partition("\n")[0])
+    return NamedLetter(SEVERAL if several else letter, end)
 
 
-def _is_word(mark: str, text: str, end: int) -> bool:
+def letters_joined(text: str, end: int, count: int, words: Grammar) -> set[str]:
+    """Return the letters that commas, "or", "and" or blanks alone join to the one that ends at `end`."""
+    found: set[str] = set()
+    at, worded = end, False
+    while (other := words.other.match(text, at, end + _SPAN)) is not None:
+        found.add(other["letter"])
+        worded = worded or (other["or"] is not None and not other["or"].isascii())
+        at = other.end()
+    if not found or not (
+        _STOPS.match(text, at) or (worded and text[at : at + 1].isalpha() and not text[at].isascii())
+    ):
+        return set()
+    return found & set(ascii_uppercase[:count])
+
+
+def touched(text: str, end: int) -> bool:
+    """Whether a letter of the same script, or a combining mark, stands right behind the letter that ends at `end`."""
+    behind = text[end : end + 1]
+    if not behind:
+        return False
+    if unicodedata.category(behind).startswith("M"):
+        return True
+    return behind.isalpha() and _script(behind) == _script(text[end - 1])
+
+
+def _script(character: str) -> str:
+    return unicodedata.name(character, "").partition(" ")[0]
+
+
+def letter_of_native(mark: str, text: str, words: Grammar) -> str:
+    """Return A, B, … for a letter of another alphabet; "" for a Cyrillic В, unless the text shows it as the third."""
+    if mark.upper() == "\u0412" and _ORDER_OF_CYRILLIC.search(text) is None:
+        return ""
+    return words.letters[mark]
+
+
+def _is_word(mark: str, text: str, end: int, words: Grammar) -> bool:
     """An article or a pronoun: "a dog", "A dog", "I think"."""
-    return (mark.islower() or mark in "AI") and _GOES_ON.match(text, end) is not None
+    return (mark.islower() or mark.lower() in words.single) and words.goes_on.match(text, end) is not None

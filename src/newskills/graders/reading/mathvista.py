@@ -12,6 +12,7 @@ import msgspec
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
 from newskills.graders.math.grader import MathGrader
+from newskills.graders.reading.letters import SEVERAL, letter_in
 from newskills.graders.reading.overlap import edit_distance
 
 _IN_BRACKETS = re.compile(r"\(([a-zA-Z])\)")
@@ -27,7 +28,7 @@ class MathVistaGrader(MathGrader):
     """
 
     name = "mathvista"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
         super().__init__(config)
@@ -50,6 +51,8 @@ def normal_answer(answer: str, record: Row) -> str | None:
     answer = _TEXT.sub(r"\1", answer).strip()
     options = {letter: str(record[letter]) for letter in ascii_uppercase if letter in record}
     if options:
+        if letter_in(answer, len(options)) == SEVERAL:
+            return None
         bracketed = _IN_BRACKETS.search(answer)
         letter = bracketed[1].upper() if bracketed else answer
         distances = {mark: edit_distance(answer, text) for mark, text in options.items()}

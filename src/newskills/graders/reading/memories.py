@@ -27,7 +27,7 @@ class MemoryGrader:
     """
 
     name = "memory"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

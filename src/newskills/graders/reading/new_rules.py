@@ -33,7 +33,7 @@ class NewRulesGrader:
     """
 
     name = "new_rules"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")
@@ -118,7 +118,12 @@ def _packed(text: str) -> str:
 
 
 def _by_words(answer: str, gold: str) -> bool:
-    return re.sub(r"\W+", "", answer) == re.sub(r"\W+", "", gold)
+    return _words_or_signs(answer, gold) == _words_or_signs(gold, gold)
+
+
+def _words_or_signs(text: str, gold: str) -> str:
+    """Letters and digits; all signs, too, where the right answer has nothing else."""
+    return re.sub(r"\W+", "", text) if re.search(r"\w", gold) else _packed(text)
 
 
 def _by_letters(answer: str, gold: str) -> bool:
@@ -130,12 +135,12 @@ def _letters(text: str) -> str:
 
 
 def _one_of(answer: str, gold: str) -> bool:
-    return _letters(answer) in gold.lower().split(",")
+    return bool(_letters(answer)) and _letters(answer) in gold.lower().split(",")
 
 
 def _within(answer: str, gold: str) -> bool:
-    """One of several words: any that the right ones hold."""
-    return bool(_letters(answer)) and _letters(answer) in gold
+    """One of several words."""
+    return bool(_letters(answer)) and _letters(answer) in gold.lower().split()
 
 
 def _same_words(answer: str, gold: str) -> bool:
@@ -151,11 +156,12 @@ def _in_any_order(mark: str, same: Same) -> Same:
 
 
 def _same_members(answer: str, gold: str) -> bool:
-    return sorted(re.sub(r"\W+", "", answer)) == sorted(re.sub(r"\W+", "", gold))
+    return sorted(_words_or_signs(answer, gold)) == sorted(_words_or_signs(gold, gold))
 
 
 def _same_numbers(answer: str, gold: str) -> bool:
-    return list(map(int, re.findall(r"\d{1,400}", answer))) == list(map(int, re.findall(r"\d{1,400}", gold)))
+    first, second = (list(map(int, re.findall(r"\d{1,400}", text))) for text in (answer, gold))
+    return first == second if second else _by_words(answer, gold)
 
 
 def _but_for_commas(answer: str, gold: str) -> bool:

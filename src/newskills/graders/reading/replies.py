@@ -4,20 +4,11 @@
 from __future__ import annotations
 
 from newskills.base.records import Row, Score
-
-_END = "</think>"
-
-
-def after_thinking(text: str) -> str | None:
-    """What follows the last `</think>`; None where thinking was begun and never ended."""
-    end = text.rfind(_END)
-    if end >= 0:
-        return text[end + len(_END) :]
-    return None if "<think>" in text else text
+from newskills.base.reply_text import after_thinking
 
 
 def visible(text: str) -> str | None:
-    """`after_thinking`, stripped."""
+    """Return what a reply answers, stripped; None where its reasoning never ended."""
     shown = after_thinking(text)
     return None if shown is None else shown.strip()
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from string import ascii_uppercase
 
-from newskills.graders.reading.letters import TAIL, bare_option
+from newskills.graders.reading.hedges import side_by_side
+from newskills.graders.reading.letters import SEVERAL, TAIL, bare_option
 
 _WORD_ENDS = r"(?![^\W\d_])"
 _LETTER = r"[(\[*\"]{0,4}([A-Z])(?![A-Za-z0-9])[)\]*\"]{0,4}"
@@ -67,6 +68,7 @@ _FITTING = re.compile(
     rf"|\b[Oo]nly\s{_OPTION}\s(?:is\s(?:correct|right|consistent|left|possible|valid|true)|fits|works|satisfies|matches)\b"
     rf"|(?:→|⇒|=>|->)\s?(?:option\s)?{_LETTER}\s*\Z"
 )
+_MARKED = ')].:*"'
 _NAMED = re.compile(r"(?:\bis|'s|’s)\s([^\n]{1,200})\Z")
 _LETTERED = re.compile(r"\s[*]{0,2}\(([A-Z])\)[*]{0,2}[.!]?\Z")
 _CONTRARY = re.compile(rf"(?:\b(?:not|but|however|wrong|incorrect)|n't|n’t){_WORD_ENDS}", re.IGNORECASE)
@@ -77,20 +79,34 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
     else, in the last line, "This matches option B."; else a reply of one line that ends with the text of an option.
 
     A letter may have its option behind it (`meant`: text of it → letter). Sentences "B is correct." about several
-    letters name none of them.
+    letters name none of them: SEVERAL, where they are the whole reply.
     """
     tail = text[-TAIL:]
     for pattern in (_AFFIRMED, _CONCLUDED, _DEDUCED, _SAID, _CHOSEN, _LABELLED, _IN_JSON):
-        if matches := [match[1].upper() for match in pattern.finditer(tail)]:
-            return matches[-1] if matches[-1] in ascii_uppercase[:count] else None
-    if chosen := [
-        letter for letter in (_with_option(match, meant) for match in _CHOSEN_OPTION.finditer(tail)) if letter
-    ]:
-        return chosen[-1]
+        matches = list(pattern.finditer(tail))
+        if matches:
+            return _last(matches, tail, count)
+    matches = list(_CHOSEN_OPTION.finditer(tail))
+    chosen = [letter for match in matches if (letter := _with_option(match, meant))]
+    if chosen:
+        return SEVERAL if len(matches) > len(chosen) + 1 else chosen[-1]
     judged = {match[1] for match in _JUDGED.finditer(tail)}
-    judged |= {letter for match in _JUDGED_OPTION.finditer(tail) if (letter := _with_option(match, meant))}
+    for match in _JUDGED_OPTION.finditer(tail):
+        if _with_option(match, meant) or tail[match.end(1)] in _MARKED:
+            judged.add(match[1] if _with_option(match, meant) else SEVERAL)
+    if len(judged) > 1 and "\n" not in text.strip():
+        return SEVERAL
     letters = judged or _fitting(tail) or _ending(tail) or _named(tail, meant)
     return next(iter(letters)) if len(letters) == 1 and letters <= set(ascii_uppercase[:count]) else None
+
+
+def _last(matches: list[re.Match[str]], tail: str, count: int) -> str | None:
+    """The letter of the last match; SEVERAL where another was named right before it."""
+    last = matches[-1]
+    another = len(matches) > 1 and matches[-2][1].upper() != last[1].upper()
+    if another and side_by_side(tail[matches[-2].end() : last.start()]):
+        return SEVERAL
+    return last[1].upper() if last[1].upper() in ascii_uppercase[:count] else None
 
 
 def _with_option(match: re.Match[str], meant: Mapping[str, str]) -> str | None:

@@ -42,7 +42,7 @@ class TableProgramGrader:
     """
 
     name = "table_program"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("program") is None else f"Program: {record['program']}"

@@ -49,7 +49,7 @@ class SweBenchGrader:
     """
 
     name = "swe_bench"
-    version = "1"
+    version = "2"
     needs_sandbox = False
 
     def check(self) -> None:

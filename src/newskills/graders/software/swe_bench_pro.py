@@ -53,7 +53,7 @@ class SweBenchProGrader:
     """
 
     name = "swe_bench_pro"
-    version = "1"
+    version = "2"
     needs_sandbox = False
 
     async def grade(self, record: Row, kit: Kit) -> Score:

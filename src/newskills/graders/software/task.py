@@ -21,6 +21,7 @@ from newskills.base.environment import (
 from newskills.base.errors import ConfigError, DataError, EnvironmentFailedError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row
+from newskills.base.reply_text import after_first_thinking
 
 REPOSITORY = "/testbed"
 """Where the images of SWE-bench hold the repository."""
@@ -94,7 +95,7 @@ def patch_of(record: Row) -> str:
     for place in (record, outputs if isinstance(outputs, dict) else {}):
         if isinstance(patch := place.get("model_patch"), str):
             return patch
-    text = str(record.get("generation") or "").rpartition("</think>")[2].replace("\r\n", "\n")
+    text = (after_first_thinking(str(record.get("generation") or ""), "```") or "").replace("\r\n", "\n")
     if blocks := _BLOCK.findall(text):
         return str(blocks[-1])
     start = _PATCH.search(text)

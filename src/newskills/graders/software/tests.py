@@ -68,7 +68,7 @@ class SoftwareTestsGrader:
     """
 
     name = "software_tests"
-    version = "1"
+    version = "2"
     needs_sandbox = False
 
     async def grade(self, record: Row, kit: Kit) -> Score:

@@ -134,7 +134,7 @@ class AgentDojoGrader:
     """
 
     name = "agentdojo"
-    version = "1"
+    version = "2"
 
     def preload(self) -> None:
         guard(suites)

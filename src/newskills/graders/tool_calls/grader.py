@@ -41,7 +41,7 @@ class ToolCallGrader:
     """
 
     name = "bfcl"
-    version = "3"
+    version = "4"
     Config = ToolCallConfig
 
     def __init__(self, config: ToolCallConfig = ToolCallConfig()) -> None:  # noqa: B008 - frozen

@@ -9,6 +9,7 @@ from statistics import stdev
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
+from newskills.base.reply_text import without_thinking
 from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
 from newskills.metrics.counting.tally import AVERAGE
 from newskills.metrics.official.length_control import Game, GamedGame, length_controlled
@@ -84,7 +85,7 @@ class AlpacaEvalMetric(ScoreMetric):
 
 
 def _game(record: Row, difficulty: float) -> Game:
-    answer = str(record.get("generation") or "").rpartition("</think>")[2].strip()
+    answer = without_thinking(str(record.get("generation") or ""))
     return Game(record.get("arena_win"), len(answer), len(str(record.get("baseline_answer") or "")), difficulty)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -49,6 +50,7 @@ KIND = "generation_type"
 OWN, STEP = "own", "step"
 EITHER = ("llm", "math_judge")
 """Kinds of judges that may stand in for each other."""
+_LIMITS = ("max_concurrent_requests", "most_concurrent_requests", "batch_size")
 USUAL = Judge(kind="math_judge")
 """Of benchmarks that are judged beside their grader, because the user wants that."""
 
@@ -66,9 +68,16 @@ class JudgePlan(Struct, frozen=True, kw_only=True):
 
 
 def judge_plans(
-    options: EvalOptions, runs: Sequence[BenchmarkRun], logs: Path, *, elsewhere: bool
+    options: EvalOptions,
+    runs: Sequence[BenchmarkRun],
+    logs: Path,
+    keys: Mapping[str, Text] = MappingProxyType({}),
+    *,
+    elsewhere: bool,
 ) -> dict[str, JudgePlan]:
     """Benchmark → its judge, for those that are judged; `elsewhere`: on a cluster.
+
+    Of the evaluation's `++` keys, limits of how much is asked at once hold for the judge as well.
 
     Raises ConfigError: no judge is named for a benchmark that needs one, or it is of a kind that is not there.
     """
@@ -78,7 +87,8 @@ def judge_plans(
     if not chosen:
         _say_idle(options)
         return {}
-    overrides = _overrides(options)
+    shared = {name: value for name, value in keys.items() if name in _LIMITS}
+    overrides = {**shared, **_overrides(options)}
     unnamed = [name for name, judge in chosen.items() if not _named(judge, options, kwargs, overrides)]
     if unnamed:
         raise ConfigError(

@@ -61,7 +61,7 @@ def specification_of(
     if there is not None:
         folder = Path(there.path_in_job(str(folder), "--output_dir"))
     logs = Path(options.log_dir or folder / "eval-logs")
-    judges = judge_plans(options, runs, logs, elsewhere=there is not None)
+    judges = judge_plans(options, runs, logs, parsed.overrides, elsewhere=there is not None)
     spec = EvaluationSpec(
         runs=runs,
         output_dir=folder,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -11,7 +11,14 @@ import msgspec
 from msgspec import structs
 
 from newskills.base.environment import AgentEnvironments
-from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError, ExecutionRefusedError
+from newskills.base.errors import (
+    BadRequestError,
+    ConfigError,
+    ContextLimitError,
+    ExecutionRefusedError,
+    HttpError,
+    WorkerStartError,
+)
 from newskills.base.pool.loop import PoolOptions
 from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import Kit, Model, NeedsCheck, Sandbox, Solver, Tokenizer
@@ -143,11 +150,16 @@ class RunBuilder:
         tokenizer = self._tokenizer(config, needed=strategy != "reduce_generation")
 
         def fit(request: Request, error: ContextLimitError) -> Request | None:
-            return shortened(strategy, request, error, tokenizer, server.num_special_tokens_budget)
+            try:
+                return shortened(strategy, request, error, tokenizer, server.num_special_tokens_budget)
+            except HttpError:  # the server cannot count tokens: its refusal stands
+                return None
 
         return fit
 
-    def grading(self, config: GenerationConfig, kit: Kit) -> Grading:
+    def grading(
+        self, config: GenerationConfig, kit: Kit, on_broken: Callable[[WorkerStartError], None]
+    ) -> Grading:
         """The grader of `config` at work: in worker processes, or with `kit` on the running loop. Raises ConfigError
         where something that it needs is not installed."""
         grader = make_grader(config.eval_type or "", config.eval_config)
@@ -158,7 +170,7 @@ class RunBuilder:
         target = {"name": config.eval_type, "config": config.eval_config}
         limits = PoolOptions(cpu_seconds=cpu_seconds(grader))
         pool = WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits)
-        return PoolGrading(pool, f"{grader.name}@{grader.version}")
+        return PoolGrading(pool, f"{grader.name}@{grader.version}", on_broken)
 
     def sandbox(self, config: SandboxConfig) -> Sandbox:
         """Not yet started. Raises ConfigError."""
@@ -290,7 +302,7 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
         execution=config.server.code_execution,
         stated=(stated[0], stated[-1]) if isinstance(stated, tuple) else stated,
         stated_is_limit=config.override_max_code_executions,
-        seed=config.inference.random_seed,
+        seed=config.inference.random_seed or 0,
     )
 
 

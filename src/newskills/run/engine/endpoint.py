@@ -5,7 +5,9 @@ Who is to blame for a failed request?
 - The endpoint, while nobody's request succeeds: the breaker opens, all wait, one probe at a time goes out; no
   tries are used up. The probe is the last request that is known to be good (a greeting before there is one), cut
   to one token, so that a poisonous request can not keep the breaker open.
-- The load, where many are refused: `Load` finds what the endpoint takes. Retry-After stops all until it has passed.
+- The load, where many are refused: `Load` finds what the endpoint takes. Retry-After stops all until it has passed,
+  or a probe is answered before (`ServerPause`).
+- The request, if it meets rate limits again and again while others hardly do (`RefusalCounts`).
 - The request, if others succeeded after it had failed: after `max_retries` such retries it is given up. A request
   whose key, account or model is refused is retried never, and given up alone if a good one is answered.
 - The set-up, if a good request meets the same refusal, or nothing was ever answered: then the run stops.
@@ -19,7 +21,6 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 
 import msgspec
-from msgspec import Struct
 
 from newskills.base.aio import Gate, backoff
 from newskills.base.errors import (
@@ -37,10 +38,13 @@ from newskills.base.errors import (
     TransportError,
 )
 from newskills.base.protocols import Model
-from newskills.base.records import CONTENT_FILTER, Message, Reply, Request
+from newskills.base.records import CONTENT_FILTER, Reply, Request
 from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.load import Load
+from newskills.run.engine.pauses import MAX_COINCIDENCE, RefusalCounts, ServerPause
 from newskills.run.engine.progress import SlowRequests, duration, error_kind
+from newskills.run.engine.reply_watch import ReplyWatch
+from newskills.run.engine.retries import PendingRequest, RetryPolicy, greeting
 from newskills.run.engine.supervision import SharedLimit
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.waits import Waits
@@ -52,40 +56,6 @@ QUICK = 0.2
 LAST_PROBE = 10.0
 
 ContextStrategy = Callable[[Request, ContextLimitError], Request | None]
-
-
-class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How failures are met; times in seconds.
-
-    most              requests in flight up to which more are tried while that makes it faster; 0: never more
-    patience          the endpoint may be down that long
-    first_patience    the same before its first answer ever (None: no other): an address that is wrong stays so
-    soft_fail         single failures have been accepted
-    shortest_timeout  what any request may take, however short the others are
-    stops_if_refused  a run of one benchmark, of which the first requests are all refused, stops
-    """
-
-    concurrency: int = 512
-    most: int = 0
-    max_retries: int = 3
-    patience: float = 1800.0
-    first_patience: float | None = None
-    soft_fail: bool = False
-    first_delay: float = 0.5
-    longest_delay: float = 60.0
-    shortest_timeout: float = 300.0
-    stops_if_refused: bool = True
-
-
-class PendingRequest(Struct, eq=False):
-    """A request on its way through its tries."""
-
-    request: Request
-    tries: int = 0
-    blamed: int = 0
-    timeouts: int = 0
-    fitted: bool = False
-    started: float = 0.0
 
 
 class Endpoint:
@@ -131,7 +101,16 @@ class Endpoint:
         self._check: asyncio.Task[HttpError | None] | None = None
         self._check_began = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pause_until = 0.0
+        self._refusals, self._watch = RefusalCounts(), ReplyWatch(self.name, say)
+        self._pause = ServerPause(
+            self._gate,
+            policy.patience,
+            self._probe_within_limit,
+            self._reopen,
+            self._give_up_pause,
+            say,
+            self.name,
+        )
         self._draining = self._told_of_timeouts = False
 
     @property
@@ -153,13 +132,18 @@ class Endpoint:
         return self.errors.total()
 
     @property
+    def paused_for(self) -> float:
+        """Seconds for which the server has asked to be left alone; 0 where it has not."""
+        return self._pause.left
+
+    @property
     def slow(self) -> SlowRequests | None:
         """What is in flight for much longer than others were."""
         return self._waits.slow()
 
     async def complete(self, request: Request) -> Reply:
         """Raises the HttpError family once the request is given up; cancelled when the run stops."""
-        pending = PendingRequest(request)
+        pending = PendingRequest(request, refusals=self._refusals.begin())
         while True:
             outcome = await self._try(pending)
             if isinstance(outcome, Reply):
@@ -170,16 +154,37 @@ class Endpoint:
             pending.tries += 1
             pending.timeouts += isinstance(outcome, RequestTimeoutError)
             self.errors[error_kind(outcome)] += 1
-            wait = self._delay(outcome, pending.tries)
-            if self._trace is not None:
-                self._trace.log_retry(pending.request, outcome, wait)
-            await asyncio.sleep(wait)
+            if isinstance(outcome, RateLimitError):
+                await self._weigh_rate_limit(outcome, pending, failed_at)
+            await self._rest(outcome, pending)
             if self._outage is not None:
                 await asyncio.wait([self._outage])
             if self._last_success > failed_at >= self._recovered and not self._excused(outcome):
                 pending.blamed += 1
                 if pending.blamed > self.policy.max_retries:
                     raise outcome
+
+    async def _rest(self, error: HttpError, pending: PendingRequest) -> None:
+        """Wait until the next try."""
+        wait = self._delay(error, pending.tries)
+        server_wait = error.retry_after if isinstance(error, RateLimitError | ServerError) else None
+        if self._trace is not None:
+            self._trace.log_retry(pending.request, error, (server_wait or 0.0) + wait)
+        if server_wait is not None:
+            await self._pause.rest(server_wait, self.policy.longest_delay / 4)
+        await asyncio.sleep(wait)
+
+    async def _weigh_rate_limit(self, error: RateLimitError, pending: PendingRequest, failed_at: float) -> None:
+        """Raise `error` for a request that is refused for ever while others are answered."""
+        lone = pending.tries > 2 and not self._refusals.others_answered(pending.refusals)
+        if lone and self._proven and not self._pause.left:
+            await self._check_endpoint(failed_at)
+        self._refusals.weigh(pending.refusals)
+        if pending.tries > self.policy.max_retries and pending.refusals.coincidence < MAX_COINCIDENCE:
+            raise RateLimitError(
+                f"{error} It was refused {pending.tries} times, while other requests got answers.",
+                status=error.status,
+            )
 
     def drain(self) -> None:
         """Requests in flight may finish; no further one is sent."""
@@ -195,6 +200,8 @@ class Endpoint:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        self._watch.close()
+        await self._pause.close()
         await self.model.close()
 
     async def _try(self, pending: PendingRequest) -> Reply | HttpError:
@@ -236,6 +243,7 @@ class Endpoint:
         if self._trace is not None:
             self._trace.log_reply(request, reply, time.monotonic() - started)
         self._book_success(request, started)
+        self._watch.note(request, reply)
         if reply.finish_reason == CONTENT_FILTER:
             raise ContentFilterError(
                 f"{self.name}: a content filter of the endpoint withheld the answer.", status=200
@@ -247,6 +255,7 @@ class Endpoint:
         self._proven = True
         self._last_success = self._last_reply = time.monotonic()
         self._newest_answered = max(self._newest_answered, started)
+        self._refusals.note_answer()
         self._alive()
         self._load.note_answer(started)
 
@@ -273,11 +282,15 @@ class Endpoint:
         if isinstance(error, RequestTimeoutError) and not self._told_of_timeouts:
             self._told_of_timeouts = True
             self._say(f"{self.name}: {error} The request is sent again; later timeouts are only counted.")
+        if isinstance(error, RateLimitError):
+            self._refusals.note_refusal(pending.refusals)
+            if pending.refusals.suspicious:
+                return
         self._load.note_refusal(started)
         self._in_trouble(error, started)
         if isinstance(error, RateLimitError | ServerError) and error.retry_after is not None:
             self._load.note_wait(started)
-            self._pause(time.monotonic() + error.retry_after)
+            self._pause.begin(error.retry_after, error)
         if isinstance(error, RateLimitError):
             return
         self._streak += 1
@@ -349,28 +362,21 @@ class Endpoint:
         return error.status == 503 and self._load.limited and lately
 
     def _delay(self, error: HttpError, tries: int) -> float:
-        """Seconds until the next try. At a limit the gate is what slows down."""
+        """Seconds until the next try, beyond what the server says. At a limit the gate is what slows down."""
         quick, longest = QUICK * self.policy.first_delay, self.policy.longest_delay
         if isinstance(error, RateLimitError) or error.status == 503:
-            wait = backoff(min(tries, 4), base=quick, cap=longest)
-        else:
-            wait = backoff(max(tries, 2 * tries - 3), base=quick, cap=longest)
-        server_wait = error.retry_after if isinstance(error, RateLimitError | ServerError) else None
-        return wait if server_wait is None else server_wait + wait
-
-    def _pause(self, until: float) -> None:
-        """Retry-After: nobody asks again before `until` (a server's word is taken for an hour at most)."""
-        now = time.monotonic()
-        until = min(until, now + 3600)
-        if until > self._pause_until:
-            self._pause_until = until
-            self._gate.shut()
-            asyncio.get_running_loop().call_later(until - now + 0.001, self._reopen)
+            return backoff(min(tries, 4), base=quick, cap=longest)
+        return backoff(max(tries, 2 * tries - 3), base=quick, cap=longest)
 
     def _reopen(self) -> None:
         stopped = self._draining or self.fatal is not None
-        if not stopped and self._outage is None and time.monotonic() >= self._pause_until:
+        if not stopped and self._outage is None and not self._pause.left:
             self._gate.open()
+
+    def _give_up_pause(self, error: HttpError) -> None:
+        if self.fatal is None:
+            self._trouble_since = time.monotonic() - self.policy.patience
+            self._give_up(error)
 
     def _in_trouble(self, error: HttpError, started: float) -> None:
         """From here on patience runs; a connection that never stood has failed since it was asked for."""
@@ -405,14 +411,19 @@ class Endpoint:
         else:
             self._spawn(self._last_chance(self._trouble))
 
-    async def _last_chance(self, error: HttpError) -> None:
-        """Requests that take long may be under way while others are refused: only silence ends the run."""
-        met: HttpError | None = error
+    async def _probe_within_limit(self) -> HttpError | None:
+        """Return what a probe meets within LAST_PROBE seconds."""
         try:
             async with asyncio.timeout(LAST_PROBE):
-                met = await self._probe()
+                return await self._probe()
         except TimeoutError:
-            pass
+            return self._trouble or RequestTimeoutError(f"No reply came within {LAST_PROBE:g} s.")
+
+    async def _last_chance(self, error: HttpError) -> None:
+        """Requests that take long may be under way while others are refused: only silence ends the run."""
+        met = await self._probe_within_limit()
+        if isinstance(met, RequestTimeoutError):
+            met = error
         if met is None:
             self._alive()
         elif self._trouble is not None:
@@ -468,7 +479,7 @@ class Endpoint:
 
     async def _probe(self) -> HttpError | None:
         """None if the endpoint is alive: it answers a request above suspicion, or refuses it as it is."""
-        request = self._good or _greeting(self._asked)
+        request = self._good or greeting(self._asked)
         inference = msgspec.structs.replace(request.inference, tokens_to_generate=1, timeout=60.0)
         probe = msgspec.structs.replace(request, inference=inference)
         try:
@@ -479,6 +490,7 @@ class Endpoint:
         else:
             self._proven = True
             self._good = self._good or probe
+            self._refusals.note_answer()
         self._last_success = time.monotonic()
         return None
 
@@ -486,12 +498,3 @@ class Endpoint:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _greeting(request: Request) -> Request:
-    """`request` with nothing of a row in it."""
-    text = request.prompt[:1] if isinstance(request.prompt, list) else "Hello"
-    content = (
-        {"prompt": text} if request.messages is None else {"messages": [Message(role="user", content="Hello")]}
-    )
-    return msgspec.structs.replace(request, tools=None, response_format=None, **content)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 
 from newskills.base import aio
 from newskills.base.errors import AuthError, BudgetError, DataError, LockedError, NewskillsError, StorageError
+from newskills.base.limits import allow_open_files
 from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
@@ -22,7 +22,7 @@ from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.loop import Engine
-from newskills.run.engine.preflight import PreparedUnit, first_request, prepare
+from newskills.run.engine.preflight import PreparedUnit, first_request, prepare, request_window
 from newskills.run.engine.progress import Progress
 from newskills.run.engine.supervision import supervision
 from newskills.run.engine.unit import UnitRun
@@ -104,7 +104,8 @@ def execute(
             raise DataError(f"There is no {path}: the folder of the run is incomplete.")
     if spec.sequential and len(spec.units) > 1 and not until:
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
-    _allow_many_files()
+    allow_open_files()
+    window = request_window(len(spec.units))
     builder = RunBuilder(os.environ if environ is None else environ)
     _tidy(spec)
     with ExitStack() as stack, closing(builder):
@@ -129,7 +130,7 @@ def execute(
             stops = _stops(until, units, progress)
             finished = [*earlier, *(unit for unit in units if isinstance(unit, UnitResult))]
             supply = None if more is None else more.taken(spec, builder, stack, units)
-            engine = Engine(work, builder, progress, stops, finished, supply)
+            engine = Engine(work, builder, progress, stops, finished, supply, window)
             aio.run(engine.run)
         result = _result(spec, engine, units, journal)
     for name, stop in stops.items():
@@ -210,13 +211,6 @@ def _save(spec: RunSpec) -> None:
         with suppress(StorageError):  # what matters meets the same trouble and says so
             here = msgspec.structs.replace(spec, working_dir=spec.working_dir or str(Path.cwd()))
             here.save(Path(spec.output_dir))
-
-
-def _allow_many_files() -> None:
-    """A run holds a socket for each request in flight and a lock for each unit; the usual soft limit is 1,024."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:

@@ -14,7 +14,8 @@ from typing import Protocol
 import msgspec
 
 from newskills.base.aio import backoff, guarded
-from newskills.base.errors import SandboxError
+from newskills.base.errors import SandboxError, WorkerStartError, boundary
+from newskills.base.pool.loop import WORKER_START
 from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import CONTENT_FILTER, INSTRUMENT, Cause, Failure, Outcome, Row, Score
 
@@ -63,12 +64,18 @@ class Grading(ABC):
 
 
 class PoolGrading(Grading):
-    """A grader that computes, in worker processes."""
+    """A grader that computes, in worker processes.
 
-    def __init__(self, pool: Pool, grader: str) -> None:
+    `on_broken` is called where no worker can be started; the records then stay without a verdict, for another run.
+    """
+
+    def __init__(
+        self, pool: Pool, grader: str, on_broken: Callable[[WorkerStartError], None] | None = None
+    ) -> None:
         super().__init__()
         self._pool = pool
         self._grader = grader
+        self._on_broken = on_broken
         self._batch: list[tuple[Row, OnScore]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._results: deque[tuple[OnScore, Future[Score | Failure]]] = deque()
@@ -112,8 +119,15 @@ class PoolGrading(Grading):
         while self._results:
             on_score, future = self._results.popleft()
             self._outstanding -= 1
-            if not future.cancelled() and not self._closed:
+            if future.cancelled() or self._closed:
+                continue
+            try:
                 on_score(as_score(future.result(), self._grader))
+            except WorkerStartError as error:
+                if self._on_broken is None:
+                    on_score(unscored(boundary(error), self._grader, {}))
+                else:
+                    self._on_broken(error)
         self._change.set()
 
 
@@ -164,9 +178,14 @@ async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Scor
 
 
 def as_score(result: Score | Failure, grader: str) -> Score:
-    """A grading in a worker that failed says nothing about the answer: unscored, with its cause."""
+    """Return the verdict; where the worker failed, that says nothing about the answer: unscored, with its cause.
+
+    Raises WorkerStartError where no worker can be started, which no other record would change.
+    """
     if isinstance(result, Score):
         return result
+    if result.kind == WORKER_START:
+        raise WorkerStartError(result.message)
     blamed = result if result.cause == "timeout" else msgspec.structs.replace(result, cause="grader")
     return unscored(blamed, grader, {"predicted_answer": None, "symbolic_correct": None})
 

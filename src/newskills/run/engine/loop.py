@@ -20,19 +20,20 @@ from types import MappingProxyType
 from msgspec import structs
 
 from newskills.base.aio import guarded
-from newskills.base.errors import BadRequestError, NewskillsError, SandboxError
+from newskills.base.errors import BadRequestError, NewskillsError, SandboxError, WorkerStartError
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
 from newskills.environments.config import EnvironmentConfig
 from newskills.run.engine.budget import RunBudget, Spending
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
-from newskills.run.engine.endpoint import ALIKE, Endpoint, RetryPolicy
+from newskills.run.engine.endpoint import ALIKE, Endpoint
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
+from newskills.run.engine.retries import RetryPolicy
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.engine.supervision import is_supervised, supervision
 from newskills.run.engine.tools import Toolboxes
@@ -52,6 +53,11 @@ SCHEDULED = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST"
 """Variables of a job, whose endpoint may come up after it."""
 ECHO = 2.0
 """Seconds within which a second SIGTERM is the first one again: schedulers send it to a job step more than once."""
+
+
+def servers_of(config: GenerationConfig) -> dict[str, EndpointConfig]:
+    """Return the endpoints that a row of `config` may ask, by role."""
+    return {**config.models, MAIN: config.server}
 
 
 class Lane:
@@ -80,11 +86,13 @@ class Engine:
         stops: Mapping[str, EarlyStop] = MappingProxyType({}),
         finished: Sequence[UnitResult] = (),
         supply: Iterator[PreparedUnit] | None = None,
+        window: int | None = None,
     ) -> None:
         """`stops`: name of units → what says when they have enough answers. `finished`: units of the same run that
         have nothing left to do; they count for its budget. `supply`: units like the first one, taken when the rows
-        of those before them are asked."""
+        of those before them are asked. `window`: requests in flight that this process has files for; None: any."""
         self._prepared = list(prepared)
+        self._window = window
         self._builder, self._progress, self._stops = builder, progress, stops
         self._supervision = supervision()
         self._supply = supply
@@ -141,7 +149,7 @@ class Engine:
 
     def _lane(self, prepared: PreparedUnit) -> Lane:
         config = prepared.run.config
-        servers = {**config.models, MAIN: config.server}
+        servers = servers_of(config)
         models = {role: self._endpoint(config, server, prepared.run.kept > 0) for role, server in servers.items()}
         sandbox = self._sandboxes.get(config.sandbox)
         kit = Kit(
@@ -188,10 +196,12 @@ class Engine:
             # Rows that wait for their turn are asked, too: not where somebody counts what is asked.
             counted = self._stops or self._budget.limited
             most = max(config.max_concurrent_requests, 0 if counted else config.most_concurrent_requests)
+            concurrency = self._narrowed(config)
+            most = max(concurrency, min(most, self._window or most, config.sandbox_window or most))
             model = self._builder.model(server, most)
             waits = is_supervised() or any(name in self._builder.environ for name in SCHEDULED)
             policy = RetryPolicy(
-                concurrency=config.max_concurrent_requests,
+                concurrency=concurrency,
                 most=most,
                 max_retries=server.max_retries,
                 patience=config.endpoint_patience or PATIENCE,
@@ -211,6 +221,20 @@ class Engine:
             )
         return self._endpoints[server]
 
+    def _narrowed(self, config: GenerationConfig) -> int:
+        """Return how many requests may be in flight, and say so where that is less than was asked for."""
+        asked = window = config.max_concurrent_requests
+        reason = ""
+        if self._window is not None and self._window // len(servers_of(config)) < window:
+            window = max(1, self._window // len(servers_of(config)))
+            reason = "this process may open no more files. Raise the limit with `ulimit -n`."
+        if config.sandbox_window is not None and config.sandbox_window < window:
+            window = config.sandbox_window
+            reason = f"the sandbox has {config.sandbox.max_sessions:,} sessions (++sandbox.max_sessions)."
+        if window < asked:
+            self._progress.say(f"{window:,} requests are in flight at most, not {asked:,}: {reason}")
+        return window
+
     def _grading(self, config: GenerationConfig) -> Grading | None:
         if config.eval_type is None:
             return None
@@ -218,7 +242,7 @@ class Engine:
         if name not in self._gradings:
             environments = self._environments.get(config.environment)
             kit = Kit(sandbox=self._sandboxes.get(config.sandbox), environments=environments)
-            self._gradings[name] = self._builder.grading(config, kit)
+            self._gradings[name] = self._builder.grading(config, kit, self._stop)
         return self._gradings[name]
 
     async def _watch(self, disk: Disk) -> None:
@@ -363,11 +387,11 @@ class Engine:
     def _stop(self, error: NewskillsError) -> None:
         """Nothing more can be done: in-flight requests are given up, finished work is kept.
 
-        Without a sandbox nothing more can be graded by it, either: that waits for the next process.
+        Without a sandbox or a worker process nothing more can be graded, either: that waits for the next process.
         """
         if self.fatal is None:
             self.fatal = error
-        if isinstance(error, SandboxError):
+        if isinstance(error, SandboxError | WorkerStartError):
             self._abandon()
         else:
             self._cancel()
@@ -462,5 +486,6 @@ class Engine:
             concurrency=sum(endpoint.concurrency for endpoint in endpoints),
             errors=sum((endpoint.errors for endpoint in endpoints), Counter[str]()),
             unscored=sum((run.lost for run in runs), Counter[str]()),
+            paused_for=max((endpoint.paused_for for endpoint in endpoints), default=0.0),
             slow=max(slow, key=lambda slow: slow.left, default=None),
         )

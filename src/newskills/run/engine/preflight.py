@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.limits import count_files_left
 from newskills.base.protocols import NeedsCheck, Solver
 from newskills.base.records import Request
 from newskills.base.store import locked
@@ -29,6 +31,26 @@ from newskills.run.records.paths import done_path
 from newskills.run.records.rejoin import rejoin
 from newskills.run.records.rows import Input, bounds
 from newskills.run.records.state import INPUT, RunState, changes, load_state, settings
+
+RESERVED_FILES, FILES_OF_A_WORKER = 32, 3
+"""Files that a run opens beside its connections: logs, locks, the event loop; and those of a process that grades."""
+
+
+def request_window(units: int) -> int | None:
+    """Return how many connections this process has files for, beside the locks of `units`; None: any number.
+
+    Raises ConfigError where there is none.
+    """
+    left = count_files_left()
+    if left is None:
+        return None
+    needed = RESERVED_FILES + FILES_OF_A_WORKER * len(os.sched_getaffinity(0)) + units
+    if left <= needed:
+        raise ConfigError(
+            f"This process may open {left} more files, and a run needs at least {needed + 1}.",
+            hint="Raise the limit: ulimit -n 1024.",
+        )
+    return left - needed
 
 
 class PreparedUnit(Struct):

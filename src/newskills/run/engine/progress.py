@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,7 @@ class Snapshot(Struct, kw_only=True):
     left          seconds to come, as far as that can be told
     waiting       requests are in flight, and none has ever been answered
     concurrency   requests that may be `in_flight`
+    paused_for    seconds for which the server has asked to be left alone (Retry-After)
     errors        kind of a failed try that was sent again → how often
     unscored      cause → rows without a verdict
     """
@@ -75,6 +77,7 @@ class Snapshot(Struct, kw_only=True):
     concurrency: int = 0
     errors: Mapping[str, int] = {}
     unscored: Mapping[str, int] = {}
+    paused_for: float = 0.0
     slow: SlowRequests | None = None
 
 
@@ -149,7 +152,9 @@ def describe(snapshot: Snapshot, seconds: float) -> str:
     `seconds`: since the first request.
     """
     parts = [f"{snapshot.done:,}/{snapshot.rows:,} rows"]
-    if snapshot.waiting:
+    if snapshot.paused_for:
+        parts.append(f"paused by the server until {clock_time(snapshot.paused_for)} (Retry-After)")
+    elif snapshot.waiting:
         parts.append(f"waiting for the first reply, {duration(seconds)}; {snapshot.in_flight:,} in flight")
     else:
         parts += _speed(snapshot, seconds)
@@ -188,6 +193,13 @@ def _by_kind(counts: Mapping[str, int], singular: str, plural: str) -> str:
 def error_kind(error: HttpError) -> str:
     """What a failed try is called where errors are counted."""
     return next((name for kind, name in ERROR_KINDS if isinstance(error, kind)), "other")
+
+
+def clock_time(seconds_ahead: float) -> str:
+    """`14:05:33`, the local time in so many seconds; with the date where that is another day."""
+    moment = datetime.now().astimezone() + timedelta(seconds=seconds_ahead)
+    today = datetime.now().astimezone().date() == moment.date()
+    return moment.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M")
 
 
 def duration(seconds: float) -> str:

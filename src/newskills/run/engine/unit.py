@@ -24,6 +24,7 @@ from newskills.run.engine.grader_pool import Grading, verdict_fields
 from newskills.run.engine.reply_cache import CachedModel
 from newskills.run.planning.spec import Status, Unit, UnitResult, count, count_finish
 from newskills.run.records.chunks import merge_if_complete
+from newskills.run.records.damage import block_sums, seal
 from newskills.run.records.log import (
     Disk,
     GradeLine,
@@ -247,7 +248,8 @@ class UnitRun:
     def book_failure(self, pending: PendingRow, failure: Failure) -> None:
         """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
 
-        What a content filter withholds is no failure to be tried again: its record says so.
+        What a content filter withholds is no failure to be tried again: its record says so. Neither is a prompt that
+        exceeds the context, where the benchmark counts it as an empty answer.
         """
         fields = {
             self.config.generation_key: "",
@@ -257,6 +259,14 @@ class UnitRun:
             "outcome": "unscored",
             "outcome_cause": "judge" if self.config.judges else failure.cause,
         }
+        if failure.cause == "context" and self.config.context_overflow == "wrong":
+            del fields[f"{self._prefix}error"], fields["outcome"], fields["outcome_cause"]
+            fields[f"{self._prefix}finish_reason"] = "context"
+            self.book_answer(
+                pending.sample,
+                Attempt(sample_id=pending.sample.id, key=request_key(pending.request), fields=fields),
+            )
+            return
         filtered = failure.cause == CONTENT_FILTER
         if filtered:
             fields[f"{self._prefix}finish_reason"] = CONTENT_FILTER
@@ -344,7 +354,7 @@ class UnitRun:
     def _book_grade(self, position: int, checksum: int, record: Row | None, score: Score) -> None:
         assert self._grades is not None
         self._in_grading -= 1
-        line = encode_line(GradeLine(position=position, sum=checksum, score=score))
+        line = seal(encode_line(GradeLine(position=position, sum=checksum, score=score)))
         offset = self._grades.append(line)
         self.index.add_grade(position, offset)
         if self._kept_index is not None and score.cause != "sandbox":
@@ -358,7 +368,9 @@ class UnitRun:
         """In a thread: final file → exit record → `.done` → logs removed; a kill anywhere can be resumed."""
         tally = self._write_final(range(self.index.rows))
         self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
-        self.state.size = self.paths.output.stat().st_size
+        stat = self.paths.output.stat()
+        self.state.size, self.state.written = stat.st_size, stat.st_mtime_ns
+        self.state.sums = block_sums(self.paths.output)
         self._save_state("done", exit_code=0, error="")
         mark_done(self.paths.output)
         self.paths.remove_logs()

@@ -141,6 +141,10 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "max_concurrent_requests is not set",
         ),
     ] = 0
+    context_overflow: Annotated[
+        Literal["unscored", "wrong"],
+        Meta(description="what a prompt is that exceeds the model's context: unscored, or an empty answer"),
+    ] = "unscored"
     num_chunks: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="split the input into this many chunks")
     ] = None
@@ -298,13 +302,10 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("total_code_executions_in_prompt: expected a number or [min,max]")
         if self.override_max_code_executions and stated is None:
             raise ValueError("override_max_code_executions needs total_code_executions_in_prompt")
-        sessions = self.sandbox.max_sessions
-        here = not self.sandbox.host and self.sandbox.port is None
-        needed = self.max_concurrent_requests * self.answers_of_a_row
-        if self.code_execution and here and needed > sessions:
+        if self.sandbox_window == 0:
             raise ValueError(
-                f"max_concurrent_requests={self.max_concurrent_requests} may need {needed} sandbox sessions "
-                f"at once: raise sandbox.max_sessions ({sessions}), or lower max_concurrent_requests"
+                f"one row needs {self.answers_of_a_row} sandbox sessions at once: raise sandbox.max_sessions"
+                f" ({self.sandbox.max_sessions})"
             )
 
     def _check_tools(self) -> None:
@@ -363,6 +364,18 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Whether each row gets several answers of which one is returned, all of them drawn here."""
         thinking = self.parallel_thinking
         return self.selected_by is not None or (thinking.mode is not None and thinking.generation_dir is None)
+
+    @property
+    def sandbox_window(self) -> int | None:
+        """Return how many requests may be in flight so that each answer has a sandbox session; None: any number."""
+        here = not self.sandbox.host and self.sandbox.port is None
+        if not (self.code_execution and here):
+            return None
+        sessions, answers = self.sandbox.max_sessions, self.answers_of_a_row
+        if answers == 1:
+            return sessions
+        # Twice as many answers are under way as requests are in flight, so that endpoints stay busy.
+        return 0 if answers > sessions else max(1, sessions // 2)
 
     @property
     def answers_of_a_row(self) -> int:

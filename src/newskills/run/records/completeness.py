@@ -14,9 +14,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import DataError
+from newskills.base.errors import DataError, storage_error
 from newskills.base.store import atomic_write, open_for_reading
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit, load_spec
+from newskills.run.records.damage import damaged_blocks, overlaps
 from newskills.run.records.log import lines, log_line, records, ungraded
 from newskills.run.records.paths import OutputPaths, chunk_path, done_path
 from newskills.run.records.rows import Input, bounds, scan
@@ -69,13 +70,17 @@ def is_marked(unit: Unit) -> bool:
 
 
 def is_cut(unit: Unit) -> bool:
-    """Whether the file of a unit that was finished lacks rows. Raises DataError."""
+    """Return whether the file of a unit that was finished lacks rows, or holds bytes that were not written.
+
+    Raises DataError."""
     output, state = unit.paths.output, _finished_state(unit.paths.output)
     if state is None:
         return is_marked(unit) and not _size(output) and not _size(unit.merged)
     if not output.exists():
         return state.merged_rows is not None and row_count(unit.merged) < state.merged_rows
-    return _size(output) != state.size and row_count(output) < state.rows
+    if _size(output) != state.size:
+        return row_count(output) < state.rows
+    return bool(damaged_blocks(output, state.sums, state.written))
 
 
 def _size(path: Path) -> int:
@@ -83,15 +88,18 @@ def _size(path: Path) -> int:
 
 
 def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], settings: str) -> int:
-    """Makes the generation log of a unit from what is left of its file, or of the merged one; returns how many rows.
+    """Make the generation log of a unit from what is left of its file, or of the merged one; return how many rows.
 
-    Fields `drop` are left out (verdicts, which are made again), and so are lines that cannot be read, whose rows are
-    asked again. `settings`: the hash of today's. Raises DataError, StorageError.
+    Fields `drop` are left out (verdicts, which are made again), and so are lines that cannot be read or have changed,
+    whose rows are asked again; those go to the end of `paths.damaged`.
+    `settings`: the hash of today's. Raises DataError, StorageError.
     """
     paths = unit.paths
     left = paths.output if paths.output.exists() else unit.merged
     positions = {sample.id: sample.position for sample in source.samples(rows)}
-    kept = [(positions.pop(str(row.get("id")), None), row) for row in records(left)]
+    _set_damaged_aside(left, paths.damaged, damage := _damage(left))
+    rows_left = records(left, lambda offset, line: overlaps(damage, offset, len(line)))
+    kept = [(positions.pop(str(row.get("id")), None), row) for row in rows_left]
     if numbered := [(position, row) for position, row in kept if position is not None]:
         with atomic_write(paths.log) as log:
             for position, row in numbered:
@@ -105,6 +113,26 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
     return len(numbered)
 
 
+def _damage(output: Path) -> list[range]:
+    """Return the byte ranges of a finished file that are not as they were written."""
+    state = _finished_state(output)
+    if state is None or not output.exists() or _size(output) != state.size:
+        return []
+    return damaged_blocks(output, state.sums, state.written)
+
+
+def _set_damaged_aside(output: Path, aside: Path, damage: list[range]) -> None:
+    if not damage:
+        return
+    try:
+        with aside.open("ab") as kept, open_for_reading(output) as file:
+            for part in damage:
+                file.seek(part.start)
+                kept.write(file.read(len(part)))
+    except OSError as error:
+        raise storage_error(error, aside) from error
+
+
 def check_complete(output: Path, first: int = -1) -> None:
     """Raises DataError that names the missing rows and the command that makes them, if `output` lacks some.
 
@@ -112,6 +140,13 @@ def check_complete(output: Path, first: int = -1) -> None:
     """
     if not output.exists():
         return
+    if damage := _damage(output):
+        bytes_changed = sum(map(len, damage))
+        raise DataError(
+            f"{output} is not as it was written: up to {bytes_changed:,} bytes from byte {damage[0].start:,} on differ "
+            "from their checksums.",
+            hint=f"To generate the rows in them again: {_remedy(output, _made_by(output)[0])}",
+        )
     expected, rows_now = expected_rows(output), row_count(output)
     if expected is None or rows_now >= expected or 0 <= first <= rows_now:
         return

@@ -11,6 +11,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row, Sample
 from newskills.base.store import atomic_write
 from newskills.run.planning.spec import Unit
+from newskills.run.records.damage import SEAL_FIELD
 from newskills.run.records.log import KEY_FIELD, LogReader, lines, log_line, record_decoder, sound, ungraded
 from newskills.run.records.record import record_of
 from newskills.run.records.rows import Input
@@ -51,6 +52,7 @@ def keep_answers(unit: Unit, source: Input, rows: range, drop: frozenset[str], s
         with atomic_write(paths.log) as log:
             for position in kept:
                 record: Row = record_decoder.decode(reader.line(offsets[position]))
+                record.pop(SEAL_FIELD, None)
                 log.write(log_line(ungraded(record, drop), place, position, record.get(KEY_FIELD, ""), settings))
     paths.remove_grades()
     for path in (paths.index, paths.done):

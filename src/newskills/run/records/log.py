@@ -24,6 +24,7 @@ from msgspec import Struct
 from newskills.base.errors import StorageError, storage_error
 from newskills.base.records import Row, Score
 from newskills.base.store import AppendLog, atomic_write, encode_line, open_for_reading, read_rows
+from newskills.run.records.damage import SEAL_FIELD, is_broken, seal
 
 WRITE_EVERY = 0.005
 FSYNC_EVERY = 0.05
@@ -326,7 +327,9 @@ def set_aside(log: Path, damaged: Sequence[Damage], aside: Path) -> None:
 
 
 def sound(decoder: Any, line: bytes) -> Any:
-    """The decoded line, or None where it is damaged; what the decoder passes over is looked at, too."""
+    """Return the decoded line, or None where it is damaged; what the decoder passes over is looked at, too."""
+    if is_broken(line):
+        return None
     try:
         if not line.isascii():
             line.decode()
@@ -345,12 +348,13 @@ def decode_record(line: bytes, position_key: str) -> Row:
     record = record_decoder.decode(line)
     del record[position_key], record[KEY_FIELD]
     record.pop(SETTINGS_FIELD, None)
+    record.pop(SEAL_FIELD, None)
     return record
 
 
 def log_line(record: Row, position_key: str, position: int, key: str, settings: str = "") -> bytes:
     """A record as the generation log holds it. `settings`: hash of those that it was made with."""
-    return encode_line({**record, position_key: position, KEY_FIELD: key, SETTINGS_FIELD: settings})
+    return seal(encode_line({**record, position_key: position, KEY_FIELD: key, SETTINGS_FIELD: settings}))
 
 
 def restore_log(
@@ -389,7 +393,8 @@ def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
             offset += len(line)
 
 
-def records(path: Path) -> Iterator[Row]:
-    """The records of a generation log as it holds them; damaged ones are left out."""
-    parsed = (sound(record_decoder, line) for _, line in lines(path))
-    return (record for record in parsed if record is not None)
+def records(path: Path, is_damaged: Callable[[int, bytes], bool] = lambda offset, line: False) -> Iterator[Row]:
+    """Yield the records of a log or a finished file as it holds them; damaged ones are left out."""
+    for offset, line in lines(path):
+        if not is_damaged(offset, line) and (record := sound(record_decoder, line)) is not None:
+            yield record

@@ -47,6 +47,8 @@ class RunState(Struct, kw_only=True):
     grade_fields   record fields that the grader wrote
     merged_rows    rows that all chunks have together
     size           bytes of the final file
+    written        when the final file was written, in nanoseconds
+    sums           checksums of its blocks (`damage.block_sums`)
     distinct_rows  rows of the input file if no two of them are alike, else 0 (a resume need not look again)
     unjudged       rows without a judgement because the judge refused them; another run asks again
     """
@@ -58,6 +60,8 @@ class RunState(Struct, kw_only=True):
     rows: int = 0
     merged_rows: int | None = None
     size: int = 0
+    written: int = 0
+    sums: list[int] = []
     distinct_rows: int = 0
     done: int = 0
     failures: int = 0

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from newskills.base.aio import backoff, guarded
 from newskills.base.errors import HttpError
 from newskills.base.records import Failure, Reply, Request, Row
+from newskills.base.reply_text import without_thinking
 from newskills.prompts.renderer import load_prompt
 from newskills.run.engine.build import RunBuilder
 from newskills.run.rewarding.reward import HIGHEST, MARKS, JudgeReward
@@ -33,7 +34,7 @@ def points(text: str) -> dict[str, float]:
     >>> points("Logic: 8\\n**Correctness:** 10/10\\nClarity = 11")
     {'logic': 8.0, 'correctness': 10.0}
     """
-    answer = text.rpartition("</think>")[2] if "</think>" in text else "" if "<think>" in text else text
+    answer = without_thinking(text)
     points_by_name = {
         name.lower(): float(value) for name, value in _LINE.findall(answer) if float(value) <= HIGHEST
     }

@@ -3,7 +3,8 @@
 worth, graded as an evaluation grades them.
 
 Replies that know nothing (silence, the prompt itself, always the same, the right reply to another row) may be right as
-often as by chance: no more often than a binomial law allows but once in a million.
+often as by chance: no more often than a binomial law allows but once in a million. So may hedges, replies that say
+several things (`hedges`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import random
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,18 +25,19 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import NewskillsError, SandboxError
 from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import ExecutingGrader, Grader
-from newskills.base.records import Failure, Row, Score
+from newskills.base.records import Row, Score
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.graders import executes, make_grader
 from newskills.graders.gold import gold_reply, same_replies
 from newskills.run.engine.grader_pool import as_score
 from newskills.run.grade import ExecutedGrading
 from newskills.run.planning.config import GenerationConfig
+from newskills.run.validation.hedges import NEUTRAL, OF_THE_QUESTION, HedgeRow, hedged_replies
 from newskills.run.validation.inspection import InspectedRow, find_rows, look_through
 
 GOLD, MUTATED = "gold", "mutated"
-BLANK, ECHO, CONSTANT, SHUFFLED = "blank", "echo", "constant", "shuffled"
-KINDS = (GOLD, BLANK, ECHO, CONSTANT, SHUFFLED, MUTATED)
+BLANK, ECHO, CONSTANT, SHUFFLED, HEDGE = "blank", "echo", "constant", "shuffled", "hedge"
+KINDS = (GOLD, BLANK, ECHO, CONSTANT, SHUFFLED, MUTATED, HEDGE)
 SAMPLES, EXECUTED = 200, 25
 """Rows of a benchmark that get replies, and of one whose grader runs code."""
 LIKELIHOOD = "loglikelihood"
@@ -49,23 +50,27 @@ _UNDECIDED = 0.02
 """Share of replies, beyond a single one, that may be left ungraded."""
 _INSTALL = re.compile(r"pip install (?:--no-deps )?'?(newskills\[[a-z,]+\]|[\w.-]+)")
 """What a message tells to install."""
+_FEWEST_HEDGED = 10
+"""Rows below which hedges are not tried: by chance, nearly all of so few replies may be right."""
 _AHEAD = 2
 _SHOWN, _CUT = 3, 60
 
 
 class ReplyShare(Struct, kw_only=True):
-    """`right` of `of` replies; no more than `limit` may be, None: all must be."""
+    """`right` of `of` replies; no more than `limit` may be, None: all must be. `worth` is the sum of their values."""
 
     right: int = 0
     of: int = 0
     unscored: int = 0
     limit: int | None = None
+    worth: float = 0.0
 
 
 class Validation(Struct, kw_only=True):
     """What was found out about one benchmark.
 
-    shares      kind of reply → how many of them are right
+    shares      kind of reply → how many of them are right; of hedges, of the one that is right most often
+    hedges      hedge → how many of its replies are right
     exceptions  id → why a row's own answer, in some form, is not right
     problems    what makes it unfit; `notes` is only to be known
     left_out    package that its checks need and that is not installed ("newskills[excel]", "bfcl-eval")
@@ -76,6 +81,7 @@ class Validation(Struct, kw_only=True):
     rows: int = 0
     sampled: int = 0
     shares: dict[str, ReplyShare] = {}
+    hedges: dict[str, ReplyShare] = {}
     exceptions: dict[str, str] = {}
     problems: list[str] = []
     notes: list[str] = []
@@ -83,14 +89,19 @@ class Validation(Struct, kw_only=True):
 
 
 class _Reply(NamedTuple):
+    """A reply to a row; `hedge` is the name of one of that kind."""
+
     kind: str
     record: Row
+    hedge: str = ""
 
 
 class _Case(Struct, kw_only=True):
-    """A benchmark on its way: `verdicts` on its `replies`, in order; `chances`: kind → share right by chance."""
+    """A benchmark on its way: `verdicts` on its `replies`, in order; `chances`: kind → share right by chance;
+    `hedgeable`: why hedges may be right more often."""
 
     found: Validation
+    hedgeable: str = ""
     replies: list[_Reply] = []
     verdicts: Iterable[Score] = ()
     chances: Mapping[str, float] = {}
@@ -100,6 +111,7 @@ class ValidationSampling(Struct, frozen=True, kw_only=True):
     """`graded` rows of each benchmark get replies, `executed` where they are run as code; -1 = all.
 
     default_only    only the split that is evaluated is looked at, not all there are
+    hedged          hedges are tried, too
     """
 
     data_dir: Path | None = None
@@ -107,6 +119,7 @@ class ValidationSampling(Struct, frozen=True, kw_only=True):
     graded: int = SAMPLES
     executed: int = EXECUTED
     default_only: bool = False
+    hedged: bool = True
 
 
 def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
@@ -127,7 +140,7 @@ def _case(
     benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[Score], executed: ExecutedGrading
 ) -> _Case:
     validation = Validation(benchmark=benchmark.name, category=benchmark.category)
-    case = _Case(found=validation)
+    case = _Case(found=validation, hedgeable=benchmark.hedgeable)
     try:
         splits = (benchmark.split,) if sampling.default_only else ()
         rows = find_rows(benchmark, sampling.data_dir, sampling.fetch, splits)
@@ -140,6 +153,8 @@ def _case(
             validation.notes.append("a judge decides: only rows and prompts are checked")
             return case
         _think_up(case, benchmark, grader, inspected)
+        if sampling.hedged:
+            _hedge(case, benchmark, grader, inspected)
         case.verdicts = _verdicts(case, grader, config, pool, executed)
     except SandboxError as error:
         validation.notes.append(f"nothing can be graded here: {error}")
@@ -165,16 +180,17 @@ def _verdicts(
     pool: WorkerPool[Score],
     executed: ExecutedGrading,
 ) -> Iterable[Score]:
-    name, settings = config.eval_type or "", config.eval_config
-    records = [{**reply.record, "finish_reason": "stop"} for reply in case.replies]
+    """In the order of the replies; those to hedges, which are many, are handed over only as they are asked for."""
+    settings = {"grader": config.eval_type or "", "config": config.eval_config}
+    records = ({**reply.record, "finish_reason": "stop"} for reply in case.replies)
     if executes(grader):
         return [_score(graded) for graded in executed.graded(records, grader, config.sandbox)]
-    futures = pool.submit_many([{"grader": name, "config": settings, "record": record} for record in records])
-    return map(partial(_arrived, f"{grader.name}@{grader.version}"), futures)
-
-
-def _arrived(grader: str, future: Future[Score | Failure]) -> Score:
-    return as_score(future.result(), grader)
+    label = f"{grader.name}@{grader.version}"
+    payloads = ({**settings, "record": record} for record in records)
+    first = sum(reply.kind != HEDGE for reply in case.replies)
+    futures = pool.submit_many(list(islice(payloads, first)))
+    arrived = (future.result() for future in futures)
+    return (as_score(result, label) for result in chain(arrived, pool.map(payloads)))
 
 
 def _score(record: Row) -> Score:
@@ -246,6 +262,21 @@ def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[
     (case.found.problems if skewed else case.found.notes).append(line)
 
 
+def _hedge(
+    case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, inspected: Sequence[InspectedRow]
+) -> None:
+    """Replies that say several things, or nothing, to rows that have something to say."""
+    rows = []
+    for item in inspected:
+        gold = gold_reply(grader, item.row)
+        if item.row["id"] not in benchmark.misprints and gold != {"generation": ""}:
+            rows.append(HedgeRow(item, str(gold["generation"] if gold else "")))
+    if benchmark.solver == LIKELIHOOD or len(rows) < _FEWEST_HEDGED:
+        return
+    replies = hedged_replies(rows, executes=executes(grader))
+    case.replies += [_Reply(HEDGE, row | reply, name) for name, row, reply in replies]
+
+
 def _finished(case: _Case) -> Validation:
     validation = case.found
     troubles: dict[str, list[str]] = {GOLD: [], MUTATED: []}
@@ -255,15 +286,17 @@ def _finished(case: _Case) -> Validation:
         for reply, score in zip(case.replies, case.verdicts, strict=True):
             if score.outcome == "unscored" and _leaves_out(validation, score.why):
                 continue
-            share = validation.shares.setdefault(reply.kind, ReplyShare())
+            shares, name = (validation.hedges, reply.hedge) if reply.hedge else (validation.shares, reply.kind)
+            share = shares.setdefault(name, ReplyShare())
             if score.outcome == "unscored" and score.cause in _SURROUNDINGS:
                 missing.setdefault(score.why, set()).add(reply.record["id"])
                 continue
             share.of += 1
             share.right += score.outcome == "correct"
+            share.worth += _worth(score)
             if score.outcome == "unscored" and score.cause != "data":
                 share.unscored += 1
-                why.setdefault(reply.kind, score.why)
+                why.setdefault(name, score.why)
             if reply.kind in troubles and score.outcome != "correct":
                 troubles[reply.kind].append(_trouble(validation, reply, score))
     except NewskillsError as error:
@@ -283,7 +316,48 @@ def _finished(case: _Case) -> Validation:
                 validation.problems.append(
                     f"{kind}: {share.right} of {share.of} are correct, {share.limit} could be by chance"
                 )
+    _judge_hedges(case)
     return validation
+
+
+def _worth(score: Score) -> float:
+    """What a reply earns, 0–1."""
+    return float(score.outcome == "correct") if score.value is None else min(1.0, max(0.0, score.value))
+
+
+def _judge_hedges(case: _Case) -> None:
+    """Compares each hedge with what replies that know nothing are worth: no other may earn more, but by chance.
+
+    Those are the most frequent right reply and the right replies to other rows; where the right replies to some rows
+    are not known, also short replies that say nothing.
+    """
+    validation = case.found
+    if not validation.hedges:
+        return
+    plain = [validation.shares[kind] for kind in (CONSTANT, SHUFFLED) if kind in validation.shares]
+    graded_golds = validation.shares[GOLD].of if GOLD in validation.shares else 0
+    if graded_golds < max(share.of for share in validation.hedges.values()):
+        plain += [share for name, share in validation.hedges.items() if name in NEUTRAL]
+    honest = [max(share.right, share.worth) / share.of for share in plain if share.of]
+    chance = max(case.chances.get(CONSTANT, _COINCIDENCE), *honest, _COINCIDENCE)
+    guilty = []
+    for name, share in validation.hedges.items():
+        share.limit = at_most(share.of, chance)
+        earned = share.right if name in OF_THE_QUESTION else max(share.right, share.worth)
+        if earned > share.limit:
+            guilty.append(f"{_shown_hedge(case, name)} earns {earned:.4g} of {share.of}, {share.limit} by chance")
+    validation.shares[HEDGE] = max(validation.hedges.values(), key=lambda share: share.right / max(1, share.of))
+    if guilty and case.hedgeable:
+        validation.notes.append(f"{len(guilty)} hedges earn more than chance, as its page says: {case.hedgeable}")
+    elif guilty:
+        more = f" and {len(guilty) - _SHOWN} more" if len(guilty) > _SHOWN else ""
+        validation.problems.append(f"hedge: {'; '.join(guilty[:_SHOWN])}{more}")
+
+
+def _shown_hedge(case: _Case, name: str) -> str:
+    """Its name, and how its first reply begins."""
+    text = next(str(reply.record["generation"]) for reply in case.replies if reply.hedge == name)
+    return f"{name} {text[:_CUT]!r}"
 
 
 def _trouble(validation: Validation, reply: _Reply, score: Score) -> str:

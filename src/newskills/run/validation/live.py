@@ -80,6 +80,7 @@ def check_live_sources(
             graded=GRADED,
             executed=EXECUTED,
             default_only=True,
+            hedged=False,
         ),
     )
     for benchmark, split in waiting:

@@ -20,6 +20,7 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import BadRequestError, ContextLimitError
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Reply, Request, Row
+from newskills.base.reply_text import without_thinking
 from newskills.solve.agents.options import AgentOptions, Trajectory, text_after, time_for
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import ask
@@ -238,7 +239,7 @@ def _read(reply: Reply, before: int, *, native: bool) -> tuple[Message, list[tup
     )
     if calls:
         return turn, [(call, _command(call)) for call in calls]
-    blocks = _FENCE.findall(reply.text.rpartition("</think>")[2])
+    blocks = _FENCE.findall(without_thinking(reply.text))
     return turn, [(None, blocks[0].replace("\r\n", "\n").strip("\n"))] if len(blocks) == 1 else []
 
 
@@ -250,4 +251,4 @@ def _command(call: ToolCall) -> str:
 
 
 def _blocks(reply: Reply) -> int:
-    return len(_FENCE.findall(reply.text.rpartition("</think>")[2]))
+    return len(_FENCE.findall(without_thinking(reply.text)))

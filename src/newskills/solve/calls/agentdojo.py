@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.graders.tool_calls.agentdojo import AgentDojoSession, definitions, injections, suites
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask
@@ -76,7 +77,7 @@ class AgentDojoSolver:
                 break
             replies.append(reply)
             wanted = read_calls(reply, len(calls))
-            text = reply.text.rpartition("</think>")[2].strip()
+            text = without_thinking(reply.text)
             added.append(_said(text, wanted))
             if not wanted:
                 ended = "answer"

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.graders.tool_calls.agentharm import (
     definitions,
     judge_questions,
@@ -81,7 +82,7 @@ class AgentHarmSolver:
                 break
             replies.append(reply)
             calls = read_calls(reply, len(conversation))
-            turn: Row = {"role": "assistant", "content": reply.text.rpartition("</think>")[2].strip()}
+            turn: Row = {"role": "assistant", "content": without_thinking(reply.text)}
             if not calls:
                 conversation.append(turn)
                 ended = "answer"

@@ -17,6 +17,7 @@ from msgspec import Struct
 from newskills.base.errors import ContextLimitError, DataError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
+from newskills.base.reply_text import join_turns
 from newskills.graders.tool_calls.calls import ParsedCall
 from newskills.graders.tool_calls.simulated import Services, check_services
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
@@ -94,7 +95,7 @@ class ConversationCallSolver(FunctionCallSolver):
         whole = joined(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
         texts = [self._chat.text(reply) for reply in talk.replies]
-        attempt = await self._chat.attempt(sample, request, whole, "\n".join(filter(None, texts)))
+        attempt = await self._chat.attempt(sample, request, whole, join_turns(list(filter(None, texts)), "\n"))
         attempt.fields |= {
             "tool_call_turns": talk.turns,
             "num_tool_calls": sum(len(step) for turn in talk.turns for step in turn),

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.graders.tau2.grader import ENDED, start
 from newskills.graders.tau2.service import ToolService
 from newskills.prompts.renderer import load_prompt
@@ -139,7 +140,7 @@ class Tau2Solver:
                 talk.replies.append(reply)
             talk.steps += 1
             called = read_calls(reply, sum(len(m.get("tool_calls") or ()) for m in talk.record))
-            text = reply.text.rpartition("</think>")[2].strip()
+            text = without_thinking(reply.text)
             if called:
                 _run(talk, side, text, called)
             else:
@@ -248,7 +249,7 @@ def _arguments(call: ToolCall) -> Any:
 
 def _yes_or_no(text: str) -> bool | None:
     """The first word of the last line that has one."""
-    for line in reversed(text.rpartition("</think>")[2].strip().splitlines()):
+    for line in reversed(without_thinking(text).splitlines()):
         word = line.strip(" *_.:").lower().removeprefix("verdict:").strip(" *_.:")
         if word in ("yes", "no"):
             return word == "yes"

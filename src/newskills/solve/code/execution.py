@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Reply, Request, Sample
+from newskills.base.reply_text import join_turns
 from newskills.prompts.code_tags import CodeTags
 from newskills.solve.chat import MAIN, ChatSolver, ask, with_stop
 from newskills.solve.code.config import CodeExecution
@@ -106,7 +107,10 @@ class CodeExecutionSolver:
                 break
             replies.append(reply)
             text, code = self._read(reply, lead(turn_request))
-            pieces.append(text)
+            if pieces and request.messages is not None:
+                pieces = [join_turns(["".join(pieces), text])]
+            else:
+                pieces.append(text)
             if code is None or remaining == 0:
                 break
             shown = await self._run_code(session, code, remaining - 1)

@@ -30,6 +30,7 @@ from newskills.base.errors import (
 from newskills.base.http.client import HttpClient
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.interactive.shared import reward_of
 from newskills.solve.parts import SolverParts
@@ -185,7 +186,7 @@ def parse_action(text: str, schema: Row) -> Row | str:
 
     A text that is returned says what is wrong.
     """
-    answer = text.rpartition("</think>")[2].strip()
+    answer = without_thinking(text)
     blocks = _FENCE.findall(answer)
     last_line = answer.rpartition("\n")[2]
     for candidate in (answer, *reversed(blocks), last_line):

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from newskills.base.errors import ConfigError, FatalToolError, ToolError
 from newskills.base.protocols import Kit, Toolbox
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.judges.judge import ASKED, PREFIX, JudgeSolver
@@ -154,7 +155,7 @@ def split_claims(text: str) -> list[str] | None:
     >>> split_claims("- Rome is old.\\n- Rome is in Italy.")
     ['Rome is old.', 'Rome is in Italy.']
     """
-    text = text.rpartition("</think>")[2].strip()
+    text = without_thinking(text)
     if _NONE.fullmatch(text):
         return []
     return [claim.strip() for claim in _CLAIM.findall(text)] or None
@@ -162,7 +163,7 @@ def split_claims(text: str) -> list[str] | None:
 
 def next_step(text: str) -> tuple[str | None, str]:
     """(verdict, "") or (None, words to search for), from the last line that has one of them; else (None, "")."""
-    steps = _STEP.findall(text.rpartition("</think>")[2])
+    steps = _STEP.findall(without_thinking(text))
     if not steps:
         return None, ""
     kind, rest = steps[-1]

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
@@ -104,7 +105,7 @@ def same(text: str) -> bool | None:
     >>> same("They differ in one number.\\n**False**")
     False
     """
-    answer = text.rpartition("</think>")[2].strip()
+    answer = without_thinking(text)
     for part in (answer, answer.rpartition("\n")[2]):
         words = {word.lower() for word in _WORD.findall(part)}
         if len(words) == 1:

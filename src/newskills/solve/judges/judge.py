@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 
@@ -87,9 +88,7 @@ def shown_to_judges(row: Row) -> Row:
     question = row.get("problem", row.get("question"))
     question_fields = {} if question is None else {"problem": question, "question": question}
     answer = row.get("generation")
-    answer_fields = (
-        {"predicted_answer": answer.rpartition("</think>")[2].strip()} if isinstance(answer, str) else {}
-    )
+    answer_fields = {"predicted_answer": without_thinking(answer)} if isinstance(answer, str) else {}
     return {**question_fields, **answer_fields, **row}
 
 

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.judges.judge import ASKED, JudgeSolver, is_lost
@@ -138,7 +139,7 @@ class RubricJudgeSolver(SeveralJudgements):
         rubrics = row.get("rubrics")
         if not isinstance(rubrics, list) or not rubrics:
             raise DataError(f"Record {row.get('id')} has no list of rubrics.")
-        answer = str(row.get("generation") or "").rpartition("</think>")[2].strip()
+        answer = without_thinking(str(row.get("generation") or ""))
         return {
             f"rubric-{number}": {"criterion": rubric["criterion"], "answer": answer}
             for number, rubric in enumerate(rubrics, 1)

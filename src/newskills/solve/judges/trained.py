@@ -13,6 +13,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.protocols import Kit, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import load_attr
+from newskills.base.reply_text import without_thinking
 from newskills.solve.generation_modules import refuse_task
 from newskills.solve.judges.judge import JudgeSolver, is_lost
 from newskills.solve.parts import SolverParts
@@ -96,7 +97,7 @@ def answer_text(row: Row) -> str:
 
 
 def _text(row: Row) -> str:
-    return str(row.get("generation") or "").rpartition("</think>")[2].strip()
+    return without_thinking(str(row.get("generation") or ""))
 
 
 def _field(row: Row, names: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Kit, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.solve.reasoning import split_reasoning
 
@@ -50,17 +51,20 @@ class CandidateSet(Struct, kw_only=True):
     stopped_early: bool = False
 
 
-def seeds_of(seed: int, count: int) -> range:
-    """A seed for each candidate; runs with neighbouring seeds share none.
+def seeds_of(seed: int | None, count: int) -> range:
+    """Return a seed for each candidate; runs with neighbouring seeds share none. Without a seed, as with 0.
 
     >>> seeds_of(0, 4), seeds_of(1, 4)
     (range(0, 4), range(4, 8))
     """
-    return range(seed * count, (seed + 1) * count)
+    first = (seed or 0) * count
+    return range(first, first + count)
 
 
 def with_seed(request: Request, seed: int) -> Request:
-    """`request`, drawn with another seed."""
+    """Return `request`, drawn with another seed, unless none is to be sent."""
+    if request.inference.random_seed is None:
+        return request
     inference = msgspec.structs.replace(request.inference, random_seed=seed)
     return msgspec.structs.replace(request, inference=inference)
 
@@ -73,7 +77,7 @@ def visible_part(text: str, end: str, *, cut: bool) -> str:
     begin = end.replace("</", "<", 1)
     separate = not cut and (begin == end or begin not in text)
     if end not in text and separate:
-        return text.strip()
+        return without_thinking(text)
     return str(split_reasoning(text, "text", end)["text"])
 
 

@@ -18,7 +18,7 @@ from newskills.base.protocols import Model
 from newskills.base.records import Reply, Request, Row, Sample
 from newskills.solve.chat import ChatSolver, ask
 from newskills.solve.parts import SolverParts
-from newskills.solve.selection.candidates import Candidate
+from newskills.solve.selection.candidates import Candidate, with_seed
 from newskills.solve.selection.config import Selection
 
 T = TypeVar("T")
@@ -63,8 +63,7 @@ class Comparer:
             "max_idx": len(solutions) - 1,
         }
         request = self.chat.request(msgspec.structs.replace(sample, row={**sample.row, **more}))
-        request.inference = msgspec.structs.replace(request.inference, random_seed=seed)
-        return request
+        return with_seed(request, seed)
 
     async def ask(self, request: Request, sample: Sample, model: Model) -> ComparisonReply:
         """Raises what the model raises."""

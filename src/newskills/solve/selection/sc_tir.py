@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
+from newskills.base.reply_text import join_turns
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values.exact import plain
@@ -167,12 +168,15 @@ class ScTirSolver:
                 break
             candidate.replies.append(reply)
             text, wants_output = self._read(reply)
-            candidate.text += text
+            if request.messages is not None:
+                candidate.text = join_turns([candidate.text, text])
+            else:
+                candidate.text += text
             if not self._goes_on(candidate, wants_output=wants_output, last=left == 0):
                 break
             if not self._has_code(candidate.text):
                 turn_request, candidate.text = (
-                    with_seed(request, request.inference.random_seed + RESTART * left),
+                    with_seed(request, (request.inference.random_seed or 0) + RESTART * left),
                     "",
                 )
                 continue

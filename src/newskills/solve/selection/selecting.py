@@ -152,7 +152,7 @@ class SelectingSolver:
     async def _pick(
         self, sample: Sample, request: Request, kit: Kit, pool: Sequence[Candidate], number: int
     ) -> DrawResult:
-        seed = request.inference.random_seed * self._design.repeats + number
+        seed = (request.inference.random_seed or 0) * self._design.repeats + number
         draw = random.Random(f"{seed} {sample.id}")  # noqa: S311 - repeatable on purpose, no secret
         order = draw.sample(pool, len(pool))
         if not order:

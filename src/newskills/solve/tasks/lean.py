@@ -16,6 +16,7 @@ from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.judgement import parse_judgement
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
+from newskills.base.reply_text import without_thinking
 from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader
 from newskills.graders.lean.statement import LeanStatementConfig, LeanStatementGrader, StatementCheck
 from newskills.prompts.renderer import load_prompt
@@ -90,7 +91,7 @@ class _LeanConversation(Struct):
 
     def answer(self, text: str) -> None:
         """Goes on with a user turn after the last reply, whose reasoning is not repeated."""
-        answer = self.replies[-1].text.rpartition("</think>")[2]
+        answer = without_thinking(self.replies[-1].text)
         turns = [Message(role="assistant", content=answer), Message(role="user", content=text)]
         self.asked = msgspec.structs.replace(self.asked, messages=[*(self.asked.messages or []), *turns])
 
@@ -211,4 +212,4 @@ class AutoformalizeSolver(_RoundSolver):
             )
         question = self._chat.with_prompt(load_prompt(prompt)).request(Sample(id=str(row.get("id", "")), row=row))
         reply = await ask(kit.models[self._config.judge_role], question)
-        return reply.text.rpartition("</think>")[2].strip()
+        return without_thinking(reply.text)

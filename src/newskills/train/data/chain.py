@@ -23,10 +23,10 @@ from newskills.train.data.filters.words import (
     CODE,
     CODE_ERRORS,
     PLOTS,
-    THINKING,
     VERIFICATION,
     DropWith,
     DropWithout,
+    DropWithoutThinking,
 )
 from newskills.train.data.job import BuildJob
 from newskills.train.data.overlap import read_index
@@ -76,7 +76,7 @@ CHAIN: Mapping[str, _Maker] = {
     "remove_code_errors": _words("remove_code_errors", CODE_ERRORS),
     "remove_matplotlib": _words("remove_matplotlib", PLOTS),
     "remove_no_code": _lacking("remove_no_code", CODE),
-    "remove_no_think_tags": _lacking("remove_no_think_tags", THINKING),
+    "remove_no_think_tags": lambda job, key, tokens: DropWithoutThinking(name="remove_no_think_tags", key=key),
     "remove_verification_code": _words("remove_verification_code", VERIFICATION),
     "majority_filter": _majority,
     "trim_prefix": lambda job, key, tokens: TrimPrefix(key=key),

@@ -46,7 +46,9 @@ class FilterSwitches(Struct, frozen=True, kw_only=True):
     )
     remove_matplotlib: Annotated[Switch, _doc("drop solutions that plot")] = False
     remove_no_code: Annotated[Switch, _doc("drop solutions without <tool_call> and </tool_call>")] = False
-    remove_no_think_tags: Annotated[Switch, _doc("drop solutions without </think>")] = False
+    remove_no_think_tags: Annotated[
+        Switch, _doc("drop solutions without reasoning that ended (</think>, [/THINK], …)")
+    ] = False
     remove_verification_code: Annotated[
         Switch, _doc("drop solutions that announce a check or a plot with code")
     ] = False

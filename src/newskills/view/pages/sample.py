@@ -8,6 +8,7 @@ from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
+from newskills.base.reply_text import split_thinking
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in
@@ -18,7 +19,6 @@ from newskills.view.verdicts import verdict_of
 
 SHOWN_APART = {"generation", "reasoning_content", "conversation", "messages", "serialized_output", "tools"}
 _REASONING = ("reasoning_content", "_reasoning", "thinking")
-_END_THINKING = "</think>"
 
 
 def sample_page(library: Library, run: str, benchmark: str, file: int, number: int) -> Row:
@@ -65,13 +65,7 @@ def reply_of(row: Row) -> tuple[str, str]:
     """(reasoning, reply); reasoning that the reply begins with counts as such."""
     reply = as_text(row.get("generation"))
     reasoning = next((as_text(row[name]) for name in _REASONING if row.get(name)), "")
-    if not reasoning and _END_THINKING in reply:
-        head, _, reply = reply.rpartition(_END_THINKING)
-        reasoning = head.removeprefix("<think>").strip("\n")
-        reply = reply.lstrip("\n")
-    elif not reasoning and reply.startswith("<think>"):
-        reasoning, reply = reply.removeprefix("<think>").strip("\n"), ""
-    return reasoning, reply
+    return (reasoning, reply) if reasoning else split_thinking(reply)
 
 
 def _turns(row: Row) -> list[Row]:

@@ -41,8 +41,8 @@ COMMAND = Command(
     name="validate",
     summary="Check benchmarks without a model. Rows: the expected number, none missing, none duplicated, a "
     "prompt for each. Replies: a row's own answer is graded correct, in several spellings; an empty "
-    "reply, the prompt itself, one reply for all rows, and the answers of other rows are graded "
-    "correct no more often than by chance. The exit code is 1 if a check fails.",
+    "reply, the prompt itself, one reply for all rows, the answers of other rows, and replies that name "
+    "many answers are graded correct no more often than by chance. The exit code is 1 if a check fails.",
     options=Options,
     run="newskills.commands.data.validate.work:run",
     examples=(

@@ -27,7 +27,8 @@ COMMAND = Command(
     name="grade",
     summary="Grade any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null = "
     "undecided), outcome, grader and why to each row. ++key=value sets options of the grader, "
-    "++sandbox.key=value options of the sandbox for graders that run code.",
+    "++sandbox.key=value options of the sandbox for graders that run code, ++end_reasoning_string=TEXT what ends the "
+    "reasoning of these models.",
     options=Options,
     run="newskills.commands.evaluate.grade.work:run",
     any_keys=True,

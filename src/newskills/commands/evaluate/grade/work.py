@@ -20,7 +20,7 @@ from newskills.config.values import parse_value
 from newskills.graders import executes, make_grader
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.pages import ledger_line
-from newskills.run.grade import grade_rows
+from newskills.run.grade import grade_rows, without_reasoning
 from newskills.run.planning.spec import count
 from newskills.run.records.chunks import count_lines
 from newskills.sandbox.config import SandboxConfig
@@ -29,6 +29,7 @@ STDIN = "-"
 
 
 SANDBOX = "sandbox."
+END_REASONING = "end_reasoning_string"
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -38,14 +39,15 @@ def run(parsed: Parsed[Options]) -> int:
     """
     options = parsed.options
     values = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
+    end = _end_of_reasoning(values.pop(END_REASONING, None))
     config = {key: value for key, value in values.items() if not key.startswith(SANDBOX)}
     elsewhere = {key.removeprefix(SANDBOX): value for key, value in values.items() if key not in config}
     sandbox = read_config(SandboxConfig, elsewhere, "++sandbox")
     if options.dry_run:
-        show_dry_run(_steps(options, config, elsewhere))
+        show_dry_run(_steps(options, config, elsewhere, end))
         return 0
     with ExitStack() as stack:
-        graded = _graded(options, config, sandbox)
+        graded = _graded(options, config, sandbox, end)
         ledger = Ledger()
         for record in graded:
             if ledger.total == 0:
@@ -59,14 +61,24 @@ def run(parsed: Parsed[Options]) -> int:
     return 1 if 100 * ledger.unscored > options.accept_lost * ledger.total else 0
 
 
-def _graded(options: Options, config: Row, sandbox: SandboxConfig) -> Iterator[Row]:
+def _end_of_reasoning(value: object) -> str:
+    """The text that ends the reasoning; '' where none was given. Raises ConfigError for what is no text."""
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"++{END_REASONING} must be a text, got {value!r}.")
+    return value
+
+
+def _graded(options: Options, config: Row, sandbox: SandboxConfig, end: str) -> Iterator[Row]:
     if options.executor == "none":
-        return grade_rows(_rows(options.input_files), options.grader, config, sandbox)
+        rows = _rows(options.input_files)
+        return grade_rows(without_reasoning(rows, end) if end else rows, options.grader, config, sandbox)
     from newskills.run.grade_on_ray import grade_on_ray
 
     if not options.input_files or STDIN in options.input_files:
         raise ConfigError("--executor=ray reads files: give --input_files.")
-    return grade_on_ray(options.input_files, options.grader, config, sandbox)
+    return grade_on_ray(options.input_files, options.grader, config, sandbox, end_reasoning=end)
 
 
 def _rows(files: list[str]) -> Iterator[Row]:
@@ -83,12 +95,14 @@ def _rows(files: list[str]) -> Iterator[Row]:
         yield from read_rows(Path(name))
 
 
-def _steps(options: Options, config: Row, sandbox: Row) -> Iterator[Step]:
+def _steps(options: Options, config: Row, sandbox: Row, end: str) -> Iterator[Step]:
     """Raises NewskillsError for what is not there."""
     grader = make_grader(options.grader, config)
     yield "grader", f"{grader.name}@{grader.version}", "runs code in the sandbox" if executes(grader) else ""
     for key, value in (*config.items(), *((f"{SANDBOX}{key}", value) for key, value in sandbox.items())):
         yield "setting", f"++{key}", value
+    if end:
+        yield "setting", f"++{END_REASONING}", end
     for name in options.input_files or [STDIN]:
         if name == STDIN:
             yield "reads", "standard input", ""

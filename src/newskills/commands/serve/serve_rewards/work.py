@@ -22,6 +22,7 @@ from newskills.config.command_line import Parsed
 from newskills.models.tokenizer import HFTokenizer
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
+from newskills.pipelines.notices import warn_of_hedges
 from newskills.prompts.renderer import load_prompt
 from newskills.run.planning.plan import in_folder
 from newskills.run.rewarding.graders import Capacity, Count, RewardGrader
@@ -103,6 +104,7 @@ def _grader(options: Options, keys: RewardKeys) -> tuple[str, Row]:
             f"Answers to {benchmark.name} are judged by a model; it has no grader.",
             hint="Give a --grader, and make the judge a part of the reward: ++reward.judge.server.model=NAME",
         )
+    warn_of_hedges(benchmark)
     folder = Path(benchmark.folder) if benchmark.folder else split_folder(benchmark, options.data_dir)
     return benchmark.grader, {**in_folder(benchmark.grader_config, folder), **keys.eval_config}
 

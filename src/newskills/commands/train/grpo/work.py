@@ -35,6 +35,7 @@ from newskills.commands.train.grpo import GrpoKeys, Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
 from newskills.pipelines.dry_run import Step
+from newskills.pipelines.notices import warn_of_hedges
 from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.rollouts import TrainedSkill, scoring_all
@@ -229,6 +230,7 @@ def _sources(options: Options, keys: GrpoKeys) -> list[_Source]:
     sources = []
     for name, weight in map(split_samples, words):
         benchmark = get_benchmark(name)
+        warn_of_hedges(benchmark)
         data = load_rows(benchmark, options.split, options.data_dir)
         rows = _unmasked(read_rows(data), keys.masked)
         sources.append(_Source(name, _graded(benchmark, keys), data, float(weight or 1), rows))

@@ -37,21 +37,26 @@ _ALWAYS_BEHIND = re.compile(
 )
 _SOMETIMES_BEHIND = re.compile(
     r"\s+(?:if|when|whenever|where|as|which|that|so that|for (?:all|any|every|each|some)|valid|after|before|attained"
-    r"|at the end of|each|to [a-z]{3,})\b",
+    r"|out of (?:the|a)|of the (?=\d)|at the end of|each|to [a-z]{3,})\b",
     re.IGNORECASE,
 )
 _STATING = re.compile(
-    r"(?:\b(?:is|are|was|were|be|equals?|costs?|gives?|gets?|gains?|yields?|makes?|has|have|left|leaves?|becomes?|needs?"
-    r"|pays?|obtain|earns?|thus|hence|therefore|rather|(?:comes?|up|simplifies|reduces|amounts|equal|down|evaluates) to"
+    r"(?:\b(?:is|are|was|were|be|equals?|costs?|gives?|gets?|gains?|yields?|makes?|has|have|left|leaves?|leaving|becomes?|needs?"
+    r"|pays?|paid|obtain|earns?|earned|made|sold|spent|saved|received|bought|collected|produced"
+    r"|(?<!to )(?:travels?|walks?|drives?|make|sells?|spends?|saves?|receives?|weighs?|contains?|holds?|produces?)"
+    r"|thus|hence|therefore|rather|(?:comes?|up|simplifies|reduces|amounts|equal|down|evaluates) to"
     r"|(?:expressed|written) as)|[:=])(?:\s+(?:us|exactly|only|just|about|approximately|roughly|therefore|thus|then"
     r"|the|a|an|of|simply|now|also))*[\s*$]*$",
     re.IGNORECASE,
 )
 _STATING_REACH = 80
+_DENIED = re.compile(
+    r"(?:\bnot|n't|\bnever|≠|\\neq?)\s+(?:equal(?:s|\sto)?\s+|be\s+|just\s+)?[$*]*$", re.IGNORECASE
+)
 _OPERATOR_FIRST = re.compile(r"(?:[=+*/](?!>)|x\s+[$\d]|\\times|\\cdot)")
 _OPEN_JOINT = re.compile(r"\s(?:and|or|und|oder|et|ou)\s*$")
 _STATED_FIRST = re.compile(
-    r"\W*?(?:(?:therefore|so|thus|hence|then|finally)\W+)*([^\sA-Za-z](?:[^A-Za-z]*[^\sA-Za-z])?)"
+    r"\W*?(?:(?:therefore|so|thus|hence|then|finally)\W+)*((?:[A-Za-z]\s?=\s?)?[^\sA-Za-z](?:[^A-Za-z]*[^\sA-Za-z])?)"
     r"\s+(?:is|are)\s+(?:the|our|your|my)\b",
     re.IGNORECASE,
 )
@@ -62,12 +67,12 @@ _WORKED_OUT = re.compile(
     re.IGNORECASE,
 )
 _COPULA = re.compile(r"\b(?:is|are|was|equals?|be|becomes|gives?|gets?|yields?|makes?)\b|=", re.IGNORECASE)
-_ASIDE = re.compile(r"(?<=[\s\ue000-\uf7ff])\s*\((?=[^()]*(?:[A-Za-z]{2,}|[=+×*]))[^()]{0,300}\)")
+_ASIDE = re.compile(r"(?<=[\s\ue000-\uf7ff])\s*\((?=[^()]*(?:[A-Za-z]{2,}|[=+×*≈%]|i\.e|e\.g))[^()]{0,300}\)")
 _GREEK_OR_FUNCTION = "|".join(
     sorted((*FUNCTIONS, "pi", "sqrt", "theta", "alpha", "beta", "infinity", "cup"), key=len, reverse=True)
 )
 _WORD = re.compile(
-    rf"(?<![\\a-zA-Z])(?!(?:{_GREEK_OR_FUNCTION})(?![a-zA-Z]))[^\W\d_]{{2,}}(?:[-'][^\W\d_]+)*|\d+-[^\W\d_]{{2,}}"
+    rf"(?<![\\a-zA-Z])(?!(?:{_GREEK_OR_FUNCTION})(?![a-zA-Z]))[^\W\d_]{{2,}}(?:[-'][^\W\d_]+)*(?:\^\{{?[23]\}}?(?![\d^]))?|\d+-[^\W\d_]{{2,}}"
     r"|[^\x00-\x7f\ue000-\uf7ff]+"
 )
 _LONE = re.compile(r"(?<![\w\\^_({'=+*/<>≤≥-])[aAI](?![\w^_'(])(?!\s*[=<>≤≥+*/^-])")
@@ -95,7 +100,7 @@ def formula_of(sentence: str, masked: MaskedText) -> str | None:
         return None
     best = next((run for run in reversed(runs) if run.stated), runs[-1])
     pieces = _JOINED.split(best.text)
-    if any(is_calculated(unmask(piece, masked.formulas)) for piece in pieces[:-1:2]):
+    if any(is_calculated(unmask(piece, masked.formulas)) for piece in pieces[::2]):
         pieces = pieces[-1:]
     values = [value_of(unmask(piece, masked.formulas)) or "" for piece in pieces[::2]]
     return "".join(value + joint for value, joint in zip(values, [*pieces[1::2], ""], strict=True)) or None
@@ -159,7 +164,8 @@ def _run(clause: str, start: int, stop: int, formulas: list[str]) -> Iterator[Ma
     if goes_on:
         text = text.rpartition("=")[2].strip(ODD_ENDS)
     text = _closed(text)
-    if text and _CONTENT.search(text):
+    denied = _DENIED.search(clause, max(start - _STATING_REACH, 0), start) is not None
+    if text and not denied and _CONTENT.search(text):
         whole = unmask(text, formulas)
         stated = (
             goes_on

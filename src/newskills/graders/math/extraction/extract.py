@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.base.reply_text import after_thinking
+from newskills.graders.math.extraction.boxes import last_boxes, without_placeholders
 from newskills.graders.math.extraction.closing import closing_answer, stated_answer
+from newskills.graders.math.extraction.labels import below_answer_heading, json_answers, last_behind_hashes
 from newskills.graders.math.extraction.masks import mask
 from newskills.graders.math.extraction.statements import value_of
-from newskills.graders.reading.replies import after_thinking
+from newskills.graders.reading.run_on import without_next_question
 
 
 class ExtractionPolicy(Struct, frozen=True):
@@ -30,20 +32,18 @@ class ExtractionPolicy(Struct, frozen=True):
 
 
 class ExtractedAnswer(NamedTuple):
-    """`how`: box, boxes, regex, hashes, tag, phrase, closing, number; without an answer thinking, unclosed, none."""
+    """`how`: box, boxes, regex, hashes, tag, json, heading, phrase, closing, number.
+
+    Without an answer: thinking, unclosed, none.
+    """
 
     answer: str | None
     how: str
 
 
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![a-zA-Z])\s*")
-_BETWEEN = re.compile(
-    r"(?:[\s$,;.:*()\[\]&、，；。]|\\[,;:!\[\]() ]|\\q?quad|\\text\s*\{\s*(?:and|or)\s*\}"
-    r"|\b(?:and|or|und|oder|et|ou|maybe|perhaps|possibly|alternatively|either|also)\b|和|或)*",
-    re.IGNORECASE,
-)
 _PHRASE = re.compile(
-    r"(?:answer(?:\s+to\s[^.:\n]{1,60}?)?\s*(?:is|are|=|:|'s(?=\s)|would be)|antwort\s*(?:ist|lautet|:)"
+    r"(?:answer(?:\s+to\s[^.:\n]{1,60}?)?[*_]{0,3}\s*(?:is|are|=|:|'s(?=\s)|would be|,(?=\s[$\\]*[\d-][^\s,]*,))"
+    r"|antwort\s*(?:ist|lautet|:)"
     r"|réponse\s*(?:finale\s*)?(?:est|:)|respuesta\s*(?:final\s*)?(?:es|:)"
     r"|risposta\s*(?:finale\s*)?(?:è|:)|resposta\s*(?:final\s*)?(?:é|:)|ответ\s*[:—-]?"
     r"|答案\s*(?:是|为|：|:)|答え\s*(?:は|：|:)|정답은|답은"
@@ -65,14 +65,11 @@ _REASON = re.compile(
 _REMARK = re.compile(
     r"[,;]\s+(?:(?!and\b|or\b)[a-z]{2,}\b|or (?:about|approximately|roughly|equivalently|simply)\b|i\.\s?e\b|e\.\s?g\b)"
 )
+_SPELT_TWICE = re.compile(r"[A-Za-z]{3,9}(?:[ -][A-Za-z]{3,9}){0,2}\s?\((\d[\d,.]*)\)\W*")
 _FORMULA = re.compile(r"\d|\\[a-zA-Z]")
 _FACE = re.compile(r"\s[:;]-?[)(DP]\W*$")
 _ENVIRONMENT = re.compile(r"\s*\\begin\{")
 _PROSE_FIRST = re.compile(r"(?!(?:yes|no|not|option|choice|all|none|any)\b)[A-Za-z]{2,}\s(?=.*\d)", re.IGNORECASE)
-_NEXT_PROBLEM = re.compile(
-    r"\n\s*(?:#+\s*|\*\*)?(?:Q|Question|Problem|Exercise|Human|User|Instruction)\s*\d*\s*(?:\*\*)?[:.]"
-)
-_MOST_PROBLEMS = 8
 _MOST_WORDS = 4
 _TAIL = 4_000
 
@@ -82,17 +79,19 @@ def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
 
     Raises ConfigError for a regular expression that does not compile.
     """
-    visible = after_thinking(text)
-    if visible is None:
+    shown = after_thinking(text)
+    if shown is None:
         return ExtractedAnswer(None, "thinking")
+    visible = without_next_question(shown)
     steps: list[Callable[[str], ExtractedAnswer | None]]
     if policy.relaxed_extraction:
-        visible = _first_reply(visible)
         steps = [
             _regex(policy.extract_regex),
             _boxed,
             _hashes,
             _tagged,
+            _json,
+            _headed,
             _stated_phrase,
             _closing,
             _phrase,
@@ -101,9 +100,11 @@ def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
     elif policy.extract_from_boxed and policy.strict_extraction:
         steps = [_boxed]
     elif policy.extract_from_boxed:
-        steps = [_boxed, _hashes, _tagged, _phrase]
+        steps = [_boxed, _hashes, _tagged, _json, _headed, _phrase]
     else:
         steps = [_regex(policy.extract_regex)]
+    if policy.relaxed_extraction and "\\boxed" in visible:
+        visible = without_placeholders(visible)
     for step in steps:
         if (extracted := step(visible)) is not None:
             return extracted
@@ -137,62 +138,35 @@ def _regex(pattern: str) -> Callable[[str], ExtractedAnswer | None]:
 
 
 def _boxed(text: str) -> ExtractedAnswer | None:
-    """The last box; boxes side by side are one list. A last box that never closes is no answer."""
-    if "\\boxed" not in text and "\\fbox" not in text and "\\framebox" not in text:
+    boxes = last_boxes(text)
+    if boxes is None:
         return None
-    run: list[str] = []
-    end = -1
-    unclosed = False
-    position = 0
-    while (match := _BOX.search(text, position)) is not None:
-        content, stop = _content(text, match.end())
-        if content is None:
-            unclosed = True
-            break
-        side_by_side = bool(run) and _BETWEEN.fullmatch(text, end, match.start()) is not None
-        if not side_by_side:
-            run.clear()
-        run.append(content)
-        end = position = stop
-    if unclosed:
+    if boxes.answer is None:
         return ExtractedAnswer(None, "unclosed")
-    distinct = list(dict.fromkeys(" ".join(c.split()) for c in run if c.strip()))
-    if not distinct:
-        return ExtractedAnswer(None, "none")
-    return ExtractedAnswer(", ".join(distinct), "box" if len(distinct) == 1 else "boxes")
-
-
-def _content(text: str, start: int) -> tuple[str | None, int]:
-    """(what the box holds, the place behind it); `\\boxed 5` holds one word."""
-    if start >= len(text):
-        return None, start
-    if text[start] != "{":
-        stop = start
-        while stop < len(text) and not text[stop].isspace() and text[stop] not in "$,;":
-            stop += 1
-        return (text[start:stop].rstrip(".") or None), stop
-    depth, at = 0, start
-    while at < len(text):
-        char = text[at]
-        if char == "\\":
-            at += 2
-            continue
-        if char == "{":
-            depth += 1
-        elif char == "}":
-            depth -= 1
-            if depth == 0:
-                return text[start + 1 : at], at + 1
-        at += 1
-    return None, at
+    return ExtractedAnswer(boxes.answer, "box" if boxes.different == 1 else "boxes")
 
 
 def _hashes(text: str) -> ExtractedAnswer | None:
-    at = text.rfind("####")
-    if at < 0:
-        return None
-    line = text[at + 4 :].lstrip("# \t").split("\n", 1)[0].strip()
+    line = last_behind_hashes(text) if "####" in text else None
     return ExtractedAnswer(line, "hashes") if line else None
+
+
+def _json(text: str) -> ExtractedAnswer | None:
+    """The field `answer` of an object; several that differ are a list."""
+    answers = json_answers(text) if "nswer" in text else []
+    return ExtractedAnswer(", ".join(answers), "json") if answers else None
+
+
+def _headed(text: str) -> ExtractedAnswer | None:
+    """What stands alone below a heading "Final Answer": a formula, or a line of few words."""
+    rest = below_answer_heading(text) if "nswer" in text or "esult" in text else None
+    if rest is None:
+        return None
+    if (inside := _display(rest)) is not None:
+        return ExtractedAnswer(inside.strip(), "heading")
+    line = rest.split("\n", 1)[0].strip(" \t*_`").rstrip(".")
+    is_answer = line != "" and len(line.split()) <= _MOST_WORDS and _PHRASE.search(line) is None
+    return ExtractedAnswer(line, "heading") if is_answer else None
 
 
 def _tagged(text: str) -> ExtractedAnswer | None:
@@ -248,6 +222,8 @@ def stated(rest: str) -> str:
     if _ENVIRONMENT.match(rest) and (formulas := mask(rest).formulas):
         return value_of(formulas[0]) or ""
     line = _EXCLAMATION.split(_SENTENCE_END.split(rest, maxsplit=1)[0], maxsplit=1)[0].strip(" \t*_`")
+    if (spelt := _SPELT_TWICE.fullmatch(line.replace("*", ""))) is not None:
+        return spelt[1]
     line = _REASON.split(_FACE.sub("", line), maxsplit=1)[0].strip(" \t*_`")
     if (remark := _REMARK.search(line)) is not None and _FORMULA.search(line, 0, remark.start()):
         line = line[: remark.start()]
@@ -258,17 +234,10 @@ def stated(rest: str) -> str:
 
 
 def _closing(text: str) -> ExtractedAnswer | None:
-    answer = closing_answer(text[-_TAIL:])
-    return ExtractedAnswer(answer, "closing") if answer else None
-
-
-def _first_reply(text: str) -> str:
-    """Without the next problem that a base model goes on with after it has answered."""
-    for match in islice(_NEXT_PROBLEM.finditer(text), _MOST_PROBLEMS):
-        before = text[: match.start()]
-        if any(step(before) is not None for step in (_boxed, _hashes, _tagged, _phrase)):
-            return before
-    return text
+    closing = closing_answer(text[-_TAIL:])
+    if closing.gives_up:
+        return ExtractedAnswer(None, "none")
+    return ExtractedAnswer(closing.answer, "closing") if closing.answer else None
 
 
 def _last_number(text: str) -> ExtractedAnswer | None:

@@ -20,7 +20,7 @@ _POWER = re.compile(r"[a-zA-Z]\^\{?\d\}?")
 _MEASURED = (_SUM_OF_LETTERS, _POWER, re.compile(r"\d[^+-]*"))
 """Left sides that say of what a number is the value."""
 _NAMED = re.compile(
-    r"\\(?:int|iint|oint|lim|sum|prod|det|gcd|lcm|log|ln|sin|cos|tan|cot|sec|csc|arc\w+|binom|dbinom|text|mathrm|mathbf|mathbb"
+    r"m\s?(?:\\angle|∠)|\\(?:int|iint|oint|lim|sum|prod|det|gcd|lcm|log|ln|sin|cos|tan|cot|sec|csc|arc\w+|binom|dbinom|text|mathrm|mathbf|mathbb"
     r"|operatorname|bold|boldsymbol|mathcal|angle|Pr|lfloor|lceil|overline|vec|left\||\||max|min|arg|lvert|deg|dim|boxed|sqrt|measuredangle)(?![a-zA-Z])"
     r"|\\[dt]?frac\s*\{\s*(?:d|\\partial|\\mathrm\{d\})"
     r"|[A-Z]{1,4}(?:\^\{?(?:-?\d|T)\}?)?\s*$|[A-Za-z]\s*\([^()]{2,}\)\s*$|[A-Za-z]\s*\(\d+\)\s*$|[PE]\s*[(\[]|[a-zA-Z]\s*\^\s*\{-1\}\s*\(|\||∠|[a-zA-Z]'+\s*\("

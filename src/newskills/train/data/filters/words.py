@@ -6,12 +6,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from newskills.base.records import Row
+from newskills.base.reply_text import has_ended_thinking
 from newskills.train.data.filters.base import FilterVerdict
 
 CODE_ERRORS = ("Traceback (most recent call last)", "<output cut>", "Timed out", "SyntaxError")
 PLOTS = ("import matplotlib", "from matplotlib")
 CODE = ("<tool_call>", "</tool_call>")
-THINKING = ("</think>",)
 _ASIDES = (
     "verify this with Python",
     "verify this using Python",
@@ -52,3 +52,13 @@ class DropWithout(Struct, frozen=True, kw_only=True):
             if word not in text:
                 return FilterVerdict.DROPPED
         return FilterVerdict.KEPT
+
+
+class DropWithoutThinking(Struct, frozen=True, kw_only=True):
+    """Drops a row whose `key` has no reasoning that ended."""
+
+    name: str
+    key: str
+
+    def apply(self, row: Row) -> FilterVerdict:
+        return FilterVerdict.KEPT if has_ended_thinking(row[self.key]) else FilterVerdict.DROPPED

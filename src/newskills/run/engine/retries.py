@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often and how long failures of requests are met with another try, and what a request remembers of its tries."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct, field
+
+from newskills.base.records import Message, Request
+from newskills.run.engine.pauses import RefusalHistory
+
+
+class RetryPolicy(Struct, frozen=True, kw_only=True):
+    """How failures are met; times in seconds.
+
+    most              requests in flight up to which more are tried while that makes it faster; 0: never more
+    patience          the endpoint may be down that long
+    first_patience    the same before its first answer ever (None: no other): an address that is wrong stays so
+    soft_fail         single failures have been accepted
+    shortest_timeout  what any request may take, however short the others are
+    stops_if_refused  a run of one benchmark, of which the first requests are all refused, stops
+    """
+
+    concurrency: int = 512
+    most: int = 0
+    max_retries: int = 3
+    patience: float = 1800.0
+    first_patience: float | None = None
+    soft_fail: bool = False
+    first_delay: float = 0.5
+    longest_delay: float = 60.0
+    shortest_timeout: float = 300.0
+    stops_if_refused: bool = True
+
+
+class PendingRequest(Struct, eq=False):
+    """A request on its way through its tries."""
+
+    request: Request
+    tries: int = 0
+    blamed: int = 0
+    timeouts: int = 0
+    fitted: bool = False
+    started: float = 0.0
+    refusals: RefusalHistory = field(default_factory=RefusalHistory)
+
+
+def greeting(request: Request) -> Request:
+    """`request` with nothing of a row in it."""
+    text = request.prompt[:1] if isinstance(request.prompt, list) else "Hello"
+    content = (
+        {"prompt": text} if request.messages is None else {"messages": [Message(role="user", content="Hello")]}
+    )
+    return msgspec.structs.replace(request, tools=None, response_format=None, **content)
