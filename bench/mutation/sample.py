@@ -186,7 +186,14 @@ def cosmic(python: Path, copy: Path, words: Sequence[str], given: str = "") -> l
 
 
 def same_program(original: str, mutated: str) -> bool:
-    """Whether they differ only in annotations that are never evaluated: those of functions and within them."""
+    """Whether they differ only in annotations that are never evaluated: those of functions and within them.
+
+    What is no program at all, such as `not` before an assignment expression, is no mutant either.
+    """
+    try:
+        ast.parse(mutated)
+    except SyntaxError:
+        return True
     return _without_annotations(original) == _without_annotations(mutated)
 
 

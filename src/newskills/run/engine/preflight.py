@@ -94,7 +94,8 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         fresh.save(paths.state)
         return PreparedUnit(UnitRun(unit, source, rows, fresh, *_begin_logs(unit, len(rows), fresh)), solver)
     others = unit.config.judges and changed == [INPUT]
-    grown = changed == [INPUT] and not others and not cut and unit.config.num_chunks is None
+    has_records = paths.log.exists() or paths.output.exists()
+    grown = changed == [INPUT] and has_records and not others and unit.config.num_chunks is None
     if changed and not others and not grown:
         raise changed_settings(unit, changed)
     if (
