@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,12 +18,14 @@ from tests.night import NIGHTLY
 from newskills.base.pool.loop import PoolOptions
 from newskills.base.pool.workers import WorkerPool
 from newskills.base.records import Score
-from newskills.graders.math import equal
+from newskills.graders.math import equal, verdict
+from newskills.graders.math.grader import MathGrader
 from newskills.graders.math.values import symbolic
-from newskills.graders.math.values.deadline import OutOfTime, limited
+from newskills.graders.math.values.deadline import OutOfTime, for_free, is_limited, limited
 
 MOST = 2.0
-"""CPU seconds for one answer. A worker that needs more is killed, and its answer a Failure."""
+"""CPU seconds for one answer. A worker that needs more is killed, and its answer a Failure. More than twice what all
+steps together have, so that the rest (imports, the last tick) may take as long again on a slow machine."""
 
 
 def matrix(size: int, cell: Callable[[int, int], str], name: str = "pmatrix") -> str:
@@ -74,6 +78,10 @@ HOSTILE = {
     "absolute values": r"\int_0^1 x dx + " + "+".join(f"|x-{i}|" for i in range(30)),
     "powers of sines": r"\int_0^1 t dt + (\sin x + \cos y)^{200}",
     "intervals": r" \cup ".join(rf"(\int_0^{{{i}}} x dx,{i + 99})" for i in range(12)),
+    "chain of sums": "x=" + "=".join(rf"\sum_{{n={i}}}^{{\infty}} \frac{{\sin n}}{{n^2}}" for i in range(1, 30)),
+    "list of sums": ",".join(rf"\sum_{{n=1}}^{{\infty}} \frac{{1}}{{n^2+{i}}}" for i in range(50)),
+    "union of sums": r"\cup".join(rf"(\sum_{{n=1}}^{{\infty}} \frac{{1}}{{n^2+{i}}},{i + 9}]" for i in range(50)),
+    "alternatives of sums": " or ".join(rf"\sum_{{n=1}}^{{\infty}} \frac{{1}}{{n^2+{i}}}" for i in range(30)),
 }
 
 
@@ -133,8 +141,72 @@ def test_an_integral_that_is_quick_is_still_worked_out() -> None:
 
 
 def test_a_gold_that_takes_too_long_is_undecided_not_wrong() -> None:
-    verdict, why = equal("x+1", HOSTILE["rational integral"])
-    assert (verdict, why) == (None, "too long to work out")
+    assert equal("x+1", HOSTILE["rational integral"]) == (None, "no time left in step math-verify")
+
+
+SUMS = ",".join(rf"\sum_{{n=1}}^{{\infty}} \frac{{1}}{{n^2+{i}}}" for i in range(50))
+
+
+@pytest.fixture
+def budgets(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The CPU seconds of each budget that was begun, not within another."""
+    begun: list[float] = []
+
+    def counted(work: Callable[[], verdict.Verdict], seconds: float) -> verdict.Verdict:
+        if not is_limited():
+            begun.append(seconds)
+        return limited(work, seconds)
+
+    monkeypatch.setattr(verdict, "limited", counted)
+    return begun
+
+
+def test_all_steps_share_one_budget(budgets: list[float]) -> None:
+    """Our own reader, the symbolic step, and both again for the other reading of a comma."""
+    assert equal("2,5", r"\int_0^5 \frac{1}{2} dx") == (True, "decimal comma")
+    assert budgets == [verdict.CPU_SECONDS]
+
+
+def test_all_accepted_answers_share_one_budget(budgets: list[float]) -> None:
+    golds = [r"\int_0^1 x^2 dx", r"\int_0^1 x dx", r"\int_0^1 2x dx"]
+    score = MathGrader().grade(
+        {"predicted_answer": "1", "expected_answer": golds[0], "accepted_answers": golds[1:]}
+    )
+    assert (score.outcome, budgets) == ("correct", [verdict.CPU_SECONDS])
+
+
+def test_plain_answers_need_no_budget(budgets: list[float]) -> None:
+    assert equal("12", "13")[0] is False
+    assert equal(r"\frac12", "0.5")[0] is True
+    assert budgets == []
+
+
+def test_a_step_of_our_own_says_that_it_has_no_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "CPU_SECONDS", 0.05)
+    assert equal(SUMS, SUMS.replace("n^2", "2n^2")) == (None, "no time left in step value")
+    assert equal(SUMS, ",".join(map(str, range(50)))) == (False, "no time left in step value")
+
+
+def test_a_call_within_another_draws_on_its_time() -> None:
+    def spin() -> None:
+        while True:
+            sum(range(1_000))
+
+    with pytest.raises(OutOfTime):
+        limited(lambda: limited(spin, 3_600.0), 0.05)
+    assert not is_limited()
+
+
+def test_what_is_done_once_for_all_answers_costs_none_of_them() -> None:
+    def spin() -> str:
+        until = time.process_time() + 0.4
+        while time.process_time() < until:
+            sum(range(1_000))
+        return "done"
+
+    assert limited(lambda: for_free(spin), 0.1) == "done"
+    with pytest.raises(OutOfTime):
+        limited(spin, 0.1)
 
 
 def test_a_call_is_ended_by_its_own_cpu_time_even_where_exceptions_are_swallowed() -> None:
@@ -156,17 +228,15 @@ def test_what_is_too_long_is_told() -> None:
     assert symbolic.decide("5", "x" * 5_000, 15) == (None, "too big to compare symbolically")
 
 
-FIRST_INTEGRAL = r"""
-import time
-from newskills.graders.math.values import symbolic
-symbolic.library()
-symbolic.CPU_SECONDS = 0.4 * time.process_time()
-print(symbolic.decide(r"\int_a^b f(x) dx", r"\int_b^a f(x) dx", 15))
-"""
+def test_what_the_first_pair_of_a_kind_imports_is_not_its_cost(tmp_path: Path) -> None:
+    """An import that is much dearer than an answer may be, in the middle of one."""
+    (tmp_path / "dear.py").write_text(
+        "import time\nuntil = time.process_time() + 1.5\nwhile time.process_time() < until: sum(range(1000))\n"
+    )
 
+    def importing() -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(tmp_path)
+            return str(importlib.import_module("dear").__name__)
 
-def test_what_the_first_pair_of_a_kind_imports_is_not_its_cost() -> None:
-    """The first integral takes more than the limit, and the pair itself a sixth of it."""
-    words = [sys.executable, "-c", FIRST_INTEGRAL]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stdout == "(False, 'math-verify')\n"
+    assert limited(importing, 0.3) == "dear"

@@ -176,6 +176,17 @@ def test_reasoning_gym_does_not_execute_answers(tmp_path: Any) -> None:
     assert not flag.exists()
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("answer", ["nan", "NaN", "nan+nanj", "-nan", "nan + 1i", "inf", "infinity", "1e9+infj"])
+def test_no_number_is_near_every_number_of_reasoning_gym(answer: str) -> None:
+    reasoning_gym = pytest.importorskip("reasoning_gym")
+    (entry,) = list(reasoning_gym.create_dataset("complex_arithmetic", size=1, seed=3))
+    grader = plain_grader("reasoning_gym", {})
+    score = grader.grade({**entry, "generation": f"<answer>{answer}</answer>"})
+    assert (score.outcome, score.value) == ("wrong", 0.0)
+    assert grader.grade({**entry, "generation": f"<answer>{entry['answer']}</answer>"}).outcome == "correct"
+
+
 def test_a_verifier_that_accepts_everything_is_refused() -> None:
     record = {
         "metadata": {"source_dataset": "game_of_life_halting"},

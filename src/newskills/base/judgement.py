@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from newskills.base.offered_verdicts import after_choices, own_words, without_choices
-from newskills.base.reply_text import without_thinking
+from newskills.base.reading.reply_text import without_thinking
 
 _WRAPS = r"(?:\\(?:boxed|text|textbf|mathrm|mathbf)\s?\{\s?){0,3}"
 _VERDICT = re.compile(

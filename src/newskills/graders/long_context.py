@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Row, Score
-from newskills.base.reply_text import after_thinking
 from newskills.graders.reading.overlap import edit_distance
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 

@@ -11,8 +11,8 @@ from itertools import takewhile
 from operator import eq
 from typing import Literal, get_args
 
+from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Row, Score
-from newskills.base.reply_text import after_thinking
 from newskills.graders.exact import final_answer
 from newskills.graders.multichoice import MultichoiceGrader
 from newskills.graders.reading.overlap import squad_score

@@ -12,8 +12,8 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
+from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Cause, Row, Score
-from newskills.base.reply_text import after_thinking
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.conclusions import letter_concluded
 from newskills.graders.reading.grammar import grammar

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, DataError, guard
+from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Failure, Outcome, Row, Score
-from newskills.base.reply_text import after_thinking
 
 _TAG = re.compile(r"<answer>\s?(.*?)\s?</answer>", re.DOTALL)
 _REFUSED = {"game_of_life_halting": "its verifier accepts every answer"}
@@ -26,6 +26,8 @@ _PARSED = frozenset(
 )
 _RAISES_ON_BAD_ANSWER = {"prime_factorization": "ValueError"}
 _QUOTES = frozenset({"''", '""', "“”", "‘’"})
+_NOT_FINITE = re.compile(r"(?<![a-z])(?:nan|inf(?:inity)?)(?![a-ik-z])", re.IGNORECASE)
+"""Numbers that are near to none and, to a verifier that takes the smaller of 1 and a distance, the same as all."""
 _INTEGER = re.compile(r"\d{1,9}")
 _ARITHMETIC = re.compile(
     r"(?:\d+(?:\.\d+)?|\.\d+|(?:asin|acos|atan|sinh|cosh|tanh|sin|cos|tan|sec|csc|cot|exp|log|ln|sqrt|pi|Abs|[a-zA-Z])(?![a-zA-Z_])"
@@ -124,6 +126,8 @@ class ReasoningGymGrader:
         if task in _EVALUATED:
             accepted = entry["metadata"].get("valid_answers", [entry["answer"]])
             return float(answer in accepted)
+        if _NOT_FINITE.search(answer) and not _NOT_FINITE.search(str(entry["answer"])):
+            return 0.0
         if task in _PARSED and _ARITHMETIC.fullmatch(answer) is None:
             return 0.0
         if task == "puzzle24" and sorted(map(int, _INTEGER.findall(answer))) != sorted(

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from newskills.base.reading.reply_text import after_thinking, has_ended_thinking
 from newskills.base.records import Row
-from newskills.base.reply_text import after_thinking, has_ended_thinking
 
 
 def trim_at_stop(text: str, phrases: Sequence[str], *, keep_phrase: bool = False) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Judge, RowMapper, Source
 from newskills.base.errors import ConfigError
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
-from newskills.base.reply_text import without_thinking
 from newskills.benchmarks.options import one, rows_changed, sources_with
 
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {

@@ -6,8 +6,8 @@ Open Proof Corpus (Dekoninck et al. 2025, arXiv:2506.21621), MathArena's proofs 
 """
 
 from newskills.base.benchmark import Benchmark, Drop, Evidence, RowMapper, Source
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
-from newskills.base.reply_text import without_thinking
 
 _EVIDENCE: dict[str, tuple[Evidence, ...]] = {
     "open-proof-corpus-judge": (

@@ -10,7 +10,7 @@ import warnings
 
 from msgspec import Struct
 
-from newskills.base.reply_text import after_first_thinking
+from newskills.base.reading.reply_text import after_first_thinking
 
 FENCE = "```"
 _TILDES = re.compile(r"^([ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)~~~+[ \t]*([\w+#.-]*)[^\n`]*$", re.MULTILINE)

@@ -28,10 +28,10 @@ def extract_snippet(text: str) -> ExtractedCode:
 
     A thought that never ends holds no code, nor a block that neither a fence nor another mark ends.
     """
-    said = text_with_code(text)
-    if said is None:
+    answer_text = text_with_code(text)
+    if answer_text is None:
         return ExtractedCode(code="", how="thinking")
-    answer = _solution(said)
+    answer = _solution(answer_text)
     fences = list(_FENCE.finditer(answer))
     first = _clean(answer)
     if _is_program(first):

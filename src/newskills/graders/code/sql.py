@@ -12,8 +12,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, ExecutionRefusedError
 from newskills.base.protocols import Execution, Sandbox
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
-from newskills.base.reply_text import without_thinking
 from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
 from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract

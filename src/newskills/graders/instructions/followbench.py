@@ -10,8 +10,8 @@ import re
 import string
 from collections.abc import Callable, Sequence
 
+from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Row, Score
-from newskills.base.reply_text import after_thinking
 from newskills.graders.reading.replies import decided
 
 LEVELS = 5

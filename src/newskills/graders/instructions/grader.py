@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import ClassVar
 
 from newskills.base.errors import ConfigError
+from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Cause, Outcome, Row, Score
-from newskills.base.reply_text import after_thinking
 from newskills.graders.instructions import ifbench_layout, ifbench_words, ifeval, korean
 
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError)

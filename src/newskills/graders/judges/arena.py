@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from newskills.base.offered_verdicts import own_words
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row, Score
-from newskills.base.reply_text import without_thinking
 from newskills.graders.reading.replies import decided
 
 GAMES = ("judgement-gen-base", "judgement-base-gen")

@@ -7,8 +7,22 @@ from collections import Counter
 from collections.abc import Sequence
 
 from newskills.graders.math import quantities
+from newskills.graders.math.chains import chain, is_constant, shows_enough
 from newskills.graders.math.parameters import constants_alike, terms
-from newskills.graders.math.relations import labelled, same_relation
+from newskills.graders.math.relations import (
+    LabelledValue,
+    all_named,
+    by_solution,
+    has_equations,
+    labelled,
+    labels_of,
+    same_relation,
+    statements,
+    value_of,
+    values_of,
+    with_every_name,
+    without_label,
+)
 from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
 from newskills.graders.math.values.equal import Options, same_value
 from newskills.graders.math.values.intervals import NoRealSet, looks_like_one, real_set, repeats, same_set
@@ -30,8 +44,10 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
         return _same_text(gold, pred)
     if has(gold, "pm") or has(pred, "pm"):
         return same(_spread(gold), _spread(pred), options)
-    if _and_against_or(gold, pred):
-        return False
+    if (verdict := _by_conjunction(gold, pred, options)) is not None:
+        return verdict
+    if (verdict := _by_names(gold, pred, options)) is not None:
+        return verdict
     if (verdict := _without_labels(gold, pred, options)) is not None:
         return verdict
     if looks_like_one(gold) or looks_like_one(pred):
@@ -49,11 +65,18 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
     return same_expression(gold, pred, options)
 
 
-def _and_against_or(gold: Node, pred: Node) -> bool:
-    """`p and q` against `p or q`; between values and `x = …` both words only list."""
-    if gold.kind != "list" or pred.kind != "list" or {gold.name, pred.name} != {"and", "or"}:
-        return False
-    return any(a.kind == "sym" or (a.kind == "rel" and a.name != "=") for a in (*gold.args, *pred.args))
+def _by_conjunction(gold: Node, pred: Node, options: Options) -> bool | None:
+    """`p and q` is not `p or q`; between values and `x = …` both words only list. `50% or 1/2` is one value."""
+    if pred.kind != "list" or pred.name not in ("and", "or"):
+        return None
+    if gold.kind == "list":
+        said = (*gold.args, *pred.args)
+        is_logic = any(a.kind == "sym" or (a.kind == "rel" and a.name != "=") for a in said)
+        return False if is_logic and {gold.name, pred.name} == {"and", "or"} else None
+    first, *others = pred.args
+    if pred.name == "or" and gold.kind not in _COLLECTIONS and all(same(first, a, options) for a in others):
+        return same(gold, first, options)
+    return None
 
 
 def _settle(node: Node) -> Node:
@@ -69,8 +92,11 @@ def _settle(node: Node) -> Node:
             return Node("set", tuple(a for p in parts for a in p.args))
     if node.kind in ("set", "list") and len(node.args) == 1:
         return _settle(node.args[0])
+    if node.kind == "matrix" and len(node.args) == len(node.args[0].args) == 1:
+        return _settle(node.args[0].args[0])
     if node.kind == "list":
-        return quantities.compound(node) or _by_solution(node)
+        node = with_every_name(node)
+        return quantities.compound(node) or by_solution(node)
     if (
         node.kind == "tuple"
         and len(node.args) == 1
@@ -85,18 +111,6 @@ def _settle(node: Node) -> Node:
     if node.kind in ("mul", "neg", "div") and has(node, "matrix"):
         return _scaled(node)
     return node
-
-
-def _by_solution(node: Node) -> Node:
-    """`p=5, q=2; p=7, q=2` as a list of two solutions: the same names come round again and again."""
-    labels = _labels_of(node)
-    size = len(set(labels))
-    if size < 2 or len(labels) < 2 * size or len(labels) % size or not all(labels):
-        return node
-    starts = range(0, len(labels), size)
-    if any(len(set(labels[at : at + size])) < size for at in starts):
-        return node
-    return Node("list", tuple(Node("list", node.args[at : at + size], name=",") for at in starts), name=",")
 
 
 def _scaled(node: Node) -> Node:
@@ -152,21 +166,54 @@ def _signed(node: Node, *, upper: bool) -> Node:
     return replace(node, choose)
 
 
+def _by_names(gold: Node, pred: Node, options: Options) -> bool | None:
+    """Where one side gives a value to several names (`x = y = 4`) or letters (`m + n = 7`); None elsewhere.
+
+    A reply must say all names of gold. It may say more, and where gold is a bare value none has to be the right one.
+    """
+    if "rel" not in (gold.kind, pred.kind):
+        return None
+    wanted, got = statements(gold), statements(pred)
+    if wanted and pred.kind == "rel":
+        found = chain(pred)
+        said = [] if found is None else [Node("rel", (side, found.value), name="=") for side in found.names]
+        return _all_of([_any_of([same(one, other, options) for other in said]) for one in wanted])
+    if wanted:
+        return same(Node("list", wanted, name=","), pred, options) if pred.kind in _COLLECTIONS else False
+    if got and gold.kind in _COLLECTIONS:
+        return same(gold, Node("list", got, name=","), options)
+    if gold.kind == "rel":
+        return _any_of([same(gold, one, options) for one in got]) if got else None
+    stated = value_of(pred)
+    return None if stated is None else _same_stated(LabelledValue("", gold), stated, options)
+
+
 def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
     """`x = 5` is 5, where only one side says what it is a value of; both saying it must name the same thing."""
     g, p = labelled(gold), labelled(pred)
     if g is None and p is None:
         return _same_as_identity(gold, pred, options)
-    if g is not None and p is not None:
+    if (g is None and gold.kind == "rel") or (p is None and pred.kind == "rel"):
+        return None
+    g, p = g or LabelledValue("", gold), p or LabelledValue("", pred)
+    if g.label and p.label:
         if g.label != p.label and not (_is_graph(gold, pred) or _is_graph(pred, gold)):
             return None
-        first, second = g.placed or g.value, p.placed or p.value
-        pairs = [(first, second), *((a, b) for a in (g.value, *g.others) for b in (p.value, *p.others))]
-        return _any_pair(pairs, options)
-    if p is not None:
-        return None if gold.kind == "rel" else _any_pair([(gold, v) for v in (p.value, *p.others)], options)
-    assert g is not None
-    return None if pred.kind == "rel" else _any_pair([(v, pred) for v in (g.value, *g.others)], options)
+        if same(g.placed or g.value, p.placed or p.value, options):
+            return True
+    return _same_stated(g, p, options)
+
+
+def _same_stated(gold: LabelledValue, pred: LabelledValue, options: Options) -> bool | None:
+    """By value; or by the decimal that one of them itself gives for its value, in a reply with three digits."""
+    verdict = same(gold.value, pred.value, options)
+    if verdict:
+        return True
+    if gold.shown is not None and same(gold.shown, pred.value, options):
+        return True
+    if pred.shown is not None and shows_enough(pred.shown) and same(gold.value, pred.shown, options):
+        return True
+    return verdict
 
 
 def _is_graph(named: Node, graph: Node) -> bool:
@@ -178,24 +225,19 @@ def _is_graph(named: Node, graph: Node) -> bool:
 
 
 def _same_as_identity(gold: Node, pred: Node, options: Options) -> bool | None:
-    """`(x+1)(x-1) = x^2-1` beside `x^2-1`: an equation that always holds says what both of its sides are."""
+    """`(x+1)(x-1) = x^2-1` beside `x^2-1`: an equation that always holds says what its last side is."""
     for equation, other in ((pred, gold), (gold, pred)):
-        if equation.kind == "rel" and equation.name == "=" and other.kind not in ("rel", *_COLLECTIONS):
-            left, right = equation.args
-            if symbols(left) and symbols(right) and same_value(left, right, options):
-                return same(other, right, options) if equation is pred else same(right, other, options)
+        if equation.kind == "rel" and set(equation.name) == {"="} and other.kind not in ("rel", *_COLLECTIONS):
+            *sides, last = equation.args
+            if not any(map(is_constant, equation.args)) and all(same_value(a, last, options) for a in sides):
+                return same(other, last, options) if equation is pred else same(last, other, options)
     return None
 
 
-def _any_pair(pairs: Sequence[tuple[Node, Node]], options: Options) -> bool | None:
-    verdict: bool | None = False
-    for gold, pred in pairs:
-        is_same = same(gold, pred, options)
-        if is_same:
-            return True
-        if is_same is None:
-            verdict = None
-    return verdict
+def _any_of(verdicts: Sequence[bool | None]) -> bool | None:
+    if True in verdicts:
+        return True
+    return None if None in verdicts else False
 
 
 def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
@@ -223,14 +265,14 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
         return False
     if "set" in (gold.kind, pred.kind) and "tuple" in (gold.kind, pred.kind):
         return False
-    g, p = _labels_of(gold), _labels_of(pred)
+    g, p = labels_of(gold), labels_of(pred)
     if len(set(g)) > 1 or len(set(p)) > 1:
         verdict = _same_by_label(gold, pred, g, p, options)
         if verdict is not None:
             return verdict
     if set(g) != set(p) and "" not in (*g, *p):
         return False
-    gold, pred = _strip_labels(gold, g), _strip_labels(pred, p)
+    gold, pred = without_label(gold, g), without_label(pred, p)
     if "tuple" in (gold.kind, pred.kind):
         other = pred if gold.kind == "tuple" else gold
         brackets = gold.name if gold.kind == "tuple" else pred.name
@@ -282,26 +324,9 @@ def _same_ratio(gold: Node, pred: Node, options: Options) -> bool | None:
     return _in_order(g, p, options)
 
 
-def _labels_of(node: Node) -> list[str]:
-    labels = [labelled(a) for a in node.args]
-    return [label.label if label is not None else "" for label in labels]
-
-
-def _strip_labels(node: Node, labels: Sequence[str]) -> Node:
-    """`x=1, x=2` and `x=1, 2` are 1, 2."""
-    named = set(labels) - {""}
-    if len(named) != 1 or (labels[0] == ""):
-        return node
-    values = []
-    for arg in node.args:
-        label = labelled(arg)
-        values.append(label.value if label is not None else arg)
-    return Node(node.kind, tuple(values), name=node.name)
-
-
 def _same_by_label(gold: Node, pred: Node, g: Sequence[str], p: Sequence[str], options: Options) -> bool | None:
     """`x=1, y=2` against the same in any order, or against the bare values in order; None = not that case."""
-    gold_named, pred_named = _all_named(g), _all_named(p)
+    gold_named, pred_named = all_named(g), all_named(p)
     if not (gold_named or pred_named):
         return None
     if gold_named and pred_named:
@@ -309,18 +334,9 @@ def _same_by_label(gold: Node, pred: Node, g: Sequence[str], p: Sequence[str], o
             return False
         order = [p.index(label) for label in g]
         return _in_order(gold.args, [pred.args[i] for i in order], options)
-    if any(g if pred_named else p):
+    if any(g if pred_named else p) or has_equations(gold, g) or has_equations(pred, p):
         return None
-    return _in_order(_values(gold), _values(pred), options)
-
-
-def _all_named(labels: Sequence[str]) -> bool:
-    return len(set(labels)) == len(labels) > 1 and all(labels)
-
-
-def _values(node: Node) -> list[Node]:
-    labels = [labelled(a) for a in node.args]
-    return [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
+    return _in_order(values_of(gold), values_of(pred), options)
 
 
 def _in_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:

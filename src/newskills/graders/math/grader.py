@@ -14,7 +14,7 @@ from newskills.graders.math.values import symbolic
 from newskills.graders.math.values.equal import Options
 from newskills.graders.math.values.exact import plain
 from newskills.graders.math.values.tolerance import near
-from newskills.graders.math.verdict import equal
+from newskills.graders.math.verdict import Verdict, equal, in_time
 from newskills.graders.voting.values import same_answer
 
 VERSION = "11"
@@ -71,20 +71,30 @@ class MathGrader:
             return self._score("unscored", extracted, None, "the record has no expected_answer", "data")
         if extracted.answer is None or not extracted.answer.strip():
             return self._no_answer(extracted, record)
-        correct, step = self._compared(extracted.answer, gold)
-        for other in [] if correct else record.get("accepted_answers") or ():
-            also, how = self._compared(extracted.answer, str(other))
-            if also or (also is None and correct is not None):
-                correct, step = also, how
-            if also:
-                break
+        correct, step = self._judged(extracted.answer, [gold, *map(str, record.get("accepted_answers") or ())])
         if correct is None:
             return self._score("unscored", extracted, None, step, "grader")
         return self._score(
             "correct" if correct else "wrong", extracted, correct, step, None if correct else "model"
         )
 
-    def _compared(self, answer: str, gold: str) -> tuple[bool | None, str]:
+    def _judged(self, answer: str, golds: list[str]) -> Verdict:
+        """The first of the right answers that this is one of; undecided if it may be one."""
+        if len(golds) == 1 and not (self.config.relative_tolerance or self.config.absolute_tolerance):
+            return self._compared(answer, golds[0])
+        return in_time(lambda: self._compared_with_all(answer, golds), golds)
+
+    def _compared_with_all(self, answer: str, golds: list[str]) -> Verdict:
+        verdict = self._compared(answer, golds[0])
+        for gold in golds[1:]:
+            if verdict[0]:
+                break
+            other = self._compared(answer, gold)
+            if other[0] or (other[0] is None and verdict[0] is not None):
+                verdict = other
+        return verdict
+
+    def _compared(self, answer: str, gold: str) -> Verdict:
         if self.config.take_modulo is not None:
             return self._same_remainder(answer, gold, self.config.take_modulo), "modulo"
         correct, step = equal(answer, gold, self._options)

@@ -3,82 +3,181 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from newskills.graders.math.syntax.nodes import Node, has, replace, symbols
+from newskills.graders.math.chains import Chain, chain
+from newskills.graders.math.syntax.nodes import Node, replace, symbols
 from newskills.graders.math.syntax.tables import FLIPPED
-from newskills.graders.math.values.equal import agree, ratio, real_value
+from newskills.graders.math.values.equal import agree, ratio
 from newskills.graders.math.values.evaluate import context
 
 Same = Callable[[Node, Node], bool | None]
 _ORDER = frozenset("<>≤≥")
+_CURVE = frozenset("xyz")
+_MEASURE = Node("sym", name="m")
+"""`m \\angle A` is as large as `\\angle A`."""
 
 
 class LabelledValue(NamedTuple):
-    """`label = value`, with further values of a chain (`x = 1/2 = 0.5`).
+    """`label = value`; '' for a chain of constants.
 
-    `placed` is the value with the arguments of a named function renamed by place, so that `f(t)=2t` is `f(x)=2x`.
+    `shown` is a decimal that the statement itself gives for the value (`x = \\sqrt2 \\approx 1.414`). `placed` is the
+    value with the arguments of a named function renamed by place, so that `f(t)=2t` is `f(x)=2x`.
     """
 
     label: str
     value: Node
-    others: tuple[Node, ...] = ()
+    shown: Node | None = None
     placed: Node | None = None
 
 
 def labelled(node: Node) -> LabelledValue | None:
-    """The value that an equation only gives a name to, else None.
+    """Return the value that an equation only gives a name to, or that a chain of constants has; else None.
 
-    A chain of constants (`3+4 = 7`) has its last side as value, an approximation (`a ≈ b`) its first. A chain that
-    contradicts itself by more than rounding has none.
+    None as well for several names (`x = y = 4`), of which `statements` tells.
     """
     if node.kind != "rel" or set(node.name) - set("=≈∈"):
         return None
-    first, rest = node.args[0], node.args[1:]
     if node.name == "∈":
-        return LabelledValue(_label(first), rest[0]) if first.kind in ("sym", "tuple") and _label(first) else None
+        first, member = node.args
+        return LabelledValue(_label(first), member) if first.kind in ("sym", "tuple") and _label(first) else None
     if "∈" in node.name:
         return None
-    if not any(symbols(a) for a in node.args) and not has(first, "app"):
-        return _constant_chain(node)
-    label = _label(first)
-    if not label or (symbols(first) & frozenset().union(*(symbols(r) for r in rest)) and first.kind != "app"):
+    found = chain(node)
+    if found is None:
+        return _named_expression(node)
+    if not found.names:
+        return LabelledValue("", found.value, found.shown)
+    names = _required(found)
+    if len(names) != 1 or not _label(names[0]):
         return None
-    if len(rest) > 1 and not _consistent(rest):
+    return _named(names[0], found.value, found.shown)
+
+
+def _named_expression(node: Node) -> LabelledValue | None:
+    """`y = 2x+1`, `f(x) = (x+1)^2 = x^2+2x+1`: the last side, where the first is a name that does not come again.
+
+    Of several names (`f(x) = g(x) = x^2`) the label tells all.
+    """
+    first, *between, last = node.args
+    if not _label(first):
         return None
-    if first.kind == "app":
-        if any(a.kind == "num" for a in first.args):  # `f(0)` is another name than `f(1)`, `y(x)` the same as `y`
-            label += f"({','.join(str(a.value) if a.kind == 'num' else '' for a in first.args)})"
-        return LabelledValue(label, rest[0], rest[1:], _by_place(rest[0], first.args))
-    return LabelledValue(label, rest[0], rest[1:], rest[0])
+    if first.kind != "app" and symbols(first) & frozenset().union(*map(symbols, node.args[1:])):
+        return None
+    stated = _named(first, last, None)
+    names = sorted(label for label in (stated.label, *map(_label, between)) if label)
+    return stated._replace(label=" = ".join(names))
 
 
-def _constant_chain(node: Node) -> LabelledValue | None:
-    if not _consistent(node.args):
-        return LabelledValue("", node.args[0]) if node.name == "≈" and _rounded(*node.args) else None
-    if "≈" in node.name:
-        return LabelledValue("", node.args[0], node.args[1:])
-    return LabelledValue("", node.args[-1], node.args[:-1])
+def _named(name: Node, value: Node, shown: Node | None) -> LabelledValue:
+    label = _label(name)
+    if name.kind != "app":
+        return LabelledValue(label, value, shown, value)
+    if any(a.kind == "num" for a in name.args):  # `f(0)` is another name than `f(1)`, `y(x)` the same as `y`
+        label += f"({','.join(str(a.value) if a.kind == 'num' else '' for a in name.args)})"
+    return LabelledValue(label, value, shown, _by_place(value, name.args))
 
 
-def _consistent(sides: tuple[Node, ...]) -> bool:
-    """Whether constants are the same but for rounding; sides with variables are taken at their word."""
-    if any(symbols(a) for a in sides):
-        return True
-    values = [real_value(a) for a in sides]
-    if any(v is None for v in values):
-        return False
-    slack = context().mpf("0.05")
-    return all(abs(v - values[0]) <= abs(values[0]) * slack for v in values)
+def _required(found: Chain) -> tuple[Node, ...]:
+    """The names that a reply must say: of `x = -y = 3` both, of `S = \\pi r^2 = 9\\pi` only S, which it computes."""
+    names = tuple(side for side in found.names if _label(side) or _is_multiple(side))
+    return names if any(map(_label, names)) or len(names) > 1 else found.names
 
 
-def _rounded(exact: Node, shown: Node) -> bool:
-    """Whether a decimal stands for a value to the digits that it shows: `0.35 ≈ 0.4`."""
-    value, near = real_value(exact), real_value(shown)
-    if value is None or near is None or shown.kind != "num" or shown.places < 1:
-        return False
-    return bool(abs(value - near) <= context().mpf("0.5000001") * context().mpf(10) ** -shown.places)
+def _is_multiple(side: Node) -> bool:
+    """`-y`, `2x`, `\\frac{a}{3}`: a variable times a number."""
+    if side.kind == "neg":
+        return side.args[0].kind == "sym"
+    kinds = sorted(arg.kind for arg in side.args)
+    return (side.kind == "mul" and kinds == ["num", "sym"]) or (
+        side.kind == "div" and side.args[0].kind == "sym" and side.args[1].kind == "num"
+    )
+
+
+def statements(node: Node) -> tuple[Node, ...]:
+    """`x = y = 4` as `x = 4` and `y = 4`; empty where a relation names one thing or none."""
+    found = chain(node) if len(node.args) > 2 else None
+    names = _required(found) if found is not None else ()
+    if found is None or len(names) < 2:
+        return ()
+    return tuple(Node("rel", (name, found.value), name="=") for name in names)
+
+
+def value_of(node: Node) -> LabelledValue | None:
+    """Return the value of several names (`x = y = 4`), or of a term of several letters (`m + n = 7`), without label.
+
+    An equation of a curve (`x^2 + y^2 = 25`) has none.
+    """
+    found = chain(node)
+    if found is None or not found.names:
+        return None
+    names = _required(found)
+    letters = symbols(names[0])
+    is_term = len(names) == 1 and len(letters) > 1 and not _label(names[0])
+    if any(map(_label, names)):
+        return LabelledValue("", found.value, found.shown) if len(names) > 1 else None
+    if is_term and (not letters <= _CURVE or _is_plain_sum(names[0])):
+        return LabelledValue("", found.value, found.shown)
+    return None
+
+
+def _is_plain_sum(node: Node) -> bool:
+    """`x + y - z`."""
+    if node.kind in ("add", "neg"):
+        return all(map(_is_plain_sum, node.args))
+    return node.kind == "sym"
+
+
+def with_every_name(node: Node) -> Node:
+    """`x = y = 4, z = 2` as `x = 4, y = 4, z = 2`."""
+    if not any(member.kind == "rel" and len(member.args) > 2 for member in node.args):
+        return node
+    members = (said for member in node.args for said in statements(member) or (member,))
+    return Node("list", tuple(members), name=node.name)
+
+
+def by_solution(node: Node) -> Node:
+    """`p=5, q=2; p=7, q=2` as a list of two solutions: the same names come round again and again."""
+    labels = labels_of(node)
+    size = len(set(labels))
+    if size < 2 or len(labels) < 2 * size or len(labels) % size or not all(labels):
+        return node
+    starts = range(0, len(labels), size)
+    if any(len(set(labels[at : at + size])) < size for at in starts):
+        return node
+    return Node("list", tuple(Node("list", node.args[at : at + size], name=",") for at in starts), name=",")
+
+
+def labels_of(node: Node) -> list[str]:
+    labels = [labelled(a) for a in node.args]
+    return [label.label if label is not None else "" for label in labels]
+
+
+def without_label(node: Node, labels: Sequence[str]) -> Node:
+    """`x=1, x=2` and `x=1, 2` are 1, 2."""
+    named = set(labels) - {""}
+    if len(named) != 1 or (labels[0] == "") or has_equations(node, labels):
+        return node
+    values = []
+    for arg in node.args:
+        label = labelled(arg)
+        values.append(label.value if label is not None else arg)
+    return Node(node.kind, tuple(values), name=node.name)
+
+
+def has_equations(node: Node, labels: Sequence[str]) -> bool:
+    """Whether a relation that gives no name to a value (`2y = 6`) is among the members."""
+    return any(member.kind == "rel" and not label for member, label in zip(node.args, labels, strict=True))
+
+
+def all_named(labels: Sequence[str]) -> bool:
+    return len(set(labels)) == len(labels) > 1 and all(labels)
+
+
+def values_of(node: Node) -> list[Node]:
+    labels = [labelled(a) for a in node.args]
+    return [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
 
 
 def _label(node: Node) -> str:
@@ -92,6 +191,8 @@ def _label(node: Node) -> str:
             return node.name
         case "tuple" if node.args and all(a.kind == "sym" for a in node.args):
             return ",".join(a.name for a in node.args)
+        case "mul" if node.args[0] == _MEASURE and _label(node.args[1]).isupper():
+            return _label(node.args[1])
         case "mul":
             names = [_label(a) for a in node.args]
             return "".join(names) if all(n and n.isupper() for n in names) else ""
@@ -113,13 +214,18 @@ def same_relation(gold: Node, pred: Node, same: Same) -> bool | None:
     """Two relations, or one and something else (then they differ, or it cannot be told)."""
     if gold.kind != "rel" or pred.kind != "rel":
         return False
-    if _same_chain(gold, pred, same):
+    if _same_chain(gold, pred, same) or _same_names(gold, pred):
         return True
     if len(gold.name) != 1 or len(pred.name) != 1:
         return False if symbols(gold) == symbols(pred) or not _linked(gold, pred) else None
     if {gold.name, pred.name} <= _ORDER | {"=", "≠", "≈"}:
         return _same_up_to_factor(gold, pred)
     return False
+
+
+def _same_names(gold: Node, pred: Node) -> bool:
+    """`a = b = c` in any order."""
+    return set(gold.name + pred.name) == {"="} and set(gold.args) == set(pred.args) and all(map(_label, gold.args))
 
 
 def _linked(gold: Node, pred: Node) -> bool:

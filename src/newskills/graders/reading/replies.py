@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Row, Score
-from newskills.base.reply_text import after_thinking
 
 
 def visible(text: str) -> str | None:

@@ -20,8 +20,8 @@ from newskills.base.environment import (
 )
 from newskills.base.errors import ConfigError, DataError, EnvironmentFailedError
 from newskills.base.protocols import Kit
+from newskills.base.reading.reply_text import after_first_thinking
 from newskills.base.records import Row
-from newskills.base.reply_text import after_first_thinking
 
 REPOSITORY = "/testbed"
 """Where the images of SWE-bench hold the repository."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from statistics import stdev
 from typing import Any, ClassVar
 
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Number, Row
-from newskills.base.reply_text import without_thinking
 from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
 from newskills.metrics.counting.tally import AVERAGE
 from newskills.metrics.official.length_control import Game, GamedGame, length_controlled

@@ -370,7 +370,7 @@ class UnitRun:
         self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
         stat = self.paths.output.stat()
         self.state.size, self.state.written = stat.st_size, stat.st_mtime_ns
-        self.state.sums = block_sums(self.paths.output)
+        self.state.sums = block_sums(self.paths.output, self.index.rows)
         self._save_state("done", exit_code=0, error="")
         mark_done(self.paths.output)
         self.paths.remove_logs()

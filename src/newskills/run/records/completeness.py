@@ -97,7 +97,7 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
     paths = unit.paths
     left = paths.output if paths.output.exists() else unit.merged
     positions = {sample.id: sample.position for sample in source.samples(rows)}
-    _set_damaged_aside(left, paths.damaged, damage := _damage(left))
+    _set_damaged_aside(left, paths.damaged, damage := damage_of(left))
     rows_left = records(left, lambda offset, line: overlaps(damage, offset, len(line)))
     kept = [(positions.pop(str(row.get("id")), None), row) for row in rows_left]
     if numbered := [(position, row) for position, row in kept if position is not None]:
@@ -113,7 +113,7 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
     return len(numbered)
 
 
-def _damage(output: Path) -> list[range]:
+def damage_of(output: Path) -> list[range]:
     """Return the byte ranges of a finished file that are not as they were written."""
     state = _finished_state(output)
     if state is None or not output.exists() or _size(output) != state.size:
@@ -140,7 +140,7 @@ def check_complete(output: Path, first: int = -1) -> None:
     """
     if not output.exists():
         return
-    if damage := _damage(output):
+    if damage := damage_of(output):
         bytes_changed = sum(map(len, damage))
         raise DataError(
             f"{output} is not as it was written: up to {bytes_changed:,} bytes from byte {damage[0].start:,} on differ "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import zlib
+from itertools import islice
 from pathlib import Path
 
 from newskills.base.store import open_for_reading
@@ -16,8 +17,7 @@ from newskills.base.store import open_for_reading
 _SEAL = b',"_async_sum":"'
 _SEAL_LENGTH = len(_SEAL) + len(b'00000000"}\n')
 SEAL_FIELD = "_async_sum"
-_MAX_BLOCKS = 256
-_MIN_BLOCK_BYTES = 4096
+_MAX_BLOCKS = 512
 
 
 def seal(line: bytes) -> bytes:
@@ -33,39 +33,32 @@ def is_broken(line: bytes) -> bool:
     return line[-11:] != b'%08x"}\n' % zlib.crc32(line[:-_SEAL_LENGTH])
 
 
-def block_size(size: int) -> int:
-    """Return the bytes of a block of a file of `size` bytes: at most 256 blocks, of 4 KiB at least."""
-    return max(_MIN_BLOCK_BYTES, -(-size // _MAX_BLOCKS))
+def block_sums(path: Path, rows: int) -> list[tuple[int, int]]:
+    """Return (bytes, CRC-32) of each block of a finished file of `rows` lines: whole lines, 512 blocks at most."""
+    lines_of_a_block = max(1, -(-rows // _MAX_BLOCKS))
+    with open_for_reading(path) as file:
+        blocks = iter(lambda: b"".join(islice(file, lines_of_a_block)), b"")
+        return [(len(block), zlib.crc32(block)) for block in blocks]
 
 
-def block_sums(path: Path) -> list[int]:
-    """Return the CRC-32 of each block of a file."""
-    length = block_size(path.stat().st_size)
-    with open_for_reading(path, length) as file:
-        return [zlib.crc32(block) for block in iter(lambda: file.read(length), b"")]
-
-
-def damaged_blocks(path: Path, sums: list[int], written: int) -> list[range]:
+def damaged_blocks(path: Path, sums: list[tuple[int, int]], written: int) -> list[range]:
     """Return the byte ranges of `path` that differ from `sums`; none where it was last written at `written`.
 
     `written` is the modification time in nanoseconds. Raises DataError for a file that cannot be read.
     """
-    stat = path.stat()
-    if stat.st_mtime_ns == written:
-        return []
-    length = block_size(stat.st_size)
-    return [
-        range(number * length, (number + 1) * length)
-        for number, (now, before) in enumerate(
-            zip(_sums_at(path, stat.st_mtime_ns, stat.st_size), sums, strict=False)
-        )
-        if now != before
-    ]
+    changed = path.stat().st_mtime_ns
+    return [] if changed == written else _damaged_at(path, changed, tuple(sums))
 
 
 @functools.lru_cache(maxsize=256)
-def _sums_at(path: Path, changed: int, size: int) -> tuple[int, ...]:
-    return tuple(block_sums(path))
+def _damaged_at(path: Path, changed: int, sums: tuple[tuple[int, int], ...]) -> list[range]:
+    damaged, offset = [], 0
+    with open_for_reading(path) as file:
+        for length, checksum in sums:
+            if zlib.crc32(file.read(length)) != checksum:
+                damaged.append(range(offset, offset + length))
+            offset += length
+    return damaged
 
 
 def overlaps(ranges: list[range], offset: int, length: int) -> bool:

@@ -11,7 +11,8 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row, Sample
 from newskills.base.store import atomic_write
 from newskills.run.planning.spec import Unit
-from newskills.run.records.damage import SEAL_FIELD
+from newskills.run.records.completeness import damage_of
+from newskills.run.records.damage import SEAL_FIELD, overlaps
 from newskills.run.records.log import KEY_FIELD, LogReader, lines, log_line, record_decoder, sound, ungraded
 from newskills.run.records.record import record_of
 from newskills.run.records.rows import Input
@@ -63,7 +64,12 @@ def keep_answers(unit: Unit, source: Input, rows: range, drop: frozenset[str], s
 def _offsets(unit: Unit) -> dict[int, int]:
     """Position of a row → where its record begins in the log, else in the finished file."""
     if not unit.paths.log.exists():
-        return {position: offset for position, (offset, _) in enumerate(lines(unit.paths.output))}
+        damage = damage_of(unit.paths.output)
+        return {
+            position: offset
+            for position, (offset, line) in enumerate(lines(unit.paths.output))
+            if not overlaps(damage, offset, len(line))
+        }
     offsets: dict[int, int] = {}
     for offset, line in lines(unit.paths.log):
         record = sound(record_decoder, line)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 
 from newskills.base.aio import backoff, guarded
 from newskills.base.errors import HttpError
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Failure, Reply, Request, Row
-from newskills.base.reply_text import without_thinking
 from newskills.prompts.renderer import load_prompt
 from newskills.run.engine.build import RunBuilder
 from newskills.run.rewarding.reward import HIGHEST, MARKS, JudgeReward

@@ -19,8 +19,8 @@ from msgspec import Meta, Struct
 from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import BadRequestError, ContextLimitError
 from newskills.base.protocols import Model
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.base.reply_text import without_thinking
 from newskills.solve.agents.options import AgentOptions, Trajectory, text_after, time_for
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import ask

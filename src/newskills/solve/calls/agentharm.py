@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Kit
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.graders.tool_calls.agentharm import (
     definitions,
     judge_questions,

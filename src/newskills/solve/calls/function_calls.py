@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from newskills.base.errors import ContextLimitError, DataError
 from newskills.base.protocols import Kit, Model
+from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.base.reply_text import join_turns
 from newskills.graders.tool_calls.calls import ParsedCall
 from newskills.graders.tool_calls.simulated import Services, check_services
 from newskills.solve.calls.tool_calls import ToolCall, read_calls

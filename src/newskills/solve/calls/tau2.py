@@ -12,8 +12,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Kit, Model
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.graders.tau2.grader import ENDED, start
 from newskills.graders.tau2.service import ToolService
 from newskills.prompts.renderer import load_prompt

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from newskills.base.errors import ContextLimitError, FatalToolError, NewskillsError, ToolError
 from newskills.base.protocols import Kit, Model, Tokenizer, Toolbox, ToolSpec
+from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.base.reply_text import join_turns
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.dialogue import count_tokens, generated_tokens, with_budget
@@ -100,8 +100,8 @@ class ToolSolver:
         whole = joined(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
         texts = [self._chat.text(reply) for reply in talk.replies]
-        said = join_turns([text for text in texts if text], "\n")
-        attempt = await self._chat.attempt(sample, request, whole, said)
+        text = join_turns([text for text in texts if text], "\n")
+        attempt = await self._chat.attempt(sample, request, whole, text)
         thoughts = [reply.reasoning for reply in talk.replies if reply.reasoning]
         if talk.unreadable:
             metrics["num_tool_errors"] = metrics.get("num_tool_errors", 0) + talk.unreadable

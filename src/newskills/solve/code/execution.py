@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, Kit, Model, Tokenizer
+from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Reply, Request, Sample
-from newskills.base.reply_text import join_turns
 from newskills.prompts.code_tags import CodeTags
 from newskills.solve.chat import MAIN, ChatSolver, ask, with_stop
 from newskills.solve.code.config import CodeExecution

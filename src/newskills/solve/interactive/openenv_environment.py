@@ -29,8 +29,8 @@ from newskills.base.errors import (
 )
 from newskills.base.http.client import HttpClient
 from newskills.base.protocols import Kit, Model
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.interactive.shared import reward_of
 from newskills.solve.parts import SolverParts

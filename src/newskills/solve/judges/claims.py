@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, FatalToolError, ToolError
 from newskills.base.protocols import Kit, Toolbox
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.judges.judge import ASKED, PREFIX, JudgeSolver

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined

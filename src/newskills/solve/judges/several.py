@@ -12,8 +12,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.judges.judge import ASKED, JudgeSolver, is_lost

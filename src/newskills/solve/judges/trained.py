@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.protocols import Kit, Solver
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import load_attr
-from newskills.base.reply_text import without_thinking
 from newskills.solve.generation_modules import refuse_task
 from newskills.solve.judges.judge import JudgeSolver, is_lost
 from newskills.solve.parts import SolverParts

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Kit, Solver
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.solve.reasoning import split_reasoning
 

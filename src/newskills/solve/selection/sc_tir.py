@@ -16,8 +16,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
+from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.base.reply_text import join_turns
 from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values.exact import plain

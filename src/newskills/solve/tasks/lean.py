@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.judgement import parse_judgement
 from newskills.base.protocols import Kit
+from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.base.reply_text import without_thinking
 from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader
 from newskills.graders.lean.statement import LeanStatementConfig, LeanStatementGrader, StatementCheck
 from newskills.prompts.renderer import load_prompt

@@ -13,8 +13,8 @@ from msgspec import Meta, Struct, structs
 
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
+from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.base.reply_text import join_turns
 from newskills.graders.code.extract import extract_code
 from newskills.graders.code.given import GIVEN
 from newskills.graders.code.scicode import without_imports
@@ -101,6 +101,6 @@ class SciCodeSolver:
             for name in _SUMS
             if all(name in each for each in step_fields)
         }
-        said = join_turns([str(fields[key]) for fields in step_fields], "\n\n")
+        text = join_turns([str(fields[key]) for fields in step_fields], "\n\n")
         started = {name: step_fields[0][name] for name in ("generation_start_time",) if name in step_fields[0]}
-        return {**step_fields[-1], **sums, **started, key: said}
+        return {**step_fields[-1], **sums, **started, key: text}

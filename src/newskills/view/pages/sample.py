@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import DataError
+from newskills.base.reading.reply_text import split_thinking
 from newskills.base.records import Row
-from newskills.base.reply_text import split_thinking
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.base.reply_text import after_thinking
+from newskills.base.reading.reply_text import after_thinking
 from newskills.graders.math.extraction.boxes import last_boxes, without_placeholders
 from newskills.graders.math.extraction.closing import closing_answer, stated_answer
 from newskills.graders.math.extraction.labels import below_answer_heading, json_answers, last_behind_hashes

@@ -80,17 +80,17 @@ def json_answers(text: str) -> list[str]:
     Fields named for the final answer go before others; null and placeholders are no values. An object behind prose that
     does not hedge takes the place of those before it.
     """
-    found: dict[str, list[str]] = {"final": [], "": []}
+    values: dict[str, list[str]] = {"final": [], "": []}
     last = 0
     for field in islice(_FIELD.finditer(text), _MOST_FIELDS):
         value = _value(text, field.end())
         if value is None or is_placeholder(value):
             continue
         if last and _replaces(text[last : field.start() + 1]):
-            found = {"final": [], "": []}
-        found["final" if field["name"].lower().startswith("final") else ""].append(value)
+            values = {"final": [], "": []}
+        values["final" if field["name"].lower().startswith("final") else ""].append(value)
         last = field.end()
-    return list(dict.fromkeys(found["final"] or found[""]))
+    return list(dict.fromkeys(values["final"] or values[""]))
 
 
 def _replaces(between: str) -> bool:

@@ -20,6 +20,7 @@ _NO_FACTOR = frozenset(
     | {r"\rangle", r"\rfloor", r"\rceil"}
 )
 """Commands that do not begin another factor of a product."""
+_PUNCTUATION = str.maketrans(",()[]", "     ")
 
 
 class _Parser(Atoms):
@@ -247,7 +248,7 @@ class _Parser(Atoms):
             return Node("mul", (node, number(tables.MULTIPLIERS[word])))
         while self._now.kind == "text" and self._now.text.lower().strip(" ,;") not in tables.SEPARATORS:
             word += " " + self._take().text.lower()
-        if tables.HEDGES & set(_without_comparison(word.replace(",", " ").split())):
+        if tables.HEDGES & set(_without_comparison(word.translate(_PUNCTUATION).split())):
             raise Unreadable("a value that is hedged")
         if self._accept("^"):
             exponent = self._script()

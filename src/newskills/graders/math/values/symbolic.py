@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from newskills.base.errors import guard
 from newskills.base.records import Failure
 from newskills.graders.math.syntax.tables import VALUE_WORDS
-from newskills.graders.math.values.deadline import OutOfTime, limited
+from newskills.graders.math.values.deadline import for_free, step
 
 HINT = "pip install 'newskills[math]'"
 _SEPARATORS = re.compile(r"[,;，；、]|\\\\|\b(?:and|or)\b")
@@ -28,8 +26,6 @@ _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _ROW = re.compile(r"-?[\d.]+(?:\s+-?[\d.]+)+")
 _SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
 _ENVIRONMENT = re.compile(r"\\begin\{")
-CPU_SECONDS = 0.8
-"""For one pair; what a benchmark asks for takes a fiftieth of it."""
 _LONGEST = 600
 _MATRIX_WORK = re.compile(
     r"\\det|vmatrix|\\(?:operatorname|text|mathrm)\{\w+\}|\\end\{\w*matrix\}[\s)]*(?:\\right\s*\))?\s*(?:\^|\\cdot|\\begin)"
@@ -58,39 +54,23 @@ def preload() -> None:
     library()
 
 
-def decide(pred: str, gold: str, digits: int, *, readable_gold: bool = False) -> tuple[bool | None, str]:
-    """(verdict, step). Undecided where the library is missing or fails.
-
-    An answer that is too big, or that takes longer than CPU_SECONDS to work out beside a gold whose value our own
-    reader knows (`readable_gold`), is wrong; where gold may be the one that is too much, it is undecided.
-    """
+def decide(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
+    """(verdict, step). Undecided where the library is missing or fails, or gold is too big. May raise OutOfTime."""
     if not balanced(pred):
         return False, "unbalanced"
     if (_row(pred) is None) != (_row(gold) is None):
         return False, "numbers side by side"
     if _too_big(pred) or _too_big(gold):
         return None if _too_big(gold) else False, _TOO_BIG
-    if library() is None:
+    if for_free(library) is None:
         return None, f"undecided; {HINT}"
-    try:
-        outcome = guard(lambda: _compared_in_time(gold, pred, digits))
-    except OutOfTime:
-        return False if readable_gold else None, "too long to work out"
+    with step("math-verify"):
+        outcome = guard(lambda: _compared(library(), gold, pred, digits))
     if isinstance(outcome, Failure):
         return None, f"undecided: math-verify failed ({outcome.kind})"
     if outcome and (doubt := _doubt(pred, gold)):
         return False, f"math-verify, but {doubt}"
     return outcome, "math-verify"
-
-
-def _compared_in_time(gold: str, pred: str, digits: int) -> bool:
-    """Raises OutOfTime. What the library imports at the first pair of a kind is not the cost of that pair."""
-    modules = len(sys.modules)
-    with suppress(OutOfTime):
-        return limited(lambda: _compared(library(), gold, pred, digits), CPU_SECONDS)
-    if len(sys.modules) == modules:
-        raise OutOfTime
-    return limited(lambda: _compared(library(), gold, pred, digits), CPU_SECONDS)
 
 
 def _compared(lib: Any, gold: str, pred: str, digits: int) -> bool:

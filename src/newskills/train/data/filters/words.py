@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from newskills.base.reading.reply_text import has_ended_thinking
 from newskills.base.records import Row
-from newskills.base.reply_text import has_ended_thinking
 from newskills.train.data.filters.base import FilterVerdict
 
 CODE_ERRORS = ("Traceback (most recent call last)", "<output cut>", "Timed out", "SyntaxError")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.base.reply_text import (
+from newskills.base.reading.reply_text import (
     after_first_thinking,
     after_thinking,
     has_ended_thinking,
