@@ -34,6 +34,7 @@ def half(value: float | None, limit: int = 2) -> float | None:
         ("limit: int = 2", "limit: int = 3", False),
         ("value / limit", "value * limit", False),
         ("is None else", "is not None else", False),
+        ("return None", "return not", True),
     ],
 )
 def test_annotations_that_are_never_evaluated_are_no_mutants(before: str, after: str, same: bool) -> None:

@@ -21,6 +21,7 @@ import pytest
 
 CPU_SECONDS, WALL_SECONDS = 120, 1800
 """Of one run; a mutant has been noticed where its tests need longer, for they go round in circles."""
+_OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 NEVER_CHANGES = ("hypothesis.strategies", "msgspec", "rich.console", "mpmath", "sqlite3", "asyncio", "http.client")
 
 
@@ -43,9 +44,9 @@ def run(tests: list[str]) -> int:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):
             os.dup2(nowhere, descriptor)
-        code = 2
+        code = int(pytest.ExitCode.INTERNAL_ERROR)
         with contextlib.suppress(BaseException):
-            code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests]))
+            code = int(pytest.main([*_OPTIONS, *tests]))
         os._exit(code)
     watch = threading.Timer(WALL_SECONDS, os.killpg, (child, signal.SIGKILL))
     watch.start()

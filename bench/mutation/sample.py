@@ -123,6 +123,7 @@ def run_area(name: str, size: int, seed: int, only: str = "") -> list[Mutant]:
         known = msgspec.json.decode(EQUIVALENT.read_bytes(), type=list[Equivalent])
         mutants = []
         with Runner(copy) as runner:
+            check_unchanged(runner, reached, failing)
             for mutant, mutated in drawn(python, copy, sources, random.Random(seed), size):
                 covering = tests_of(reached.get(mutant.file, {}), mutant.line) - failing
                 mutant.tests = len(covering)
@@ -185,7 +186,14 @@ def cosmic(python: Path, copy: Path, words: Sequence[str], given: str = "") -> l
 
 
 def same_program(original: str, mutated: str) -> bool:
-    """Whether they differ only in annotations that are never evaluated: those of functions and within them."""
+    """Whether they differ only in annotations that are never evaluated: those of functions and within them.
+
+    What is no program at all, such as `not` before an assignment expression, is no mutant either.
+    """
+    try:
+        ast.parse(mutated)
+    except SyntaxError:
+        return True
     return _without_annotations(original) == _without_annotations(mutated)
 
 
@@ -265,6 +273,13 @@ def _function(node: str) -> str:
     return node.partition("[")[0]
 
 
+def check_unchanged(runner: Runner, reached: Mapping[str, Mapping[int, set[str]]], failing: set[str]) -> None:
+    """Raises BenchError where tests fail in the runner without any mutant: all mutants would count as noticed."""
+    tests = set().union(*(tests for lines in reached.values() for tests in lines.values())) - failing
+    if code := runner.run(sorted(tests)):
+        raise BenchError(f"the tests end with {code} in the runner, where nothing was changed")
+
+
 def tests_of(reached: Mapping[int, set[str]], line: int) -> set[str]:
     """Those that reach the line; of a line that runs as its file is imported, all that reach the file."""
     return reached.get(line) or set().union(*reached.values())
@@ -284,10 +299,11 @@ def judged(
     path.write_text(mutated)
     os.utime(path, (0, next(_seconds)))
     try:
-        return "survived" if runner.run(tests) == 0 else "killed"
+        code = runner.run(tests)
     finally:
         path.write_bytes(original)
         os.utime(path, (times.st_atime, times.st_mtime))
+    return "survived" if code == 0 else "killed"
 
 
 class Runner:

@@ -58,17 +58,24 @@ def test_a_choice_before_the_cut_counts() -> None:
     assert (wrong.outcome, wrong.cause) == ("wrong", "model")
 
 
+def ends(text: str) -> list[int]:
+    """Where labels end, the last first."""
+    return [label.end for label in labels(text)]
+
+
 def test_a_label_is_a_whole_word() -> None:
     """ "answers" and "unanswered" announce nothing; words of other languages take endings."""
     for text in ("The answers B", "He answered B", "unanswer B", "answersheet: B", "My answering: B"):
-        assert labels(text) == [], text
-    assert labels("The answer: B") == [len("The answer")]
-    assert labels("answer") == [6]
-    assert labels("The answer is A. My answer: B") == [len("The answer is A. My answer"), len("The answer")]
-    assert labels("답변은 B") != []
+        assert ends(text) == [], text
+    assert ends("The answer: B") == [len("The answer")]
+    assert ends("answer") == [6]
+    assert ends("The answer is A. My answer: B") == [len("The answer is A. My answer"), len("The answer")]
+    assert ends("답변은 B") != []
 
 
 def test_the_letter_behind_a_label() -> None:
     text = "My answer: (B), since C is not"
-    assert letter_after(text, labels(text)[0], 4) == "B"
+    found = letter_after(text, labels(text)[0], 4)
+    assert found is not None
+    assert found.letter == "B"
     assert letter_after(text, labels(text)[0], 1) is None

@@ -229,7 +229,7 @@ class Asked:
     def __init__(self, clock: Clock, limit: float = 100, rate: float | None = None, epoch: float = 10.0) -> None:
         self.clock = clock
         self.gate = SimpleNamespace(limit=limit, rate=rate, active=20)
-        self.load = Load(self.gate, epoch=epoch)  # type: ignore[arg-type]
+        self.load = Load(self.gate, epoch=epoch)
 
     def asks(self, answered: int, refused: int, *, seconds: float = 10.0) -> bool:
         """Whether the endpoint is asked less after so many answers and then refusals, the last one after `seconds`."""

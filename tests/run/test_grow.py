@@ -159,3 +159,17 @@ def test_a_damaged_record_is_made_again(unit: Unit, server: FakeServer, tmp_path
     write_input(tmp_path, ROWS + 1)
     assert run(unit).exit_code == 0
     assert asked(server, ROWS) == ["What is 1 + 1?", f"What is {ROWS} + 1?"]
+
+
+def test_what_was_cut_off_is_made_again_too(unit: Unit, server: FakeServer, tmp_path: Path) -> None:
+    unit.merged.write_bytes(b"".join(unit.merged.read_bytes().splitlines(keepends=True)[: ROWS - 2]))
+    write_input(tmp_path, ROWS + 1)
+    assert run(unit).exit_code == 0
+    assert asked(server, ROWS) == [f"What is {i} + 1?" for i in range(ROWS - 2, ROWS + 1)]
+
+
+def test_a_file_that_is_gone_keeps_nothing(unit: Unit, tmp_path: Path) -> None:
+    unit.merged.unlink()
+    write_input(tmp_path, ROWS + 1)
+    with pytest.raises(DataError, match="the content of the input file"):
+        run(unit)

@@ -22,7 +22,7 @@ from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.unit import REFUSED, UnitRun, changed_settings, unit_result
 from newskills.run.planning.spec import RunSpec, Unit, UnitResult
 from newskills.run.records.chunks import count_lines, merge_if_complete
-from newskills.run.records.completeness import damage_of, is_cut, is_marked, take_over
+from newskills.run.records.completeness import is_cut, is_marked, take_over
 from newskills.run.records.grow import keep_answers
 from newskills.run.records.input_map import keep_input, read_input
 from newskills.run.records.log import Damage, lines, restore_log, set_aside
@@ -94,8 +94,8 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         fresh.save(paths.state)
         return PreparedUnit(UnitRun(unit, source, rows, fresh, *_begin_logs(unit, len(rows), fresh)), solver)
     others = unit.config.judges and changed == [INPUT]
-    whole = not cut or bool(damage_of(paths.output))
-    grown = changed == [INPUT] and not others and whole and unit.config.num_chunks is None
+    has_records = paths.log.exists() or paths.output.exists()
+    grown = changed == [INPUT] and has_records and not others and unit.config.num_chunks is None
     if changed and not others and not grown:
         raise changed_settings(unit, changed)
     if (
