@@ -31,11 +31,11 @@ def same_choice(pred: str, gold: str, same: Callable[[str, str], bool | None]) -
 
     Beside an option of gold's own, letters must be the same too: `C. 25` is neither `C. 26` nor `D. 25`.
     """
-    said, wanted = _choice(pred), _choice(gold)
-    if said is not None and wanted is not None:
-        return said.letter == wanted.letter and same(said.value, wanted.value)
-    if said is not None:
-        return None if option_letter(gold) else same(said.value, gold)
+    chosen, wanted = _choice(pred), _choice(gold)
+    if chosen is not None and wanted is not None:
+        return chosen.letter == wanted.letter and same(chosen.value, wanted.value)
+    if chosen is not None:
+        return None if option_letter(gold) else same(chosen.value, gold)
     if wanted is not None:
         return None if option_letter(pred) else same(pred, wanted.value)
     return None

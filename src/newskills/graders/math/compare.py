@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from newskills.graders.math import quantities
 from newskills.graders.math.chains import chain, is_constant, shows_enough
-from newskills.graders.math.labels import are_other_points
+from newskills.graders.math.numerals import same_numeral
 from newskills.graders.math.parameters import constants_alike, same_antiderivative, terms, with_bound_name
 from newskills.graders.math.products import is_ranking, same_order
 from newskills.graders.math.relations import (
@@ -25,6 +25,7 @@ from newskills.graders.math.relations import (
     with_every_name,
     without_label,
 )
+from newskills.graders.math.syntax.labels import are_other_points
 from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
 from newskills.graders.math.values.equal import Options, same_value
 from newskills.graders.math.values.intervals import (
@@ -81,8 +82,8 @@ def _by_conjunction(gold: Node, pred: Node, options: Options) -> bool | None:
     if pred.kind != "list" or pred.name not in ("and", "or"):
         return None
     if gold.kind == "list":
-        said = (*gold.args, *pred.args)
-        is_logic = any(a.kind == "sym" or (a.kind == "rel" and a.name != "=") for a in said)
+        stated = (*gold.args, *pred.args)
+        is_logic = any(a.kind == "sym" or (a.kind == "rel" and a.name != "=") for a in stated)
         return False if is_logic and {gold.name, pred.name} == {"and", "or"} else None
     first, *others = pred.args
     if pred.name == "or" and gold.kind not in _COLLECTIONS and all(same(first, a, options) for a in others):
@@ -196,17 +197,17 @@ def _by_names(gold: Node, pred: Node, options: Options) -> bool | None:
         return None
     wanted, got = statements(gold), statements(pred)
     if wanted and pred.kind == "rel":
-        found = chain(pred)
-        said = [] if found is None else [Node("rel", (side, found.value), name="=") for side in found.names]
-        return _all_of([_any_of([same(one, other, options) for other in said]) for one in wanted])
+        sides = chain(pred)
+        stated = [] if sides is None else [Node("rel", (side, sides.value), name="=") for side in sides.names]
+        return _all_of([_any_of([same(member, other, options) for other in stated]) for member in wanted])
     if wanted:
         return same(Node("list", wanted, name=","), pred, options) if pred.kind in _COLLECTIONS else False
     if got and gold.kind in _COLLECTIONS:
         return same(gold, Node("list", got, name=","), options)
     if gold.kind == "rel":
-        return _any_of([same(gold, one, options) for one in got]) if got else None
-    stated = value_of(pred)
-    return None if stated is None else _same_stated(LabelledValue("", gold), stated, options)
+        return _any_of([same(gold, member, options) for member in got]) if got else None
+    value = value_of(pred)
+    return None if value is None else _same_stated(LabelledValue("", gold), value, options)
 
 
 def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -442,7 +443,7 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
     if (in_order := same_order(gold, pred)) is not None:
         return in_order
     if gold.kind == "based" or pred.kind == "based":
-        return _same_numeral(gold, pred)
+        return same_numeral(gold, pred)
     if has(gold, "app") != has(pred, "app"):
         gold, pred = replace(gold, _counted), replace(pred, _counted)
     if (infinite := _same_infinity(gold, pred)) is not None:
@@ -478,15 +479,6 @@ def _counted(node: Node) -> Node | None:
         return Node("fn", (total, taken), name="binom")
     rest = Node("add", (total, Node("neg", (taken,))))
     return Node("div", tuple(Node("fn", (size, number(1)), name="factorial") for size in (total, rest)))
-
-
-def _same_numeral(gold: Node, pred: Node) -> bool:
-    """In a stated base digits and base must agree; a base that gold does not state may be stated."""
-    if gold.kind == pred.kind:
-        return gold.places == pred.places and gold.name.lstrip("0").upper() == pred.name.lstrip("0").upper()
-    if gold.kind == "num" and gold.places < 0 and gold.value.denominator == 1 and len(pred.name) > 1:
-        return str(gold.value.numerator) == pred.name.lstrip("0")
-    return False
 
 
 def _same_infinity(gold: Node, pred: Node) -> bool | None:

@@ -154,14 +154,14 @@ def _with_letter(text: str, ours: set[str], theirs: set[str]) -> str:
 
 
 def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:
-    said, wanted = _CONSTANT.search(pred), _CONSTANT.search(gold)
-    if said is None:
+    constant, wanted = _CONSTANT.search(pred), _CONSTANT.search(gold)
+    if constant is None:
         return pred, gold if wanted is None else gold[: wanted.start()]
-    pred = pred[: said.start()]
+    pred = pred[: constant.start()]
     gold = gold if wanted is None else gold[: wanted.start()]
     letters = {letter for letter in "abcdkABCDK" if _occurrences(letter).search(gold)}
     if len(letters) == 1 and not _occurrences(letter := letters.pop()).search(pred):
-        pred = _occurrences(said["name"]).sub(letter, pred)
+        pred = _occurrences(constant["name"]).sub(letter, pred)
     return pred, gold
 
 

@@ -16,12 +16,12 @@ from newskills.graders.math.dates import same_date
 from newskills.graders.math.divisions import same_ratio, same_remainder
 from newskills.graders.math.extraction.prose import formula_in_prose
 from newskills.graders.math.figures import same_figure
-from newskills.graders.math.labels import are_other_names
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parameters import same_conditions, with_primes
 from newskills.graders.math.quantities import is_counted
 from newskills.graders.math.residues import same_residues
+from newskills.graders.math.syntax.labels import are_other_names
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.syntax.parser import parse
 from newskills.graders.math.syntax.tables import HEDGES
@@ -102,8 +102,8 @@ def in_time(work: Callable[[], Verdict], golds: Sequence[str]) -> Verdict:
         if is_limited():
             raise
         context.cache_clear()  # it may have been left with another precision
-        known = all(_has_value(_tree(tidy(gold), True)) for gold in golds)
-        return False if known else None, f"no time left in step {end.step}"
+        is_readable = all(_has_value(_tree(tidy(gold), True)) for gold in golds)
+        return False if is_readable else None, f"no time left in step {end.step}"
 
 
 def _worked_out(pred: str, gold: str, options: Options) -> Verdict:

@@ -130,8 +130,8 @@ class Rules:
         if len(values) >= 2 and (name in _EQUAL_ASSERTS or name in _UNEQUAL_ASSERTS):
             first, second = values[:2]
             alike = type(first) in _PLAIN and type(second) in _PLAIN
-            asked = name in ("assertIn", "assertNotIn") and self._is_own_container(second)
-            if not alike and not asked and self._decides(first) != self._decides(second):
+            is_searched = name in ("assertIn", "assertNotIn") and self._is_own_container(second)
+            if not alike and not is_searched and self._decides(first) != self._decides(second):
                 self._note(first, second)
                 if name in _UNEQUAL_ASSERTS:
                     return None

@@ -240,19 +240,19 @@ class World:
     def _frame(self, depth: int = 0) -> types.FrameType:
         """Stand for `sys._getframe`, by way of one more function. Raises ValueError."""
         frame: Any = _get_frame(2)
-        asked = self.is_asked_from_outside(3)
+        is_outside = self.is_asked_from_outside(3)
         for _ in range(depth):
             frame = _read(frame, "f_back")
-            if frame is None or (asked and id(_read(frame, "f_globals")) in self._globals):
+            if frame is None or (is_outside and id(_read(frame, "f_globals")) in self._globals):
                 raise ValueError("call stack is not deep enough")
         return frame  # type: ignore[no-any-return]
 
     def _subclasses(self, cls: type) -> list[type]:
         """Stand for `type.__subclasses__`."""
-        found: list[type] = self._all_subclasses(cls)
+        subclasses: list[type] = self._all_subclasses(cls)
         if not self.is_asked_from_outside(3):
-            return found
-        return [each for each in found if not self.is_private_class(each)]
+            return subclasses
+        return [each for each in subclasses if not self.is_private_class(each)]
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Refuse what looks into the interpreter, once the answer is loaded."""

@@ -23,13 +23,13 @@ def rewritten(tests: str) -> ast.Module:
 
 def imports(tree: ast.AST) -> list[tuple[str, str]]:
     """Return (name in the text, module) of all imports."""
-    found = []
+    names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(each.asname or each.name.partition(".")[0], each.name) for each in node.names]
+            names += [(each.asname or each.name.partition(".")[0], each.name) for each in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found += [(each.asname or each.name, node.module) for each in node.names]
-    return found
+            names += [(each.asname or each.name, node.module) for each in node.names]
+    return names
 
 
 def _call(name: str, *values: ast.expr) -> ast.Call:

@@ -226,9 +226,9 @@ class _Counter:
         self.unfit = self._trial.load()
         if self.unfit:
             return
-        given = sys.modules["__given__"] = types.ModuleType("__given__")
+        module = sys.modules["__given__"] = types.ModuleType("__given__")
         kept = {name: value for name, value in self._trial.tests.items() if name not in _MODULE_NAMES}
-        vars(given).update(kept, __all__=list(kept))
+        vars(module).update(kept, __all__=list(kept))
         with open(self._path, "w", encoding="utf-8") as file:
             file.write(f"from __given__ import *\nimport pytest\n{self._tests}\n")
 

@@ -123,8 +123,8 @@ def _doubt(pred: str, gold: str) -> str:
         VALUE_WORDS | DENYING
     ):
         return "other words"
-    said, wanted = _in_words(pred), _in_words(gold)
-    if said != wanted and sorted(said) == sorted(wanted):
+    stated, wanted = _in_words(pred), _in_words(gold)
+    if stated != wanted and sorted(stated) == sorted(wanted):
         return "words in another order"
     if any(is_denial(words.strip()) for words in _BEHIND.findall(pred)) and not _BEHIND.search(gold):
         return "words that deny"

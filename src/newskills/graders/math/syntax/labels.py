@@ -59,10 +59,10 @@ def are_other_names(pred: str, gold: str) -> bool:
     """Whether both say in words what their value is of, and not the same: `\\text{Area} = 7`, `\\text{Volume} = 7`."""
     if "," in pred or "," in gold:
         return False
-    said = [_IN_WORDS.match(text) for text in (pred, gold)]
+    matches = [_IN_WORDS.match(text) for text in (pred, gold)]
     names = [
         " ".join((match[1] or match[2]).lower().split()).removeprefix("the ")
-        for match in said
+        for match in matches
         if match is not None
     ]
     return len(names) == 2 and not any(name in other for name, other in (names, names[::-1]))
