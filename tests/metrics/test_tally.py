@@ -40,6 +40,10 @@ def test_variation_within_problems_needs_one_with_two_scores() -> None:
     assert tally_of([[1, None], [None, 0]]).statistics() == {}
 
 
+def test_variation_may_begin_at_a_later_run() -> None:
+    assert list(tally_of([[1, None, 0]]).statistics()) == [3]
+
+
 @given(
     st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(SCORES, min_size=n, max_size=n), min_size=1, max_size=6))
 )
