@@ -31,7 +31,19 @@ USUAL = (
     "rewards",
     "training_data",
 )
-LONG = ("agents", "growth", "many", "memory", "mutation", "resume", "launch", "simulation", "training", "view")
+LONG = (
+    "agents",
+    "growth",
+    "many",
+    "memory",
+    "mutation",
+    "resume",
+    "launch",
+    "simulation",
+    "training",
+    "trust",
+    "view",
+)
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 HEADS = ("bench", "what", "ours", "beside", "theirs", "ratio", "target", "met")
