@@ -10,7 +10,7 @@ from collections.abc import Callable
 from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row
 
-ROWS = 24
+ROWS = 20
 MakeRow = Callable[[random.Random, int], Row]
 
 _NAMES = ["anna", "bert", "carla", "dora", "emil", "fritz", "gina", "hugo", "ines", "jan"]
@@ -119,8 +119,8 @@ def _items(draw: random.Random, at: int) -> Row:
 
 
 def _page(draw: random.Random, at: int) -> Row:
-    texts = [{"category": "text_block", "text": _text(draw), "order": place} for place in range(1, 4)]
-    return {"page": {"texts": texts, "formulas": [], "tables": []}}
+    text = {"category": "text_block", "text": _text(draw), "order": 1}
+    return {"page": {"texts": [text], "formulas": [], "tables": []}}
 
 
 def _emotions(draw: random.Random, at: int) -> Row:
