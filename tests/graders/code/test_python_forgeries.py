@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from tests.graders.code.running_any import fenced, graded
 from tests.night import NIGHTLY
 
 from newskills.base.records import Row
+from newskills.graders.code.inside.equality import Rules
+from newskills.graders.code.inside.private import World
 
 FORGERIES = {
     name: code
@@ -265,3 +269,21 @@ def test_the_answer_cannot_read_the_targets_of_steps(tmp_path: Path) -> None:
     }
     scores = graded("scicode", [{**row, "steps": {"1.1": code}} for code in codes], tmp_path)
     assert [score.outcome for score in scores] == list(codes.values()), scores
+
+
+def test_an_attribute_of_a_value_of_pythons_library_costs_a_test_few_steps() -> None:
+    """A server of the answer's goes on between two steps of a test: with thousands more it saw another order."""
+    steps = 0
+
+    def count(*_: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    rules = Rules(World(), may_approximate=False)
+    with socket.socket() as client:
+        sys.setprofile(count)
+        try:
+            assert rules.value(client, "close") is client
+        finally:
+            sys.setprofile(None)
+    assert steps < 500

@@ -38,6 +38,7 @@ _PREDICATES = frozenset(
     }
 )
 """Methods of values that tests ask for a truth."""
+_DISGUISES = ("__class__", "__getattribute__")
 _MOST_ITEMS = 20_000
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "Sub": operator.sub,
@@ -178,31 +179,30 @@ class Rules:
 
     def _is_disguised(self, kind: type, name: str) -> bool:
         """Whether a class of the answer says of itself what the kind of value that it stands for should say."""
-        own = [base for base in _MRO(kind) if base not in (object, type) and self._is_answers_class(base)]
-        if not own or kind in self.own:
+        bases = [base for base in _MRO(kind) if base not in (object, type)]
+        always = [base for base in bases if any(each in vars(base) for each in _DISGUISES)]
+        by_name = [base for base in bases if name in vars(base)]
+        if name not in _PREDICATES and not issubclass(kind, _FIXED) and not any(map(_is_table, bases)):
+            by_name = []
+        if not always and not by_name:  # asked first: threads of the answer go on while a test waits here
             return False
-        if any(each in vars(base) for base in own for each in ("__class__", "__getattribute__")):
-            return True
-        if not any(name in vars(base) for base in own):
+        if kind in self.own:
             return False
-        return name in _PREDICATES or issubclass(kind, _FIXED) or any(map(_is_table, _MRO(kind)))
+        return any(map(self._is_answers_class, dict.fromkeys(always + by_name)))
 
     def _is_answers_class(self, base: type) -> bool:
-        return any(
-            isinstance(value, types.FunctionType) and self._is_answers(base, value)
-            for value in vars(base).values()
-        )
+        functions = [value for value in vars(base).values() if isinstance(value, types.FunctionType)]
+        if self._world.is_private_class(base):
+            return any(map(_is_given_to_mock, functions))
+        return any(self._is_answers_function(base, value) for value in functions)
 
     def _is_answers(self, base: type, value: Any) -> bool:
         if value is None:
             return False
         if self._world.is_private_class(base):
-            return isinstance(value, types.FunctionType) and value.__code__.co_name == "method"  # given to a mock
+            return isinstance(value, types.FunctionType) and _is_given_to_mock(value)
         if isinstance(value, types.FunctionType):
-            filename = value.__code__.co_filename
-            if self._is_universal(filename):
-                return True
-            return self._world.is_foreign(filename) and not _is_dataclass_method(base, value)
+            return self._is_answers_function(base, value)
         if getattr(value, "__objclass__", None) is base or self._world.is_from_here(value):
             return False
         home = sys.modules.get(str(vars(base).get("__module__", "")))
@@ -211,8 +211,18 @@ class Rules:
             return home is None
         return self._world.is_foreign(file) or self._is_universal(file)
 
+    def _is_answers_function(self, base: type, function: types.FunctionType) -> bool:
+        filename = function.__code__.co_filename
+        if self._is_universal(filename):
+            return True
+        return self._world.is_foreign(filename) and not _is_dataclass_method(base, function)
+
     def _is_universal(self, file: str) -> bool:
         return any(part in file for part in self._universal)
+
+
+def _is_given_to_mock(function: types.FunctionType) -> bool:
+    return function.__code__.co_name == "method"
 
 
 def _is_table(base: type) -> bool:
