@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import newskills.prompts
 from newskills.base.judgement import parse_judgement, parse_verdict
-from newskills.base.offered_verdicts import own_words
+from newskills.base.reading.offered_verdicts import own_words
 from newskills.graders.judges.arena import arena_label, mark
 from newskills.graders.judges.strongreject import rubric
 

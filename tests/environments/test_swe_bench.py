@@ -121,7 +121,7 @@ def test_the_fix_resolves_and_nothing_else_does(tmp_path: Path, rows: list[Row],
     files = tmp_path.glob("results/eval-results/swe-bench/output*.jsonl")
     records = {record["instance_id"]: record for file in files for record in rows_of(file)}
     fixed, untouched, wrong = (records[instance] for instance in INSTANCES)
-    assert (fixed["outcome"], fixed["grader"]) == ("correct", "swe_bench@1"), fixed.get("test_output")
+    assert (fixed["outcome"], fixed["grader"]) == ("correct", "swe_bench@2"), fixed.get("test_output")
     assert fixed["swe-bench-metrics"]["resolved"] is True
     assert (untouched["outcome"], untouched["why"]) == ("no_answer", "the patch is empty")
     assert (wrong["outcome"], wrong["why"]) == ("wrong", "tests fail")
@@ -155,7 +155,7 @@ def test_patches_of_others_are_graded_in_our_containers(tmp_path: Path, rows: li
     (failed,) = graded(tmp_path, env, (fix,), "--container_formatter=localhost/no-{instance_id}")
     assert (gold["outcome"], empty["outcome"]) == ("correct", "no_answer")
     assert (conflict["outcome"], conflict["why"]) == ("wrong", "the patch does not apply")
-    assert (gold["id"], gold["grader"]) == ("r0", "swe_bench@1")
+    assert (gold["id"], gold["grader"]) == ("r0", "swe_bench@2")
     assert "eval_script" not in gold
     assert (timed_out["outcome"], timed_out["why"]) == ("wrong", "the tests timed out")
     assert (failed["outcome"], failed["outcome_cause"]) == ("unscored", "environment")

@@ -138,7 +138,8 @@ ONE_WAY = r"""
 3:00 PM ⇎ 3:00
 3:00 ⇔ 3:00 PM
 3:00 ⇔ 3:00 AM
-x \equiv 3 \pmod 7 ⇔ 3
+3 \pmod 7 ⇔ 3
+x \equiv 3 \pmod 7 ⇎ 3
 x \equiv 3 \pmod 7 ⇎ 4
 x \equiv 3 \pmod 7 ⇎ 7
 \text{(C) } 12 ⇔ C

@@ -39,3 +39,13 @@ def test_bird_by_difficulty() -> None:
     found = metric.metrics()["pass@1"]
     assert (found["total_acc"], found["simple_acc"], found["moderate_acc"]) == (40, 50, 100)
     assert found["challenging_acc"] == 0
+
+
+def test_samples_that_try_to_forge_are_counted() -> None:
+    for name in ("code_tests", "evalplus", "classeval", "scicode"):
+        metric, clean = make_metric(name), make_metric(name)
+        for suspicious in ("patches unittest", "", None):
+            metric.update([{"is_correct": False, "outcome": "wrong", "suspicious": suspicious}])
+            clean.update([{"is_correct": False, "outcome": "wrong"}])
+        assert metric.metrics()["pass@1"]["suspicious"] == 1
+        assert "suspicious" not in clean.metrics()["pass@1"]

@@ -12,8 +12,8 @@ from tests.run.virtual import ask, simulated
 
 from newskills.base.errors import RateLimitError
 from newskills.base.records import Reply, Request
+from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.endpoint import Endpoint
-from newskills.run.engine.retries import RetryPolicy
 
 
 class Batching:

@@ -15,8 +15,8 @@ from newskills.base.errors import HttpError, NewskillsError, ServerError, Transp
 from newskills.base.records import Message, Reply, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
+from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.endpoint import Endpoint
-from newskills.run.engine.retries import RetryPolicy
 
 FAST = RetryPolicy(concurrency=16, max_retries=2, first_delay=0.02, longest_delay=0.2, patience=20)
 

@@ -11,8 +11,8 @@ from tests.run.virtual import SimulatedModel, above, ask, at_random, simulated
 
 from newskills.base.errors import HttpError, RateLimitError, ServerError, TransportError
 from newskills.base.records import Request
+from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.endpoint import Endpoint
-from newskills.run.engine.retries import RetryPolicy
 
 LATENCY, IN_FLIGHT, ROWS = 0.1, 256, 5000
 Meet = Callable[[Request], Awaitable[HttpError | None]]

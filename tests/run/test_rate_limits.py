@@ -13,8 +13,8 @@ from tests.run.virtual import SimulatedModel, above, ask, simulated
 
 from newskills.base.errors import HttpError, NewskillsError, RateLimitError
 from newskills.base.records import Reply, Request
+from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.endpoint import Endpoint
-from newskills.run.engine.retries import RetryPolicy
 
 Meet = Callable[[Request], Awaitable[HttpError | None]]
 DAY = 86400.0

@@ -11,9 +11,9 @@ from tests.run.virtual import SimulatedModel, ask, simulated
 
 from newskills.base.errors import ConnectError, HttpError, RateLimitError, RequestTimeoutError, ServerError
 from newskills.base.records import Reply, Request
+from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.endpoint import Endpoint
 from newskills.run.engine.progress import SlowRequests, Snapshot, describe
-from newskills.run.engine.retries import RetryPolicy
 from newskills.run.engine.waits import RequestInFlight
 
 

@@ -999,7 +999,8 @@ def grade(
 ) -> None:
     """Grade any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null =
     undecided), outcome, grader and why to each row. ++key=value sets options of the grader,
-    ++sandbox.key=value options of the sandbox for graders that run code.
+    ++sandbox.key=value options of the sandbox for graders that run code, ++end_reasoning_string=TEXT
+    what ends the reasoning of these models.
 
     `ns grade` as a function.
 
@@ -2369,7 +2370,7 @@ def samples(
     results_dir: str,
     benchmarks: str | Sequence[str] | None = None,
     outcome: Literal['correct', 'wrong', 'no_answer', 'unscored'] | None = None,
-    cause: Literal['model', 'truncation', 'provider', 'content_filter', 'sandbox', 'environment', 'tool', 'judge', 'timeout', 'grader', 'harness', 'data'] | None = None,
+    cause: Literal['model', 'truncation', 'provider', 'context', 'content_filter', 'sandbox', 'environment', 'tool', 'judge', 'timeout', 'grader', 'harness', 'data'] | None = None,
     seed: int | None = None,
     subset: str | None = None,
     id: str | None = None,

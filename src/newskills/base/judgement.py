@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from newskills.base.offered_verdicts import after_choices, own_words, without_choices
+from newskills.base.reading.offered_verdicts import after_choices, own_words, without_choices
 from newskills.base.reading.reply_text import without_thinking
 
 _WRAPS = r"(?:\\(?:boxed|text|textbf|mathrm|mathbf)\s?\{\s?){0,3}"

@@ -239,9 +239,9 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
         named = _named_behind(text, label, names)
         if named is not None:
             return named
-        found = letter_after(text, label, count)
-        if found is not None:
-            return _settled(text, every[place:], found, count, names)
+        announced = letter_after(text, label, count)
+        if announced is not None:
+            return _settled(text, every[place:], announced, count, names)
         lettered = _lettered_behind(text, label, count, names)
         if lettered is not None:
             return lettered
@@ -272,19 +272,19 @@ def _lettered_behind(text: str, label: Label, count: int, names: Mapping[str, st
     return None
 
 
-def _settled(text: str, every: list[Label], found: NamedLetter, count: int, names: Mapping[str, str]) -> str:
+def _settled(text: str, every: list[Label], named: NamedLetter, count: int, names: Mapping[str, str]) -> str:
     """The letter that was found behind the first of `every`, the last labels first; SEVERAL where others stand beside
     it, another one where the sentence takes it back ("could be B, but I would say D")."""
-    if found.letter == SEVERAL:
+    if named.letter == SEVERAL:
         return SEVERAL
-    line, _, below = text[found.end : found.end + _NEAR].partition("\n")
+    line, _, below = text[named.end : named.end + _NEAR].partition("\n")
     lines = [line for line in below.splitlines() if line.strip()][:1]
     letter, names_it = begins_with(lines[0], count, names) if lines else (None, False)
-    if (names_it and letter != found.letter) or other_options(line, found.letter, names):
+    if (names_it and letter != named.letter) or other_options(line, named.letter, names):
         return SEVERAL
     for earlier in every[1:_GUESSES]:
         before = letter_after(text, earlier, count)
-        if before is None or before.letter in (found.letter, SEVERAL):
+        if before is None or before.letter in (named.letter, SEVERAL):
             continue
         if side_by_side(_without_option(text[before.end : every[0].end], names), every[0].codes):
             return SEVERAL
@@ -294,7 +294,7 @@ def _settled(text: str, every: list[Label], found: NamedLetter, count: int, name
         instead = letter_stated(behind, count, names) or letter_concluded(behind, count)
         if instead:
             return instead
-    return found.letter
+    return named.letter
 
 
 def _without_option(between: str, names: Mapping[str, str]) -> str:

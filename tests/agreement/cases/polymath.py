@@ -156,6 +156,7 @@ COMPARISON = Comparison(
         **{f"{level}/{form}": why for level in _ROWS for form, why in _ALL.items()},
         **{f"{level}/{form}": _READ for level, several in _FORMS.items() for form in several.split(", ")},
         "medium/equation": _READ,
+        "medium/one more": _READ,
         "low/thousands in braces": _READ,
         "low/one more": _NEAR,
         "low/off by one": _NEAR,

@@ -144,7 +144,7 @@ UNITS = {
     "takes the runner away": (
         "import unittest\nunittest.TestResult = lambda: None\ndef task_func(x):\n    return 2",
         "wrong",
-        "exception: ",
+        "failed: test_one: AssertionError: 2 != 7",
     ),
     "endless": ("while True: pass", "wrong", "timeout"),
     "no program": ("def task_func(x)\n    return", "wrong", "load: SyntaxError"),

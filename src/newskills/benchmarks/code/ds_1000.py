@@ -50,7 +50,7 @@ BENCHMARK = Benchmark(
     ),
     traps=(
         "Verdicts depend on the versions of the libraries; answers to tasks whose library is missing are unscored.",
-        "The tests run in the answer's process.",
+        "The tests share a process with the answer, guarded but not sealed: see [Grading code](../grading-code.md).",
         "Code is read from fences, <code> tags and up to END SOLUTION, as models write it: see "
         "[Agreement](../agreement.md).",
     ),

@@ -8,6 +8,8 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _NAME = re.compile(r"(?:const|let|var)\s+(\w+)\s*=|\bfn\s+(\w+)|(\w+)\s*\(")
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_HEAD = re.compile(r"(\w+)\s*\([^(){}]*\)\s*\{\s*\Z")
 _IMPORTS = ("#", "using ", "import ", "const require", "use ")
 _TUPLES = re.compile(r"\b(?:Unit|Pair|Triplet|Quartet|Quintet)\b")
 _LANGUAGES = {"rs": "rust", "bash": "sh", "go_test.go": "go"}
@@ -17,7 +19,7 @@ _E = "https://raw.githubusercontent.com/deepseek-ai/DeepSeek-Coder/main/Evaluati
 
 def humaneval_x(raw: Row, index: int) -> Row:
     language = raw["_file"].partition("/")[0]
-    prompt, entry = raw["prompt"], name_in(raw["declaration"])
+    prompt, entry = raw["prompt"], _name_at_end(raw["prompt"]) or name_in(raw["declaration"])
     common = {
         "id": raw["task_id"],
         "question": prompt,
@@ -29,7 +31,11 @@ def humaneval_x(raw: Row, index: int) -> Row:
     }
     if language == "python":
         return common | {"style": "function", "test_list": [raw["test"]]}
-    return common | {"style": "program", "test": raw["test"], **_given(language, raw["declaration"], entry)}
+    if language == "rust":
+        common["declaration"] = raw["declaration"]
+    setup = f"{raw['test_setup']}\n" if language == "go" else ""
+    program = {"style": "program", "test": f"{setup}{raw['test']}"}
+    return common | program | _given(language, raw["declaration"], entry)
 
 
 def _given(language: str, declaration: str, entry: str) -> Row:
@@ -65,6 +71,12 @@ def multipl_e(raw: Row, index: int) -> Row:
         ),
         "stop_tokens": raw["stop_tokens"],
     }
+
+
+def _name_at_end(prompt: str) -> str:
+    """The function whose head ends the prompt, comments aside; empty where it ends otherwise."""
+    head = _HEAD.search(_COMMENT.sub(" ", prompt))
+    return head[1] if head else ""
 
 
 def name_in(code: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.base.judgement import parse_judgement
-from newskills.base.offered_verdicts import own_words
+from newskills.base.reading.offered_verdicts import own_words
 from newskills.base.records import Row, Score
 
 _RATING = re.compile(r"\brating\W{0,8}:\W{0,8}([0-5](?:\.\d{1,2})?)\b", re.IGNORECASE)

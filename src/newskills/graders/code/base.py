@@ -17,12 +17,16 @@ from newskills.graders.code.programs import CHAINS, ProgramResult
 
 
 class CodeFinding(Struct, frozen=True, kw_only=True):
-    """`passed` None: not judged, for `cause`. `unread`: what should be code is no program at all."""
+    """`passed` None: not judged, for `cause`. `unread`: what should be code is no program at all.
+
+    `suspicious`: what the code tried or names that honest code has no use for; it decides nothing.
+    """
 
     passed: bool | None
     why: str = ""
     cause: Cause = "harness"
     unread: bool = False
+    suspicious: str = ""
     fields: Row = {}
 
 
@@ -91,6 +95,8 @@ class CodeGrader(ABC):
 
     def _score(self, outcome: Any, code: str, finding: CodeFinding, cause: Cause | None) -> Score:
         fields = {"completion": code, "is_correct": finding.passed, **self.verdict_fields(finding.passed)}
+        if finding.suspicious:
+            fields["suspicious"] = finding.suspicious
         return Score(
             outcome=outcome,
             fields=fields | finding.fields,
@@ -132,8 +138,8 @@ def not_built(ran: ProgramResult, program: str = "") -> CodeFinding | None:
     return CodeFinding(passed=False, why=f"not built: {first.strip()[:300]}", unread=True)
 
 
-_ENDS = (": No such file or directory", " does not exist")
-_BEGINNINGS = ("fatal error: ", "error: package ")
+_ENDS = (": No such file or directory", " does not exist", "`", "`")
+_BEGINNINGS = ("fatal error: ", "error: package ", "unresolved import `", "unlinked crate `")
 
 
 def _lacking(line: str, program: str) -> str:

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader
-from newskills.graders.code.units import UnitTask, count_tests, imported, run_unit
+from newskills.graders.code.units import UnitTask, imported, run_unit, test_names
 
 _METHOD = re.compile(r"^ {4}def .*$")
 _STATIC = "    @staticmethod"
@@ -31,6 +31,7 @@ class ClassEvalGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "classeval"
+    version: ClassVar[str] = "2"
     Config = ClassEvalConfig
 
     def __init__(self, config: ClassEvalConfig = ClassEvalConfig()) -> None:  # noqa: B008 - frozen
@@ -45,8 +46,9 @@ class ClassEvalGrader(CodeGrader):
         task = UnitTask(
             code=f"{before}\n{static_methods_marked(code)}",
             tests=tests,
+            head=before,
             needs=imported(before, tests, str(record.get("canonical_solution") or "")),
-            at_least=count_tests(tests),
+            expects=test_names(tests),
             classes=classes,
             each=self.config.timeout,
         )

@@ -12,6 +12,7 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.code.harness import Program, Suite, SuiteVerdict, Time, run_program
+from newskills.graders.code.suspicion import suspicions
 
 PLUS = "is_correct-plus"
 _WALL = 6
@@ -109,8 +110,12 @@ class EvalPlusGrader:
 
     @staticmethod
     def _fields(code: str, record: Row, correct: bool | None) -> Row:
-        plus: Row = {PLUS: correct} if "plus_test_list" in record else {}
-        return {"completion": code, "is_correct": correct, **plus}
+        fields: Row = {"completion": code, "is_correct": correct}
+        if "plus_test_list" in record:
+            fields[PLUS] = correct
+        if suspicious := suspicions(code):
+            fields["suspicious"] = suspicious
+        return fields
 
 
 _NO_PROGRAM = ("SyntaxError", "IndentationError", "TabError")

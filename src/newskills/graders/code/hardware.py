@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
@@ -14,7 +15,16 @@ from newskills.graders.code.base import CodeFinding, CodeGrader, extract_marked,
 from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.code.programs import ProgramTask, run_task
 
-_MISMATCHES = re.compile(r"^Mismatches: (\d{1,9}) in (\d{1,9}) samples", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_MISMATCHES = r"(?m)^{}Mismatches: (\d{{1,9}}) in (\d{{1,9}}) samples"
+_MODULE = re.compile(r"\bmodule\s+(\w+)")
+_ENDING = re.compile(r"\$(?:finish|stop|fatal)\b")
+_FOREIGN = {
+    "reads or writes files": r"\$(?:f(?:open|close|flush|gets|getc|read|scanf|seek|write|display)|s?readmem[bh]"
+    r"|writemem[bh]|system)\b|`include\b",
+    "reaches out of its module": r"\$root\b|\b(?:force|release|bind|defparam)\b",
+    "puts words together": r"``",
+}
 _TOO_OLD = re.compile(r"^(?:ref|test)\.sv:\d+: (?:sorry|error)", re.MULTILINE)
 _NO_DEVICE = ("no CUDA-capable device", "CUDA driver version is insufficient", "cudaErrorNoDevice")
 _BUILD = ("iverilog", "-Wno-timescale", "-g2012", "-s", "tb", "-o", "program", "test.sv", "ref.sv", "top.sv")
@@ -31,10 +41,12 @@ class HardwareGraderConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class VerilogGrader(CodeGrader):
     """Row: `test` (a test bench `tb` that compares TopModule with RefModule) and `reference`.
 
-    The bench prints its count of mismatches once, at the very end; an answer that prints one, too, fails.
+    The bench prints its count of mismatches once, at the very end, behind a word that the answer does not know. The
+    names of its modules and what they are made of are not known to the answer either, and no answer ends the bench.
     """
 
     name: ClassVar[str] = "verilog_eval"
+    version: ClassVar[str] = "2"
     Config = HardwareGraderConfig
 
     def __init__(self, config: HardwareGraderConfig = HardwareGraderConfig()) -> None:  # noqa: B008 - frozen
@@ -49,9 +61,16 @@ class VerilogGrader(CodeGrader):
         return next((each for each in extractions if each.how == "language"), extractions[0])
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
-        files = {"test.sv": str(record["test"]), "ref.sv": str(record["reference"]), "top.sv": code}
+        plain = _COMMENT.sub(" ", code)
+        if foreign := "; ".join(name for name, pattern in _FOREIGN.items() if re.search(pattern, plain)):
+            return CodeFinding(passed=False, why=f"the answer {foreign}", suspicious=foreign)
+        word = f"ns_{secrets.token_hex(8)}_"
+        bench = hide_bench(str(record["test"]), str(record["reference"]), word)
+        files = {"test.sv": bench[0], "ref.sv": bench[1], "top.sv": _ENDING.sub("$display", code)}
+        build = tuple(f"{word}tb" if part == "tb" else part for part in _BUILD)
+        suspicious = "ends the simulation" if _ENDING.search(plain) else ""
         program_task = ProgramTask(
-            files=files, build=(_BUILD,), run=("vvp", "-n", "program"), inputs=[""], cpu=self.config.timeout
+            files=files, build=(build,), run=("vvp", "-n", "program"), inputs=[""], cpu=self.config.timeout
         )
         ran = await run_task(program_task, sandbox)
         if ran.build is not None and _TOO_OLD.search(ran.build.err):
@@ -59,14 +78,27 @@ class VerilogGrader(CodeGrader):
         if (finding := not_built(ran)) is not None:
             return finding
         run = ran.runs[0]
-        mismatches = _MISMATCHES.findall(run.out)
+        mismatches = re.findall(_MISMATCHES.format(word), run.out)
         if not run.well or len(mismatches) != 1:
-            return CodeFinding(
-                passed=False, why=str(run) if not run.well else f"{len(mismatches)} counts of mismatches"
-            )
+            why = str(run) if not run.well else f"{len(mismatches)} counts of mismatches"
+            return CodeFinding(passed=False, why=why, suspicious=suspicious)
         wrong, samples = map(int, mismatches[0])
         # Some benches announce a TIMEOUT with their own reference, too: it decides nothing.
-        return CodeFinding(passed=not wrong and samples > 0, why=f"{wrong} mismatches in {samples} samples")
+        why = f"{wrong} mismatches in {samples} samples"
+        return CodeFinding(passed=not wrong and samples > 0, why=why, suspicious=suspicious)
+
+
+def hide_bench(test: str, reference: str, word: str) -> tuple[str, str]:
+    """The bench and its reference with `word` before the names of their modules, instances and records, by which an
+    answer could reach them, and before the count of mismatches."""
+    modules = [name for name in _MODULE.findall(test + reference) if name != "TopModule"]
+    kinds = [*modules, "TopModule", *re.findall(r"\}\s*(\w+)\s*;", test)]
+    made = re.findall(rf"(?m)^\s*(?:{'|'.join(map(re.escape, kinds))})\s+(?:#\s*\([^;]*?\)\s*)?(\w+)\s*[(;]", test)
+    ports = set(re.findall(r"\.(\w+)", test))
+    names = [name for name in dict.fromkeys((*modules, *made)) if name not in ports]
+    pattern = re.compile(rf"(?<![.$`\w])(?:{'|'.join(map(re.escape, names))})\b")
+    hidden = [pattern.sub(lambda match: word + match[0], text) for text in (test, reference)]
+    return hidden[0].replace('"Mismatches: ', f'"{word}Mismatches: '), hidden[1]
 
 
 class ComputeEvalGrader(CodeGrader):

@@ -18,11 +18,12 @@ from msgspec import Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 
-_INSIDE = "newskills.graders.code.inside"
+INSIDE = "newskills.graders.code.inside"
 _OUTPUT = 20_000
 _LOADER = """import sys, types
 for name, text in {texts!r}.items():
     module = sys.modules[name] = types.ModuleType(name)
+    module.__dict__["__builtins__"] = dict(vars(sys.modules["builtins"]))
     exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
 """
 
@@ -97,15 +98,15 @@ async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[Su
 @cache
 def _source(cpu_seconds: int) -> str:
     """The text that the sandbox runs. It is the same for all programs and holds nothing secret."""
-    candidate = (
-        _LOADER.format(texts=_texts("values", "candidate")) + f"sys.modules['{_INSIDE}.candidate'].main()\n"
-    )
-    judge = _LOADER.format(texts=_texts("values", "judge"))
-    return f"{judge}sys.modules['{_INSIDE}.judge'].main({candidate!r}, {cpu_seconds})\n"
+    candidate = f"{sent('values', 'candidate')}sys.modules['{INSIDE}.candidate'].main()\n"
+    judge = sent("values", "judge")
+    return f"{judge}sys.modules['{INSIDE}.judge'].main({candidate!r}, {cpu_seconds})\n"
 
 
-def _texts(*names: str) -> dict[str, str]:
-    return {f"{_INSIDE}.{name}": files(_INSIDE).joinpath(f"{name}.py").read_text("utf-8") for name in names}
+def sent(*names: str) -> str:
+    """Return the program that loads these modules of `inside`, each with builtins of its own, and nothing else."""
+    texts = {f"{INSIDE}.{name}": files(INSIDE).joinpath(f"{name}.py").read_text("utf-8") for name in names}
+    return _LOADER.format(texts=texts)
 
 
 def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[SuiteVerdict]:

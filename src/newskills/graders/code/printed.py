@@ -44,6 +44,7 @@ class CodeExecGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "code_exec"
+    version: ClassVar[str] = "2"
     Config = CodeExecConfig
 
     def __init__(self, config: CodeExecConfig = CodeExecConfig()) -> None:  # noqa: B008 - frozen

@@ -10,6 +10,7 @@ import math
 import secrets
 from functools import cache
 from importlib.resources import files
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +19,7 @@ from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.graders.code.inside.driver import PYTHON
 
+_Form = TypeVar("_Form")
 _INSIDE = "newskills.graders.code.inside"
 OUTPUT = 1 << 20
 _LONGEST = 10_000_000
@@ -123,6 +125,41 @@ class ProgramTask(Struct, frozen=True, kw_only=True):
     stop: bool = True
 
 
+class ProgramPart(Struct, frozen=True, kw_only=True):
+    """One of two programs: its files, and how it is built and run among them."""
+
+    files: dict[str, str]
+    run: tuple[str, ...]
+    build: tuple[tuple[str, ...], ...] = ()
+
+
+class PairTask(Struct, frozen=True, kw_only=True):
+    """An answer and its tests as two programs that talk over pipes (`inside/pair.py`). `cpu`: seconds for each.
+
+    stdio  the pipes are their standard streams, else the descriptors 3 and 4
+    each   the answer's program runs anew for each question, which it gets as arguments
+    """
+
+    answer: ProgramPart
+    tests: ProgramPart
+    cpu: float
+    build_cpu: float = 60.0
+    output: int = OUTPUT
+    stdio: bool = False
+    each: bool = False
+
+
+class PairResult(Struct, frozen=True, kw_only=True):
+    """`missing`: a program that the sandbox does not have; `build`: the step of the answer's that failed; `unfit`: the
+    tests cannot be a program of their own; else how the `tests` ended, and the `answer`, where it ended before them."""
+
+    missing: str = ""
+    build: ProgramRun | None = None
+    unfit: ProgramRun | None = None
+    tests: ProgramRun | None = None
+    answer: ProgramRun | None = None
+
+
 def make_task(language: str, program: str, inputs: list[str], cpu: float) -> ProgramTask:
     """A program in one file. Raises KeyError for a language that is not in `CHAINS`."""
     chain = CHAINS[language]
@@ -134,16 +171,48 @@ def make_task(language: str, program: str, inputs: list[str], cpu: float) -> Pro
 
 async def run_task(program_task: ProgramTask, sandbox: Sandbox) -> ProgramResult:
     """Raises SandboxError where the sandbox failed or nothing of the job began."""
-    mark = secrets.token_hex(16)
-    runs = len(program_task.inputs)
     build = 3 * program_task.build_cpu * len(program_task.build)
-    task = {"mark": mark, **msgspec.to_builtins(program_task), "wall": WALL * program_task.cpu}
+    seconds = build + len(program_task.inputs) * (WALL * program_task.cpu + 1)
+    report, status = await _drive("driver.run_all", program_task, seconds, sandbox)
+    if report is None:
+        return ProgramResult(runs=[ProgramRun(kind=status)])
+    ran = _read(report, ProgramResult)
+    if status != "out_of_memory":
+        return ran
+    runs = [
+        msgspec.structs.replace(run, kind="out_of_memory") if run.kind == "crashed" else run for run in ran.runs
+    ]
+    return msgspec.structs.replace(ran, runs=runs)
+
+
+async def run_pair(task: PairTask, sandbox: Sandbox) -> PairResult:
+    """Raises SandboxError where the sandbox failed or nothing of the job began."""
+    steps = len(task.answer.build) + len(task.tests.build)
+    seconds = 3 * task.build_cpu * steps + WALL * task.cpu
+    report, status = await _drive("pair.run_pair", task, seconds, sandbox)
+    if report is None:
+        return PairResult(tests=ProgramRun(kind=status))
+    ran = _read(report, PairResult)
+    if status == "out_of_memory" and ran.answer is not None and ran.answer.kind == "crashed":
+        return msgspec.structs.replace(ran, answer=msgspec.structs.replace(ran.answer, kind="out_of_memory"))
+    return ran
+
+
+async def _drive(
+    work: str, task: ProgramTask | PairTask, seconds: float, sandbox: Sandbox
+) -> tuple[str | None, str]:
+    """What the function `work` reports from inside, and the sandbox's status; without a report, the kind of end.
+
+    Raises SandboxError where the sandbox failed or nothing of the job began.
+    """
+    mark = secrets.token_hex(16)
+    task_with_mark = {"mark": mark, **msgspec.to_builtins(task), "wall": WALL * task.cpu}
     result = await sandbox.execute(
         Execution(
-            code=_source(),
+            code=_source(work),
             language="python",
-            timeout=min(3600.0, math.ceil(30 + build + runs * (WALL * program_task.cpu + 1))),
-            std_input=msgspec.json.encode(task).decode(),
+            timeout=min(3600.0, math.ceil(30 + seconds)),
+            std_input=msgspec.json.encode(task_with_mark).decode(),
             max_output_characters=_LONGEST,
         )
     )
@@ -152,22 +221,15 @@ async def run_task(program_task: ProgramTask, sandbox: Sandbox) -> ProgramResult
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to run the program ({result.status}): {last[0][:200]}")
     if len(reports) > 1:
-        return _read(reports[1], result.status)
-    kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
-    return ProgramResult(runs=[ProgramRun(kind=kind)])
+        return reports[1], result.status
+    return None, result.status if result.status in ("timeout", "out_of_memory") else "crashed"
 
 
-def _read(report: str, status: str) -> ProgramResult:
+def _read(report: str, form: type[_Form]) -> _Form:
     try:
-        ran = msgspec.json.decode(report, type=ProgramResult)
+        return msgspec.json.decode(report, type=form)
     except msgspec.DecodeError as error:
         raise SandboxError("The outputs of the program are too long to leave the sandbox.") from error
-    if status != "out_of_memory":
-        return ran
-    runs = [
-        msgspec.structs.replace(run, kind="out_of_memory") if run.kind == "crashed" else run for run in ran.runs
-    ]
-    return msgspec.structs.replace(ran, runs=runs)
 
 
 def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
@@ -185,5 +247,14 @@ def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
 
 
 @cache
-def _source() -> str:
-    return files(_INSIDE).joinpath("driver.py").read_text("utf-8") + "\nmain()\n"
+def _source(work: str) -> str:
+    """The text that the sandbox runs: `work` is a module of `inside` and its function."""
+    module, _, function = work.partition(".")
+    names = ("driver",) if module == "driver" else ("driver", module)
+    texts = {f"{_INSIDE}.{name}": files(_INSIDE).joinpath(f"{name}.py").read_text("utf-8") for name in names}
+    return (
+        f"import sys, types\nfor name, text in {texts!r}.items():\n"
+        "    module = sys.modules[name] = types.ModuleType(name)\n"
+        '    exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)\n'
+        f"sys.modules['{_INSIDE}.driver'].main(sys.modules['{_INSIDE}.{module}'].{function})\n"
+    )

@@ -73,6 +73,7 @@ class SciCodeGrader(CodeGrader):
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         written: list[str] = [str(record["required_dependencies"])]
         status: list[Row] = []
+        suspicious: dict[str, None] = {}
         for step in record["sub_steps"]:
             number = str(step["step_number"])
             if number in GIVEN:
@@ -83,9 +84,13 @@ class SciCodeGrader(CodeGrader):
             if finding.passed is None:
                 return finding
             status.append({"step": number, "passed": finding.passed, "why": finding.why})
+            suspicious |= dict.fromkeys(filter(None, [finding.suspicious]))
         passed = sum(each["passed"] for each in status)
         return CodeFinding(
-            passed=passed == len(status), why=f"{passed} of {len(status)} steps", fields={"eval_status": status}
+            passed=passed == len(status),
+            why=f"{passed} of {len(status)} steps",
+            suspicious="; ".join(suspicious),
+            fields={"eval_status": status},
         )
 
     async def _step(self, step: Row, code: str, dependencies: str, sandbox: Sandbox) -> CodeFinding:
@@ -94,7 +99,8 @@ class SciCodeGrader(CodeGrader):
         tests = [f"target = _targets[{number}]\n{case}\n" for number, case in enumerate(cases)]
         task = UnitTask(
             code=code,
-            tests=f"{_shim()}\ninstall()\n_targets = {target}\n" + "\n".join(tests),
+            prelude=f"{dependencies}\n{_shim()}\ninstall()\n_targets = {target}\n",
+            tests="\n".join(tests),
             needs=("h5py", *imported(dependencies)),
             data=(TARGETS,),
             script=True,

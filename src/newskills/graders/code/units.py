@@ -10,7 +10,6 @@ import secrets
 import sys
 import warnings
 from functools import cache
-from importlib.resources import files
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -20,6 +19,8 @@ from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
+from newskills.graders.code.harness import INSIDE, sent
+from newskills.graders.code.suspicion import suspicions
 
 _WALL = 6
 
@@ -27,7 +28,10 @@ _WALL = 6
 class UnitTask(Struct, frozen=True, kw_only=True):
     """`needs`: modules, and `data`: files below the data folder, without which nobody can pass.
 
-    at_least   tests that must have run
+    head       the benchmark's own text before the answer: what it imports is the tests' own
+    prelude    the benchmark's own program that runs before the answer, where the answer cannot see it
+    entry      a name that the tests take from the answer even where Python has it, too
+    expects    tests that must have passed
     collect    by pytest
     script     `tests` is a program, nothing in it is called
     classes    test classes that get a verdict each (field `test_classes_passed`), within `each` seconds
@@ -35,9 +39,12 @@ class UnitTask(Struct, frozen=True, kw_only=True):
 
     code: str
     tests: str
+    head: str = ""
+    prelude: str = ""
+    entry: str = ""
     needs: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
-    at_least: int = 0
+    expects: tuple[str, ...] = ()
     collect: bool = False
     script: bool = False
     classes: tuple[str, ...] = ()
@@ -49,9 +56,10 @@ _ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 class _Verdict(Struct, frozen=True):
     kind: str
-    text: str
-    ran: int
+    text: str = ""
+    ran: list[str] = []
     passed: dict[str, bool] = {}
+    notes: list[str] = []
 
 
 async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
@@ -73,25 +81,40 @@ async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
         raise SandboxError(f"The sandbox did not begin to test ({result.status}): {last[0][:200]}")
     nothing: Row = {"test_classes_passed": dict.fromkeys(task.classes, False)} if task.classes else {}
     if len(lines) == 1:
-        late = result.status == "timeout" or (result.exit_code in (-9, -24) and result.seconds > cpu / 2)
-        why = "timeout" if late else f"ended before its tests ({result.status})"
-        return CodeFinding(passed=False, why=why, fields=nothing)
+        why = "timeout" if result.status == "timeout" else f"ended before its tests ({result.status})"
+        return CodeFinding(passed=False, why=why, fields=nothing, suspicious=suspicions(task.code))
     verdict = msgspec.json.decode(lines[1], type=_Verdict)
+    suspicious = suspicions(task.code, *verdict.notes)
     if verdict.kind == "missing":
         return unjudged(f"not in the sandbox: {verdict.text}")
     if (absent := _ABSENT.search(verdict.text)) and absent[1] in task.needs:
         return unjudged(f"not in the sandbox, or not whole: {absent[1]}")
     fields = {"test_classes_passed": verdict.passed} if verdict.passed else nothing
-    if verdict.kind == "passed" and verdict.ran < task.at_least:
-        return CodeFinding(passed=False, why=f"{verdict.ran} of {task.at_least} tests ran", fields=nothing)
-    unread = verdict.kind == "load" and verdict.text.startswith(("SyntaxError", "IndentationError"))
-    why = "passed" if verdict.kind == "passed" else f"{verdict.kind}: {verdict.text}"
-    return CodeFinding(passed=verdict.kind == "passed", why=why, unread=unread, fields=fields)
+    missing = [name for name in task.expects if name not in verdict.ran]
+    if verdict.kind == "passed" and missing:
+        why = f"{len(task.expects) - len(missing)} of {len(task.expects)} tests ran"
+        return CodeFinding(passed=False, why=why, fields=nothing, suspicious=suspicious)
+    passed = verdict.kind == "passed"
+    return CodeFinding(
+        passed=passed,
+        why="passed" if passed else _why(verdict, result.status),
+        unread=verdict.kind == "load" and verdict.text.startswith(("SyntaxError", "IndentationError")),
+        fields=fields,
+        suspicious=suspicious,
+    )
+
+
+def _why(verdict: _Verdict, status: str) -> str:
+    if verdict.kind == "timeout":
+        return "timeout"
+    if verdict.kind == "ended":
+        return "out of memory" if status == "out_of_memory" else f"ended before its tests ({verdict.text})"
+    return f"{verdict.kind}: {verdict.text}"
 
 
 @cache
 def _source() -> str:
-    return files("newskills.graders.code.inside").joinpath("unit.py").read_text("utf-8") + "\nmain()\n"
+    return sent("private", "equality", "rewriting", "trial", "unit") + f"sys.modules['{INSIDE}.unit'].main()\n"
 
 
 def _parsed(text: str) -> ast.Module:
@@ -101,16 +124,23 @@ def _parsed(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def count_tests(tests: str) -> int:
-    """Test functions and methods that the benchmark's text defines. Raises ValueError where it is no Python."""
+def test_names(tests: str) -> tuple[str, ...]:
+    """Return test functions and methods that the benchmark's text defines. Raises ValueError where it is no Python."""
     try:
         tree = _parsed(tests)
     except SyntaxError as error:
         raise ValueError(f"the tests are no Python: {error}") from error
-    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
-    return sum(
-        isinstance(node, ast.FunctionDef) and node.name.startswith("test") for body in bodies for node in body
-    )
+    bodies = [
+        ("", tree.body),
+        *((f"{node.name}.", node.body) for node in tree.body if isinstance(node, ast.ClassDef)),
+    ]
+    names = [
+        f"{place}{node.name}"
+        for place, body in bodies
+        for node in body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+    ]
+    return tuple(dict.fromkeys(names))
 
 
 def imported(*texts: str) -> tuple[str, ...]:
@@ -165,9 +195,11 @@ class BigCodeBenchGrader(CodeGrader):
         solution = str(record.get("canonical_solution") or "")
         task = UnitTask(
             code=f"{head}    pass\n{code}" if head else code,
+            head=head,
+            entry=str(record.get("entry_point") or ""),
             tests=tests,
             needs=imported(f"{head}{solution}", f"{head}    pass\n", tests),
-            at_least=count_tests(tests),
+            expects=test_names(tests),
         )
         finding = await run_unit(task, self.config.timeout, sandbox)
         if record.get("needs_network") and finding.passed is False:

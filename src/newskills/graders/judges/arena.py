@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from newskills.base.offered_verdicts import own_words
+from newskills.base.reading.offered_verdicts import own_words
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided

@@ -72,8 +72,8 @@ def by_sides(text: str, read: Callable[[str], Node]) -> Node | None:
         return None
     texts, relations = _split(text)
     sides = [_side(side, read) for side in texts]
-    known = [side for side in sides if side is not None]
-    return Node("rel", tuple(known), name=relations) if relations and len(known) == len(sides) else None
+    readable = [side for side in sides if side is not None]
+    return Node("rel", tuple(readable), name=relations) if relations and len(readable) == len(sides) else None
 
 
 def known_sides(text: str, read: Callable[[str], Node]) -> Node | None:
@@ -152,10 +152,10 @@ def _is_inconsistent(node: Node, same: Same) -> bool:
         return True
     if len(node.args) == 2 and not all(map(is_constant, node.args)):
         return False
-    if (found := chain(node)) is not None:
+    if (stated := chain(node)) is not None:
         relations = dict(zip(node.args[1:], node.name, strict=True))
         return any(
-            not _agree(found.value, side, same, whole=relations.get(side) == "≈") for side in found.constants
+            not _agree(stated.value, side, same, whole=relations.get(side) == "≈") for side in stated.constants
         )
     written_out = [side for side in node.args[1:] if not has(side, "app")]
     return any(

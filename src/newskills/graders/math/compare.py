@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from newskills.graders.math import quantities
 from newskills.graders.math.chains import chain, is_constant, shows_enough
-from newskills.graders.math.parameters import constants_alike, terms
+from newskills.graders.math.numerals import same_numeral
+from newskills.graders.math.parameters import constants_alike, same_antiderivative, terms, with_bound_name
+from newskills.graders.math.products import is_ranking, same_order
 from newskills.graders.math.relations import (
     LabelledValue,
     all_named,
@@ -23,9 +25,17 @@ from newskills.graders.math.relations import (
     with_every_name,
     without_label,
 )
+from newskills.graders.math.syntax.labels import are_other_points
 from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
 from newskills.graders.math.values.equal import Options, same_value
-from newskills.graders.math.values.intervals import NoRealSet, looks_like_one, real_set, repeats, same_set
+from newskills.graders.math.values.intervals import (
+    NoRealSet,
+    are_joined_and_apart,
+    looks_like_one,
+    real_set,
+    repeats,
+    same_set,
+)
 from newskills.graders.math.words import option_letter, same_words, words
 
 MAX_ITEMS = 300
@@ -50,6 +60,8 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
         return verdict
     if (verdict := _without_labels(gold, pred, options)) is not None:
         return verdict
+    if are_joined_and_apart(gold, pred):
+        return False
     if looks_like_one(gold) or looks_like_one(pred):
         verdict = _same_set_of_reals(gold, pred)
         if verdict is not None:
@@ -70,8 +82,8 @@ def _by_conjunction(gold: Node, pred: Node, options: Options) -> bool | None:
     if pred.kind != "list" or pred.name not in ("and", "or"):
         return None
     if gold.kind == "list":
-        said = (*gold.args, *pred.args)
-        is_logic = any(a.kind == "sym" or (a.kind == "rel" and a.name != "=") for a in said)
+        stated = (*gold.args, *pred.args)
+        is_logic = any(a.kind == "sym" or (a.kind == "rel" and a.name != "=") for a in stated)
         return False if is_logic and {gold.name, pred.name} == {"and", "or"} else None
     first, *others = pred.args
     if pred.name == "or" and gold.kind not in _COLLECTIONS and all(same(first, a, options) for a in others):
@@ -85,12 +97,14 @@ def _settle(node: Node) -> Node:
         meaning = words(node.name)
         if meaning in ("∅", "ℝ"):
             return Node("const", name="empty" if meaning == "∅" else meaning)
+        if meaning == "infinite":
+            return Node("const", name="inf")
         return number(int(meaning)) if meaning.isdecimal() and meaning.isascii() else node
     if node.kind == "union":
         parts = [_settle(a) for a in node.args]
         if all(p.kind == "set" for p in parts):
             return Node("set", tuple(a for p in parts for a in p.args))
-    if node.kind in ("set", "list") and len(node.args) == 1:
+    if node.kind in ("set", "list") and len(node.args) == 1 and not _is_set_of_sets(node):
         return _settle(node.args[0])
     if node.kind == "matrix" and len(node.args) == len(node.args[0].args) == 1:
         return _settle(node.args[0].args[0])
@@ -108,9 +122,17 @@ def _settle(node: Node) -> Node:
         widths = {len(a.args) for a in node.args}
         if len(widths) == 1 and all(a.name == "[]" for a in node.args):
             return Node("matrix", node.args)
+    if node.kind == "matrix" and len(node.args) == 1 and len(node.args[0].args) == 1:
+        return _settle(node.args[0].args[0])
     if node.kind in ("mul", "neg", "div") and has(node, "matrix"):
         return _scaled(node)
     return node
+
+
+def _is_set_of_sets(node: Node) -> bool:
+    """`\\{\\emptyset\\}`, `\\{\\{1\\}\\}`."""
+    member = node.args[0]
+    return node.kind == "set" and (member.kind == "set" or member == Node("const", name="empty"))
 
 
 def _scaled(node: Node) -> Node:
@@ -175,17 +197,17 @@ def _by_names(gold: Node, pred: Node, options: Options) -> bool | None:
         return None
     wanted, got = statements(gold), statements(pred)
     if wanted and pred.kind == "rel":
-        found = chain(pred)
-        said = [] if found is None else [Node("rel", (side, found.value), name="=") for side in found.names]
-        return _all_of([_any_of([same(one, other, options) for other in said]) for one in wanted])
+        sides = chain(pred)
+        stated = [] if sides is None else [Node("rel", (side, sides.value), name="=") for side in sides.names]
+        return _all_of([_any_of([same(member, other, options) for other in stated]) for member in wanted])
     if wanted:
         return same(Node("list", wanted, name=","), pred, options) if pred.kind in _COLLECTIONS else False
     if got and gold.kind in _COLLECTIONS:
         return same(gold, Node("list", got, name=","), options)
     if gold.kind == "rel":
-        return _any_of([same(gold, one, options) for one in got]) if got else None
-    stated = value_of(pred)
-    return None if stated is None else _same_stated(LabelledValue("", gold), stated, options)
+        return _any_of([same(gold, member, options) for member in got]) if got else None
+    value = value_of(pred)
+    return None if value is None else _same_stated(LabelledValue("", gold), value, options)
 
 
 def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -197,6 +219,8 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
         return None
     g, p = g or LabelledValue("", gold), p or LabelledValue("", pred)
     if g.label and p.label:
+        if are_other_points(g.label, p.label):
+            return False
         if g.label != p.label and not (_is_graph(gold, pred) or _is_graph(pred, gold)):
             return None
         if same(g.placed or g.value, p.placed or p.value, options):
@@ -249,6 +273,8 @@ def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
 
 def _same_operation(gold: Node, pred: Node, options: Options) -> bool | None:
     """Sets that are not known numerically: the same operation on the same sets, or they cannot be told apart."""
+    if gold.kind == pred.kind == "builder":
+        pred = with_bound_name(gold, pred)
     if gold.kind == pred.kind:
         swapped = pred.args[::-1] if gold.kind != "minus" and gold.kind != "builder" else pred.args
         return _in_order(gold.args, pred.args, options) or _in_order(gold.args, swapped, options) or None
@@ -283,7 +309,7 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
         return False if gold.kind == "tuple" else _in_any_order(gold.args, pred.args, options)
     if gold.kind == "set" or pred.kind == "set":
         return _in_any_order(_distinct(gold.args, options), _distinct(pred.args, options), options)
-    if gold.name == ";":
+    if gold.name == ";" or is_ranking(gold.args):
         return _in_order(gold.args, pred.args, options)
     return _in_any_order(gold.args, pred.args, options)
 
@@ -336,7 +362,7 @@ def _same_by_label(gold: Node, pred: Node, g: Sequence[str], p: Sequence[str], o
         return _in_order(gold.args, [pred.args[i] for i in order], options)
     if any(g if pred_named else p) or has_equations(gold, g) or has_equations(pred, p):
         return None
-    return _in_order(values_of(gold), values_of(pred), options)
+    return _in_order(values_of(gold, g if gold_named else ()), values_of(pred, p if pred_named else ()), options)
 
 
 def _in_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:
@@ -414,8 +440,10 @@ def _distinct(items: Sequence[Node], options: Options) -> list[Node]:
 
 def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
     """Two values with their units, percent and degree signs."""
+    if (in_order := same_order(gold, pred)) is not None:
+        return in_order
     if gold.kind == "based" or pred.kind == "based":
-        return _same_numeral(gold, pred)
+        return same_numeral(gold, pred)
     if has(gold, "app") != has(pred, "app"):
         gold, pred = replace(gold, _counted), replace(pred, _counted)
     if (infinite := _same_infinity(gold, pred)) is not None:
@@ -435,6 +463,8 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
             return True
         if is_same is None:
             verdict = None
+    if verdict is False and same_antiderivative(gold, pred):
+        return True
     return verdict
 
 
@@ -449,15 +479,6 @@ def _counted(node: Node) -> Node | None:
         return Node("fn", (total, taken), name="binom")
     rest = Node("add", (total, Node("neg", (taken,))))
     return Node("div", tuple(Node("fn", (size, number(1)), name="factorial") for size in (total, rest)))
-
-
-def _same_numeral(gold: Node, pred: Node) -> bool:
-    """In a stated base digits and base must agree; a base that gold does not state may be stated."""
-    if gold.kind == pred.kind:
-        return gold.places == pred.places and gold.name.lstrip("0").upper() == pred.name.lstrip("0").upper()
-    if gold.kind == "num" and gold.places < 0 and gold.value.denominator == 1:
-        return str(gold.value.numerator) == pred.name.lstrip("0")
-    return False
 
 
 def _same_infinity(gold: Node, pred: Node) -> bool | None:

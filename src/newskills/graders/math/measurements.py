@@ -40,6 +40,10 @@ _UNIT = re.compile(
     r"\s*(?P<power>(?:square|sq\.?|cubic|cu\.?)\s)?\s*(?P<name>°\s?[CFK]|[A-Za-zµΩÅ]+|[¢$])\.?"
     r"(?:\s*\^\s*\(?(?P<exponent>-?\d)\)?|\s(?P<word>squared|cubed)\b)?\s*"
 )
+_BLANK = re.compile(r"~|\\[,;:! ]|\\q?quad|(?:\\[a-z]+\s*)?\{(?:\s|~|\\[,;:! ])")
+_FEET = re.compile(
+    r"(\d{1,6}(?:\.\d{1,6})?)\s*(?:'|\^\s*\{\s*\\prime\s*\}|\^\s*\\prime)\s*(?:(\d{1,2})\s*(?:''|\"))?"
+)
 _TRAILER = re.compile(r"\s(?:old|long|tall|wide|high|deep|away|each|in total|total|in length|in all)$")
 _MAX_UNIT_TEXT = 80
 _NEXT_VALUE = re.compile(
@@ -68,6 +72,10 @@ def measure(text: str) -> Measure | None:
     if (money := _CURRENCY.match(text)) is not None:
         value = money[1] + money[3].strip() + text[money.end() :]
         return Measure(value, Fraction(1), ((CURRENCIES[money[2]], 1),), True) if is_value(value) else None
+    if (feet := _FEET.fullmatch(text)) is not None:
+        inches = Fraction(feet[1]) * 12 + int(feet[2] or 0)
+        factor, base = _meaning(NAMES["inch"])
+        return Measure(str(inches), factor, base, certain=False)
     return _single(text) or _sum(text)
 
 
@@ -100,8 +108,10 @@ def _single(text: str) -> Measure | None:
     if product is None:
         return None
     factor, base, spellings = product
+    spaced = match.group()[-1:].isspace() or _BLANK.match(rest) is not None
+    if spellings == ("M",) and not spaced:  # `1.5M` are millions
+        return None
     wrapped = _WRAPPED.search(rest) is not None or not rest.isascii() or "\\" in rest
-    spaced = match.group()[-1:].isspace()
     longer = len(spellings) > 1 or len(spellings[0]) > 1
     return Measure(
         value, factor, base, wrapped or (longer and (spaced or spellings[0] in NAMES or len(spellings[0]) > 3))

@@ -58,18 +58,17 @@ _RESULT = re.compile(r"(?:=|\\(?:approx|simeq|doteq)(?![a-zA-Z]))\s*(?!$)")
 _TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad|right\s*\.)(?![a-zA-Z])|\s)+$")
 _ENDLESS = re.compile(r"([+-]?\d{0,20}\.\d{0,8}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\[lcd]?dots[cb]?)")
 _FRENCH = re.compile(r"([\[\]])([^\[\](){}]{1,60})([\[\]])")
-_COUNTS = re.compile(r"[CAP](?:\}|_)")
-_CHOOSE_AFTER = re.compile(
-    r"(?<![A-Za-z}])(?:\\mathrm\s*\{([CA])\}|([CA]))_(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))\^(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))"
-)
-_CHOOSE_BEFORE = re.compile(
-    r"(?<![A-Za-z}\d])(?:\{\s*\})?[_^](?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))\s?(?:\\mathrm\s*\{([CP])\}|([CP]))_(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))"
-)
+_COUNTS = re.compile(r"[CAP](?:\}|_|\^)")
+_SIZE = r"(?:\{\s*([\da-z][\da-z+\- ]{0,11})\s*\}|(\d|[a-z]))"
+_SIGN = r"(?:\\(?:mathrm|text)\s*\{([CAP])\}|([CAP]))"
+_CHOOSE_AFTER = re.compile(rf"(?<![A-Za-z}}]){_SIGN}_{_SIZE}\^{_SIZE}")
+_CHOOSE_ABOVE = re.compile(rf"(?<![A-Za-z}}]){_SIGN}\^{_SIZE}_{_SIZE}")
+_CHOOSE_BEFORE = re.compile(rf"(?<![A-Za-z}}\d])(?:\{{\s*\}})?[_^]{_SIZE}\s?{_SIGN}_{_SIZE}")
 _TEXT_CURRENCY = re.compile(r"\\text\{\s*(\\(?:euro|pounds|yen|rupee|\$))\s*\}")
 _COLOR = re.compile(r"\\(?:text)?color\s*\{\w{1,20}\}\s*(?=\{)|\\color\s*\{\w{1,20}\}")
 _MARKDOWN = re.compile(r"^(\*\*|__|`+|\*)(.+)\1$", re.DOTALL)
 _LABEL = re.compile(
-    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|the\s+value(?:\s+of\s+[a-zA-Z])?\s+is|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s])",
+    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|the\s+value(?:\s+of\s+[a-zA-Z])?\s+is|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s:：=])",
     re.IGNORECASE,
 )
 
@@ -107,12 +106,16 @@ def _usual(text: str) -> str:
         return ("(" if match[1] == "]" else "[") + match[2] + (")" if match[3] == "[" else "]")
     if "_" in text and _COUNTS.search(text) is not None:
         text = _CHOOSE_AFTER.sub(lambda m: _chosen(m[1] or m[2], m[3] or m[4], m[5] or m[6], m.group()), text)
+        text = _CHOOSE_ABOVE.sub(lambda m: _chosen(m[1] or m[2], m[5] or m[6], m[3] or m[4], m.group()), text)
         text = _CHOOSE_BEFORE.sub(lambda m: _chosen(m[3] or m[4], m[1] or m[2], m[5] or m[6], m.group()), text)
     return renotated(text)
 
 
 def _chosen(sign: str, total: str, taken: str, written: str) -> str:
-    """`C_{10}^3` and `{}_{10}C_3` as a binomial, `A_{10}^3` and `{}_{10}P_3` as a quotient of factorials."""
+    """`C_{10}^3` and `{}_{10}C_3` as a binomial, `A_{10}^3` and `{}_{10}P_3` as a quotient of factorials.
+
+    `C_1^2` is as likely the square of a constant.
+    """
     if total.isdigit() and taken.isdigit():
         if int(total) <= int(taken):
             return written

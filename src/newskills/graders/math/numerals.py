@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in words: `twenty-one`, `one hundred and five`, `two thirds`, `three and a half`."""
+"""Numbers in words (`twenty-one`, `one hundred and five`, `three and a half`), and those in a stated base."""
 
 from __future__ import annotations
 
 import re
 
+from newskills.graders.math.syntax.nodes import Node
 from newskills.graders.math.syntax.tables import NUMBER_WORDS
 
 _WORDS = re.compile(r"[A-Za-z]+(?:[- ][A-Za-z]+){0,9}")
@@ -91,3 +92,12 @@ def _below_hundred(words: list[str]) -> int | None:
     if len(values) == 2 and 20 <= values[0] < 100 and 0 < values[1] < 10:
         return sum(values)
     return None
+
+
+def same_numeral(gold: Node, pred: Node) -> bool:
+    """Return whether digits and base agree of numbers in a stated base; one that gold does not state may be stated."""
+    if gold.kind == pred.kind:
+        return gold.places == pred.places and gold.name.lstrip("0").upper() == pred.name.lstrip("0").upper()
+    if gold.kind == "num" and gold.places < 0 and gold.value.denominator == 1 and len(pred.name) > 1:
+        return str(gold.value.numerator) == pred.name.lstrip("0")
+    return False

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import reduce
 from itertools import permutations
 
 from newskills.graders.math.syntax.nodes import Node, has, symbols
-from newskills.graders.math.values.equal import rename
+from newskills.graders.math.values.equal import differ_by_constant, rename
 
 _VARIABLES = frozenset("xytuvwzsrθ") | {"theta"}
 _ARBITRARY = re.compile(r"C|[CcKkA]_?\{?\d\}?")
@@ -21,10 +22,23 @@ _FACTORS = frozenset("ABD")
 """Names of factors: nobody adds them to an antiderivative."""
 _MOST_CONSTANTS = 3
 _TURNS = frozenset("kmnl")
+_GAP = r"(?:[\s,;(~]|\\[,;:! ]|\\q?quad(?![a-z]))*"
+_BEGIN = r"(?:\\(?:text|mbox|mathrm)\s?\{)?\s*"
+_INTEGERS = r"\\(?:mathbb|Bbb|mathbf)\s?\{?\s?Z\s?\}?"
+_FOR = r"(?:,?\s*(?:for|where|with)\b\s*)?(?:(?:all|any|every|each|some|an?|arbitrary)\s+)*"
 _CONDITION = re.compile(
-    r"[\s,;]*(?:\\[,;:! ]|\\q?quad|[\s,(])*(?:\\text\s?\{\s?(?:for|where|with)?[a-z ]{0,20}\}|for|where|with)?\s*"
-    r"(?P<name>[kmnl])\s*\\in\s*\\(?:mathbb|Bbb|mathbf)\s?\{?\s?Z\s?\}?\)?\s*$"
+    rf"{_GAP}{_BEGIN}{_FOR}(?:integers?\s*)?\}}?\s*(?P<name>[kmnl])\s*\\in\s*{_INTEGERS}[\s)]*$"
+    rf"|{_GAP}{_BEGIN}{_FOR}integers?(?:\s+values? of)?\s*\}}?\s*\$?(?P<counted>[kmnl])\$?[\s)]*$"
+    rf"|{_GAP}{_BEGIN}{_FOR}\}}?\s*\$?(?P<declared>[kmnl])\$?\s*{_BEGIN}(?:is\s+|are\s+|being\s+)?(?:an?\s+|any\s+)?integers?\s*\}}?[\s)]*$"
 )
+"""`, k \\in \\mathbb{Z}`, `for any integer k`, `where n is an integer`."""
+_TURN = re.compile(r"(?<![a-zA-Z\\])[kmnl](?![a-zA-Z])")
+_CONSTANT = re.compile(
+    rf"{_GAP}{_BEGIN}{_FOR}\}}?\s*\$?(?P<name>[a-dkA-DK])\$?\s*"
+    rf"(?:\\in\s*\\(?:mathbb|Bbb|mathbf)\s?\{{?\s?R\s?\}}?(?:{_GAP}{_BEGIN}(?:is\s+)?(?:an?\s+)?(?:arbitrary\s+|real\s+)*constant\s*\}}?)?"
+    rf"|{_BEGIN}(?:is\s+)?(?:an?\s+|any\s+)?(?:arbitrary\s+|real\s+)*(?:constant|real number)\s*\}}?)[\s)]*$"
+)
+"""`, c \\in \\mathbb{R}`, `where C is an arbitrary constant`."""
 _QUOTIENT = re.compile(
     r"\\frac\{(?:d|\\mathrm\{d\}\s?)(?:\^\{?(?P<order>[23])\}?)?\s?(?P<function>[a-zA-Z])\}"
     r"\{(?:d|\\mathrm\{d\}\s?)\s?[a-z](?:\^\{?[23]\}?)?\}"
@@ -73,6 +87,24 @@ def _is_constant_of_integration(name: str, tree: Node) -> bool:
     return len(others) == len(parts) - 1 and bool(names) and names <= _VARIABLES
 
 
+def same_antiderivative(gold: Node, pred: Node) -> bool:
+    """Whether both are the same but for a number that the constant of integration takes in: `ln|2x| + C`, `ln|x| + C`.
+
+    Either may call that constant as it likes.
+    """
+    parts = [_without_constant(tree) for tree in (gold, pred)]
+    return None not in parts and differ_by_constant(*(part for part in parts if part is not None))
+
+
+def _without_constant(tree: Node) -> Node | None:
+    """What is added to the constant of integration; None where there is none."""
+    for name in ("C", "c", "K", "k"):
+        if _is_constant_of_integration(name, tree):
+            others = [term for term in terms(tree) if term != Node("sym", name=name)]
+            return reduce(lambda first, second: Node("add", (first, second)), others)
+    return None
+
+
 def _turns(new: str, old: str, gold: Node, pred: Node) -> bool:
     """`π/4 + kπ` and `π/4 + nπ`: nothing but a letter for whole turns."""
     return {new, old} <= _TURNS and all(
@@ -94,15 +126,58 @@ def _general_solution(wanted: list[str], got: list[str], gold: Node) -> bool:
 
 
 def same_conditions(pred: str, gold: str) -> tuple[str, str]:
-    """Both with the letter of the gold answer and without `k ∈ ℤ`, where both say this of one letter each."""
+    """Both with the letter of the gold answer and without `k ∈ ℤ`, which one of them may leave to the reader.
+
+    So with a constant that the reply says to be any, if the right answer has one such letter that the reply has not.
+    """
     p, g = _CONDITION.search(pred), _CONDITION.search(gold)
+    if p is None and g is None:
+        return _with_constant_of(gold, pred)
     if p is None or g is None:
-        return pred, gold
+        bare = pred[: p.start()] if p is not None else pred
+        other = gold[: g.start()] if g is not None else gold
+        ours, theirs = (set(_TURN.findall(text)) for text in (bare, other))
+        if not ours or not theirs:
+            return pred, gold
+        declared = ours if p is None else ours & {p[p.lastgroup or 0]}
+        return _with_letter(bare, declared, theirs), other
     pred, gold = pred[: p.start()], gold[: g.start()]
-    named = re.compile(rf"(?<![a-zA-Z\\]){p['name']}(?![a-zA-Z])")
-    if p["name"] != g["name"] and not re.search(rf"(?<![a-zA-Z\\]){g['name']}(?![a-zA-Z])", pred):
-        pred = named.sub(g["name"], pred)
+    return _with_letter(pred, {p[p.lastgroup or 0]}, {g[g.lastgroup or 0]}), gold
+
+
+def _with_letter(text: str, ours: set[str], theirs: set[str]) -> str:
+    """With the letter of the other answer for the one of this, where each has one."""
+    if len(ours) != 1 or len(theirs) != 1 or ours == theirs:
+        return text
+    (old,), (new,) = ours, theirs
+    return text if _occurrences(new).search(text) else _occurrences(old).sub(new, text)
+
+
+def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:
+    constant, wanted = _CONSTANT.search(pred), _CONSTANT.search(gold)
+    if constant is None:
+        return pred, gold if wanted is None else gold[: wanted.start()]
+    pred = pred[: constant.start()]
+    gold = gold if wanted is None else gold[: wanted.start()]
+    letters = {letter for letter in "abcdkABCDK" if _occurrences(letter).search(gold)}
+    if len(letters) == 1 and not _occurrences(letter := letters.pop()).search(pred):
+        pred = _occurrences(constant["name"]).sub(letter, pred)
     return pred, gold
+
+
+def _occurrences(letter: str) -> re.Pattern[str]:
+    """Of a letter as a variable, also before another (`kx`)."""
+    return re.compile(rf"(?<![a-zA-Z\\]){letter}(?![a-zA-Z]{{2}})")
+
+
+def with_bound_name(gold: Node, pred: Node) -> Node:
+    """A set `{2^k | k ∈ ℕ}` with the letter of the gold answer's."""
+    (element, condition), (_, other) = gold.args, pred.args
+    if condition.kind == other.kind == "rel" and condition.args[0].kind == other.args[0].kind == "sym":
+        new, old = condition.args[0].name, other.args[0].name
+        if new not in symbols(pred) and old not in symbols(element):
+            return rename(pred, old, new)
+    return pred
 
 
 def with_primes(pred: str, gold: str) -> tuple[str, str]:

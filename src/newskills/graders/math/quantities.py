@@ -10,8 +10,9 @@ from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
+from newskills.graders.math.syntax.multiples import COLLECTIVES, COUNTED_TOGETHER, JOINED_MULTIPLIERS
 from newskills.graders.math.syntax.nodes import Node, number
-from newskills.graders.math.syntax.tables import FILLERS, LAST_WORDS, UNITS, VALUE_WORDS
+from newskills.graders.math.syntax.tables import FILLERS, LAST_WORDS, NUMBER_WORDS, UNITS, VALUE_WORDS
 
 _POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
 _LEFT_OVER = re.compile(r"(?<=[a-z])(?<!\bthe)(?<!\bto) left\b")
@@ -63,14 +64,27 @@ def is_sum(node: Node) -> bool:
     return quantity(node).dimension != ""
 
 
+def is_counted(node: Node) -> bool:
+    """Whether it is a number with words behind it, which our own reader has understood."""
+    return node.kind == "unit" and node.args[0].kind == "num"
+
+
 def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
     """Both as quantities; a letter such as the m of `5 m` is a unit where the other side has one of that kind."""
-    g, p = quantity(gold), quantity(pred)
+    g, p = quantity(gold), quantity(_multiplied(pred) if gold.kind == "num" else pred)
     if g.dimension and not p.dimension:
         p = _letter_as_unit(p, g)
     elif p.dimension and not g.dimension:
         g = _letter_as_unit(g, p)
     return g, p
+
+
+def _multiplied(node: Node) -> Node:
+    """`1.5M` beside a number: no product with a variable."""
+    if node.kind == "mul" and node.args[0].kind == "num" and node.args[1].kind == "sym":
+        factor = JOINED_MULTIPLIERS.get(node.args[1].name)
+        return node if factor is None else Node("mul", (node.args[0], number(factor)))
+    return node
 
 
 def _letter_as_unit(loose: Quantity, other: Quantity) -> Quantity:
@@ -105,7 +119,10 @@ def _lookup(name: str) -> tuple[str, str] | None:
 
 
 def comparable(gold: Quantity, pred: Quantity) -> bool:
-    """Two known units must measure the same thing; other words must be the same, or say nothing about the value."""
+    """Two known units must measure the same thing; other words must be the same, or say nothing about the value.
+
+    A right answer may be of five pairs where the reply only says five, not the other way round.
+    """
     g, p = gold.dimension, pred.dimension
     if not g.startswith("?") and not p.startswith("?"):
         return not g or not p or g == p
@@ -114,7 +131,14 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
     mine, other = _content(g), _content(p)
     if mine and other and not (mine <= other or other <= mine):
         return False
-    return not any(word in VALUE_WORDS for word in mine ^ other)
+    if any(word in VALUE_WORDS or _is_another_number(word) for word in mine ^ other):
+        return False
+    return not (other - mine) & COLLECTIVES or bool(other & COUNTED_TOGETHER)
+
+
+def _is_another_number(word: str) -> bool:
+    """`5 for each of the 3 days` is not 5."""
+    return word[:1].isdigit() or NUMBER_WORDS.get(word, 1) != 1
 
 
 def _content(words: str) -> frozenset[str]:
@@ -126,7 +150,7 @@ def _content(words: str) -> frozenset[str]:
         for i, w in enumerate(words_of_text)
         if w not in FILLERS and not (w in LAST_WORDS and i + 1 < len(words_of_text))
     ]
-    return frozenset(w.removesuffix("s") if len(w) > 3 else w for w in kept if w)
+    return frozenset(w if len(w) <= 3 or w in VALUE_WORDS else w.removesuffix("s") for w in kept if w)
 
 
 def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from newskills.graders.math.chains import Chain, chain
+from newskills.graders.math.syntax.labels import of_arguments, usual_order
 from newskills.graders.math.syntax.nodes import Node, replace, symbols
 from newskills.graders.math.syntax.tables import FLIPPED
 from newskills.graders.math.values.equal import agree, ratio
@@ -44,15 +45,15 @@ def labelled(node: Node) -> LabelledValue | None:
         return LabelledValue(_label(first), member) if first.kind in ("sym", "tuple") and _label(first) else None
     if "∈" in node.name:
         return None
-    found = chain(node)
-    if found is None:
+    sides_of_chain = chain(node)
+    if sides_of_chain is None:
         return _named_expression(node)
-    if not found.names:
-        return LabelledValue("", found.value, found.shown)
-    names = _required(found)
+    if not sides_of_chain.names:
+        return LabelledValue("", sides_of_chain.value, sides_of_chain.shown)
+    names = _required(sides_of_chain)
     if len(names) != 1 or not _label(names[0]):
         return None
-    return _named(names[0], found.value, found.shown)
+    return _named(names[0], sides_of_chain.value, sides_of_chain.shown)
 
 
 def _named_expression(node: Node) -> LabelledValue | None:
@@ -74,15 +75,14 @@ def _named(name: Node, value: Node, shown: Node | None) -> LabelledValue:
     label = _label(name)
     if name.kind != "app":
         return LabelledValue(label, value, shown, value)
-    if any(a.kind == "num" for a in name.args):  # `f(0)` is another name than `f(1)`, `y(x)` the same as `y`
-        label += f"({','.join(str(a.value) if a.kind == 'num' else '' for a in name.args)})"
+    label += of_arguments(name, value)
     return LabelledValue(label, value, shown, _by_place(value, name.args))
 
 
-def _required(found: Chain) -> tuple[Node, ...]:
+def _required(sides_of_chain: Chain) -> tuple[Node, ...]:
     """The names that a reply must say: of `x = -y = 3` both, of `S = \\pi r^2 = 9\\pi` only S, which it computes."""
-    names = tuple(side for side in found.names if _label(side) or _is_multiple(side))
-    return names if any(map(_label, names)) or len(names) > 1 else found.names
+    names = tuple(side for side in sides_of_chain.names if _label(side) or _is_multiple(side))
+    return names if any(map(_label, names)) or len(names) > 1 else sides_of_chain.names
 
 
 def _is_multiple(side: Node) -> bool:
@@ -97,11 +97,11 @@ def _is_multiple(side: Node) -> bool:
 
 def statements(node: Node) -> tuple[Node, ...]:
     """`x = y = 4` as `x = 4` and `y = 4`; empty where a relation names one thing or none."""
-    found = chain(node) if len(node.args) > 2 else None
-    names = _required(found) if found is not None else ()
-    if found is None or len(names) < 2:
+    sides_of_chain = chain(node) if len(node.args) > 2 else None
+    names = _required(sides_of_chain) if sides_of_chain is not None else ()
+    if sides_of_chain is None or len(names) < 2:
         return ()
-    return tuple(Node("rel", (name, found.value), name="=") for name in names)
+    return tuple(Node("rel", (name, sides_of_chain.value), name="=") for name in names)
 
 
 def value_of(node: Node) -> LabelledValue | None:
@@ -109,16 +109,16 @@ def value_of(node: Node) -> LabelledValue | None:
 
     An equation of a curve (`x^2 + y^2 = 25`) has none.
     """
-    found = chain(node)
-    if found is None or not found.names:
+    sides_of_chain = chain(node)
+    if sides_of_chain is None or not sides_of_chain.names:
         return None
-    names = _required(found)
+    names = _required(sides_of_chain)
     letters = symbols(names[0])
     is_term = len(names) == 1 and len(letters) > 1 and not _label(names[0])
     if any(map(_label, names)):
-        return LabelledValue("", found.value, found.shown) if len(names) > 1 else None
+        return LabelledValue("", sides_of_chain.value, sides_of_chain.shown) if len(names) > 1 else None
     if is_term and (not letters <= _CURVE or _is_plain_sum(names[0])):
-        return LabelledValue("", found.value, found.shown)
+        return LabelledValue("", sides_of_chain.value, sides_of_chain.shown)
     return None
 
 
@@ -133,7 +133,7 @@ def with_every_name(node: Node) -> Node:
     """`x = y = 4, z = 2` as `x = 4, y = 4, z = 2`."""
     if not any(member.kind == "rel" and len(member.args) > 2 for member in node.args):
         return node
-    members = (said for member in node.args for said in statements(member) or (member,))
+    members = (statement for member in node.args for statement in statements(member) or (member,))
     return Node("list", tuple(members), name=node.name)
 
 
@@ -175,9 +175,12 @@ def all_named(labels: Sequence[str]) -> bool:
     return len(set(labels)) == len(labels) > 1 and all(labels)
 
 
-def values_of(node: Node) -> list[Node]:
+def values_of(node: Node, names: Sequence[str]) -> list[Node]:
+    """Return the values of a list, those with `names` in the order of a tuple."""
     labels = [labelled(a) for a in node.args]
-    return [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
+    values = [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
+    order = usual_order(names) if names else None
+    return values if order is None else [values[at] for at in order]
 
 
 def _label(node: Node) -> str:

@@ -11,8 +11,8 @@ _MOST_CLASSES = 1_000
 _CLASSES = re.compile(
     r"(?:(?P<name>[a-zA-Z])\s*\\equiv\s*)?(?P<residues>(?:-|\\pm\s?)?\d{1,18}(?:\s*,\s*-?\d{1,18}){0,20})"
     r"(?:\s|~|\\[,;:! ]){0,4}"
-    r"\(?\s?(?:\\(?:text|mathrm|operatorname)\s?\{\s?)?\\?[pb]?mod(?![a-z])(?:\s|~|\\[,;:! ]|\}){0,4}"
-    r"\{?\s?(?P<modulus>\d{1,18})\s?\}?\s?\)?"
+    r"\(?\s?(?:\\(?:text|mathrm|operatorname)\s?\{\s?)?\(?\s?\\?[pb]?mod(?![a-z])(?:\s|~|\\[,;:! ]|\}){0,4}"
+    r"\{?\s?(?P<modulus>\d{1,18})\s?\}?\s?\)?\s?\}?\s?\)?"
 )
 
 
@@ -37,13 +37,15 @@ def same_residues(pred: str, gold: str) -> bool | None:
     """Whether both are the same residue classes (`3, 10 (mod 14)` is `3 (mod 7)`); None where either is anything else,
     or none of them names a modulus.
 
-    A name that only one of them states is forgiven, and the modulus where the residue is that of the right answer.
+    A name that only one of them states is forgiven; so is a modulus that is stated beside a bare number. A class that
+    is named (`m \\equiv 3 \\pmod 7`) is more than its number.
     """
     if "mod" not in pred and "mod" not in gold:
         return None
     first, second = _classes(pred), _classes(gold)
-    if second is not None and pred.isdecimal() and [pred] == [str(residue) for residue in second.residues]:
-        return True
+    for classes, bare in ((second, pred), (first, gold)):
+        if classes is not None and bare.lstrip("-").isdecimal():
+            return not classes.name and (int(bare),) == classes.residues and 0 <= int(bare) < classes.modulus
     if first is None or second is None:
         return None
     period = lcm(first.modulus, second.modulus)

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from newskills.graders.math.angles import same_angle
 from newskills.graders.math.chains import by_sides, contradicts, known_sides
+from newskills.graders.math.choices import same_choice
 from newskills.graders.math.clock import same_time
 from newskills.graders.math.compare import same
 from newskills.graders.math.dates import same_date
@@ -18,7 +19,9 @@ from newskills.graders.math.figures import same_figure
 from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parameters import same_conditions, with_primes
+from newskills.graders.math.quantities import is_counted
 from newskills.graders.math.residues import same_residues
+from newskills.graders.math.syntax.labels import are_other_names
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.syntax.parser import parse
 from newskills.graders.math.syntax.tables import HEDGES
@@ -99,8 +102,8 @@ def in_time(work: Callable[[], Verdict], golds: Sequence[str]) -> Verdict:
         if is_limited():
             raise
         context.cache_clear()  # it may have been left with another precision
-        known = all(_has_value(_tree(tidy(gold), True)) for gold in golds)
-        return False if known else None, f"no time left in step {end.step}"
+        is_readable = all(_has_value(_tree(tidy(gold), True)) for gold in golds)
+        return False if is_readable else None, f"no time left in step {end.step}"
 
 
 def _worked_out(pred: str, gold: str, options: Options) -> Verdict:
@@ -115,7 +118,7 @@ def _worked_out(pred: str, gold: str, options: Options) -> Verdict:
 
 def _with_point(pred: str) -> str:
     """`2,5 cm` as `2.5 cm`; empty where the comma cannot be that of a decimal, or may part groups of three digits."""
-    if "," not in pred or (match := _DECIMAL_COMMA.fullmatch(pred)) is None:
+    if "," not in pred or "\\{" in pred or (match := _DECIMAL_COMMA.fullmatch(pred)) is None:
         return ""
     whole, part = match[1], match[2]
     if len(part) == 3 and not whole.startswith("0"):
@@ -164,6 +167,10 @@ def _by_notation(p: str, g: str, options: Options) -> Verdict | None:
     for step, same_kind in _NO_EXPRESSIONS:
         if (verdict := same_kind(p, g)) is not None:
             return verdict, step
+    if are_other_names(p, g):
+        return False, "another name"
+    if (chosen := same_choice(p, g, lambda value, wanted: equal(value, wanted, options)[0])) is not None:
+        return chosen, "option"
     return _by_components(p, g, options)
 
 
@@ -208,7 +215,7 @@ def _measured(p: str, g: str, options: Options) -> Verdict | None:
 
 def _same_plain(a: PlainNumber, b: PlainNumber, options: Options) -> bool:
     if a.value == b.value:
-        return True
+        return b.percent or not a.percent or not 0 < b.value < 1  # 0.25 is no 0.25%
     if a.percent != b.percent:
         if a.percent and a.value / 100 == b.value:
             return True
@@ -263,7 +270,13 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
         return _symbolically(p, g, options)
     if not verdict and (has(gold, "text") or has(pred, "text")) and same_words(g, p):
         return True, "words"
-    if verdict is False and is_prose(p) and not is_prose(g) and (formula := formula_in_prose(latinise(raw))):
+    if (
+        verdict is False
+        and not is_counted(pred)
+        and is_prose(p)
+        and not is_prose(g)
+        and (formula := formula_in_prose(latinise(raw)))
+    ):
         verdict, step = equal(formula, g, options)
         return verdict, f"{step}, in prose"
     if not verdict and same_letters(g, p):

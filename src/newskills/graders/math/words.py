@@ -11,9 +11,12 @@ from newskills.graders.math.syntax.tables import NUMBER_WORDS, SYNONYMS
 _COMMAND = re.compile(
     r"\\(?:text|mbox|textbf|textit|textrm|mathrm|mathbf|mathit|operatorname)\s*(?=\{)|\\[,;:! ]|[{}$]|\\(?=[a-zA-Z])"
 )
-_BLANK = re.compile(r"[^\w.:/+\-]+|(?<!\d)[:/]|[.:/](?!\d)|(?<=\w)-(?=[^\W\d])")
+_BLANK = re.compile(r"[^\w.:/+\-|<>]+|(?<!\d)[:/]|[.:/](?!\d)|(?<=\w)-(?=[^\W\d])")
+_BAR = re.compile(r"\\mid(?![a-zA-Z])")
+_SIGN = re.compile(r"[|<>]")
 _BARE_POINT = re.compile(r"(?<!\d)\.(?=\d)")
-_ARTICLES = frozenset({"a", "an", "the"})
+_ARTICLE = re.compile(r"(?<![\w'|])(?:(?i:an|the)(?![\w'|])|a(?=\s+(?:\d|[^\W\d_]{2}))|(?<!\s)A(?=\s+[a-z]{2}))")
+"""`A` is one where the text begins with it, and `a` before a word; elsewhere they are names: `Type A`, `P(A|B)`."""
 _OPTION = re.compile(
     r"(?:\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{\s*)?\(?\s*(?:\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{\s*)?\(?([A-Ja-j])\)?\s*\}?\s*\)?\s*\}?[.:]?"
 )
@@ -30,24 +33,35 @@ _SECOND_OPTION = re.compile(
     r"|^[,/]?\s*(?:or|and|&|but)\b"
 )
 _NAMED_OPTION = re.compile(r"(?:option|choice)\s*\(?([A-J])\)?", re.IGNORECASE)
-_JOINED_LETTERS = re.compile(r"[A-J]{2,10}")
-_LISTED_LETTERS = re.compile(r"\s*\(?[A-J]\)?(?:\s*(?:[,;、&]|and)+\s*(?:and\s*)?\(?[A-J]\)?){1,9}\s*")
+_JOINED_LETTERS = re.compile(r"[A-Z]{2,10}")
+_STEP = r"-+>?|→|\\(?:long)?(?:to|rightarrow|Rightarrow|implies)(?![a-zA-Z])"
+_LISTED_LETTERS = re.compile(
+    rf"\s*\(?[A-Z]\)?(?:\s*(?:(?:[,;、&]|and)+\s*(?:and\s*)?|{_STEP})\s*\(?[A-Z]\)?){{1,9}}\s*"
+)
+_ROMAN = frozenset("IVX")
+_STEPS = re.compile(_STEP)
+_ORDINAL_WORDS = (
+    "first 1st second 2nd third 3rd fourth 4th fifth 5th sixth 6th seventh 7th eighth 8th ninth 9th tenth 10th"
+)
+_ORDINALS = dict(zip(_ORDINAL_WORDS.split()[::2], _ORDINAL_WORDS.split()[1::2], strict=True))
 _JOINT = re.compile(r"(?<!\d) | (?!\d)")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
 def words(text: str) -> str:
     """Lower-case words and numbers without punctuation, articles or LaTeX wrappers, synonyms made one."""
-    plain = _BARE_POINT.sub("0.", _COMMAND.sub(" ", text).casefold().replace("'", ""))
-    plain = _BLANK.sub(" ", plain)
-    kept = [str(NUMBER_WORDS.get(w, w)) for w in plain.split() if w not in _ARTICLES]
-    joined = " ".join(kept)
+    plain = _ARTICLE.sub(" ", _COMMAND.sub(" ", _BAR.sub("|", text)).strip())
+    plain = _BARE_POINT.sub("0.", plain.casefold().replace("'", ""))
+    plain = _BLANK.sub(" ", _SIGN.sub(r" \g<0> ", plain))
+    joined = " ".join(_ORDINALS.get(w) or str(NUMBER_WORDS.get(w, w)) for w in plain.split())
     return SYNONYMS.get(joined, joined)
 
 
 def same_words(gold: str, pred: str) -> bool:
     """The same words in the same order, blanks aside; a date may be written either way round."""
     a, b = words(gold), words(pred)
+    if same_letters(gold, pred):
+        return True
     if not any(c.isalpha() for c in a) and a != "∅":
         return False
     if a == b or _JOINT.sub("", a) == _JOINT.sub("", b):
@@ -72,13 +86,19 @@ def option(text: str) -> str:
 
 
 def same_letters(gold: str, pred: str) -> bool:
-    """Several option letters, run together on one side and listed on the other: `AC` and `A, C`."""
+    """Several letters, run together on one side and listed on the other: `AC` and `A, C`, `BDA` and `B → D → A`.
+
+    Their order counts, except of options that are run together in the order of the alphabet.
+    """
     for joined, listed in ((gold, pred), (pred, gold)):
         if _JOINED_LETTERS.fullmatch(joined) and (
             parts := _LISTED_LETTERS.fullmatch(_OPTION_DRESS.sub(" ", listed))
         ):
-            letters = [c for c in re.sub(r"\band\b", "", parts[0]) if c.isalpha()]
-            return len(set(joined)) == len(joined) == len(letters) and set(joined) == set(letters)
+            letters = re.findall(r"[A-Z]", _STEPS.sub(" ", parts[0]))
+            if "".join(letters) == joined:
+                return not set(letters) <= _ROMAN
+            are_options = sorted(joined) == list(joined) and _STEPS.search(parts[0]) is None
+            return are_options and len(set(joined)) == len(joined) == len(letters) and set(joined) == set(letters)
     return False
 
 

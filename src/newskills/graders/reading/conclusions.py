@@ -99,15 +99,15 @@ def letter_concluded(text: str, count: int) -> str | None:
     SEVERAL where the reply names more than one side by side, None where it names none.
     """
     tail = text[-TAIL:]
-    found: list[_Conclusion] = []
+    conclusions: list[_Conclusion] = []
     codes = tuple(concluding_languages(folded_case(tail)))
     for code in codes:
-        found += _conclusions(tail, _sentences(code), count, _denials(codes))
-    found.sort(key=lambda conclusion: conclusion.end)
-    firm = [conclusion for conclusion in found if conclusion.firm]
+        conclusions += _conclusions(tail, _sentences(code), count, _denials(codes))
+    conclusions.sort(key=lambda conclusion: conclusion.end)
+    firm = [conclusion for conclusion in conclusions if conclusion.firm]
     if firm:
         return _last(firm, tail)
-    letters = {conclusion.letter for conclusion in found}
+    letters = {conclusion.letter for conclusion in conclusions}
     if not letters:
         return None
     return letters.pop() if len(letters) == 1 else SEVERAL
@@ -129,7 +129,7 @@ def _denials(codes: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _conclusions(tail: str, sentences: Sentences, count: int, denials: re.Pattern[str]) -> list[_Conclusion]:
-    found: list[_Conclusion] = []
+    conclusions: list[_Conclusion] = []
     for match in list(sentences.letter.finditer(tail))[-_MANY:]:
         letter = match[0] if match[0].isascii() else letter_of_native(match[0], tail, sentences.grammar)
         if not letter or letter not in ascii_uppercase[:count]:
@@ -138,8 +138,8 @@ def _conclusions(tail: str, sentences: Sentences, count: int, denials: re.Patter
         if conclusion is not None and _taken_back(tail, conclusion.end, denials):
             continue
         if conclusion is not None:
-            found.append(conclusion)
-    return found
+            conclusions.append(conclusion)
+    return conclusions
 
 
 def _conclusion(

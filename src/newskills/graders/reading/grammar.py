@@ -11,7 +11,7 @@ from newskills.graders.reading.languages import (
     ENGLISH,
     PUNCTUATION,
     TOUCHING,
-    Language,
+    LanguageWords,
     alternatives,
     languages,
     named_letters,
@@ -61,12 +61,12 @@ class Grammar(NamedTuple):
 
 def words_of(codes: tuple[str, ...], *fields: str) -> list[str]:
     """Return the words of these fields in these languages."""
-    found: list[str] = []
+    forms: list[str] = []
     for code in codes:
-        language: Language = languages()[code]
+        language: LanguageWords = languages()[code]
         for field in fields:
-            found += split(getattr(language, field))
-    return found
+            forms += split(getattr(language, field))
+    return forms
 
 
 @cache

@@ -43,7 +43,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 """Marks of direction and joiners, which show nothing."""
 
 
-class Language(Struct, frozen=True, forbid_unknown_fields=True):
+class LanguageWords(Struct, frozen=True, forbid_unknown_fields=True):
     """The words of one language, by the fields above."""
 
     answer: str = ""
@@ -76,10 +76,10 @@ class WordIndex(NamedTuple):
 
 
 @cache
-def languages() -> dict[str, Language]:
+def languages() -> dict[str, LanguageWords]:
     """Return the words of every language, by its code."""
     raw = (files("newskills.graders.reading") / "languages.json").read_bytes()
-    return msgspec.json.decode(raw, type=dict[str, Language])
+    return msgspec.json.decode(raw, type=dict[str, LanguageWords])
 
 
 @cache
@@ -89,7 +89,7 @@ def labels_by_language() -> dict[str, tuple[str, ...]]:
     for code, language in languages().items():
         for label in split(language.answer):
             codes[label].append(code)
-    return {label: tuple(found) for label, found in codes.items()}
+    return {label: tuple(entries) for label, entries in codes.items()}
 
 
 @cache
@@ -107,10 +107,10 @@ def _conclusion_index() -> tuple[WordIndex, dict[str, tuple[str, ...]]]:
     for code, language in languages().items():
         for word in _conclusive(language) - english:
             codes[word].append(code)
-    return _indexed(list(codes)), {word: tuple(found) for word, found in codes.items()}
+    return _indexed(list(codes)), {word: tuple(entries) for word, entries in codes.items()}
 
 
-def _conclusive(language: Language) -> set[str]:
+def _conclusive(language: LanguageWords) -> set[str]:
     return {*split(language.right), *split(language.choose), *split(language.so)}
 
 
@@ -129,21 +129,21 @@ def _indexed(words: list[str]) -> WordIndex:
 def present(lower: str, index: WordIndex) -> list[str]:
     """Return the words of `index` that may be in a text of small letters."""
     plain = lower if lower.isascii() else lower.encode("ascii", "replace").decode("ascii")
-    found: list[str] = []
+    entries: list[str] = []
     for key in index.keys.intersection(plain.translate(_NO_LETTERS).split()):
-        found += index.plain[key]
+        entries += index.plain[key]
     if plain is not lower:
         for character, words in index.others.items():
             if character in lower:
-                found += words
-    return found
+                entries += words
+    return entries
 
 
 def concluding_languages(lower: str) -> list[str]:
     """Return the codes of the languages, English aside, of which a word that concludes is in the text."""
     index, codes = _conclusion_index()
-    found = {code for word in present(lower, index) if word in lower for code in codes[word]}
-    return sorted(found)
+    entries = {code for word in present(lower, index) if word in lower for code in codes[word]}
+    return sorted(entries)
 
 
 def split(words: str) -> list[str]:
@@ -175,9 +175,9 @@ def alternatives(words: list[str]) -> str:
 @cache
 def named_letters(codes: tuple[str, ...]) -> dict[str, str]:
     """Return the names of letters in these languages → A, B, …"""
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for code in codes:
         for order in languages()[code].letters.split():
             for name, letter in zip(split(order), ascii_uppercase, strict=False):
-                found |= {name: letter, name.lower(): letter}
-    return found
+                entries |= {name: letter, name.lower(): letter}
+    return entries

@@ -43,14 +43,14 @@ class NamedLetter(NamedTuple):
 
 def _wide_letters() -> dict[int, str]:
     """Return full-width, circled, bracketed, squared and mathematical letters → A, B, …"""
-    found: dict[int, str] = {}
+    letters_found: dict[int, str] = {}
     for start in (0x249C, 0x24B6, 0x24D0, 0xFF21, 0xFF41, 0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6):
-        found |= {start + place: letter for place, letter in enumerate(ascii_uppercase)}
+        letters_found |= {start + place: letter for place, letter in enumerate(ascii_uppercase)}
     for point in range(0x1D400, 0x1D6A4):
         letter = unicodedata.normalize("NFKC", chr(point)).upper()
         if len(letter) == 1 and letter in ascii_uppercase:
-            found[point] = letter
-    return found
+            letters_found[point] = letter
+    return letters_found
 
 
 _WIDE = _wide_letters()
@@ -101,16 +101,16 @@ def labels(text: str) -> list[Label]:
     """Return the places behind "answer" and its like in other languages, the last first."""
     lower = folded_case(text)
     codes_of = labels_by_language()
-    found: dict[int, tuple[str, ...]] = {}
+    letters_found: dict[int, tuple[str, ...]] = {}
     for label in present(lower, label_index()):
         bounded = label.isascii() or (label[0].isalpha() and label[0] < "\u0590")
         at = lower.find(label)
         while at >= 0:
             end = at + len(label)
             if not bounded or not (lower[at - 1 : at].isalpha() or lower[end : end + 1].isalpha()):
-                found[end] = (*found.get(end, ()), *codes_of[label])
+                letters_found[end] = (*letters_found.get(end, ()), *codes_of[label])
             at = lower.find(label, end)
-    return [Label(end, tuple(sorted(set(found[end])))) for end in sorted(found, reverse=True)]
+    return [Label(end, tuple(sorted(set(letters_found[end])))) for end in sorted(letters_found, reverse=True)]
 
 
 def letter_after(text: str, label: Label, count: int) -> NamedLetter | None:
@@ -121,12 +121,12 @@ def letter_after(text: str, label: Label, count: int) -> NamedLetter | None:
     at, firm = _led(window, words, start=qualified.end() if qualified else 0)
     if at < 0:
         return None
-    found = _letter_at(window, at, count, words, sure=firm)
-    if found is None or found.letter == SEVERAL:
-        return found
-    if not firm and words.ends is not None and not words.ends.match(window, found.end):
+    letters_found = _letter_at(window, at, count, words, sure=firm)
+    if letters_found is None or letters_found.letter == SEVERAL:
+        return letters_found
+    if not firm and words.ends is not None and not words.ends.match(window, letters_found.end):
         return None
-    return NamedLetter(found.letter, label.end + found.end)
+    return NamedLetter(letters_found.letter, label.end + letters_found.end)
 
 
 def announces(text: str, label: Label) -> bool:
@@ -293,17 +293,17 @@ def _letter_at(text: str, at: int, count: int, words: Grammar, *, sure: bool) ->
 
 def letters_joined(text: str, end: int, count: int, words: Grammar) -> set[str]:
     """Return the letters that commas, "or", "and" or blanks alone join to the one that ends at `end`."""
-    found: set[str] = set()
+    letters_found: set[str] = set()
     at, worded = end, False
     while (other := words.other.match(text, at, end + _SPAN)) is not None:
-        found.add(other["letter"])
+        letters_found.add(other["letter"])
         worded = worded or (other["or"] is not None and not other["or"].isascii())
         at = other.end()
-    if not found or not (
+    if not letters_found or not (
         _STOPS.match(text, at) or (worded and text[at : at + 1].isalpha() and not text[at].isascii())
     ):
         return set()
-    return found & set(ascii_uppercase[:count])
+    return letters_found & set(ascii_uppercase[:count])
 
 
 def touched(text: str, end: int) -> bool:

@@ -17,6 +17,7 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import ConfigError, EnvironmentFailedError, GraderError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
+from newskills.graders.software.steering import noted, without_steering
 from newskills.graders.software.task import (
     SETUP_TIMEOUT,
     check_test_fields,
@@ -45,7 +46,8 @@ _PATCH, _SCRIPT = "/tmp/patch.diff", "/tmp/eval.sh"  # noqa: S108 - in the conta
 class SweBenchGrader:
     """Row: that of SWE-bench's data sets since version 5 of the package (`eval_script`, `log_parser`, …).
 
-    An environment that fails is raised, and a fault of the environment that the harness sees in the log is unscored.
+    New files that take over how Python starts or how pytest runs are left out of the patch. An environment that fails
+    is raised, and a fault of the environment that the harness sees in the log is unscored.
     """
 
     name = "swe_bench"
@@ -65,7 +67,8 @@ class SweBenchGrader:
         environments = environments_of(kit)
         task = software_task(record)
         check_test_fields(task, record, NEEDED)
-        patch = patch_of(record)
+        whole = patch_of(record)
+        patch, steering = without_steering(whole)
         if not patch.strip():
             return self._score({"patch_exists": False, "patch_successfully_applied": False, "resolved": False}, "")
         script = await asyncio.to_thread(_script, record)
@@ -82,7 +85,8 @@ class SweBenchGrader:
         if ran.status == "timeout":
             report = {"patch_exists": True, "patch_successfully_applied": True, "resolved": False}
             return self._score({**report, "tests_timed_out": True}, log)
-        return self._score(await asyncio.to_thread(_report, record, patch, log), log)
+        score = self._score(await asyncio.to_thread(_report, record, patch, log), log)
+        return noted(score, whole, steering)
 
     def _score(self, report: Row, log: str) -> Score:
         label = f"{self.name}@{self.version}"

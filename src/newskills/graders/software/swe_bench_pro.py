@@ -14,6 +14,7 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
+from newskills.graders.software.steering import noted, without_steering
 from newskills.graders.software.task import (
     GIT,
     SETUP_TIMEOUT,
@@ -49,7 +50,8 @@ class _ProResults(msgspec.Struct):
 class SweBenchProGrader:
     """Row: `eval_script` (calls the two others), `run_script`, `parser`, `base_commit`, and the tests that must pass.
 
-    Binary parts of a patch are left out, as officially. An environment that fails is raised.
+    Binary parts of a patch are left out, as officially, and new files that take over how tests run. An environment
+    that fails is raised.
     """
 
     name = "swe_bench_pro"
@@ -62,7 +64,8 @@ class SweBenchProGrader:
         task = software_task(record)
         check_test_fields(task, record, NEEDED)
         label = f"{self.name}@{self.version}"
-        patch = without_binaries(patch_of(record))
+        whole = patch_of(record)
+        patch, steering = without_steering(without_binaries(whole))
         if not patch.strip():
             return PatchVerdict(exists=False).score(label)
         environment = await environments.start(task.spec)
@@ -79,7 +82,8 @@ class SweBenchProGrader:
         finally:
             await environment.stop()
         wanted = {*record["FAIL_TO_PASS"], *record["PASS_TO_PASS"]}
-        return PatchVerdict(exists=True, applied=True, resolved=wanted <= passed, log=log).score(label)
+        verdict = PatchVerdict(exists=True, applied=True, resolved=wanted <= passed, log=log)
+        return noted(verdict.score(label), whole, steering)
 
 
 def without_binaries(patch: str) -> str:

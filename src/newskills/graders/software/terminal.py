@@ -21,6 +21,7 @@ from newskills.base.environment import AgentEnvironment, EnvironmentSpec, Execut
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
+from newskills.graders.software.steering import STEERING_FILES
 from newskills.graders.software.task import QUIET, SETUP_TIMEOUT, environments_of, shown
 from newskills.graders.software.tests import LOG, SHOWN
 
@@ -31,6 +32,11 @@ SOLVED = "reference_solution"
 TESTS, SOLUTION, LOGS = "/tests", "/solution", "/logs/verifier"
 HARBOR = "harbor"
 _REWARDS = (f"{LOGS}/reward.json", f"{LOGS}/reward.txt")
+_CLEAR = (
+    f"if [ -L {TESTS} ]; then rm -f {TESTS}; fi; if [ -d {TESTS} ]; then find {TESTS} "
+    f"'(' {' -o '.join(f'-name {name}' for name in ('conftest.py', *STEERING_FILES))} ')' -exec rm -rf {{}} +; fi"
+)
+"""Takes away what the agent has left where tests will lie, to steer them: links, and files that pytest would obey."""
 _SUMMARY = re.compile(r"=+\s*short test summary info\s*=+", re.IGNORECASE)
 _STATUS = re.compile(r"^(PASSED|FAILED|SKIPPED|XFAIL|XPASS|ERROR):?[ \t]+\S", re.MULTILINE)
 _GOOD = frozenset(("PASSED", "SKIPPED", "XFAIL"))
@@ -92,11 +98,12 @@ async def run_tests(environment: AgentEnvironment, task: TerminalTask) -> Row:
     timed_out, exit_code, log (its end)
     """
     tests = task.folder / "tests"
+    await environment.execute(_CLEAR, timeout=SETUP_TIMEOUT)
     if tests.is_dir():
         await environment.copy_in(tests, TESTS)
     if task.format == HARBOR:
         await environment.execute(
-            f"mkdir -p {LOGS} && rm -f {' '.join(_REWARDS)} && chmod +x {TESTS}/test.sh", timeout=SETUP_TIMEOUT
+            f"rm -rf {LOGS} && mkdir -p {LOGS} && chmod +x {TESTS}/test.sh", timeout=SETUP_TIMEOUT
         )
         command = f"{_exported(task.test_variables)}{TESTS}/test.sh"
     else:
@@ -187,7 +194,7 @@ class TerminalTestsGrader:
     Config = TerminalTestsConfig
 
     name = "terminal_tests"
-    version = "1"
+    version = "2"
     needs_sandbox = False
 
     def __init__(self, config: TerminalTestsConfig = TerminalTestsConfig()) -> None:  # noqa: B008 - frozen

@@ -11,11 +11,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from newskills.base.environment import AgentEnvironment, ExecutedCommand
+from newskills.base.environment import AgentEnvironment, AgentEnvironments, ExecutedCommand
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.task import SETUP_TIMEOUT, begin, environments_of, patch_of, shown, software_task
+from newskills.graders.software.steering import noted, without_steering
+from newskills.graders.software.task import (
+    SETUP_TIMEOUT,
+    SoftwareTask,
+    begin,
+    environments_of,
+    patch_of,
+    shown,
+    software_task,
+)
 
 REPORT = "swe-bench-metrics"
 """Field of a record with what the tests said, under the names of SWE-bench's own report."""
@@ -63,8 +72,8 @@ class SoftwareTestsGrader:
     """Row: `tests` (folder of this machine, laid over the repository), `test_command`, `test_timeout` in seconds, and
     if need be `FAIL_TO_PASS`, `PASS_TO_PASS`: tests that pytest must name as passed (`-rA`).
 
-    The patch is applied to a fresh copy, but for its changes to tests: those do not count. An environment that fails
-    is raised (EnvironmentFailedError), so that the sample ends unscored.
+    The patch is applied to a fresh copy, but for its changes to tests and new files that take over how they run: those
+    do not count. An environment that fails is raised (EnvironmentFailedError), so that the sample ends unscored.
     """
 
     name = "software_tests"
@@ -78,26 +87,38 @@ class SoftwareTestsGrader:
         tests, command = record.get("tests"), record.get("test_command")
         if not isinstance(tests, str) or not isinstance(command, str):
             raise DataError(f"Task {task.instance} has no tests.", hint="A row needs `tests` and `test_command`.")
-        patch = patch_of(record)
-        if not patch.strip():
+        whole = patch_of(record)
+        if not whole.strip():
             return PatchVerdict(exists=False).score(self.label)
+        patch, steering = without_steering(whole)
+        verdict = await self._verdict(record, task, patch, Path(tests), command, environments)
+        return noted(verdict.score(self.label), whole, steering)
+
+    async def _verdict(
+        self,
+        record: Row,
+        task: SoftwareTask,
+        patch: str,
+        tests: Path,
+        command: str,
+        environments: AgentEnvironments,
+    ) -> PatchVerdict:
         environment = await environments.start(task.spec)
         try:
             await begin(environment, task)
-            applied = await apply_patch(environment, patch, protected(Path(tests)))
+            applied = await apply_patch(environment, patch, protected(tests))
             if applied.exit_code != 0:
-                return PatchVerdict(exists=True, log=shown(applied)).score(self.label)
-            await environment.copy_in(Path(tests), task.workdir)
+                return PatchVerdict(exists=True, log=shown(applied))
+            await environment.copy_in(tests, task.workdir)
             timeout = float(record.get("test_timeout") or 1800.0)
             ran = await environment.execute(command, timeout=timeout, max_output=LOG)
         finally:
             await environment.stop()
         log = ran.output.decode("utf-8", "replace")
         timed_out = ran.status == "timeout"
-        resolved = ran.exit_code == 0 and all_passed(log, record)
-        return PatchVerdict(exists=True, applied=True, timed_out=timed_out, resolved=resolved, log=log).score(
-            self.label
-        )
+        silent = "pytest" in command and not log.strip()
+        resolved = ran.exit_code == 0 and all_passed(log, record) and not silent
+        return PatchVerdict(exists=True, applied=True, timed_out=timed_out, resolved=resolved, log=log)
 
     @property
     def label(self) -> str:

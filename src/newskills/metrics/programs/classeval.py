@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, clustered, is_lost, together
+from newskills.metrics.counting.base import NO_ANSWER, Scores, clustered, is_lost, together
+from newskills.metrics.programs.base import SUSPICIOUS, ProgramMetric
 
 _CLASS, _METHOD = "class_success", "method_success"
 _FIELD = "test_classes_passed"
 
 
-class ClassEvalMetric(ScoreMetric):
+class ClassEvalMetric(ProgramMetric):
     """`class_success`: classes with all tests passed; `method_success`: test classes with all tests passed, of all.
 
     The authors call the second `fun_success`. Test classes of one task are not independent: their interval is that of
@@ -26,7 +27,7 @@ class ClassEvalMetric(ScoreMetric):
         "test_classes": list[str] | None,
     }
     headline = (_CLASS,)
-    columns = ("num_entries", "avg_tokens", "gen_seconds", _CLASS, _METHOD, NO_ANSWER)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", _CLASS, _METHOD, NO_ANSWER, SUSPICIOUS)
 
     def scores(self, record: Row) -> Scores:
         return {_CLASS: record.get("is_correct")}

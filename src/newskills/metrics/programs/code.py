@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Row
 from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
+from newskills.metrics.programs.base import SUSPICIOUS, ProgramMetric
 
 
-class CodeMetric(ScoreMetric):
+class CodeMetric(ProgramMetric):
     """`accuracy`: the first of `graded_list`, else `status` (pass), `passed` or `is_correct`."""
 
     score_fields: ClassVar[Mapping[str, Any]] = {
@@ -20,7 +21,7 @@ class CodeMetric(ScoreMetric):
         "is_correct": bool | int | float | None,
     }
     headline = ("accuracy",)
-    columns = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", NO_ANSWER)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", NO_ANSWER, SUSPICIOUS)
 
     def scores(self, record: Row) -> Scores:
         graded = record.get("graded_list")

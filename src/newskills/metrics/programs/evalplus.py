@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from newskills.base.records import Row
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
+from newskills.metrics.counting.base import NO_ANSWER, Scores
+from newskills.metrics.programs.base import SUSPICIOUS, ProgramMetric
 
 _FIELDS = {"passing_base_tests": "is_correct", "passing_plus_tests": "is_correct-plus"}
 
 
-class EvalPlusMetric(ScoreMetric):
+class EvalPlusMetric(ProgramMetric):
     """`passing_base_tests`, and `passing_plus_tests` (both kinds of tests passed) where records have it."""
 
     score_fields: ClassVar[Mapping[str, Any]] = dict.fromkeys(_FIELDS.values(), bool | int | float | None)
     headline = ("passing_plus_tests", "passing_base_tests")
-    columns = ("num_entries", "avg_tokens", "gen_seconds", *_FIELDS, NO_ANSWER)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", *_FIELDS, NO_ANSWER, SUSPICIOUS)
 
     def scores(self, record: Row) -> Scores:
         return {name: record[field] for name, field in _FIELDS.items() if field in record}

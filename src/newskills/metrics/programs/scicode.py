@@ -9,17 +9,18 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
 from newskills.base.stats import Z95
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost
+from newskills.metrics.programs.base import SUSPICIOUS, ProgramMetric
 
 
-class SciCodeMetric(ScoreMetric):
+class SciCodeMetric(ProgramMetric):
     """`problem_accuracy`; `subtask_accuracy`, of all steps of all problems; `num_problems`, `num_subtasks`."""
 
     score_fields: ClassVar[Mapping[str, Any]] = {"eval_status": Any, "is_correct": Any}
     headline = ("problem_accuracy",)
     columns = (
         *("num_entries", "avg_tokens", "gen_seconds", "problem_accuracy", "subtask_accuracy"),
-        *("num_problems", "num_subtasks", NO_ANSWER),
+        *("num_problems", "num_subtasks", NO_ANSWER, SUSPICIOUS),
     )
 
     def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:

@@ -40,11 +40,11 @@ from newskills.base.errors import (
 from newskills.base.protocols import Model
 from newskills.base.records import CONTENT_FILTER, Reply, Request
 from newskills.models.errors import ModelNotFoundError
+from newskills.run.engine.asking.pauses import MAX_COINCIDENCE, RefusalCounts, ServerPause
+from newskills.run.engine.asking.reply_watch import ReplyWatch
+from newskills.run.engine.asking.retries import PendingRequest, RetryPolicy, greeting
 from newskills.run.engine.load import Load
-from newskills.run.engine.pauses import MAX_COINCIDENCE, RefusalCounts, ServerPause
 from newskills.run.engine.progress import SlowRequests, duration, error_kind
-from newskills.run.engine.reply_watch import ReplyWatch
-from newskills.run.engine.retries import PendingRequest, RetryPolicy, greeting
 from newskills.run.engine.supervision import SharedLimit
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.waits import Waits

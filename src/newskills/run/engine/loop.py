@@ -24,6 +24,7 @@ from newskills.base.errors import BadRequestError, NewskillsError, SandboxError,
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
 from newskills.environments.config import EnvironmentConfig
+from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.budget import RunBudget, Spending
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
@@ -33,7 +34,6 @@ from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
-from newskills.run.engine.retries import RetryPolicy
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.engine.supervision import is_supervised, supervision
 from newskills.run.engine.tools import Toolboxes
@@ -223,7 +223,7 @@ class Engine:
 
     def _narrowed(self, config: GenerationConfig) -> int:
         """Return how many requests may be in flight, and say so where that is less than was asked for."""
-        asked = window = config.max_concurrent_requests
+        wanted = window = config.max_concurrent_requests
         reason = ""
         if self._window is not None and self._window // len(servers_of(config)) < window:
             window = max(1, self._window // len(servers_of(config)))
@@ -231,8 +231,8 @@ class Engine:
         if config.sandbox_window is not None and config.sandbox_window < window:
             window = config.sandbox_window
             reason = f"the sandbox has {config.sandbox.max_sessions:,} sessions (++sandbox.max_sessions)."
-        if window < asked:
-            self._progress.say(f"{window:,} requests are in flight at most, not {asked:,}: {reason}")
+        if window < wanted:
+            self._progress.say(f"{window:,} requests are in flight at most, not {wanted:,}: {reason}")
         return window
 
     def _grading(self, config: GenerationConfig) -> Grading | None:

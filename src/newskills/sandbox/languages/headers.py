@@ -44,9 +44,19 @@ def header_folder() -> str:
         for each in (folder, folder / Path(HEADER).parent):
             each.mkdir(parents=True, exist_ok=True)
             each.chmod(0o755)
+        _write_text(folder / HEADER)
     except OSError:
         return ""
     return os.path.realpath(folder)
+
+
+def _write_text(place: Path) -> None:
+    """What GCC reads where a program includes the header again: it looks for the text that was compiled."""
+    if not place.exists():
+        new = place.with_name(f".{os.getpid()}")
+        new.write_text(f"#include_next <{HEADER}>\n")
+        new.chmod(0o644)
+        new.rename(place)
 
 
 @cache

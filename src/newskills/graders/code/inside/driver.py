@@ -8,6 +8,7 @@ as a script.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import resource
@@ -20,14 +21,17 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 PYTHON = "{python}"
 _TAIL = 2000
+_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
 
 
-def main() -> None:
+def main(work: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Reads the task, tells `ready`, then what came of it, each on a line that begins with the task's mark."""
+    hide()
     task = json.loads(sys.stdin.buffer.read())
     out = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
@@ -37,37 +41,52 @@ def main() -> None:
     _tell(out, task["mark"], json.dumps(work(task)))
 
 
-def work(task: dict[str, Any]) -> dict[str, Any]:
+def hide() -> None:
+    """From now on no process of this user may look into this one's memory and descriptors: they hold the mark.
+
+    What this process starts can be looked into again.
+    """
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    if libc.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0) != 0:
+        os._exit(1)
+
+
+def run_all(task: dict[str, Any]) -> dict[str, Any]:
     """`missing` (a program that is not here), `build` (of a failed step: code, err) or `runs`, and `left` unrun."""
     folder = tempfile.mkdtemp()
-    for name, text in task["files"].items():
-        os.makedirs(os.path.dirname(os.path.join(folder, name)) or folder, exist_ok=True)
-        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-    for step in task["build"]:
-        if _missing(step[0]):
-            return {"missing": step[0]}
-        built = _run(step, folder, b"", dict(task, cpu=task["build_cpu"], wall=3 * task["build_cpu"]))
-        if built["kind"] != "ended" or built["code"] != 0:
-            return {"build": built}
-    if _missing(task["run"][0]):
-        return {"missing": task["run"][0]}
+    failed = build(task, folder, task)
+    if failed:
+        return failed
     runs = []
     for text in task["inputs"]:
-        runs.append(_run(task["run"], folder, text.encode(), task))
+        runs.append(run(task["run"], folder, text.encode(), task))
         if task["stop"] and (runs[-1]["kind"] != "ended" or runs[-1]["code"] != 0):
             break
     return {"runs": runs}
+
+
+def build(part: dict[str, Any], folder: str, task: dict[str, Any]) -> dict[str, Any]:
+    """`missing` or `build`, where the program cannot be made; nothing where it is there."""
+    for name, text in part["files"].items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)) or folder, exist_ok=True)
+        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    for step in part["build"]:
+        if _missing(step[0]):
+            return {"missing": step[0]}
+        built = run(step, folder, b"", dict(task, cpu=task["build_cpu"], wall=3 * task["build_cpu"]))
+        if built["kind"] != "ended" or built["code"] != 0:
+            return {"build": built}
+    return {"missing": part["run"][0]} if _missing(part["run"][0]) else {}
 
 
 def _missing(program: str) -> bool:
     return program != PYTHON and not program.startswith("./") and shutil.which(program) is None
 
 
-def _run(argv: list[str], folder: str, data: bytes, task: dict[str, Any]) -> dict[str, Any]:
+def run(argv: list[str], folder: str, data: bytes, task: dict[str, Any]) -> dict[str, Any]:
     argv = [sys.executable if part == PYTHON else part for part in argv]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    environment |= {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         stdin.write(data)
         stdin.seek(0)
@@ -75,24 +94,31 @@ def _run(argv: list[str], folder: str, data: bytes, task: dict[str, Any]) -> dic
         child = subprocess.Popen(
             argv,
             cwd=folder,
-            env=environment,
+            env=environment(),
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
-            preexec_fn=lambda: _limit(task["cpu"], task["output"]),  # noqa: PLW1509 - there are no threads
+            preexec_fn=lambda: limit(task["cpu"], task["output"]),  # noqa: PLW1509 - there are no threads
         )
         code, late = _ended(child, task["wall"])
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return {
-            "kind": _kind(code, late, spent, task["cpu"]),
+            "kind": kind_of(code, late, spent, task["cpu"]),
             "code": code,
             "cpu": round(spent, 3),
             "wall": round(time.monotonic() - start, 3),
-            "out": _text(stdout, task["output"]),
-            "err": _text(stderr, task["output"])[-_TAIL:],
+            "out": text_of(stdout, task["output"]),
+            "err": text_of(stderr, task["output"])[-_TAIL:],
         }
+
+
+def environment() -> dict[str, str]:
+    """The variables of this process; the order of sets of texts is the same every time."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    places = os.pathsep.join(path for path in sys.path if path)
+    return variables | {"PYTHONHASHSEED": "0", "PYTHONPATH": places}
 
 
 def _ended(child: subprocess.Popen[bytes], wall: float) -> tuple[int, bool]:
@@ -106,19 +132,19 @@ def _ended(child: subprocess.Popen[bytes], wall: float) -> tuple[int, bool]:
     return child.wait(), late
 
 
-def _limit(cpu: float, output: int) -> None:
+def limit(cpu: float, output: int) -> None:
     seconds = max(1, int(cpu + 0.999))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (max(output, 1 << 26), max(output, 1 << 26)))
 
 
-def _kind(code: int, late: bool, spent: float, cpu: float) -> str:
+def kind_of(code: int, late: bool, spent: float, cpu: float) -> str:
     if late or spent > cpu or (code in (-signal.SIGXCPU, -signal.SIGKILL) and spent > cpu / 2):
         return "timeout"
     return "crashed" if code < 0 else "ended"
 
 
-def _text(file: Any, limit: int) -> str:
+def text_of(file: Any, limit: int) -> str:
     file.seek(0)
     data: bytes = file.read(limit + 1)
     return data.decode("utf-8", "replace")

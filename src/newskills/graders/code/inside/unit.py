@@ -1,163 +1,122 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs code together with tests that reach into it (patches of its modules, its classes), in one process.
+"""The process that judges code and tests which share another one (patches of the answer's modules, its classes).
 
-The verdict goes to a descriptor and under a mark that the code is not told of; the number of tests that must have
-been passed is known outside. That withstands exits, prints and threads of the code, not an attack on its own
-interpreter. The whole file is sent as a script.
+It holds the mark of every line reported. The other process has neither that nor a way to where it is written; what it
+says is taken once, under the token that only its own machinery knows.
 """
 
 from __future__ import annotations
 
+import ast
+import ctypes
 import importlib.util
 import json
 import os
-import resource
+import select
 import signal
 import sys
-import types
-import unittest
+
+from newskills.graders.code.inside.trial import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_MESSAGE = 300
+_MOST = 1 << 20
+_write, _exit, _getpid, _ascii, _fork = os.write, os._exit, os.getpid, ascii, os.fork
 
 
 def main() -> None:
-    """Reads the task, tells `ready`, then the verdict: `kind`, `text`, `ran`."""
-    task = json.loads(sys.stdin.buffer.read())
+    """Read the task, tell `ready`, then the verdict: `kind`, `text`, `ran`, `passed`, `notes`. Never returns."""
     out = os.dup(1)
+    tasks_out, tasks_in = os.pipe()
+    reports_out, reports_in = os.pipe()
+    pid = _fork()
+    if pid == 0:
+        _hold(tasks_out, reports_in, (out, tasks_in, reports_out))
+    os.close(tasks_out)
+    os.close(reports_in)
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: the other process cannot look into this one
+    task = json.loads(sys.stdin.buffer.read())
+    mark = task.pop("mark")
+    _tell(out, mark, "ready")
+    if missing := _missing(task):
+        _tell(out, mark, json.dumps({"kind": "missing", "text": ", ".join(missing)}))
+        os.kill(pid, signal.SIGKILL)
+        _exit(0)
+    token = os.urandom(16).hex()
+    with open(tasks_in, "wb") as file:
+        file.write(json.dumps({**task, "token": token}).encode())
+    report = _received(pid, reports_out, token)
+    if report is None:
+        report = _ended(pid, task["cpu"])
+    _tell(out, mark, json.dumps(report))
+    os.kill(pid, signal.SIGKILL)
+    _exit(0)
+
+
+def _hold(tasks: int, reports: int, others: tuple[int, ...]) -> None:
+    """Become the process that holds the answer. Never returns."""
+    for descriptor in others:
+        os.close(descriptor)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
-    write, mark, leave, dumps = os.write, task.pop("mark"), os._exit, json.dumps
-
-    def tell(text: str) -> None:
-        data = memoryview(f"\n{mark}{text}\n".encode())
+    pid = _getpid()
+    with open(tasks, "rb") as file:
+        task = json.loads(file.read())
+    token = task.pop("token")
+    verdict = run(task)
+    if _getpid() == pid:  # a copy of this process has no say
+        data = f"{token}{_ascii(verdict)}\n".encode()
         while data:
-            data = data[write(out, data) :]
+            data = data[_write(reports, data) :]
+    _exit(0)
 
-    tell("ready")
+
+def _received(pid: int, reports: int, token: str) -> dict[str, Any] | None:
+    """Return the first report under the token; None where the process has ended without one."""
+    watch, data = os.pidfd_open(pid), b""
+    while True:
+        ready, _, _ = select.select([reports, watch], [], [])
+        if reports in ready:
+            piece = os.read(reports, 1 << 16)
+            data = (data + piece)[-_MOST:]
+            for line in data.splitlines(keepends=True):
+                if line.startswith(token.encode()) and line.endswith(b"\n"):
+                    report: dict[str, Any] = ast.literal_eval(line.decode()[len(token) :])
+                    return report
+            if piece:
+                continue
+        return None
+
+
+def _ended(pid: int, cpu: int) -> dict[str, Any]:
+    _, status, usage = os.wait4(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    spent = usage.ru_utime + usage.ru_stime
+    if code in (-signal.SIGKILL, -signal.SIGXCPU) and spent > cpu / 2:
+        return {"kind": "timeout", "text": ""}
+    return {"kind": "ended", "text": f"signal {-code}" if code < 0 else f"exit code {code}"}
+
+
+def _missing(task: dict[str, Any]) -> list[str]:
+    """Return the modules and data that nobody can pass without."""
     place = os.environ.get("DATA_DIR", "/data")
-    missing = [name for name in task["needs"] if not _there(name)]
-    missing += [
+    missing = [name for name in task["needs"] if not _is_there(name)]
+    return missing + [
         f"{name} in the data folder" for name in task["data"] if not os.path.isfile(os.path.join(place, name))
     ]
-    if missing:
-        tell(dumps({"kind": "missing", "text": ", ".join(missing), "ran": 0}))
-        leave(0)
-    resource.setrlimit(resource.RLIMIT_CPU, (task["cpu"], task["cpu"]))
-    os.environ.update({"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"})
-    verdict = run_pytest(task) if task["collect"] else judge(task)
-    tell(dumps(verdict))
-    leave(0)
 
 
-def _there(name: str) -> bool:
+def _is_there(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
         return False
 
 
-def judge(task: dict[str, Any]) -> dict[str, Any]:
-    """Runs `code`, then `tests`, in one module; then its test classes and `test…` functions."""
-    module = types.ModuleType("__test__")
-    sys.modules["__test__"] = module
-    space = module.__dict__
-    space["__file__"] = "answer.py"
-    try:
-        exec(compile(task["code"], "answer.py", "exec", dont_inherit=True), space)  # noqa: S102 - it is here for it
-    except BaseException as error:  # noqa: BLE001 - whatever the code raises is its verdict
-        return _verdict("load", error, 0)
-    defined = {name: id(value) for name, value in space.items()}
-    try:
-        exec(compile(task["tests"], "tests.py", "exec", dont_inherit=True), space)  # noqa: S102
-        if task["classes"]:
-            return _run_classes(space, task["classes"], task["each"])
-        if task["script"]:
-            return {"kind": "passed", "text": "", "ran": 0}
-        return _run(space, {name for name, original in defined.items() if id(space.get(name)) == original})
-    except BaseException as error:  # noqa: BLE001 - whatever the tests raise, and the code that they call
-        return _verdict("exception", error, 0)
-
-
-def _run(space: dict[str, Any], answers: set[str]) -> dict[str, Any]:
-    ran = 0
-    for name, value in list(space.items()):
-        if name in answers:
-            continue
-        if isinstance(value, type) and issubclass(value, unittest.TestCase):
-            result = unittest.TestResult()
-            unittest.defaultTestLoader.loadTestsFromTestCase(value).run(result)
-            ran += result.testsRun
-            bad = [*result.failures, *result.errors]
-            if bad or result.unexpectedSuccesses:
-                text = (
-                    f"{bad[0][0].id().rpartition('.')[2]}: {bad[0][1].strip().splitlines()[-1]}" if bad else name
-                )
-                return {"kind": "failed", "text": text[:_MESSAGE], "ran": ran}
-        elif name.startswith("test") and isinstance(value, types.FunctionType):
-            value()
-            ran += 1
-    return {"kind": "passed", "text": "", "ran": ran}
-
-
-class _LateError(BaseException):
-    """Not an Exception, so that code which takes those goes on to nothing."""
-
-
-def _run_classes(space: dict[str, Any], names: list[str], seconds: float) -> dict[str, Any]:
-    """Each class by itself and within `seconds`: passed where it has tests and all of them do."""
-    passed, ran, bad = {}, 0, []
-
-    def late(*_: object) -> None:
-        raise _LateError
-
-    signal.signal(signal.SIGALRM, late)
-    for name in names:
-        result = unittest.TestResult()
-        try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            unittest.defaultTestLoader.loadTestsFromTestCase(space[name]).run(result)
-            passed[name] = bool(result.testsRun) and result.wasSuccessful()
-        except BaseException:  # noqa: BLE001 - whatever the answer raises, and the signal
-            passed[name] = False
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        ran += result.testsRun
-        bad += [] if passed[name] else [name]
-    return {"kind": "failed" if bad else "passed", "text": ", ".join(bad)[:_MESSAGE], "ran": ran, "passed": passed}
-
-
-def run_pytest(task: dict[str, Any]) -> dict[str, Any]:
-    """The same by pytest, for tests that use its fixtures: answer and tests are one file."""
-    import pytest
-
-    class Counter:
-        ran, bad = 0, ""
-
-        def pytest_runtest_logreport(self, report: Any) -> None:
-            self.ran += report.when == "call"
-            if report.failed and not self.bad:
-                self.bad = f"{report.nodeid.rpartition('::')[2]}: {str(report.longrepr).strip().splitlines()[-1]}"
-
-        def pytest_collectreport(self, report: Any) -> None:
-            if report.failed and not self.bad:
-                self.bad = str(report.longrepr).strip().splitlines()[-1]
-
-    counter = Counter()
-    with open("test_answer.py", "w", encoding="utf-8") as file:
-        file.write(f"import pytest\n{task['code']}\n\n{task['tests']}\n")
-    options = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", os.getcwd(), "test_answer.py"]
-    pytest.main(options, plugins=[counter])
-    return {"kind": "failed" if counter.bad else "passed", "text": counter.bad[:_MESSAGE], "ran": counter.ran}
-
-
-def _verdict(kind: str, error: BaseException, ran: int) -> dict[str, Any]:
-    try:
-        text = str(error)[:_MESSAGE]
-    except BaseException:  # noqa: BLE001 - this is the code's, too
-        text = ""
-    return {"kind": kind, "text": f"{type(error).__name__}: {text}", "ran": ran}
+def _tell(out: int, mark: str, text: str) -> None:
+    data = memoryview(f"\n{mark}{text}\n".encode())
+    while data:
+        data = data[_write(out, data) :]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from newskills.graders.math.phrases import changes_value
 from newskills.graders.math.syntax.tables import HEDGES, NUMBER_WORDS, VALUE_WORDS
 from newskills.graders.math.words import is_prose, words
 
@@ -42,4 +43,7 @@ def _bare_formula(text: str) -> str:
         return ""
     parts = [part.strip(" \t\n.,:;!?*") for part in _PROSE_WORD.split(text)]
     formulas = [part for part in parts if part]
-    return formulas[0] if len(formulas) == 1 and _CONTENT.search(formulas[0]) else ""
+    if len(formulas) != 1 or not _CONTENT.search(formulas[0]):
+        return ""
+    before, _, behind = text.partition(formulas[0])
+    return "" if changes_value(before, behind) else formulas[0]

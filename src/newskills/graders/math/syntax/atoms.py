@@ -9,6 +9,7 @@ from functools import reduce
 from newskills.graders.math.syntax import tables
 from newskills.graders.math.syntax.cursor import Cursor
 from newskills.graders.math.syntax.lexer import Token
+from newskills.graders.math.syntax.multiples import JOINED_MULTIPLIERS
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, number, replace
 
 MAX_EXPONENT = 4000
@@ -38,7 +39,9 @@ _SAME_MARK = {
     r"\bar": r"\overline",
 }
 _FACTORS = frozenset("abcdkmnt")
-_APPLIED = frozenset({"f", "g", "h", "F", "G", "H", "P", "Q", "R", "T", "u", "p", "q", "S", "N", "V", "A"})
+_EVENT_SIGNS = frozenset({"|", r"\cap", r"\cup", "=", "<", ">", "≤", "≥", "≠"})
+"""What stands in the brackets of a probability or expectation, and in those of no function."""
+_APPLIED = frozenset({"f", "g", "h", "F", "G", "H", "P", "Q", "R", "T", "u", "p", "q", "S", "N", "V", "A", "E"})
 
 
 def literal(text: str) -> Node:
@@ -90,6 +93,8 @@ class Atoms(Cursor):
             with self._nested():
                 sign = self._accept("-")
                 amount = self._power()
+                if self._now.kind == "sym" and self._now.text in JOINED_MULTIPLIERS and not self._now.spaced:
+                    amount = Node("mul", (amount, number(JOINED_MULTIPLIERS[self._take().text])))
             return Node("unit", (Node("neg", (amount,)) if sign else amount,), name="dollar")
         if token.kind == "cmd":
             return self._named()
@@ -137,9 +142,35 @@ class Atoms(Cursor):
             node = Node("sym", name=name)
         while self._is("'", "_"):
             node = primed(node) if self._accept("'") else self._subscript(node)
+        if name in ("P", "E") and self._is("(", "[") and (described := self._described(name)) is not None:
+            return described
         if self._is("(") and not self._now.spaced and self._is_application(node.name, starts):
             return Node("app", self._arguments(), name=node.name)
         return node
+
+    def _described(self, name: str) -> Node | None:
+        """`P(A|B)`, `P(X = 4)`, `E[X|Y]` as one symbol, as it is written; `E[X]` as `E(X)`; None for anything else."""
+        parts, depth, end = list[str](), 0, self._at
+        while True:
+            token = self._tokens[end]
+            if token.kind == "end":
+                return None
+            depth += (token.text in ("(", "[", r"\{")) - (token.text in (")", "]", r"\}"))
+            if depth == 0:
+                break
+            parts.append("|" if token.text == r"\mid" else token.text)
+            end += 1
+        inside = parts[1:]
+        if _EVENT_SIGNS.isdisjoint(inside):
+            if parts[0] == "(" or len(inside) != 1 or not inside[0].isalpha():
+                return None
+            self._at = end + 1
+            return Node("app", (Node("sym", name=inside[0]),), name=name)
+        self._at = end + 1
+        joints = set(inside[1::2])
+        if joints in ({r"\cap"}, {r"\cup"}) and all(part.isalpha() for part in inside[::2]):
+            inside = [joints.pop().join(sorted(inside[::2]))]
+        return Node("sym", name=f"{name}({''.join(inside)})")
 
     def _is_application(self, name: str, starts: bool) -> bool:
         """`f(x)`, `I(0)`, `P(n, k)` and what starts with `K(t) =` apply a function; `x(x+1)` and `n(n-1)` multiply."""

@@ -250,7 +250,11 @@ def _text(match: re.Match[str], spaced: bool) -> list[Token]:
         return []
     if body in tables.FUNCTIONS and not _is_time(body, match):
         return [Token("fn", tables.FUNCTIONS[body], spaced)]
-    if command in ("mathbf", "boldsymbol", "bm", "mathcal", "mathfrak", "mathbb") and len(body) == 1:
+    if (
+        command in ("mathbf", "boldsymbol", "bm", "mathcal", "mathfrak", "mathbb")
+        and len(body) == 1
+        and body.isalpha()
+    ):
         return [Token("sym", body if command != "mathbf" else f"vec {body}", spaced)]
     if command.startswith("math") and len(body) == 1 and body in "eidxyCPAB":
         return [Token("sym", body, spaced)]
@@ -285,6 +289,10 @@ def _command(raw: str, spaced: bool) -> list[Token]:
         return [Token("sym", {"varepsilon": "epsilon", "varphi": "phi"}.get(name, name), spaced)]
     if name in tables.FUNCTIONS:
         return [Token("fn", tables.FUNCTIONS[name], spaced)]
+    if name == "Pr":
+        return [Token("sym", "P", spaced)]
+    if name in ("top", "intercal", "dagger"):
+        return [Token("sym", "dagger" if name == "dagger" else "T", spaced)]
     if name == "lor":
         return [Token("text", "or", spaced)]
     if name == "land":

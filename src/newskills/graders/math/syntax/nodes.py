@@ -22,7 +22,8 @@ class Node(Struct, frozen=True):
 
     num       value; places = digits after a decimal point, -1 for an integer
     sym       name (`x`, `x_1`, `theta`); const: name in pi, e, i, inf, dots, reals, empty, …
-    add mul   args; div pow: two args; neg: one; pm: (left, right) with name ± or ∓
+    add mul   two args (name `*`: a sign stands between the factors); div pow: two args; neg: one;
+              pm: (left, right) with name ± or ∓
     fn        name and args; app: an unknown function `f(x)`; big: sum or prod (variable, low, high, body)
     rel       args joined by the relations in `name` (one character each)
     list      args, name = separator (`,` `;` `or`); tuple: args, name = its two brackets; set: args

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import re
+
+from newskills.graders.math.numerals import spelled
+from newskills.graders.math.phrases import is_approval, is_denial, is_hedge, is_lead_in
 from newskills.graders.math.syntax import tables
 from newskills.graders.math.syntax.atoms import Atoms, primed
 from newskills.graders.math.syntax.cursor import MAX_DEPTH
 from newskills.graders.math.syntax.lexer import tokenise
+from newskills.graders.math.syntax.multiples import JOINED_MULTIPLIERS, MULTIPLIERS
 from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, number
 
 
@@ -20,7 +25,8 @@ _NO_FACTOR = frozenset(
     | {r"\rangle", r"\rfloor", r"\rceil"}
 )
 """Commands that do not begin another factor of a product."""
-_PUNCTUATION = str.maketrans(",()[]", "     ")
+
+_WORD_END = re.compile(r"[,;:()\[\]!?]")
 
 
 class _Parser(Atoms):
@@ -60,7 +66,8 @@ class _Parser(Atoms):
             end += 1
         if not words or self._tokens[end].kind == "end":
             return
-        if " ".join(words) not in tables.LEAD_INS and self._tokens[end] != ("rel", "=", self._tokens[end].spaced):
+        is_label = self._tokens[end] == ("rel", "=", self._tokens[end].spaced)
+        if not (is_label or " ".join(words) in tables.LEAD_INS or is_lead_in(" ".join(words))):
             return
         self._at = end + (self._tokens[end].kind == "rel")
         if self._is(":"):
@@ -154,8 +161,9 @@ class _Parser(Atoms):
             raise TooBig("deeper nesting than is read")
         node = self._power()
         while True:
-            if self._accept("*", r"\cdot", r"\times"):
-                node = Node("mul", (node, self._signed_power()))
+            if self._is("*", r"\cdot", r"\times"):
+                sign = self._take().text
+                node = _times(node, self._signed_power(), sign)
             elif self._accept("/"):
                 node = self._over(node)
             elif self._now.kind == "text":
@@ -187,6 +195,12 @@ class _Parser(Atoms):
         else:
             node = self._annotated(node)
         self._expect(")")
+        return node
+
+    @staticmethod
+    def _repeated(node: Node, digits: str) -> Node:
+        if node != number(int(digits) if digits.isdecimal() else -1):
+            raise Unreadable("a number and another number in words")
         return node
 
     def _over(self, node: Node) -> Node:
@@ -239,16 +253,24 @@ class _Parser(Atoms):
 
     def _annotated(self, node: Node) -> Node:
         """A word after a value: percent, degree, a multiplier, or a unit (with its power and denominator)."""
-        word = self._take().text.lower().strip(" .")
+        token = self._take()
+        if token.text in JOINED_MULTIPLIERS and not token.spaced:
+            return Node("mul", (node, number(JOINED_MULTIPLIERS[token.text])))
+        word = token.text.lower().strip(" .,;")
         if word in ("percent", "per cent", "pct"):
             return Node("percent", (node,))
         if word in ("degree", "degrees", "deg"):
             return Node("deg", (node,))
-        if word in tables.MULTIPLIERS:
-            return Node("mul", (node, number(tables.MULTIPLIERS[word])))
+        while (multiplier := MULTIPLIERS.get(word.partition(" ")[0])) is not None:
+            node, word = Node("mul", (node, number(multiplier))), word.partition(" ")[2].strip()
         while self._now.kind == "text" and self._now.text.lower().strip(" ,;") not in tables.SEPARATORS:
             word += " " + self._take().text.lower()
-        if tables.HEDGES & set(_without_comparison(word.translate(_PUNCTUATION).split())):
+        word = word.strip()
+        if not word or is_approval(word):
+            return node
+        if (digits := spelled(word.strip("() "))) is not None:
+            return self._repeated(node, digits)
+        if is_denial(word) or is_hedge(_WORD_END.sub(" ", word).split()):
             raise Unreadable("a value that is hedged")
         if self._accept("^"):
             exponent = self._script()
@@ -329,9 +351,17 @@ class _Parser(Atoms):
                 return node
 
 
-def _without_comparison(words: list[str]) -> list[str]:
-    """`more apples` without its first word, which only `than` makes another statement."""
-    return words[1:] if words[0] in ("more", "fewer", "less") and "than" not in words else words
+def _times(left: Node, right: Node, sign: str) -> Node:
+    """A product that shows its sign; of two vectors with a cross between, what changes its sign with their order."""
+    if sign == r"\times" and all(_is_vector(side) for side in (left, right)):
+        first, second = sorted((left.name, right.name))
+        crossed = Node("sym", name=f"{first} cross {second}")
+        return crossed if left.name == first else Node("neg", (crossed,))
+    return Node("mul", (left, right), name="*")
+
+
+def _is_vector(node: Node) -> bool:
+    return node.kind == "sym" and node.name.startswith("vec ")
 
 
 def _ends_in_unit(node: Node) -> bool:

@@ -311,15 +311,6 @@ NUMBER_WORDS: dict[str, int] = {
     "hundred": 100,
 }
 
-MULTIPLIERS: dict[str, int] = {
-    "hundred": 100,
-    "thousand": 10**3,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-    "dozen": 12,
-}
-
 _UNITS: dict[str, tuple[str, str, str]] = {
     # name: (dimension, factor to the dimension's base, spellings)
     "mm": ("length", "0.001", "mm millimeter millimetre"),
@@ -373,34 +364,8 @@ PLAIN_UNITS = frozenset(
 ) | {"mL"}
 """Units that count as such when they stand as plain letters in maths (`22.1cm^{2}`)."""
 
-SHORT_WORDS = frozenset(
-    [
-        "yes",
-        "no",
-        "odd",
-        "one",
-        "two",
-        "six",
-        "ten",
-        "all",
-        "and",
-        "or",
-        "the",
-        "is",
-        "are",
-        "not",
-        "for",
-        "any",
-        "if",
-        "of",
-        "by",
-        "day",
-        "may",
-        "set",
-        "none",
-        "per",
-    ]
-)
+_SHORT_WORDS = "yes no odd one two six ten all and or the is are not for any if of by day may set none per"
+SHORT_WORDS = frozenset(_SHORT_WORDS.split())
 """Words of two or three letters; other short runs of letters are products of variables."""
 
 SEPARATORS = frozenset({"and", "or", "&", "und", "oder", "et", "ou", "y", "和", "或", "and also"})
@@ -416,14 +381,28 @@ FILLERS = frozenset(
 """Words behind a value that say nothing."""
 
 LAST_WORDS = frozenset(
-    {"even", "odd", "prime", "composite", "positive", "negative", "square", "squared", "right", "left"}
+    {
+        "maximum",
+        "minimum",
+        "even",
+        "odd",
+        "prime",
+        "composite",
+        "positive",
+        "negative",
+        "square",
+        "squared",
+        "right",
+        "left",
+    }
 )
 """Words that speak of the value only where no noun follows (`5 odd numbers` are 5)."""
 
 _VALUE_WORDS = """
 even odd prime composite positive negative square squared cubed factorial hundred half third quarter dozen base minus
 plus north south east west left right up down upward downward am pm bc ad bce ce ago later before after
-clockwise counterclockwise anticlockwise modulo mod not inverse reciprocal below above short
+clockwise counterclockwise anticlockwise modulo mod not inverse reciprocal below above short maximum minimum max
+min tops gross score fifth sixth seventh eighth ninth tenth hundredth thousandth reams
 """
 
 VALUE_WORDS = frozenset(_VALUE_WORDS.split())

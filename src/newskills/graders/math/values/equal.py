@@ -297,6 +297,20 @@ def ratio(first: Node, second: Node) -> Any:
     return terms[0] if len(terms) >= 2 else None
 
 
+def differ_by_constant(first: Node, second: Node) -> bool:
+    """Whether their difference is the same at all usual points where both have values."""
+    mp = context()
+    differences: list[Any] = []
+    for point in points(symbols(first) | symbols(second)):
+        real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
+        left, right = Numeric(real), Numeric(real)
+        with suppress(Undefined, Unreadable, TooBig):
+            differences.append(right.value(second) - left.value(first))
+            if left.truncated or right.truncated or abs(differences[-1] - differences[0]) > mp.mpf(10) ** _AGREE:
+                return False
+    return len(differences) > 2
+
+
 def real_value(node: Node) -> Any:
     """The value of a constant as a real mpf, or None."""
     numeric = Numeric({})

@@ -49,6 +49,24 @@ def looks_like_one(node: Node) -> bool:
     return node.kind == "list" and any(looks_like_one(a) for a in node.args)
 
 
+def are_joined_and_apart(first: Node, second: Node) -> bool:
+    """Whether one joins sets that the other lists: `(1,2) \\cup (3,4)` is one set, `(1,2), (3,4)` may be two points.
+
+    A list of what can only be intervals (`(-\\infty,1), (3,\\infty)`) is taken for their union.
+    """
+    for joined, listed in ((first, second), (second, first)):
+        if listed.kind != "list" or listed.name == "or":
+            continue
+        kinds = {member.kind for member in listed.args if not looks_like_one(member) and member.name != "[]"}
+        if kinds and kinds <= ({"tuple", "set"} if joined.kind == "union" else {"set"} - _kinds(joined)):
+            return joined.kind in ("union", "set")
+    return False
+
+
+def _kinds(node: Node) -> set[str]:
+    return {member.kind for member in node.args}
+
+
 def real_set(node: Node) -> RealSet:
     """Raises NoRealSet."""
     match node.kind:

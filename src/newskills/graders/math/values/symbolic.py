@@ -13,6 +13,7 @@ from typing import Any
 
 from newskills.base.errors import guard
 from newskills.base.records import Failure
+from newskills.graders.math.phrases import DENYING, is_denial
 from newskills.graders.math.syntax.tables import VALUE_WORDS
 from newskills.graders.math.values.deadline import for_free, step
 
@@ -23,8 +24,12 @@ _BASES = re.compile(r"[0-9A-F]_\{?(\d+)\}?")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _WORD = re.compile(r"[a-z]{3,}")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
+_LETTERS = re.compile(r"[A-Za-z]+")
+_LONGEST_NAME = 3
 _ROW = re.compile(r"-?[\d.]+(?:\s+-?[\d.]+)+")
 _SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
+_BEHIND = re.compile(r"[\d}]\s*\\text\s*\{([^{}]*)\}")
+_PRIMED_NUMBER = re.compile(r"\d\s*(?:'|\^\s*\{?\s*\\prime)")
 _ENVIRONMENT = re.compile(r"\\begin\{")
 _LONGEST = 600
 _MATRIX_WORK = re.compile(
@@ -103,13 +108,28 @@ def balanced(text: str) -> bool:
     return text.count("{") == text.count("}")
 
 
+def _in_words(text: str) -> list[str]:
+    """The words and letters of a plain text with words in it; empty for a formula."""
+    words = [] if "\\" in text else _LETTERS.findall(text)
+    return words if any(len(word) > _LONGEST_NAME for word in words) else []
+
+
 def _doubt(pred: str, gold: str) -> str:
     """Why a True should not be believed: what the library is known to overlook."""
     pred, gold = _SPACING.sub(" ", pred), _SPACING.sub(" ", gold)
     if len(_SEPARATORS.findall(pred)) != len(_SEPARATORS.findall(gold)):
         return "not as many elements"
-    if (set(_WORD.findall(_COMMAND.sub(" ", pred))) ^ set(_WORD.findall(_COMMAND.sub(" ", gold)))) & VALUE_WORDS:
+    if (set(_WORD.findall(_COMMAND.sub(" ", pred))) ^ set(_WORD.findall(_COMMAND.sub(" ", gold)))) & (
+        VALUE_WORDS | DENYING
+    ):
         return "other words"
+    stated, wanted = _in_words(pred), _in_words(gold)
+    if stated != wanted and sorted(stated) == sorted(wanted):
+        return "words in another order"
+    if any(is_denial(words.strip()) for words in _BEHIND.findall(pred)) and not _BEHIND.search(gold):
+        return "words that deny"
+    if bool(_PRIMED_NUMBER.search(pred)) != bool(_PRIMED_NUMBER.search(gold)):
+        return "a prime at a number"
     if bool(_SIDE_BY_SIDE.search(pred)) != bool(_SIDE_BY_SIDE.search(gold)):
         return "numbers side by side"
     if _BASES.findall(pred) != _BASES.findall(gold):

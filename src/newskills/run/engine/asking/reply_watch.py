@@ -59,7 +59,7 @@ class ReplyWatch:
             self._say(sentence.format(name=self._name, count=self._counts[sentence], all=self._replies))
 
 
-def _is_same_model(asked: str, answered: str) -> bool:
+def _is_same_model(requested: str, answered: str) -> bool:
     """Return whether one name is a part of the other, as of a dated version, a path or an alias."""
-    first, second = (name.casefold().rstrip("/").rpartition("/")[2] for name in (asked, answered))
+    first, second = (name.casefold().rstrip("/").rpartition("/")[2] for name in (requested, answered))
     return not first or not second or first in second or second in first

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct, field
 
 from newskills.base.records import Message, Request
-from newskills.run.engine.pauses import RefusalHistory
+from newskills.run.engine.asking.pauses import RefusalHistory
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process that holds answer and tests together: it makes the tests' world, loads the answer, runs the tests.
+
+What it tells is believed by the judge for its token and the names of the tests that passed; the tests that must pass
+are known outside of the sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import os
+import resource
+import signal
+import sys
+import types
+
+from newskills.graders.code.inside.equality import Rules
+from newskills.graders.code.inside.private import ANSWER_FILE, TESTS_FILE, World
+from newskills.graders.code.inside.rewriting import imports, rewritten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+_MESSAGE = 300
+_PYTEST = ("pytest", "_pytest", "pluggy")
+_MODULE_NAMES = ("__name__", "__file__", "__builtins__")
+_PREPARED = ("scicode",)
+"""Packages that a benchmark's prelude installs for its tests."""
+
+
+def run(task: dict[str, Any]) -> dict[str, Any]:
+    """Return `kind`, `text`, `ran` (names of passed tests), `passed` (of classes), `notes`."""
+    resource.setrlimit(resource.RLIMIT_CPU, (task["cpu"], task["cpu"]))
+    os.environ.update({"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"})
+    trial = _Trial(task)
+    try:
+        verdict = trial.run()
+    except BaseException as error:  # noqa: BLE001 - whatever the answer or the tests raise
+        verdict = _verdict("exception", error)
+    if trial.world.broken:
+        verdict |= {"kind": "tampered", "text": trial.world.broken}
+    return {"ran": trial.ran, "passed": {}, **verdict, "notes": list(trial.world.notes)}
+
+
+class _Trial:
+    def __init__(self, task: dict[str, Any]) -> None:
+        self.task = task
+        self.ran: list[str] = []
+        self.world = World()
+        self.world.is_open_to_libraries = bool(task["collect"])
+        self.world.builtins["exec"] = self.exec_
+        self.tests = self.world.make_tests_space(__name__="__test__", __file__=TESTS_FILE)
+        self.rules = Rules(self.world, may_approximate="approx" in task["tests"])
+        self.unittest = self.world.load("unittest")
+
+    def run(self) -> dict[str, Any]:
+        """Raises whatever the answer and the tests raise."""
+        task = self.task
+        tree = rewritten(task["tests"])
+        self._prepare([name for text in (task["head"], task["prelude"]) for name in _imported(text)], tree)
+        exec(compile(task["prelude"], TESTS_FILE, "exec", dont_inherit=True), self.tests)  # noqa: S102
+        for name in [each for each in sys.modules if each.partition(".")[0] in _PREPARED]:
+            self.world.take(name)
+        if task["collect"]:
+            return self._run_pytest(ast.unparse(tree))
+        if unfit := self.load():
+            return unfit
+        before = dict(self.tests)
+        exec(compile(tree, TESTS_FILE, "exec", dont_inherit=True), self.tests)  # noqa: S102
+        self.world.check()
+        if task["script"]:
+            return {"kind": "passed", "text": ""}
+        if task["classes"]:
+            return self._run_classes(task["classes"], task["each"])
+        return self._run_all([value for name, value in self.tests.items() if before.get(name) is not value])
+
+    def load(self) -> dict[str, Any]:
+        """Close the tests' world, load the answer and hand its names to the tests; return why that cannot be."""
+        self._hide()
+        answer = self._load()
+        if isinstance(answer, dict):
+            return answer
+        self._fill(answer)
+        self.rules.own = {
+            value
+            for name in _called(ast.parse(self.task["tests"]))
+            if isinstance(value := vars(answer).get(name), type) and f"def {name}(" not in self.task["head"]
+        }
+        return {"kind": "tampered", "text": ""} if self.world.broken else {}
+
+    def _prepare(self, names: list[str], tree: ast.AST) -> None:
+        """Import what the tests use, before the answer could change it, and remember it."""
+        names += [module for _, module in imports(tree)]
+        names += _PYTEST if self.task["collect"] else ()
+        for name in dict.fromkeys(names):
+            own = name.partition(".")[0] == "unittest"
+            _attempt(self.world.load if own else importlib.import_module, name)
+        if "mock" in self.task["tests"]:
+            self.rules.guard_calls(self.world.load("unittest.mock"))
+        self._names = names
+
+    def _hide(self) -> None:
+        for name in [each for each in sys.modules if each.startswith("newskills.")]:
+            self.world.take(name)
+        vars(sys.modules["__main__"]).clear()
+        hidden = ["h5py"] if self.task["data"] else []
+        hidden += [] if "ctypes" in self.task["tests"] + self.task["head"] else ["ctypes", "_ctypes"]
+        self.world.hide(self.task["data"], hidden)
+        self.world.remember(self._names)
+
+    def _load(self) -> types.ModuleType | dict[str, Any]:
+        """Return the answer's module, or the verdict where it cannot be loaded."""
+        module = sys.modules["__test__"] = types.ModuleType("__test__")
+        vars(module).update(__file__=ANSWER_FILE, __builtins__=builtins.__dict__)
+        try:
+            program = compile(self.task["code"], ANSWER_FILE, "exec", dont_inherit=True)
+            self.world.loaded = True
+            exec(program, vars(module))  # noqa: S102 - this process is here for it
+        except BaseException as error:  # noqa: BLE001 - whatever the code raises is its verdict
+            return _verdict("load", error)
+        self.world.check()
+        return module
+
+    def _fill(self, answer: types.ModuleType) -> None:
+        """Give the tests the answer's names, but those of Python's own and of the benchmark's imports from there."""
+        for name, value in list(vars(answer).items()):
+            if not name.startswith("__") and (name not in self.world.builtins or name == self.task["entry"]):
+                self.tests[name] = value
+        for statement in _import_statements(self.task["head"]):
+            _attempt(exec, compile(statement, TESTS_FILE, "exec"), self.tests)
+        self.tests |= self.rules.names()
+        for statement in _import_statements(self.task["tests"]):  # some solutions rely on these
+            if all(module.partition(".")[0] != "unittest" for _, module in imports(statement)):
+                _attempt(exec, compile(statement, TESTS_FILE, "exec"), vars(answer))
+
+    def exec_(self, source: Any, space: Any = None, *rest: Any) -> None:
+        """Run the answer for tests that do so themselves, with Python's builtins and not the tests'."""
+        space = {} if space is None else space
+        space["__builtins__"] = builtins.__dict__
+        program = compile(source, ANSWER_FILE, "exec", dont_inherit=True) if isinstance(source, str) else source
+        exec(program, space, *rest)  # noqa: S102
+        self.world.check()
+        if self.world.broken:
+            raise RuntimeError(self.world.broken)
+
+    # ---- unittest ----
+
+    def _run_all(self, values: list[Any]) -> dict[str, Any]:
+        for value in values:
+            if isinstance(value, type) and issubclass(value, self.unittest.TestCase):
+                if bad := self._run_class(value):
+                    return {"kind": "failed", "text": bad}
+            elif self._is_test(value):
+                value()
+                self._passed(value.__name__)
+        return {"kind": "passed", "text": ""}
+
+    @staticmethod
+    def _is_test(value: Any) -> bool:
+        """Whether a value is a test function of the tests' own text."""
+        if not isinstance(value, types.FunctionType) or not value.__name__.startswith("test"):
+            return False
+        return value.__code__.co_filename == TESTS_FILE
+
+    def _run_class(self, cls: type) -> str:
+        """Run the tests of a class and return what failed."""
+        result = _make_result(self.unittest, self._passed)
+        self.unittest.defaultTestLoader.loadTestsFromTestCase(cls).run(result)
+        return result.bad[0] if result.bad else ""
+
+    def _passed(self, name: str) -> None:
+        self.world.check()
+        if self.world.broken:
+            raise RuntimeError(self.world.broken)
+        self.ran.append(name)
+
+    def _run_classes(self, names: list[str], seconds: float) -> dict[str, Any]:
+        """Run each class by itself and within `seconds`: passed where it has tests and all of them pass."""
+        passed: dict[str, bool] = {}
+
+        def late(*_: object) -> None:
+            raise _LateError
+
+        signal.signal(signal.SIGALRM, late)
+        for name in names:
+            count = len(self.ran)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                passed[name] = not self._run_class(self.tests[name]) and len(self.ran) > count
+            except BaseException:  # noqa: BLE001 - whatever the answer raises, and the signal
+                passed[name] = False
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        bad = [name for name in names if not passed[name]]
+        return {"kind": "failed" if bad else "passed", "text": ", ".join(bad)[:_MESSAGE], "passed": passed}
+
+    # ---- pytest ----
+
+    def _run_pytest(self, tests: str) -> dict[str, Any]:
+        """Run the tests by pytest, for those that use its fixtures. Their file is gone before they run."""
+        import pytest
+
+        path = os.path.abspath("test_answer.py")
+        counter = _Counter(self, path, tests)
+        with open(path, "w", encoding="utf-8"):
+            options = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", os.getcwd(), path]
+        pytest.main(options, plugins=[counter])
+        if counter.unfit:
+            return counter.unfit
+        return {"kind": "failed" if counter.bad else "passed", "text": counter.bad[:_MESSAGE]}
+
+
+class _Counter:
+    """A plugin of pytest that loads the answer once pytest is set up, and counts what passed."""
+
+    def __init__(self, trial: _Trial, path: str, tests: str) -> None:
+        self._trial, self._path, self._tests = trial, path, tests
+        self.bad = ""
+        self.unfit: dict[str, Any] = {}
+
+    def pytest_collection(self, session: Any) -> None:
+        self.unfit = self._trial.load()
+        if self.unfit:
+            return
+        module = sys.modules["__given__"] = types.ModuleType("__given__")
+        kept = {name: value for name, value in self._trial.tests.items() if name not in _MODULE_NAMES}
+        vars(module).update(kept, __all__=list(kept))
+        with open(self._path, "w", encoding="utf-8") as file:
+            file.write(f"from __given__ import *\nimport pytest\n{self._tests}\n")
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        os.unlink(self._path)
+        sys.modules.pop("__given__", None)
+        for item in session.items:
+            self._trial.world.adopt_globals(vars(item.module))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        name = ".".join(report.nodeid.partition("[")[0].split("::")[1:])
+        if report.outcome != "passed" and not self.bad:
+            self.bad = f"{name.rpartition('.')[2]}: {str(report.longrepr).strip().splitlines()[-1]}"
+        elif report.when == "call" and report.outcome == "passed":
+            self._trial.world.check()
+            self._trial.ran.append(name)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed and not self.bad:
+            self.bad = str(report.longrepr).strip().splitlines()[-1]
+
+
+class _LateError(BaseException):
+    """Not an Exception, so that code which takes those goes on to nothing."""
+
+
+def _make_result(unittest: Any, tell: Callable[[str], None]) -> Any:
+    """Return a result of the private `unittest` that counts a skip as a failure, unless the tests' text demands it."""
+
+    class Result(unittest.TestResult):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.bad: list[str] = []
+
+        def addSuccess(self, test: Any) -> None:  # noqa: N802
+            tell(test.id().removeprefix("__test__."))
+
+        addExpectedFailure = lambda self, test, error: self.addSuccess(test)  # noqa: E731, N815
+
+        def addError(self, test: Any, error: Any) -> None:  # noqa: N802
+            name = getattr(test, "_testMethodName", "") or str(test)
+            self.bad.append(f"{name}: {_told(error[1])}"[:_MESSAGE])
+            self.shouldStop = True
+
+        addFailure = addError  # noqa: N815
+
+        def addSubTest(self, test: Any, part: Any, error: Any) -> None:  # noqa: N802
+            if error is not None:
+                self.addError(test, error)
+
+        def addSkip(self, test: Any, reason: Any) -> None:  # noqa: N802
+            method = getattr(type(test), getattr(test, "_testMethodName", ""), None)
+            if getattr(method, "__unittest_skip__", False) or getattr(type(test), "__unittest_skip__", False):
+                self.addSuccess(test)
+            else:
+                self.bad.append(f"{getattr(test, '_testMethodName', test)}: skipped")
+
+        def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
+            self.bad.append(f"{test._testMethodName}: unexpected success")
+
+    return Result()
+
+
+def _attempt(step: Callable[..., object], *arguments: Any) -> None:
+    """Take a step that a library may fail in any way: who needs what it brings fails then, too."""
+    try:
+        step(*arguments)
+    except Exception:  # noqa: BLE001 - a library's import may raise anything
+        return
+
+
+def _called(tree: ast.AST) -> set[str]:
+    """Return names that the tests call and do not give to anything themselves."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    called = {
+        node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return called - {node.id for node in names if isinstance(node.ctx, ast.Store)}
+
+
+def _imported(text: str) -> list[str]:
+    return [module for statement in _import_statements(text) for _, module in imports(statement)]
+
+
+def _import_statements(text: str) -> Iterable[ast.Module]:
+    """Yield the imports at the top of a text; of one that ends in the head of a function, too."""
+    for source in (text, f"{text}    pass\n"):
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError):
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.Import | ast.ImportFrom) and getattr(node, "module", "") != "__future__":
+                yield ast.Module([node], [])
+        return
+
+
+def _told(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001 - this is the answer's code, too
+        text = ""
+    kind = type(error)
+    home = "" if kind.__module__ in ("builtins", "__test__") else f"{kind.__module__}."
+    lines = text.strip().splitlines()
+    return f"{home}{kind.__qualname__}: {lines[-1] if lines else ''}".removesuffix(": ")
+
+
+def _verdict(kind: str, error: BaseException) -> dict[str, Any]:
+    return {"kind": kind, "text": f"{type(error).__name__}: {_told(error).partition(': ')[2]}"[:_MESSAGE]}
