@@ -228,7 +228,7 @@ def changed_lines(original: str, mutated: str) -> tuple[str, str]:
         if not line.startswith(("---", "+++", "@@"))
     ]
     sides = ([line[1:].strip() for line in changed if line[0] == sign] for sign in "-+")
-    before, after = (" ".join(side) for side in sides)
+    before, after = (" ".join(filter(None, side)) for side in sides)
     return before, after
 
 
