@@ -306,3 +306,8 @@ def test_conclusions_cost_linear_time() -> None:
     assert grade("It is " * 30_000).outcome == "no_answer"
     assert grade(" - " * 50_000).outcome == "no_answer"
     assert grade("Therefore, " * 20_000 + "B is correct" * 20_000).outcome == "no_answer"
+
+
+def test_an_empty_box_means_no_letter() -> None:
+    assert letter_in("", 4) is None
+    assert letter_in(" $ ", 4) is None
