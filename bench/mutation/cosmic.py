@@ -46,8 +46,12 @@ def main(words: list[str]) -> None:
                 print(json.dumps(mutant))
     else:
         for mutant in map(json.loads, sys.stdin):
-            source = read_python_source(Path(mutant["file"]))
-            mutated = mutate_code(source, get_operator(mutant["operator"])(), mutant["occurrence"])
+            source, operator = read_python_source(Path(mutant["file"])), get_operator(mutant["operator"])()
+            try:
+                mutated = mutate_code(source, operator, mutant["occurrence"])
+            except Exception as error:  # some operators fail on some code: such a mutant cannot be drawn
+                print(f"{mutant}: {error!r}", file=sys.stderr)
+                mutated = None
             print(json.dumps(mutated or ""))
 
 

@@ -42,6 +42,9 @@ _seconds = itertools.count(1)
 """Since 1970, for mutated files: Python compiles a file anew where its time is another."""
 RECORDS = ("chunks", "completeness", "damage", "engine", "grow", "log", "log_index", "rows", "texts", "unmerged")
 
+METRICS = ("documents", "judges", "logic_grid", "long_context", "long_text", "longfact", "measures", "option_set")
+"""These, and some more, compute metrics of what their graders say."""
+
 
 class Area(Struct, frozen=True):
     """`sources` below src/newskills, and `tests` below tests, as glob patterns."""
@@ -52,7 +55,14 @@ class Area(Struct, frozen=True):
 
 AREAS: Mapping[str, Area] = {
     "stats": Area(("base/stats.py",), ("base/test_stats.py",)),
-    "metrics": Area(("metrics/**/*.py",), ("metrics/test_*.py", "run/test_voting.py", "run/test_summarize.py")),
+    "metrics": Area(
+        ("metrics/**/*.py",),
+        (
+            *("metrics/test_*.py", "run/test_voting.py", "run/test_summarize.py", "run/test_counted.py"),
+            *(f"graders/test_{name}.py" for name in (*METRICS, "arena", "rubric", "tau2", "translation")),
+            *("graders/instructions/test_multi_if.py", "solve/test_loglikelihood.py"),
+        ),
+    ),
     "records": Area(("run/records/*.py",), tuple(f"run/test_{name}.py" for name in RECORDS)),
     "math": Area(("graders/math/**/*.py", "graders/voting/*.py"), ("graders/test_*.py",)),
     "graders": Area(
@@ -218,7 +228,7 @@ def changed_lines(original: str, mutated: str) -> tuple[str, str]:
         if not line.startswith(("---", "+++", "@@"))
     ]
     sides = ([line[1:].strip() for line in changed if line[0] == sign] for sign in "-+")
-    before, after = (" ".join(side) for side in sides)
+    before, after = (" ".join(filter(None, side)) for side in sides)
     return before, after
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
+from newskills.graders.multichoice import MultichoiceConfig
 from newskills.graders.reading.letters import letter_in
 
 WORDS = ("alpha stone", "beta river", "gamma cloud", "delta field")
@@ -306,3 +307,18 @@ def test_conclusions_cost_linear_time() -> None:
     assert grade("It is " * 30_000).outcome == "no_answer"
     assert grade(" - " * 50_000).outcome == "no_answer"
     assert grade("Therefore, " * 20_000 + "B is correct" * 20_000).outcome == "no_answer"
+
+
+def test_an_empty_box_means_no_letter() -> None:
+    assert letter_in("", 4) is None
+    assert letter_in(" $ ", 4) is None
+
+
+def test_strict_and_lenient_readings() -> None:
+    strict, lenient = (
+        plain_grader("multichoice", MultichoiceConfig.READINGS[name]) for name in ("strict", "lenient")
+    )
+    record = {"expected_answer": "B", "num_choices": 4}
+    boxed, told = ({**record, "generation": text} for text in (r"So \boxed{B}.", "The final answer is B"))
+    assert [strict.grade(row).outcome for row in (boxed, told)] == ["correct", "no_answer"]
+    assert [lenient.grade(row).outcome for row in (boxed, told)] == ["correct", "correct"]

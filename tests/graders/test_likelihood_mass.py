@@ -27,3 +27,13 @@ def test_shares(values: list[float], truths: list[bool], share: float) -> None:
 
 def test_lists_of_other_lengths_cannot_be_graded() -> None:
     assert LikelihoodMassGrader().grade({"loglikelihoods": [-1.0], "true_continuations": []}).outcome == "unscored"
+    assert LikelihoodMassGrader().grade({"loglikelihoods": [], "true_continuations": []}).outcome == "unscored"
+
+
+def test_the_right_answer_is_what_is_true() -> None:
+    grader = LikelihoodMassGrader()
+    record = {"true_continuations": [False, True, False]}
+    reply = grader.gold_reply(record)
+    assert reply is not None
+    assert grader.grade(record | reply).fields["symbolic_correct"] == pytest.approx(1.0)
+    assert grader.gold_reply({}) is None

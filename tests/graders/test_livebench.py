@@ -209,3 +209,9 @@ def test_blocks_and_mappings() -> None:
     assert mapping("none") is None
     assert mapping("{" + "'a': 'b', " * 5000 + "'" * 5000 + "}") is None
     assert mapping("{" * 15_000) is None
+
+
+def test_the_longest_text_that_is_read_as_a_table() -> None:
+    text = '[{"a": "b"}]'
+    assert read("json", text.ljust(200_000)) == [{"a": "b"}]
+    assert read("json", text.ljust(200_001)) is None

@@ -48,6 +48,8 @@ def test_seeds_are_averaged_and_the_lost_are_left_out() -> None:
 def test_a_missing_transcript_is_all_deletions() -> None:
     metric = make_metric("audio")
     wrong = metric.incorrect(_record(0, 10))
+    missing = {"substitutions": [0, 1], "insertions": [0, 1], "deletions": [10, 1], "ref_words": [10, 1]}
+    assert wrong["audio_counts"] == {"wer": [10, 10], **missing}
     metric.update([wrong])
     row = metric.metrics()["pass@1"]
     assert (row["wer"], row["deletions"], row["success_rate"]) == (100.0, 10, 0.0)

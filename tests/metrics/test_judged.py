@@ -70,7 +70,9 @@ def test_the_calibration_error_of_an_exam() -> None:
         right = number % 100 < (70, 100, 0)[number // 100]
         text = f"correct: {'yes' if right else 'no'}\nconfidence: {sure}%\nJudgement: {'Yes' if right else 'No'}"
         metric.update([{"id": number, "generation": "Exact Answer: 4", "judgement": text}])
+    metric.update([{"id": 300, "generation": "Exact Answer: 4", "judgement": "Judgement: Yes"}])
     error = metric.numbers()["pass@1"]["calibration_error"]
+    assert (error.n, error.unscored) == (301, 1), "one says nothing of how sure it is"
     assert error.value == pytest.approx(100 * math.sqrt((0.1**2 + 0.1**2) / 3))
     assert metric.metrics()["pass@1"]["calibration_error"] == error.value
 

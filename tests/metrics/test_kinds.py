@@ -196,3 +196,19 @@ def test_harm_and_refusals_of_forbidden_requests() -> None:
     assert found["strongreject_score"] == pytest.approx(100 * 1.375 / 3)
     assert found["refusal_rate"] == pytest.approx(100 / 3)
     assert metric.ledger().correct == 1
+    assert metric.metrics()["pass@1"]["strongreject_score"] == found["strongreject_score"]
+    cut = filled("strongreject", [metric.incorrect({"strongreject_score": 0.0, "refused": True})])
+    assert (values(cut)["strongreject_score"], values(cut)["refusal_rate"]) == (100, 0), "the worst that there is"
+
+
+def test_two_continuations_are_several() -> None:
+    likely: Row = {"acc": False, "acc_norm": True, "continuations": [" a", " b"], "outcome": "wrong"}
+    assert values(filled("loglikelihood", [likely])) == {"acc": 0, "acc_norm": 100}
+    alone: Row = {
+        "acc": True,
+        "acc_norm": True,
+        "continuations": [" a"],
+        "outcome": "correct",
+        "loglikelihood": -2.0,
+    }
+    assert values(filled("loglikelihood", [alone])) == {"acc": 100, "perplexity": pytest.approx(math.exp(2))}

@@ -70,6 +70,12 @@ def test_the_outcome_counts_where_no_field_says_more() -> None:
     assert filled("macro", *rows)["pass@1"]["macro_accuracy"] == pytest.approx(50.0)
 
 
+def test_samples_without_an_answer_are_shown_unless_told_otherwise() -> None:
+    rows = [[sample("a", True)], [sample("a", False, predicted_answer=None)]]
+    assert filled("macro", *rows)["pass@1"]["no_answer"] == pytest.approx(50.0)
+    assert "no_answer" not in filled("macro", *rows, no_answer=False)["pass@1"]
+
+
 def test_one_section_has_the_interval_of_the_plain_jackknife() -> None:
     values = [1.0, 0.0, 1.0, 1.0, 0.0]
     plain = jackknife([(value, 1.0) for value in values], lambda sums: sums[0] / sums[1])
@@ -197,6 +203,7 @@ def test_wildbench_stretches_marks_and_weighs_groups_of_tasks() -> None:
     numbers = metric.numbers()["pass@1"]
     figures = {name: round(numbers[name].value, 3) for name in ("wb_score", "wb_task_score", "rating")}
     assert figures == {"wb_score": 40.0, "wb_task_score": 57.143, "rating": 7.0}
+    assert "no_answer" not in numbers
 
 
 def test_answers_have_means_of_languages_without_those_put_aside() -> None:
@@ -236,3 +243,11 @@ def test_pairs_and_figures_are_right_as_a_whole_and_nothing_may_be_said_of_no_fi
     assert numbers["easy_accuracy"] == pytest.approx(200 / 3)
     assert numbers["hard_accuracy"] == pytest.approx(50)
     assert numbers["accuracy"] == pytest.approx(60)
+
+
+def test_pages_without_a_measure_are_left_out_of_its_mean() -> None:
+    pages: list[list[Row]] = [
+        [{"text_edit": text, "table_teds": likeness}] for text, likeness in ((0.5, None), (0, 1))
+    ]
+    numbers = filled("document", *pages, [{"outcome": "unscored", "outcome_cause": "harness"}])["pass@1"]
+    assert numbers == {"text_edit": 25.0, "overall_edit": 25.0, "table_teds": 100.0}
