@@ -51,7 +51,9 @@ def test_what_a_mutant_says_does_not_depend_on_its_line() -> None:
     assert changed_lines(SOURCE, mutated) == expected
     assert changed_lines(f"# more\n{SOURCE}", f"# more\n{mutated}") == expected
     decorated = SOURCE.replace("def half", "@cache\ndef half")
-    assert changed_lines(decorated, decorated.replace("\n\n@cache", "")) == ("@cache", ""), "blank lines say nothing"
+    assert changed_lines(decorated, decorated.replace("\n\n@cache", "")) == ("@cache", ""), (
+        "blank lines say nothing"
+    )
 
 
 def test_places_are_drawn_and_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
