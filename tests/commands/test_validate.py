@@ -128,8 +128,9 @@ def test_good_ones_pass_and_what_is_known_of_them_is_told(here: Path) -> None:
     assert "4 of 4 benchmarks pass" in done.stdout
     assert "note: judged: a judge decides: only rows and prompts are checked" in done.stderr
     found = {one["benchmark"]: one for one in json.loads((here / "found.json").read_text())}
-    assert found["good"]["shares"]["gold"] == {"right": 100, "of": 100, "unscored": 0, "limit": None}
-    assert found["good"]["shares"]["blank"] == {"right": 0, "of": 100, "unscored": 0, "limit": 0}
+    good = found["good"]["shares"]
+    assert good["gold"] == {"right": 100, "of": 100, "unscored": 0, "limit": None, "worth": 100.0}
+    assert good["blank"] == {"right": 0, "of": 100, "unscored": 0, "limit": 0, "worth": 0.0}
     options = found["options"]["shares"]
     assert 0 < options["constant"]["right"] <= options["constant"]["limit"] < 60
     assert options["mutated"]["right"] == options["mutated"]["of"] > 500
