@@ -275,3 +275,24 @@ def test_towers_are_decided_without_computing_them(tower: str) -> None:
 @given(st.integers(2, 30), st.integers(5_000, 10**9), st.integers(-3, 3))
 def test_huge_powers_are_compared_exactly(base: int, power: int, more: int) -> None:
     assert equal(f"{base}^{{{power}}}+{more}", f"{base}\\cdot {base}^{{{power - 1}}}")[0] is (more == 0)
+
+
+@pytest.mark.parametrize(
+    ("pred", "gold", "same"),
+    [
+        (r"\vec{a}\times\vec{b}", r"\vec{a}\times\vec{b}", True),
+        (r"-\vec{b}\times\vec{a}", r"\vec{a}\times\vec{b}", True),
+        (r"\vec{b}\times\vec{a}", r"\vec{a}\times\vec{b}", False),
+        ("C, A, B", "C, A, B", True),
+        ("A, B, C", "C, A, B", False),
+        ("A, B", "B, A", True),
+        ("(AB)^T", "B^T A^T", True),
+        ("(AB)^T", "A^T B^T", False),
+        ("AB^{-1}", "B^{-1}A", False),
+        ("50%", "50", True),
+        ("x = 5", "5", True),
+        ("x = 5", "y = 5", False),
+    ],
+)
+def test_where_the_order_of_letters_counts(pred: str, gold: str, same: bool) -> None:
+    assert equal(pred, gold)[0] is same

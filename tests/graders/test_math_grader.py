@@ -10,6 +10,7 @@ from newskills.base.pool.loop import PoolOptions
 from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import Grader
 from newskills.base.records import Failure, Score
+from newskills.graders.gold import gold_reply
 from newskills.graders.math import verdict
 from newskills.graders.math.values import symbolic
 
@@ -164,3 +165,12 @@ def test_an_inverse_function_with_and_without_dollars(gold: str) -> None:
     for answer in (plain, f"${plain}$", plain + "."):
         assert grade({"generation": rf"\boxed{{{answer}}}", "expected_answer": gold}).outcome == "correct"
     assert grade({"generation": r"\boxed{f^{-1}(x)=x}", "expected_answer": gold}).outcome == "wrong"
+
+
+def test_the_right_reply_is_said_as_the_settings_want_it() -> None:
+    record = {"expected_answer": "4"}
+    told: dict[str, Any] = {"extract_from_boxed": False}
+    assert gold_reply(plain_grader("math", {}), record) == {"generation": r"\boxed{4}"}
+    assert gold_reply(plain_grader("math", told), record) == {"generation": "The final answer is 4"}
+    assert gold_reply(plain_grader("math", told | {"extract_regex": "so (.+)$"}), record) is None
+    assert gold_reply(plain_grader("math", {}), {}) is None
