@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.commands.running import ns
 from tests.server import Answer, Fault, Script
 
-WORDS = {f"Add {n} and {n}.": f"it is {2 * n}" for n in range(10)}
+WORDS = {f"Add {n} and {n}.": f"it is not {2 * n}" for n in range(10)}
 """Answers that are no texts of the expected ones."""
 VERDICTS = {"Add 4 and": "No", "Add 7 and": "perhaps"}
 BENCHMARK = """

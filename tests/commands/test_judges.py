@@ -84,7 +84,7 @@ def test_a_judge_that_fails_leaves_samples_unscored_and_is_asked_again(
     lost = records[6]
     assert (lost["judgement"], lost["outcome"], lost["outcome_cause"]) == ("", "unscored", "judge")
     assert lost["judge_error"] == "BadRequestError"
-    assert lost["generation"] == r"The answer is \boxed{it is 12}."
+    assert lost["generation"] == r"The answer is \boxed{it is not 12}."
     assert "error" not in lost
     judge.script = judging()
     healed = ns(f"{words} --accept_lost=10", cwd=here)

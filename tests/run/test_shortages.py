@@ -120,7 +120,6 @@ def test_little_address_space_is_enough_or_said(
         return
     assert done.returncode != 0
     if kilobytes > 50_000:  # below, Python itself may not get as far as to speak
-        assert "Traceback" not in done.stderr
         assert "(ulimit -v)" in done.stderr
 
 

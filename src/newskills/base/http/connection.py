@@ -29,7 +29,7 @@ USUAL, LENGTH, GZIP = b"HTTP/1.1 200 ", b"\r\ncontent-length:", b"\x1f\x8b"
 TLS_ALERT = b"\x15\x03"
 DIGITS = 12
 """Of a length that is read here."""
-REPEAT_WAIT_SECONDS, REPEAT_WAIT_FACTOR = 0.02, 3.0
+REPEAT_WAIT_SECONDS, REPEAT_WAIT_FACTOR = 0.2, 10.0
 """A suspected reply is held that long, and as many times the longest reply: by then the true one should be there."""
 
 

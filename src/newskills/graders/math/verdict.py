@@ -259,7 +259,7 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
         return _unread_gold(p, g, gold, options)
     if isinstance(pred, str):
         return _unread_pred(p, g, raw, pred, options)
-    if _contradicts_itself(pred, options):
+    if gold != pred and _contradicts_itself(pred, options):
         return False, NO_SINGLE_ANSWER
     verdict = _compared(gold, pred, options)
     if not verdict and (_GROUPS.search(g) or _GROUPS.search(p)):
