@@ -56,7 +56,6 @@ def test_an_answer_by_every_way(fake_server: Any, endpoint: Any, stream: bool) -
         ("truncate", TransportError),
         ("malformed", ServerError),
         ("empty_choices", ServerError),
-        ("no_content", ServerError),
         ("hang", RequestTimeoutError),
     ],
 )

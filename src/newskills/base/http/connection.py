@@ -346,7 +346,9 @@ class Connection(asyncio.Protocol):
 
     def _believe(self, held: HttpResponse) -> None:
         """Take a held reply as the answer: none came behind it."""
-        if self._held is held and not self._received:
+        if self._held is held and not self._received and self._poller.poll(0):  # the loop was late, not the reply
+            self._loop.call_later(REPEAT_WAIT_SECONDS, self._believe, held)
+        elif self._held is held and not self._received:
             self._repeats.suspects = False
             self._answer(held)
 

@@ -17,7 +17,7 @@ from newskills.base.aio import Gate
 from newskills.base.errors import HttpError
 from newskills.run.engine.progress import clock_time, duration
 
-MAX_COINCIDENCE = 1e-5
+MAX_COINCIDENCE = 1e-9
 """A request is singled out where others would have been refused as often only with that probability."""
 SUSPICIOUS_COINCIDENCE = 0.05
 """From here on, refusals of a request say nothing about the load."""
