@@ -259,18 +259,14 @@ class UnitRun:
             "outcome": "unscored",
             "outcome_cause": "judge" if self.config.judges else failure.cause,
         }
-        if failure.cause == "context" and self.config.context_overflow == "wrong":
+        empty = failure.cause == "context" and self.config.context_overflow == "wrong"
+        if empty:
             del fields[f"{self._prefix}error"], fields["outcome"], fields["outcome_cause"]
             fields[f"{self._prefix}finish_reason"] = "context"
-            self.book_answer(
-                pending.sample,
-                Attempt(sample_id=pending.sample.id, key=request_key(pending.request), fields=fields),
-            )
-            return
         filtered = failure.cause == CONTENT_FILTER
         if filtered:
             fields[f"{self._prefix}finish_reason"] = CONTENT_FILTER
-        if filtered or self.config.server.enable_soft_fail:
+        if empty or filtered or self.config.server.enable_soft_fail:
             self.book_answer(
                 pending.sample,
                 Attempt(sample_id=pending.sample.id, key=request_key(pending.request), fields=fields),
