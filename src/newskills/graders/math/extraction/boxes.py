@@ -6,14 +6,15 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![a-zA-Z])\s*")
+_GLM_BEGIN, _GLM_END = "<|begin_of_box|>", "<|end_of_box|>"
+_BOX = re.compile(rf"\\(?:boxed|fbox|framebox)(?![a-zA-Z])\s*|{re.escape(_GLM_BEGIN)}")
 _NAME = (
     r"(?:[A-Za-z](?:_\{?\w{1,8}\}?)?'?|[a-zA-Z]\([\w,]{1,8}\)"
     r"|\\(?:alpha|beta|gamma|delta|theta|phi|varphi|lambda|mu|sigma|omega)|\\text\s?\{[^{}]{1,30}\})"
 )
 _NAMED = re.compile(rf"(?<![\w\\^+*/}})-])(?P<name>{_NAME})\s?&?\s?=\s?&?\s?(?:\$|\\\(|\\displaystyle)?\s?\Z")
 _NAME_REACH, _SIGN_REACH = 60, 24
-_LONGEST_BEFORE_BOX = len("\\frame")
+_LONGEST_BEFORE_BOX = _GLM_BEGIN.index("box")
 _LONE_NUMBER = re.compile(r"\\boxed\{(-?[0-9][0-9.,]*)\}")
 _DIGIT = re.compile(r"[0-9]")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -65,7 +66,9 @@ def last_boxes(text: str) -> Boxes | None:
     run: list[tuple[str, str]] = []
     end, position = 0, max(first - _LONGEST_BEFORE_BOX, 0)
     while (match := _BOX.search(text, position)) is not None:
-        content, stop = _content(text, match.end())
+        content, stop = (
+            _between_glm_marks(text, match.end()) if match[0] == _GLM_BEGIN else _content(text, match.end())
+        )
         if content is None:
             return Boxes(None, 0)
         position = stop
@@ -111,6 +114,12 @@ def _is_side_by_side(text: str, start: int, stop: int) -> bool:
     if _BETWEEN.fullmatch(text, start, stop) is None:
         return False
     return _SENTENCE.search(text, start, stop) is None or _HEDGE.search(text, start, stop) is not None
+
+
+def _between_glm_marks(text: str, start: int) -> tuple[str | None, int]:
+    """(what GLM's models put between their marks of an answer, the place behind it)."""
+    stop = text.find(_GLM_END, start)
+    return (None, len(text)) if stop < 0 else (text[start:stop], stop + len(_GLM_END))
 
 
 def _content(text: str, start: int) -> tuple[str | None, int]:
