@@ -169,6 +169,24 @@ def has_ended_thinking(text: str) -> bool:
     return _after_words(text) not in (None, text)
 
 
+def thinks_once(text: str) -> bool:
+    """Return whether a reply is one reasoning that ends, then an answer; templates often write its opening mark.
+
+    >>> thinks_once("<think>2 + 2</think> 4"), thinks_once("2 + 2</think>"), thinks_once("4")
+    (True, False, False)
+    """
+    marks = list(_thoughts(text, 0))
+    if not marks or marks[-1].lastgroup not in _CLOSES or not text[marks[-1].end() :].strip():
+        return False
+    openings = marks[:-1]
+    return not openings or (len(openings) == 1 and _begins(openings[0], text))
+
+
+def _begins(mark: re.Match[str], text: str) -> bool:
+    """Whether a text begins with this mark, which opens reasoning."""
+    return mark.lastgroup not in _CLOSES and not text[: mark.start()].strip()
+
+
 def join_turns(turns: Sequence[str], between: str = "") -> str:
     """Return the texts of a model's turns as one reply, the reasoning of each ended with its turn.
 
