@@ -171,6 +171,7 @@ def test_an_interval_of_averages_by_hand() -> None:
 def test_a_single_problem_says_next_to_nothing() -> None:
     assert stats.mean_interval({0.5: 1}) == (0.0, 1.0, "cluster")
     assert stats.mean_interval({7.0: 1}) == (-math.inf, math.inf, "cluster")
+    assert stats.mean_interval({-0.5: 1}) == (-math.inf, math.inf, "cluster")
     assert stats.mean_interval({1: 1}).method == "wilson"
 
 
