@@ -311,6 +311,35 @@ def test_a_run_that_is_being_written_grows_on_the_page(tmp_path: Path, shown: Ca
         pass
 
 
+def test_a_run_at_work_shows_the_rows_that_are_recorded_of_all_its_seeds(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
+    folder = tmp_path / "run/eval-results/svamp"
+    raw = [{"id": f"p{n}", "generation": "x", "_async_position": n, "_async_key": "k"} for n in range(48)]
+    write_lines(folder / "output-rs0.jsonl-async", raw)
+    state = {"status": "running", "settings": {}, "rows": 100, "done": 0}
+    (folder / "output-rs0.jsonl.run.json").write_text(json.dumps(state))
+    units = [{"name": "svamp", "seed": seed, "config": {}} for seed in (0, 1)]
+    units.append({"name": "gsm8k", "seed": 2, "config": {}})
+    (tmp_path / "run/run.json").write_text(json.dumps({"units": units}))
+    client = shown(tmp_path)
+    patiently(client, "benchmark", run="run", benchmark="svamp")
+    (run,) = client.get("overview")["runs"]
+    cell = run["benchmarks"]["svamp"]
+    assert (cell["status"], cell["done"], cell["rows"]) == ("running", 48, 200)
+    before = client.get("state")["state"]
+    (folder / "output-rs0.jsonl-async").unlink()
+    benchmark(tmp_path / "run", "svamp", [[record(n) for n in range(100)]])
+    (folder / "output.jsonl").rename(folder / "output-rs0.jsonl")
+    (folder / "output-rs0.jsonl.run.json").write_text(json.dumps(state | {"status": "done", "done": 100}))
+    write_lines(folder / "output-rs1.jsonl-async", raw[:7])
+    (folder / "output-rs1.jsonl.run.json").write_text(json.dumps(state))
+    while client.get("state")["state"] == before:
+        pass
+    cell = patiently(client, "benchmark", run="run", benchmark="svamp")["cell"]
+    assert (cell["status"], cell["done"], cell["rows"]) == ("running", 107, 200)
+
+
 def test_runs_of_different_benchmarks_and_rows_say_what_is_missing(
     tmp_path: Path, shown: Callable[..., Client]
 ) -> None:
