@@ -31,7 +31,7 @@ MOST_GROWTH = 2.0
 
 class EarlyStop:
     """For `files` outputs (one a seed) of a benchmark with `rows` problems. `met`: no more need be asked; `limit`: so
-    many problems of the order may be asked by now."""
+    many problems of the order may be asked by now; `most`: whatever their answers."""
 
     def __init__(self, plan: StopPlan, *, files: int, rows: int) -> None:
         self.plan, self.files, self.rows = plan, files, rows
@@ -46,8 +46,8 @@ class EarlyStop:
         self._ids: dict[int, str] = {}
         self._values: dict[float, int] = {}
         self._no_reply = self._unscored = self._unpaired = 0
-        self._most = rows if plan.rule.rows is None else min(rows, plan.rule.rows)
-        self.limit = self._most if plan.rule.rows is not None else min(rows, FIRST_PROBLEMS)
+        self.most = rows if plan.rule.rows is None else min(rows, plan.rule.rows)
+        self.limit = self.most if plan.rule.rows is not None else min(rows, FIRST_PROBLEMS)
         self._grow_at = FIRST_PROBLEMS // 2
         self._change = asyncio.Event()
         self._looks = frozenset(looks(rows))
@@ -72,11 +72,11 @@ class EarlyStop:
 
     def waits(self, rank: int) -> bool:
         """Return whether the problem of this place in the order may have to be asked, but not yet."""
-        return not self.met and self.limit <= rank < self._most
+        return not self.met and self.limit <= rank < self.most
 
     def ends(self, rank: int) -> bool:
         """Return whether neither the problem of this place in the order nor a later one is asked."""
-        return rank < self.rows and (self.met or rank >= self._most)
+        return rank < self.rows and (self.met or rank >= self.most)
 
     async def await_change(self) -> None:
         """Return when more problems may be asked, or none any more."""

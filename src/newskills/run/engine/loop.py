@@ -458,7 +458,7 @@ class Engine:
         tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
         costs = [cost for run in runs if (cost := run.cost) is not None]
         slow = [slow_one for endpoint in endpoints if (slow_one := endpoint.slow) is not None]
-        rows, done = sum(run.index.rows for run in runs), sum(run.index.done for run in runs)
+        rows, done = sum(self._rows_to_ask(run) for run in runs), sum(run.index.done for run in runs)
         in_flight = sum(endpoint.in_flight for endpoint in endpoints)
         waiting = rows - done - self._pace.under_way - sum(run.failures for run in runs)
         return Snapshot(
@@ -470,6 +470,7 @@ class Engine:
             cost=sum(costs) if costs else None,
             left=self._pace.left(max(0, waiting)),
             waiting=in_flight > 0 and not any(endpoint.answered for endpoint in endpoints),
+            stopping=self._stopping or self.used_up is not None,
             in_flight=in_flight,
             concurrency=sum(endpoint.concurrency for endpoint in endpoints),
             errors=sum((endpoint.errors for endpoint in endpoints), Counter[str]()),
@@ -477,3 +478,8 @@ class Engine:
             paused_for=max((endpoint.paused_for for endpoint in endpoints), default=0.0),
             slow=max(slow, key=lambda slow: slow.left, default=None),
         )
+
+    def _rows_to_ask(self, run: UnitRun) -> int:
+        """Rows that a run has in the end: a rule may want fewer than there are, but none that is there is lost."""
+        stop = self._stops.get(run.unit.name)
+        return run.index.rows if stop is None else max(run.index.done, stop.most)
