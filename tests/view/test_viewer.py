@@ -319,7 +319,7 @@ def test_a_run_at_work_shows_the_rows_that_are_recorded_of_all_its_seeds(
     write_lines(folder / "output-rs0.jsonl-async", raw)
     state = {"status": "running", "settings": {}, "rows": 100, "done": 0}
     (folder / "output-rs0.jsonl.run.json").write_text(json.dumps(state))
-    units = [{"name": "svamp", "seed": seed, "config": {}} for seed in (0, 1)]
+    units: list[dict[str, Any]] = [{"name": "svamp", "seed": seed, "config": {}} for seed in (0, 1)]
     units.append({"name": "gsm8k", "seed": 2, "config": {}})
     (tmp_path / "run/run.json").write_text(json.dumps({"units": units}))
     client = shown(tmp_path)

@@ -64,22 +64,16 @@ class UntilRule(Struct, frozen=True, kw_only=True):
         if self.rows is not None:
             return "" if self.rows <= rows else f"cannot be met: there are only {rows:,} problems."
         if self.points is None:
-            least = next((n for n in range(1, rows + 1) if self.met({1.0: n})), None)
-            return (
-                ""
-                if least is not None
-                else f"cannot be met: {rows:,} problems are too few, even if all of them differ."
-            )
-        half = _half_width(rows // 2, rows)
-        if half < self.points:
+            if any(self.met({1.0: number}) for number in range(1, rows + 1)):
+                return ""
+            return f"cannot be met: {rows:,} problems are too few, even if all of them differ."
+        points, half = self.points, _half_width(rows // 2, rows)
+        if half < points:
             return ""
-        if _half_width(rows, rows) >= self.points:
-            return (
-                f"cannot be met: all {rows:,} problems give ±{_half_width(rows, rows):.1f} points even at 100 %."
-            )
-        least = bisect_left(
-            range(rows), True, lo=rows // 2, key=lambda right: _half_width(right, rows) < self.points
-        )
+        narrowest = _half_width(rows, rows)
+        if narrowest >= points:
+            return f"cannot be met: all {rows:,} problems give ±{narrowest:.1f} points even at a score of 100 %."
+        least = bisect_left(range(rows), True, lo=rows // 2, key=lambda right: _half_width(right, rows) < points)
         share = 100 * least / rows
         several = ", or samples of a problem that differ" if files > 1 else ""
         return (
