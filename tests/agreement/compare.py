@@ -18,6 +18,27 @@ RECORDED = Path(__file__).parent / "recorded"
 CLOSE = 0.005
 """Scores of 0–1 that differ by less agree: originals round to two digits."""
 
+WHOLE = "whole scorer"
+EXTRACTION = "reading of the reply"
+ANSWERS = "comparison of answers"
+CALLS = "comparison of calls"
+OUTPUTS = "comparison of outputs"
+PROGRAMS = "verdicts on programs"
+VERDICTS = "reading of the judge's verdict"
+FIGURES = "figures made of verdicts"
+JUDGED = f"{VERDICTS}, {FIGURES}"
+PARTS = {
+    WHOLE: "from the text of a reply to its score",
+    EXTRACTION: "the letter or the program that is taken from a reply; not what it is worth",
+    ANSWERS: "an answer and the expected one; the original is given the answer, which ours takes from a reply",
+    CALLS: "calls of tools and those wanted, as they are",
+    OUTPUTS: "what programs or queries give and what was expected; not how they are run",
+    PROGRAMS: "programs and their tests, which both run; not how a program is taken from a reply",
+    VERDICTS: "what is read in the text of a judge; no judge was asked, and the texts of judges are invented",
+    FIGURES: "what is counted from given verdicts, marks or probabilities; not how these are found",
+}
+"""What of a scorer was compared → what that means."""
+
 Forms = Callable[[Row], Mapping[str, Any]]
 """A row → replies to it, each by the name of its form."""
 Verdict = Callable[[Row, Any], float | None]
@@ -27,14 +48,16 @@ Verdict = Callable[[Row, Any], float | None]
 class Comparison(Struct, kw_only=True):
     """An official scorer, and ours.
 
-    `original` makes the official scorer out of a folder that holds a checkout of `repository`; where it is a package
-    (`package`), it runs in the test itself, and nothing is recorded. `known` explains disagreements: `task/form` or
-    `form` → reason. `left_out`: what of the original was not run, and why, in a sentence.
+    `compared`: which part of a scorer, of `PARTS`. `original` makes the official scorer out of a folder that holds a
+    checkout of `repository`; where it is a package (`package`), it runs in the test itself, and nothing is recorded.
+    `known` explains disagreements: `task/form` or `form` → reason. `left_out`: what of the original was not run, and
+    why, in a sentence.
     """
 
     name: str
     benchmarks: tuple[str, ...]
     scorer: str
+    compared: str
     forms: Forms
     ours: Verdict
     original: Callable[[Path], Verdict]

@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from tests.agreement.compare import PARTS, VERDICTS
 from tests.agreement.page import FACTS, PAGE, Figure, facts, measured, page
 from tests.agreement.registry import comparisons
 
@@ -46,6 +47,15 @@ def test_originals_give_different_verdicts(name: str) -> None:
     scores = [reply.official for reply in _figure(name).every]
     ((_, most),) = Counter(scores).most_common(1)
     assert most < len(scores) * 19 / 20
+
+
+@pytest.mark.parametrize("name", comparisons())
+def test_what_was_compared_has_a_known_name(name: str) -> None:
+    """And what is read of a judge is never called the whole scorer."""
+    figure = _figure(name)
+    assert set(figure.comparison.compared.split(", ")) <= PARTS.keys()
+    if any(isinstance(one.reply, dict) and "judgement" in one.reply for one in figure.every):
+        assert figure.comparison.compared.startswith(VERDICTS)
 
 
 def test_the_page_is_current() -> None:

@@ -72,6 +72,24 @@ def test_suggestions_are_bounded() -> None:
     assert suggest("a", []) == "."
 
 
+@pytest.mark.parametrize(
+    ("typed", "known", "meant"),
+    [
+        ("incorrect", ["correct", "wrong"], False),
+        ("not_correct", ["correct", "wrong"], False),
+        ("scored", ["unscored", "wrong"], False),
+        ("not-paired", ["paired", "other"], False),
+        ("corect", ["correct", "wrong"], True),
+        ("incorect", ["incorrect", "wrong"], True),
+        ("unscord", ["correct", "unscored"], True),
+    ],
+)
+def test_the_opposite_is_never_suggested(typed: str, known: list[str], meant: bool) -> None:
+    said = suggest(typed, known)
+    assert ("did you mean" in said) == meant
+    assert meant or f"the choices are {', '.join(sorted(known))}" in said
+
+
 def test_a_file_of_ones_own_leaves_nothing_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     (tmp_path / "alone.py").write_text("VALUE = 3\n")

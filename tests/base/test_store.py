@@ -19,6 +19,7 @@ from newskills.base.store import (
     atomic_write,
     encode_line,
     locked,
+    open_for_reading,
     read_rows,
     waiting_lock,
     write_json,
@@ -218,3 +219,13 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         raise AssertionError("no work is done for a place that is taken")
     assert (target / "deep/file").read_text() == "whole"
     assert [path.name for path in target.parent.iterdir()] == ["checkpoint"]
+
+
+@pytest.mark.parametrize("files", [3, 12, 14])
+def test_a_missing_file_names_what_its_folder_has_or_how_many_more(tmp_path: Path, files: int) -> None:
+    for number in range(files):
+        (tmp_path / f"{number:02}.jsonl").touch()
+    with pytest.raises(DataError) as caught:
+        open_for_reading(tmp_path / "none.jsonl")
+    shown = ", ".join(f"{number:02}.jsonl" for number in range(min(files, 12)))
+    assert str(caught.value).endswith(f"That folder has: {shown}{' and 2 more' if files > 12 else ''}.")

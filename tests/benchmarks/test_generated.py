@@ -15,7 +15,7 @@ import pytest
 from newskills.base.benchmark import Benchmark, Group
 from newskills.benchmarks import expand, get_benchmark, get_group, list_all, list_benchmarks
 from newskills.benchmarks.generate_catalog import TARGET, built_in, built_in_groups, catalog_text
-from newskills.benchmarks.pages import pages
+from newskills.benchmarks.pages import agreements, pages
 from newskills.graders import make_grader
 from newskills.metrics import make_metric
 from newskills.prompts import prompt_names
@@ -49,7 +49,31 @@ def test_pages_tell_how_far_the_source_is_proven_and_by_what(benchmark: Benchmar
     (line,) = [line for line in lines if f"`{benchmark.name}`" in line] or lines
     assert line.startswith(f"| live source | [{state if benchmark.unverified else 'verified'}](")
     for proof in benchmark.evidence:
-        assert f"| compared | {proof.compared}: <{proof.url}> ({proof.date}) |" in page
+        assert f"| source read | {proof.compared}: <{proof.url}> ({proof.date}) |" in page
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("arena-hard", "reading of the judge's verdict (Arena-Hard-Auto"),
+        ("simpleqa", "reading of the judge's verdict (simple-evals"),
+        ("livecodebench", "comparison of outputs (LiveCodeBench"),
+        ("hallusionbench", "figures made of verdicts (HallusionBench"),
+        ("gsm8k", "whole scorer (lm-evaluation-harness, `gsm8k.yaml`): [84.3 %"),
+    ],
+)
+def test_pages_say_what_of_the_official_scorer_was_compared(page: str, told: str) -> None:
+    (line,) = [line for line in pages_of_all()[f"{page}.md"].splitlines() if "agreement.md" in line]
+    assert line.startswith(f"| beside the official scorer | {told}")
+
+
+def test_every_share_below_all_has_its_reasons() -> None:
+    for name, figure in agreements().items():
+        counts = [int(reason.partition(":")[0].replace(",", "")) for reason in figure.reasons]
+        assert sum(counts) == round((1 - figure.agreement) * figure.attempts), name
+        assert all(reason.partition(": ")[2] for reason in figure.reasons), name
+    (line,) = [line for line in pages_of_all()["gsm8k.md"].splitlines() if "agreement.md" in line]
+    assert "The others: 60: `strict-match` reads what follows" in line
 
 
 @pytest.mark.parametrize("benchmark", ALL, ids=lambda benchmark: benchmark.name)

@@ -118,3 +118,12 @@ def test_long_names_fit_the_terminal(tmp_path: Path) -> None:
     shown = ns(f"ns compare {'a' * 90} {'b' * 90}", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["compare {0} base", "why base {0}", "view {0}", "report {0}", "samples {0}"])
+def test_a_file_where_a_folder_is_expected_is_called_a_file(runs: Path, command: str) -> None:
+    file = "base/eval-results/gsm8k/output.jsonl"
+    done = ns(f"ns {command.format(file)}", cwd=runs)
+    assert done.returncode == 2
+    assert f"{file} is a file; expected a folder" in done.stderr
+    assert "There is no folder none" in ns(f"ns {command.format('none')}", cwd=runs).stderr

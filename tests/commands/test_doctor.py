@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -14,6 +15,7 @@ from tests.launch.sshd import HOST, Sshd
 from tests.server import Script
 
 from newskills.base.errors import RemoteError
+from newskills.commands.start import doctor
 from newskills.commands.start.doctor import EXTRAS
 
 
@@ -36,6 +38,20 @@ def test_a_healthy_machine(tmp_path: Path) -> None:
         state, text = found[f"extra {extra}"]
         assert state == "ok" or f"pip install 'newskills[{extra}]'" in text
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_extra_that_users_may_install_is_listed() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"all", "docs", "test", "dev"}
+
+
+def test_a_half_installed_extra_is_not_called_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        doctor, "EXTRAS", {"mine": (("json", "no_such_module"), "tests"), "none": (("nothing",), "x")}
+    )
+    found = {item.what: (item.state, item.text) for item in doctor.examine(doctor.Options())}
+    assert found["extra mine"] == ("note", "tests: pip install 'newskills[mine]' (no_such_module missing)")
+    assert found["extra none"] == ("note", "x: pip install 'newskills[none]'")
 
 
 def test_keys_are_named_and_never_shown(tmp_path: Path) -> None:

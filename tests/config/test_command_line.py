@@ -23,6 +23,11 @@ class Options(Struct, frozen=True, kw_only=True):
     rerun_done: Annotated[bool, Meta(description="again")] = False
 
 
+class CommaOptions(Struct, frozen=True, kw_only=True):
+    names: Annotated[str, Meta(description="only these, comma separated")] = ""
+    other: Annotated[str, Meta(description="another")] = ""
+
+
 def read(*argv: str) -> Parsed[Options]:
     return parse(Options, argv, command="test", keys=("inference.temperature", "max_samples"))
 
@@ -93,6 +98,14 @@ def test_bad_words_are_refused_with_one_sentence(argv: list[str], message: str) 
     with pytest.raises((ConfigError, UnknownNameError), match=message) as caught:
         read(*argv)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("words", [["--names", "a", "b"], ["--names=a", "b"]])
+def test_a_word_behind_a_list_with_commas_says_comma(words: list[str]) -> None:
+    with pytest.raises(ConfigError, match="separated by commas: --names=a,b"):
+        parse(CommaOptions, words, command="test")
+    with pytest.raises(ConfigError, match=r"unexpected word 'c'\. See: ns test --help"):
+        parse(CommaOptions, [*words[:-1], "--other", "b", "c"], command="test")
 
 
 @given(st.lists(st.text(max_size=12), max_size=6))

@@ -16,6 +16,7 @@ from newskills.benchmarks.code.human_eval import row as human_eval_row
 from newskills.benchmarks.code.human_eval_plus import row as human_eval_plus_row
 from newskills.benchmarks.code.mbpp_plus import row as mbpp_plus_row
 from newskills.metrics import make_metric
+from tests.agreement.compare import CALLS, FIGURES, PROGRAMS, VERDICTS, WHOLE
 from tests.graders.code.running_any import fenced, graded
 from tests.graders.plain import plain_grader
 from tests.official import alpaca_eval, classeval, ds_1000, evalplus, human_eval, tau2_bench
@@ -27,11 +28,15 @@ CLOSE = 0.02
 
 
 class Compared(Struct):
-    """Attempts on which an original scorer was run, and those where ours says something else, with what both say."""
+    """Attempts on which an original scorer was run, and those where ours says something else, with what both say.
+
+    `part`: what of the scorer was compared, as in `tests.agreement.compare`.
+    """
 
     benchmarks: tuple[str, ...]
     scorer: str
     release: str
+    part: str
     attempts: int
     different: list[tuple[Case, object, object]]
 
@@ -42,7 +47,7 @@ class Compared(Struct):
 
 def compared(name: str) -> Compared:
     """Of `COMPARISONS`."""
-    benchmarks, ours = COMPARISONS[name]
+    benchmarks, part, ours = COMPARISONS[name]
     cases = list(read(name))
     verdicts = ours(cases)
     attempts = sum(len(alpaca_eval.invented(case["seed"])[0]["difficulty"]) for case in cases if "seed" in case)
@@ -52,7 +57,7 @@ def compared(name: str) -> Compared:
         if not _same(case["official"], verdict)
     ]
     head = json.loads((RECORDED / f"{name}.jsonl").read_text(encoding="utf-8").partition("\n")[0])
-    return Compared(benchmarks, head["original"], head["release"], attempts or len(cases), different)
+    return Compared(benchmarks, head["original"], head["release"], part, attempts or len(cases), different)
 
 
 def _same(official: object, ours: object) -> bool:
@@ -138,16 +143,16 @@ def _evalplus(cases: list[Case]) -> list[object]:
     return [[score.fields["is_correct"], score.fields["is_correct-plus"]] for score in graded("evalplus", rows)]
 
 
-COMPARISONS: Mapping[str, tuple[tuple[str, ...], Callable[[list[Case]], list[object]]]] = {
-    "alpaca_eval": (("alpaca_eval",), _alpaca_eval),
-    "api_bank": (("api-bank",), _api_bank),
-    "classeval": (("classeval",), _classeval),
-    "ds_1000": ((), _ds_1000),
-    "evalplus": (("human-eval-plus", "mbpp", "mbpp-plus"), _evalplus),
-    "followbench": (("followbench",), _followbench),
-    "human_eval": (("human-eval",), _human_eval),
-    "strongreject": (("strongreject",), _strongreject),
-    "tau2_airline": (("tau2-bench.airline",), partial(tau2_bench.ours, "tau2_airline")),
-    "tau2_telecom": (("tau2-bench.telecom",), partial(tau2_bench.ours, "tau2_telecom")),
+COMPARISONS: Mapping[str, tuple[tuple[str, ...], str, Callable[[list[Case]], list[object]]]] = {
+    "alpaca_eval": (("alpaca_eval",), FIGURES, _alpaca_eval),
+    "api_bank": (("api-bank",), CALLS, _api_bank),
+    "classeval": (("classeval",), PROGRAMS, _classeval),
+    "ds_1000": ((), PROGRAMS, _ds_1000),
+    "evalplus": (("human-eval-plus", "mbpp", "mbpp-plus"), PROGRAMS, _evalplus),
+    "followbench": (("followbench",), f"checks by rules, {VERDICTS}", _followbench),
+    "human_eval": (("human-eval",), PROGRAMS, _human_eval),
+    "strongreject": (("strongreject",), VERDICTS, _strongreject),
+    "tau2_airline": (("tau2-bench.airline",), WHOLE, partial(tau2_bench.ours, "tau2_airline")),
+    "tau2_telecom": (("tau2-bench.telecom",), WHOLE, partial(tau2_bench.ours, "tau2_telecom")),
 }
-"""Name of the recording → benchmarks, and the verdicts of ours."""
+"""Name of the recording → benchmarks, which part of the scorer was compared, and the verdicts of ours."""

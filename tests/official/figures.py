@@ -12,18 +12,23 @@ from _pytest.outcomes import Skipped
 from msgspec import to_builtins
 
 from newskills.benchmarks.pages import Agreement, stored_figures
-from tests.graders.originals.ours import SCORERS, agreement
+from tests.agreement.compare import VERDICTS, WHOLE
+from tests.graders.originals.ours import PARTS_COMPARED, SCORERS, agreement
 from tests.official.compared import COMPARISONS, compared
 
 FIGURES = Path(__file__).with_name("figures.json")
 
 
-PACKAGES: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "tests.solve.test_agentdojo": (("agentdojo",), "agentdojo 0.1.35, package `agentdojo`"),
-    "tests.solve.test_agentharm": (("agentharm", "agentharm-benign"), "inspect_evals 0.26.0, `combined_scorer`"),
+PACKAGES: Mapping[str, tuple[tuple[str, ...], str, str]] = {
+    "tests.solve.test_agentdojo": (("agentdojo",), "agentdojo 0.1.35, package `agentdojo`", WHOLE),
+    "tests.solve.test_agentharm": (
+        ("agentharm", "agentharm-benign"),
+        "inspect_evals 0.26.0, `combined_scorer`",
+        f"checks of conversations, {VERDICTS}",
+    ),
 }
-"""Test whose `compared()` runs a package that few have → benchmarks, and the scorer; their figures stay where it is
-missing."""
+"""Test whose `compared()` runs a package that few have → benchmarks, the scorer, and which part of it; their figures
+stay where it is missing."""
 
 
 def measure() -> dict[str, Agreement]:
@@ -32,18 +37,18 @@ def measure() -> dict[str, Agreement]:
     for recording in COMPARISONS:
         result = compared(recording)
         for name in result.benchmarks:
-            figures[name] = Agreement(result.scorer, result.attempts, result.agreement)
+            figures[name] = Agreement(result.scorer, result.attempts, result.agreement, result.part)
     for name, scorer in SCORERS.items():
-        figures[name] = Agreement(scorer, *agreement(name))
+        figures[name] = Agreement(scorer, *agreement(name), PARTS_COMPARED[name])
     stored = stored_figures(FIGURES)
-    for module, (names, scorer) in PACKAGES.items():
+    for module, (names, scorer, part) in PACKAGES.items():
         try:
             compared_here = import_module(module).compared
         except (ImportError, Skipped):
             figures |= {name: stored[name] for name in names if name in stored}
             continue
         differ, attempts = compared_here()
-        figures |= dict.fromkeys(names, Agreement(scorer, attempts, 1 - len(differ) / attempts))
+        figures |= dict.fromkeys(names, Agreement(scorer, attempts, 1 - len(differ) / attempts, part))
     return figures
 
 

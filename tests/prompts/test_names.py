@@ -31,7 +31,7 @@ def test_an_end_of_several_names_is_refused_with_those_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "close"), [("generic/mth", "'generic/math'"), ("mth", "'math'"), ("gsm8k.yaml", "gsm8k")]
+    ("spec", "close"), [("generic/mth", "'generic/math'"), ("mth", "'math'"), ("gsm8k", "gsm8k")]
 )
 def test_unknown_names_are_refused_with_near_ones(spec: str, close: str) -> None:
     with pytest.raises(UnknownNameError, match=close):
@@ -46,6 +46,18 @@ def test_files_by_absolute_and_relative_path(tmp_path: Path, monkeypatch: pytest
     assert find_prompt("mine.yaml") == ("mine.yaml", Path("mine.yaml"))
     with pytest.raises(ConfigError, match="There is no prompt file"):
         find_prompt(str(tmp_path / "other.yaml"))
+
+
+@pytest.mark.parametrize("spec", ["./missing.yaml", "../missing.yaml", "~/missing.yaml", "missing.yml"])
+def test_a_path_that_leads_nowhere_is_no_unknown_name(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"^There is no prompt file \S*missing\.ya?ml\.$"):
+        find_prompt(spec)
+
+
+@pytest.mark.parametrize(("spec", "close"), [("own/missing.yaml", "ns list prompts"), ("mth.yaml", "'math'")])
+def test_what_may_be_a_file_or_a_name_is_told_as_both(spec: str, close: str) -> None:
+    with pytest.raises(ConfigError, match=f"There is no prompt file {spec}. Unknown prompt .*{close}"):
+        find_prompt(spec)
 
 
 def test_the_list_is_sorted_and_holds_what_benchmarks_name() -> None:

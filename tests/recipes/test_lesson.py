@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands.running import ns
 
 from newskills.base.errors import DataError
 from newskills.base.store import read_rows
 from newskills.benchmarks.reasoning.lessons import sorting
 from newskills.recipes.improve.records import ImproveKeys
-from newskills.recipes.lesson import LessonSpec, LessonStage, lesson, report
+from newskills.recipes.lesson import GRPO, SFT, TOKENS, LessonSpec, LessonStage, lesson, report, shortened
 from newskills.recipes.skill import accepted
 from newskills.recipes.steps_shown import StepReporter
 from newskills.run.grade import grade_rows
@@ -74,6 +76,27 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
     assert {"76.9", "mcnemar,", "1.9e-09"} <= set(shown.split())
 
 
+def test_all_models_of_the_lesson_have_the_limit_that_its_report_names() -> None:
+    assert SFT.max_tokens == GRPO.max_tokens == TOKENS
+
+
+@pytest.mark.parametrize(("share", "sizes"), [(1.0, (300, 704, 2000, 30, 64)), (0.1, (30, 70, 200, 3, 6))])
+def test_a_share_is_that_of_training_and_evaluation(tmp_path: Path, share: float, sizes: tuple[int, ...]) -> None:
+    spec = LessonSpec(output_dir=tmp_path, model="m", watch=lambda _: nullcontext(StepReporter()))
+    cut = shortened(spec, share)
+    assert (cut.problems, cut.sft.problems, cut.grpo.problems, cut.grpo.steps, cut.grpo.checked) == sizes
+    assert shortened(spec, 0.001).grpo.steps == 1
+
+
+def test_a_plan_of_a_share_says_what_it_shrinks(tmp_path: Path) -> None:
+    shown = ns("ns quickstart --share 0.1 --dry_run", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    told = " ".join(shown.stdout.split())
+    for part in ("30 held-out problems", "answers to 70 problems for SFT", "3 steps of GRPO"):
+        assert part in told
+    assert "more than all problems" in ns("ns quickstart --share 2 --dry_run", cwd=tmp_path).stderr
+
+
 def small_lesson(tmp_path: Path, model: Path, steps: list[Any]) -> LessonSpec:
     threads = TrainerSettings(threads=1)
     return LessonSpec(
@@ -107,6 +130,9 @@ def test_the_loop_runs_and_runs_again_for_nothing(small_model: Path, tmp_path: P
     assert improvement.model == spec.output_dir / "models/base"
     assert any("overlap: 0 of 400 questions" in text for text in spoken)
     assert len(list(read_rows(spec.output_dir / "rounds/sft/data/train.jsonl"))) == 8
+    states = [json.loads(path.read_text()) for path in (spec.output_dir / "eval").rglob("*.run.json")]
+    assert len(states) == 3
+    assert len({state["settings"]["inference.tokens_to_generate"] for state in states}) == 1
     steps.clear()
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}
     assert lesson(spec, say=spoken.append) == (stages, improvement)

@@ -97,6 +97,69 @@ def test_many_failed_requests_meet_no_rule() -> None:
     assert len(stop.positions()) == ROWS - 20
 
 
+@pytest.mark.parametrize(("rule", "truth"), [("ci<9", 0.5), ("ci<9", 0.97), ("decided vs base", 0.9)])
+def test_what_may_be_asked_starts_small_and_stays_near_what_counts(rule: str, truth: float) -> None:
+    draw = random.Random(7)
+    stop = watcher(rule, {str(position): float(draw.random() < 0.6) for position in range(ROWS)})
+    assert stop.limit == 20
+    asked = 0
+    while not stop.met:
+        assert not stop.waits(asked), "a problem waits though none is under way"
+        while not stop.waits(asked) and not stop.ends(asked):
+            asked += 1
+        assert asked <= max(20, 2 * stop.counted)
+        for position in stop.order[stop.counted : asked]:
+            stop.book(position, {"id": str(position), "is_correct": draw.random() < truth})
+    assert asked < ROWS
+    assert asked <= max(20, 1.2 * stop.counted)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_no_more_than_so_many_rows_are_ever_allowed(lost: int) -> None:
+    stop = watcher("rows=7")
+    assert [stop.ends(rank) for rank in (0, 6, 7, ROWS - 1, ROWS)] == [False, False, True, True, False]
+    for number, position in enumerate(stop.order[:7]):
+        if number < lost:
+            stop.book_failure(position)
+        else:
+            stop.book(position, {"id": str(position), "is_correct": True})
+    assert stop.met == (lost == 0)
+    assert stop.limit == 7
+
+
+def test_a_row_without_a_verdict_is_one_of_those_that_were_promised() -> None:
+    stop = watcher("rows=3")
+    for position in stop.order[:3]:
+        stop.book(position, {"id": str(position), "outcome": "unscored"})
+    assert stop.met
+    assert stop.record().unscored == 3
+
+
+@pytest.mark.parametrize(
+    ("rule", "rows", "said"),
+    [
+        ("ci<2", 1319, "at a score of 50 % all 1,319 problems give ±4.7 points"),
+        ("ci<5", 1319, ""),
+        ("ci<20", 5, "cannot be met"),
+        ("rows=21", 20, "there are only 20 problems"),
+        ("rows=20", 20, ""),
+        ("decided vs base", 5, "too few"),
+        ("decided vs base", 50, ""),
+    ],
+)
+def test_a_rule_that_the_benchmark_cannot_meet_is_told_beforehand(rule: str, rows: int, said: str) -> None:
+    doubt = parse_until(rule).doubt(rows, 1)
+    assert said in doubt
+    assert bool(said) == bool(doubt)
+
+
+@pytest.mark.parametrize("right", [0.5, 0.7, 0.9])
+def test_a_rule_without_doubt_is_met_by_all_rows_whatever_their_score(right: float) -> None:
+    rule = parse_until("ci<9")
+    assert not rule.doubt(ROWS, 1)
+    assert rule.met({1.0: round(right * ROWS), 0.0: ROWS - round(right * ROWS)})
+
+
 def test_problems_that_the_other_run_lacks_are_counted_apart() -> None:
     base = {str(position): 0.0 for position in range(0, ROWS, 2)}
     record = feed(watcher("decided vs base", base), [False] * ROWS).record()

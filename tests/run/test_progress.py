@@ -35,6 +35,8 @@ def test_the_line_says_what_is_known_and_nothing_else() -> None:
         "4,000/5,000 rows · 1,500.0 rows/s · 5 min left · 12,345 tokens (4,500/s) · 60 of 64 in flight · cost 1.24"
         " · 3 retries (rate limit 2, timeout 1) · 2 unscored (provider 2)"
     )
+    ended = Snapshot(rows=5000, done=40, fresh=40, left=20_000.0, in_flight=6, concurrency=64, stopping=True)
+    assert describe(ended, 4.0) == "40/5,000 rows · 10.0 rows/s · stopping · 6 of 64 in flight"
     assert describe(Snapshot(rows=3, done=0, fresh=0), 0.0) == "0/3 rows · 0.0 rows/s"
 
 

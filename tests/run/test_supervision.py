@@ -89,12 +89,14 @@ def run(folder: Path, base_url: str, held: Supervision) -> RunResult:
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_run_is_stopped_from_another_thread_and_goes_on_later(
-    tmp_path: Path, fake_server: FakeServerFactory, at_once: bool
+    tmp_path: Path, fake_server: FakeServerFactory, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = fake_server(Script(latency=Latency(fixed=0.3)))
     write_input(tmp_path, 8)
     said = io.StringIO()
     held = Supervision(console=Console(file=said))
+    monkeypatch.setattr("newskills.run.engine.progress.PLAIN_EVERY", 0.0)
+    monkeypatch.setattr("newskills.run.engine.pace.FEW", 1)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run, tmp_path, server.base_url, held)
         while len(server.records) < 4:
@@ -105,7 +107,9 @@ def test_a_run_is_stopped_from_another_thread_and_goes_on_later(
     assert result.units[0].status == "interrupted"
     assert held.snapshot is not None
     assert held.snapshot.rows == 8
-    assert "Stopping" in said.getvalue()
+    _, _, after = said.getvalue().partition("Stopping")
+    assert "stopping" in after
+    assert " left" not in after
     asked, done = len(server.records), result.units[0].generated
     assert done == (2 if at_once else asked)
     server.script = Script()

@@ -279,6 +279,7 @@ def test_a_comparison_shows_flips_side_by_side(browser: Browser, page: str) -> N
     browser.click("ol.samples a.row")
     browser.wait("document.querySelectorAll('.sides').length === 2")
     assert browser.run("document.querySelectorAll('mark.gone, mark.come').length") >= 2
+    assert len(re.findall(r"(?:base|tuned) seed \d", browser.text())) == 2
 
 
 def test_a_comparison_of_shares_speaks_of_scores(browser: Browser, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -168,7 +169,8 @@ def test_a_comparison_tells_flips_stories_and_the_difference(tmp_path: Path, sho
         patiently(client, "benchmark", run=run, benchmark="sums")
     page = client.get("comparison", first="base", second="tuned", benchmark="sums")
     assert page["difference"]["value"] == pytest.approx(30.0)
-    assert page["gains"] + page["losses"] + page["same_right"] + page["same_wrong"] == page["common"] == 40
+    same = page["same"] + page["same_right"] + page["same_wrong"]
+    assert page["gains"] + page["losses"] + same == page["common"] == 40
     assert sum(one["flips"] for one in page["stories"]) == page["gains"] + page["losses"] == len(page["flips"])
     assert [one["setting"] for one in page["settings"]] == ["server.model"]
     back = client.get("comparison", first="tuned", second="base", benchmark="sums")
@@ -207,6 +209,40 @@ def test_stories_are_those_of_the_terminal_however_many_flips_there_are(
     assert compared.stories["gained: tool failed"] == 2
     again = client.get("comparison", first="base", second="tuned", benchmark="sums")
     assert again["stories"] == page["stories"]
+
+
+def test_pages_and_terminal_count_the_same_problems_of_several_seeds(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
+    draw = random.Random(8)
+    chances = [draw.random() for _ in range(60)]
+    for run, gain in (("base", 0.0), ("tuned", 0.1)):
+        seeds = [
+            [
+                record(n, outcome="correct" if draw.random() < p + gain else "wrong", generation="It is 1.")
+                for n, p in enumerate(chances)
+            ]
+            for _ in range(4)
+        ]
+        seeds[2][5] = record(5, outcome="unscored", error="timeout", generation="")
+        benchmark(tmp_path / run, "sums", seeds)
+    client = shown(tmp_path)
+    for run in ("base", "tuned"):
+        patiently(client, "benchmark", run=run, benchmark="sums")
+    page = client.get("comparison", first="base", second="tuned", benchmark="sums")
+    compared = compare([tmp_path / "base", tmp_path / "tuned"]).benchmarks[0]
+    assert (page["gains"], page["losses"]) == (compared.gained, compared.lost)
+    assert page["change"] == compared.change == "share"
+    assert page["words"] == {"gain": "right more often", "loss": "right less often"}
+    assert page["gains"] + page["losses"] + page["same"] + page["same_right"] + page["same_wrong"] == 60
+    assert page["same"] > 0
+    assert sorted(flip["change"] for flip in page["flips"]) == sorted(flip.change for flip in compared.flips)
+    assert all(re.fullmatch(r"\d/[34] → \d/[34]", flip["change"]) for flip in page["flips"])
+    failing = sorted(flip["seeds"][flip["direction"] == "loss"] for flip in page["flips"])
+    assert failing == sorted(flip.seed for flip in compared.flips if flip.seed is not None)
+    assert {f"{one['direction']}: {one['name']}": one["flips"] for one in page["stories"]} == {
+        name.replace("gained", "gain").replace("lost", "loss"): count for name, count in compared.stories.items()
+    }
 
 
 def test_scores_between_right_and_wrong_are_compared_as_the_terminal_does(
@@ -273,6 +309,35 @@ def test_a_run_that_is_being_written_grows_on_the_page(tmp_path: Path, shown: Ca
         pass
     while sum(patiently(client, "benchmark", run="run", benchmark="sums")["outcomes"].values()) != 5:
         pass
+
+
+def test_a_run_at_work_shows_the_rows_that_are_recorded_of_all_its_seeds(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
+    folder = tmp_path / "run/eval-results/svamp"
+    raw = [{"id": f"p{n}", "generation": "x", "_async_position": n, "_async_key": "k"} for n in range(48)]
+    write_lines(folder / "output-rs0.jsonl-async", raw)
+    state = {"status": "running", "settings": {}, "rows": 100, "done": 0}
+    (folder / "output-rs0.jsonl.run.json").write_text(json.dumps(state))
+    units: list[dict[str, Any]] = [{"name": "svamp", "seed": seed, "config": {}} for seed in (0, 1)]
+    units.append({"name": "gsm8k", "seed": 2, "config": {}})
+    (tmp_path / "run/run.json").write_text(json.dumps({"units": units}))
+    client = shown(tmp_path)
+    patiently(client, "benchmark", run="run", benchmark="svamp")
+    (run,) = client.get("overview")["runs"]
+    cell = run["benchmarks"]["svamp"]
+    assert (cell["status"], cell["done"], cell["rows"]) == ("running", 48, 200)
+    before = client.get("state")["state"]
+    (folder / "output-rs0.jsonl-async").unlink()
+    benchmark(tmp_path / "run", "svamp", [[record(n) for n in range(100)]])
+    (folder / "output.jsonl").rename(folder / "output-rs0.jsonl")
+    (folder / "output-rs0.jsonl.run.json").write_text(json.dumps(state | {"status": "done", "done": 100}))
+    write_lines(folder / "output-rs1.jsonl-async", raw[:7])
+    (folder / "output-rs1.jsonl.run.json").write_text(json.dumps(state))
+    while client.get("state")["state"] == before:
+        pass
+    cell = patiently(client, "benchmark", run="run", benchmark="svamp")["cell"]
+    assert (cell["status"], cell["done"], cell["rows"]) == ("running", 107, 200)
 
 
 def test_runs_of_different_benchmarks_and_rows_say_what_is_missing(

@@ -29,7 +29,7 @@ SEVERAL = 256
 _TOLERANCE = 1e-6
 
 
-def anytime_interval(values: Mapping[float, int], low: float = 0.0, high: float = 1.0) -> Interval:
+def anytime_interval(values: Mapping[float, float], low: float = 0.0, high: float = 1.0) -> Interval:
     """95 % of the mean; `values`: value of a problem → how many problems have it, all of them from `low` to `high`.
 
     Infinite where a value is outside.
@@ -42,7 +42,7 @@ def anytime_interval(values: Mapping[float, int], low: float = 0.0, high: float 
     return Interval(low + least * (high - low), low + most * (high - low), ANYTIME)
 
 
-def excludes(values: Mapping[float, int], mean: float, low: float = 0.0, high: float = 1.0) -> bool:
+def excludes(values: Mapping[float, float], mean: float, low: float = 0.0, high: float = 1.0) -> bool:
     """Whether `mean` is outside of `anytime_interval`, for a fraction of its work. False where a value is outside."""
     if any(not low <= value <= high for value in values):
         return False
@@ -55,7 +55,7 @@ def excludes(values: Mapping[float, int], mean: float, low: float = 0.0, high: f
     )
 
 
-def _least_mean(shares: Mapping[float, int]) -> float:
+def _least_mean(shares: Mapping[float, float]) -> float:
     """The smallest mean that has not lost: capital falls as the mean that is bet against rises."""
     n = sum(shares.values())
     lost, kept = 0.0, math.fsum(share * count for share, count in shares.items()) / n
@@ -69,7 +69,7 @@ def _least_mean(shares: Mapping[float, int]) -> float:
     return lost
 
 
-def _log_capital(shares: Mapping[float, int], mean: float) -> float:
+def _log_capital(shares: Mapping[float, float], mean: float) -> float:
     """Of bets that values are larger than `mean`, one unit spread evenly over `STAKES`."""
     if mean <= 0 or mean >= 1:
         return 0.0
@@ -79,15 +79,15 @@ def _log_capital(shares: Mapping[float, int], mean: float) -> float:
     return largest + math.log(math.fsum(math.exp(log - largest) for log in logs) / len(STAKES))
 
 
-def _mirrored(shares: Mapping[float, int]) -> dict[float, int]:
+def _mirrored(shares: Mapping[float, float]) -> dict[float, float]:
     return {1 - share: count for share, count in shares.items()}
 
 
-def _rounded(shares: Mapping[float, int]) -> tuple[Mapping[float, int], float]:
+def _rounded(shares: Mapping[float, float]) -> tuple[Mapping[float, float], float]:
     """(the same on fewer distinct values, how far one may have moved)."""
     if len(shares) <= SEVERAL:
         return shares, 0.0
-    rounded: dict[float, int] = {}
+    rounded: dict[float, float] = {}
     for share, count in shares.items():
         step = round(share * SEVERAL) / SEVERAL
         rounded[step] = rounded.get(step, 0) + count

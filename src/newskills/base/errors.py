@@ -237,18 +237,29 @@ class StorageError(NewskillsError):
         self.full = full
 
 
+_NEGATIONS = ("in", "un", "not", "non", "dis", "im", "ir", "il", "mis")
+
+
 def suggest(name: str, known_names: Iterable[str]) -> str:
     """Returns `; did you mean 'a' or 'b'?` or, where nothing is close, a list of at most 12 names, or `.`"""
     import difflib
 
     names = sorted(set(known_names))
     folded = {n.lower().replace("-", "_"): n for n in names}
-    close = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=3, cutoff=0.6)
+    wanted = name.lower().replace("-", "_")
+    near = difflib.get_close_matches(wanted, folded, n=3, cutoff=0.6)
+    close = [candidate for candidate in near if not _are_opposites(wanted, candidate)]
     if close:
         return "; did you mean " + " or ".join(f"'{folded[c]}'" for c in close) + "?"
     if not names:
         return "."
     return f"; the choices are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}."
+
+
+def _are_opposites(first: str, second: str) -> bool:
+    """Return whether one is the other behind a syllable that means not, as `incorrect` and `correct`."""
+    shorter, longer = sorted((first, second), key=len)
+    return longer.endswith(shorter) and longer.removesuffix(shorter).rstrip("_") in _NEGATIONS
 
 
 def boundary(error: BaseException) -> Failure:

@@ -94,15 +94,32 @@ def bootstrap(
     return statistics[round(0.025 * (resamples - 1))], statistics[round(0.975 * (resamples - 1))]
 
 
-def binomial_tail(at_most: int, n: int) -> float:
-    """P(X ≤ `at_most`) of `n` tosses of a fair coin (NIST DLMF 8.17.5).
+def binomial_tail(at_most: float, n: float, share: float = 0.5) -> float:
+    """P(X ≤ `at_most`) of `n` tosses of a coin that falls on heads with this `share` (NIST DLMF 8.17.5).
 
     >>> binomial_tail(1, 4)
     0.3125
     """
     if at_most < 0 or at_most >= n:
         return float(at_most >= n)
-    return _beta_share(n - at_most, at_most + 1, 0.5)
+    return _beta_share(n - at_most, at_most + 1, 1 - share)
+
+
+def upper_share(count: float, n: float) -> float:
+    """The share of which a sample of `n` holds no more than `count` in 5 % of cases: an upper bound at 95 % (Clopper
+    and Pearson, Biometrika 26, 1934). A sum of values within 0–1 serves as a `count`, too.
+
+    >>> round(upper_share(1, 200), 4)
+    0.0235
+    """
+    low, high = min(1.0, count / n), 1.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        if binomial_tail(count, n, middle) > 0.05:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def t_two_sided(t: float, freedom: int) -> float:

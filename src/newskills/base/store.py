@@ -26,6 +26,7 @@ import msgspec
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
 from newskills.base.records import Row
 from newskills.base.replacing import replacement, sync_folder
+from newskills.base.terminal import listed
 from newskills.base.type_errors import type_fault
 
 DIGEST_SIZE = 16
@@ -71,13 +72,22 @@ def open_for_reading(path: Path, block: int = 1 << 20) -> IO[bytes]:
     try:
         return path.open("rb", buffering=block)
     except FileNotFoundError as error:
-        near = [p.name for p in path.parent.glob("*.jsonl")][:5] if path.parent.is_dir() else []
-        hint = f"That folder has: {', '.join(sorted(near))}." if near else ""
+        near = sorted(other.name for other in path.parent.glob("*.jsonl")) if path.parent.is_dir() else []
+        hint = f"That folder has: {listed(near)}." if near else ""
         raise DataError(f"There is no file {path}.", hint=hint) from error
     except IsADirectoryError as error:
         raise DataError(f"{path} is a folder; expected a JSONL file.") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+
+
+def no_folder(path: Path, hint: str = "") -> DataError:
+    """Return the error that `path` is no folder: there is none, or it is a file."""
+    if not path.exists():
+        return DataError(f"There is no folder {path}.", hint=hint)
+    return DataError(
+        f"{path} is a file; expected a folder.", hint=hint or f"Give the folder of the results: {path.parent}"
+    )
 
 
 def bounded_lines(file: IO[bytes], most: int = LONGEST_LINE) -> Iterator[bytes | None]:

@@ -21,6 +21,8 @@ from newskills.config.values import Text, convert, is_sequence
 S = TypeVar("S", bound=Struct)
 _OVERRIDE = re.compile(r"\+{0,2}[A-Za-z_][\w.\-/@]*=", re.ASCII)
 FULL_HELP = ("--help=all", "--help-all", "--help_all")
+_LISTING = ("comma separated", ",…")
+"""Marks of a description: the values of the option are separated by commas."""
 _HYDRA_FLAGS = ("config_path", "config_name", "config_dir", "cfg", "info", "multirun", "hydra_help")
 
 
@@ -101,6 +103,8 @@ class _OptionReader:
         self.more: dict[str, list[str]] = {}
         self.help: Literal["", "short", "all"] = ""
         self.explain = self.open_ended = False
+        self.listing: tuple[str, str] | None = None
+        """The option with values separated by commas that was read last, and its text."""
         self.positionals = [name for name, leaf in leaves_by_name.items() if leaf.extra.get("positional")]
 
     def read(self, words: list[str]) -> None:
@@ -143,7 +147,11 @@ class _OptionReader:
             if name not in self.values:
                 self.values[name] = Text(word)
                 return
-        raise ConfigError(f"ns {self.command}: unexpected word '{word}'.", hint=self.see())
+        hint = self.see()
+        if self.listing:
+            name, value = self.listing
+            hint = f"Several values of --{name} are separated by commas: --{name}={value},{word}"
+        raise ConfigError(f"ns {self.command}: unexpected word '{word}'.", hint=hint)
 
     def option(self, word: str, words: list[str]) -> None:
         flag, equals, value = word[2:].partition("=")
@@ -160,6 +168,8 @@ class _OptionReader:
             self.add(name, [value])
         else:
             self.add(name, self.words_for(word, leaf, words))
+        is_listing = not leaf.is_list and any(mark in leaf.description for mark in _LISTING)
+        self.listing = (name, str(self.values[name])) if is_listing else None
 
     def keep(self, flag: str, texts: list[str]) -> None:
         self.more.setdefault(flag.replace("-", "_"), []).extend(texts)

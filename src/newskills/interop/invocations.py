@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError, storage_error
 from newskills.base.records import Row
+from newskills.base.terminal import listed
 
 State = Literal["pending", "running", "success", "failed", "killed"]
 ENDED: tuple[State, ...] = ("success", "failed", "killed")
@@ -137,7 +138,7 @@ class Store:
                 "invocation", what, list(invocations)[-8:], hint=f"They are kept in {self.path}."
             )
         if len(matching) > 1:
-            raise ConfigError(f"Several invocations begin with '{wanted}': {', '.join(matching[:8])}.")
+            raise ConfigError(f"Several invocations begin with '{wanted}': {listed(matching)}.")
         jobs = [entry for entry in invocations[matching[0]] if not dot or str(entry.index) == index]
         if not jobs:
             indices = [entry.job_id for entry in invocations[matching[0]]]

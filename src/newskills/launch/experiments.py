@@ -21,6 +21,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, storage_error
 from newskills.base.plan import Pipeline
 from newskills.base.store import write_json
+from newskills.base.terminal import listed
 from newskills.launch.clusters.config import ClusterConfig, twin
 from newskills.launch.clusters.names import is_file_name
 from newskills.launch.package import Package
@@ -151,7 +152,7 @@ class ExperimentRecords:
         stamps = sorted(self._stamps(name), reverse=True)
         if matching := [candidate for candidate in stamps if candidate.startswith(stamp)]:
             if stamp and len(matching) > 1 and stamp not in matching:
-                raise ConfigError(f"Several experiments have the name {what}: {', '.join(matching[:8])}.")
+                raise ConfigError(f"Several experiments have the name {what}: {listed(matching)}.")
             if stamp:
                 return self._read(name, stamp if stamp in matching else matching[0])
             read = (self._read(name, candidate) for candidate in matching)
@@ -167,7 +168,7 @@ class ExperimentRecords:
         if len(close) == 1:
             return self.find(close[0])
         if close:
-            raise ConfigError(f"Several experiments begin with '{name}': {', '.join(sorted(close)[:8])}.")
+            raise ConfigError(f"Several experiments begin with '{name}': {listed(sorted(close))}.")
         raise UnknownNameError("experiment", what, names, hint="ns experiments lists them.")
 
     def _read(self, name: str, stamp: str) -> Experiment:

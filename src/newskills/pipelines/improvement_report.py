@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `ns improve`: the curve, what each round cost and gained, the samples that changed sides."""
+"""The report of `ns improve`: the curve, what each round cost and gained, the problems that changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from newskills.view.documents.document import Block, Figure, Heading, Paragraph,
 from newskills.view.documents.trainings import training_blocks
 
 FLIPS = 10
-"""Samples that changed sides, listed for each round and benchmark."""
+"""Problems that changed, listed for each round and benchmark."""
 
 
 def write_improvement_report(spec: ImproveSpec, improvement: Improvement) -> Path:

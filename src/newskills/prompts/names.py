@@ -12,6 +12,8 @@ from newskills.base.registry import fold
 
 LIBRARY = Path(__file__).parent / "library"
 _PREFERRED = "generic/"
+_PATHS = ("./", "../", "~")
+"""What no name begins with."""
 
 
 @cache
@@ -41,10 +43,15 @@ def find_prompt(spec: str) -> tuple[str, Path]:
         path = Path(spec).expanduser()
         if path.is_file():
             return spec, path
-        if path.is_absolute() or spec.endswith(".yml"):
+        if path.is_absolute() or spec.endswith(".yml") or spec.startswith(_PATHS):
             raise ConfigError(f"There is no prompt file {path}.")
         spec = spec.removesuffix(".yaml")
-    name = _resolve(spec)
+        try:
+            name = _resolve(spec)
+        except UnknownNameError as error:
+            raise ConfigError(f"There is no prompt file {path}. {error.message}", hint=error.hint) from error
+    else:
+        name = _resolve(spec)
     return name, library()[name]
 
 

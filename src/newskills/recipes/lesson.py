@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.paired import PairedDifference, paired_difference
@@ -29,7 +30,7 @@ FEWEST = 8
 """Held-out problems with which the first test can say that a model is better."""
 TOKENS = 64
 """Of a reply at most; four numbers in order take 15, so nobody is cut off who answers as told."""
-SFT = ImproveKeys(problems=704, samples=0, epochs=1.0, learning_rate=2e-3, save_every=20)
+SFT = ImproveKeys(problems=704, samples=0, epochs=1.0, learning_rate=2e-3, max_tokens=TOKENS, save_every=20)
 GRPO = ImproveKeys(problems=2000, samples=0, steps=30, learning_rate=3e-4, max_tokens=TOKENS, checked=64)
 
 
@@ -48,6 +49,22 @@ class LessonSpec(Struct, frozen=True, kw_only=True):
     grpo: ImproveKeys = GRPO
     problems: int = PROBLEMS
     timeout: float = 300.0
+
+
+def shortened(spec: LessonSpec, share: float) -> LessonSpec:
+    """The lesson with this share of its problems, to train on as to evaluate on, and of its steps."""
+    sft, grpo = spec.sft, spec.grpo
+    return replace(
+        spec,
+        problems=max(FEWEST, round(share * spec.problems)),
+        sft=replace(sft, problems=max(FEWEST, round(share * sft.problems))),
+        grpo=replace(
+            grpo,
+            problems=max(2 * FEWEST, round(share * grpo.problems)),
+            steps=max(1, round(share * grpo.steps)),
+            checked=max(1, round(share * grpo.checked)),
+        ),
+    )
 
 
 class LessonStage(Struct, frozen=True):

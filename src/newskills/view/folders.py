@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from newskills.base.errors import DataError
+from newskills.base.store import no_folder
 
 KEPT = ".view"
 """Beside the records: what the viewer keeps of them."""
@@ -21,10 +22,7 @@ class Folders:
         """Raises DataError for what is no folder."""
         for folder in places:
             if not folder.is_dir():
-                raise DataError(
-                    f"There is no folder {folder}.",
-                    hint="Name a folder that `ns eval`, `ns quickstart` or a training has written.",
-                )
+                raise no_folder(folder, "Name a folder that `ns eval`, `ns quickstart` or a training has written.")
         roots = [folder.resolve() for folder in places]
         self.roots = tuple(
             root

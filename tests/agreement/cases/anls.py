@@ -11,7 +11,7 @@ from newskills.base.records import Row
 from tests.agreement.cases.reading.replies import LABEL, golds
 from tests.agreement.cases.reading.replies import forms as answers
 from tests.agreement.cases.reading.replies import rows as texts
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import ANSWERS, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 
@@ -50,6 +50,7 @@ COMPARISON = Comparison(
     name="anls",
     benchmarks=("docvqa",),
     scorer="ANLS of VLMEvalKit `vqa_eval.py`",
+    compared=ANSWERS,
     repository="open-compass/VLMEvalKit",
     rows=rows,
     forms=forms,

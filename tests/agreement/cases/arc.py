@@ -14,7 +14,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import WHOLE, Comparison, Verdict
 from tests.graders.plain import plain_grader
 
 Grid = list[list[int]]
@@ -122,6 +122,7 @@ COMPARISON = Comparison(
     name="arc",
     benchmarks=("arc-agi-1", "arc-agi-2"),
     scorer="ARC Prize `ARCScorer`",
+    compared=WHOLE,
     repository="arcprize/arc-agi-benchmarking",
     rows=rows,
     forms=forms,

@@ -10,7 +10,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.graders.judges.arena import arena_label
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import VERDICTS, Comparison, Verdict
 from tests.agreement.originals import defined
 
 _WHY = "Assistant A is concise. Assistant B cites [A=B] nowhere, but explains more.\n\n"
@@ -90,6 +90,7 @@ COMPARISON = Comparison(
     name="arena-hard",
     benchmarks=("arena-hard", "arena-hard-v2"),
     scorer="Arena-Hard-Auto `gen_judgment.py`, reading of the judge",
+    compared=VERDICTS,
     repository="lmarena/arena-hard-auto",
     rows=rows,
     forms=forms,

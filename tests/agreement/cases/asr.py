@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _GOLDS = (
     "mister quilter is the apostle of the middle classes",
@@ -111,6 +111,7 @@ COMPARISON = Comparison(
     name="asr",
     benchmarks=("asr-leaderboard",),
     scorer="Open ASR Leaderboard, `normalizer.py` and kaldialign",
+    compared=WHOLE,
     repository="huggingface/open_asr_leaderboard",
     rows=rows,
     forms=forms,

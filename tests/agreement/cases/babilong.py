@@ -12,7 +12,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.benchmarks.long_context.question_sets import babilong
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _QUESTIONS = {
     "qa1": "Where is {person}?",
@@ -80,6 +80,7 @@ COMPARISON = Comparison(
     name="babilong",
     benchmarks=("babilong",),
     scorer="BABILong `metrics.py`",
+    compared=WHOLE,
     repository="booydar/babilong",
     rows=rows,
     forms=forms,

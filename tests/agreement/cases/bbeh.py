@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _GOLDS = (
@@ -70,6 +70,7 @@ COMPARISON = Comparison(
     name="bbeh",
     benchmarks=("bbeh-mini",),
     scorer="BBEH `evaluate.py`",
+    compared=WHOLE,
     repository="google-deepmind/bbeh",
     rows=rows,
     forms=forms,

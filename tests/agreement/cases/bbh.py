@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _GOLDS = (
@@ -74,6 +74,7 @@ COMPARISON = Comparison(
     name="bbh",
     benchmarks=("bbh",),
     scorer="lm-evaluation-harness, `bbh/cot_fewshot`",
+    compared=WHOLE,
     repository="EleutherAI/lm-evaluation-harness",
     rows=rows,
     forms=forms,

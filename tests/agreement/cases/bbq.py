@@ -17,7 +17,7 @@ from typing import Any
 from newskills.base.records import Row
 from newskills.benchmarks.safety.bbq import row as prepared
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import FIGURES, Comparison, Verdict
 from tests.agreement.data import mirrored
 from tests.agreement.originals import loaded
 from tests.graders.plain import plain_grader
@@ -126,6 +126,7 @@ COMPARISON = Comparison(
     name="bbq",
     benchmarks=("bbq",),
     scorer="lm-evaluation-harness, `bbq/utils.py`",
+    compared=FIGURES,
     repository="EleutherAI/lm-evaluation-harness",
     rows=rows,
     forms=forms,

@@ -15,7 +15,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.graders.tool_calls.wanted import wanted_calls
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import CALLS, Comparison, Verdict, by_grader
 from tests.agreement.data import mirrored
 
 _FOLDER = "raw.githubusercontent.com/ShishirPatil/gorilla/main/berkeley-function-call-leaderboard/bfcl_eval/data/"
@@ -120,6 +120,7 @@ COMPARISON = Comparison(
     name="bfcl",
     benchmarks=("bfcl_v3", "bfcl_v4"),
     scorer="BFCL `ast_checker`, bfcl-eval 2026.3.23",
+    compared=CALLS,
     repository="ShishirPatil/gorilla",
     rows=rows,
     forms=forms,

@@ -17,7 +17,7 @@ import msgspec
 
 from newskills.base.records import Row
 from newskills.graders.code.sql import BirdGrader
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import OUTPUTS, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 _SCHEMA = """
@@ -112,6 +112,7 @@ COMPARISON = Comparison(
     name="bird",
     benchmarks=("birdbench",),
     scorer="BIRD `evaluation.py`, comparison of rows",
+    compared=OUTPUTS,
     repository="AlibabaResearch/DAMO-ConvAI",
     rows=rows,
     forms=forms,

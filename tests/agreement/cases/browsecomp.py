@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import VERDICTS, Comparison, Verdict, by_grader
 
 _ANSWERS = ("Paris", "42", "None", "the 1987 edition", "Anna O.")
 _REASONS = (
@@ -76,6 +76,7 @@ COMPARISON = Comparison(
     name="browsecomp",
     benchmarks=("browsecomp",),
     scorer="simple-evals `browsecomp_eval.py`, reading of the judge",
+    compared=VERDICTS,
     repository="openai/simple-evals",
     rows=rows,
     forms=lambda row: {form: {"judgement": text} for form, text in forms(row).items()},

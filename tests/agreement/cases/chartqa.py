@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import ANSWERS, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _GOLDS = (
@@ -65,6 +65,7 @@ COMPARISON = Comparison(
     name="chartqa",
     benchmarks=("chartqa",),
     scorer="Relaxed accuracy of VLMEvalKit `vqa_eval.py`",
+    compared=ANSWERS,
     repository="open-compass/VLMEvalKit",
     rows=rows,
     forms=forms,

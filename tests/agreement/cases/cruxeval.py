@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import ANSWERS, Comparison, Verdict, by_grader
 
 _ROWS = 36
 _LONGEST = 120
@@ -67,6 +67,7 @@ COMPARISON = Comparison(
     name="cruxeval",
     benchmarks=(),
     scorer="CRUXEval harness",
+    compared=ANSWERS,
     repository="facebookresearch/cruxeval",
     rows=rows,
     forms=forms,

@@ -9,7 +9,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.graders.code.snippet import extract_snippet
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import EXTRACTION, Comparison, Verdict
 from tests.agreement.originals import defined
 
 _PROGRAMS = (
@@ -91,6 +91,7 @@ COMPARISON = Comparison(
     name="ds-1000",
     benchmarks=("ds-1000",),
     scorer="DS-1000 `test_ds1000.py`, in a fork: the program of a reply",
+    compared=EXTRACTION,
     repository="Soul22238/EECS487GroupProject",
     rows=rows,
     forms=forms,

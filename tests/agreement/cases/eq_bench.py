@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import WHOLE, Comparison, Verdict
 from tests.graders.plain import plain_grader
 
 _EMOTIONS = ("Surprised", "Angry", "Hopeful", "Embarrassed", "Relieved", "Proud", "Defeated", "Elated", "Offended")
@@ -82,6 +82,7 @@ COMPARISON = Comparison(
     name="eq_bench",
     benchmarks=("eq_bench",),
     scorer="EQ-Bench `scoring.py`",
+    compared=WHOLE,
     repository="EQ-bench/EQ-Bench",
     rows=rows,
     forms=forms,

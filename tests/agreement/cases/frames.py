@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import VERDICTS, Comparison, Verdict, by_grader
 from tests.agreement.originals import defined
 
 _EXPLANATIONS = (
@@ -85,6 +85,7 @@ COMPARISON = Comparison(
     name="frames",
     benchmarks=("frames",),
     scorer="optillm `eval_frames_benchmark.py`, with the judge of the paper",
+    compared=VERDICTS,
     repository="codelion/optillm",
     rows=rows,
     forms=forms,

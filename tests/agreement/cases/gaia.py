@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import ANSWERS, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _LABEL = "FINAL ANSWER: "
@@ -69,6 +69,7 @@ COMPARISON = Comparison(
     name="gaia",
     benchmarks=("gaia",),
     scorer="GAIA's `question_scorer`, its copy in EvalScope",
+    compared=ANSWERS,
     repository="modelscope/evalscope",
     rows=rows,
     forms=forms,

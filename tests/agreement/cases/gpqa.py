@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _OPTIONS = (
     {"A": "alpha stone", "B": "beta river", "C": "gamma cloud", "D": "delta field"},
@@ -70,6 +70,7 @@ COMPARISON = Comparison(
     name="gpqa",
     benchmarks=("gpqa",),
     scorer="simple-evals, reading of letters",
+    compared=WHOLE,
     repository="openai/simple-evals",
     rows=rows,
     forms=forms,

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _GOLDS = ("18", "3", "70000", "540", "1200", "64", "260", "5", "366", "25", "1000000", "10")
@@ -77,6 +77,7 @@ COMPARISON = Comparison(
     name="gsm8k",
     benchmarks=("gsm8k",),
     scorer="lm-evaluation-harness, `gsm8k.yaml`",
+    compared=WHOLE,
     repository="EleutherAI/lm-evaluation-harness",
     rows=rows,
     forms=forms,

@@ -13,7 +13,7 @@ from typing import Any
 from newskills.base.records import Row
 from newskills.benchmarks.vlm.yes_no import hallusionbench
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import FIGURES, Comparison, Verdict
 from tests.agreement.originals import defined
 from tests.graders.plain import plain_grader
 
@@ -113,6 +113,7 @@ COMPARISON = Comparison(
     name="hallusionbench",
     benchmarks=("hallusionbench",),
     scorer="HallusionBench `utils.py`",
+    compared=FIGURES,
     repository="tianyi-lab/HallusionBench",
     rows=rows,
     forms=forms,

@@ -14,7 +14,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import JUDGED, Comparison, Verdict
 from tests.graders.plain import plain_grader
 
 _AXES = ("accuracy", "completeness", "communication_quality")
@@ -114,6 +114,7 @@ COMPARISON = Comparison(
     name="healthbench",
     benchmarks=("healthbench", "healthbench-hard", "healthbench-consensus"),
     scorer="simple-evals `healthbench_eval.py`",
+    compared=JUDGED,
     repository="openai/simple-evals",
     rows=rows,
     forms=forms,

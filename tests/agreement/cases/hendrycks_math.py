@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import ANSWERS, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _GOLDS = (
@@ -63,6 +63,7 @@ COMPARISON = Comparison(
     name="hendrycks_math",
     benchmarks=("hendrycks_math",),
     scorer="MATH `math_equivalence.py`",
+    compared=ANSWERS,
     repository="hendrycks/math",
     rows=rows,
     forms=forms,

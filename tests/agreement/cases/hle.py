@@ -15,7 +15,7 @@ from typing import Any
 from newskills.base.judgement import structured_verdict
 from newskills.base.records import Row
 from newskills.metrics.official.hle import Confidence, calibration_error
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import JUDGED, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 _NONE = -1.0
@@ -115,6 +115,7 @@ COMPARISON = Comparison(
     name="hle",
     benchmarks=("hle", "hle_verified"),
     scorer="HLE `run_judge_results.py`, in a fork",
+    compared=JUDGED,
     repository="kflu/hle",
     rows=rows,
     forms=forms,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _REPLIES = Path(__file__).parents[2] / "graders" / "instructions" / "recorded.jsonl"
 _VERB, _OVERLAP = "words:start_verb", "ratio:overlap"
@@ -72,6 +72,7 @@ COMPARISON = Comparison(
     name="ifbench",
     benchmarks=("ifbench",),
     scorer="IFBench checks",
+    compared=WHOLE,
     repository="allenai/IFBench",
     rows=rows,
     forms=forms,

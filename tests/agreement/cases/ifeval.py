@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from newskills.base.records import Row
 from tests.agreement.cases import ifbench
-from tests.agreement.compare import Comparison, by_grader
+from tests.agreement.compare import WHOLE, Comparison, by_grader
 
 
 def rows() -> Iterator[Row]:
@@ -23,6 +23,7 @@ COMPARISON = Comparison(
     name="ifeval",
     benchmarks=("ifeval",),
     scorer="IFEval verifiers in IFBench",
+    compared=WHOLE,
     repository="allenai/IFBench",
     rows=rows,
     forms=forms,

@@ -16,7 +16,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.graders.instructions.texts import plain_words, punkt_sentences, tokens
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.graders.instructions.witnesses import SAMPLES
 
 _COUNTS: Mapping[str, tuple[str, str, Row]] = {
@@ -134,6 +134,7 @@ COMPARISON = Comparison(
     name="ifeval-hard",
     benchmarks=("ifeval",),
     scorer="IFEval checks in lm-evaluation-harness",
+    compared=WHOLE,
     repository="EleutherAI/lm-evaluation-harness",
     rows=rows,
     forms=forms,

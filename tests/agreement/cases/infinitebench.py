@@ -12,7 +12,7 @@ from unittest import mock
 
 from newskills.base.records import Row
 from newskills.benchmarks.long_context.question_sets import infinitebench
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _SUMMARY = "Ned sails to the island.\nHe finds the old chest.\nAda, his sister, knew it all along; she laughs."
@@ -186,6 +186,7 @@ COMPARISON = Comparison(
     name="infinitebench",
     benchmarks=("infinitebench",),
     scorer="InfiniteBench `compute_scores.py`",
+    compared=WHOLE,
     repository="OpenBMB/InfiniteBench",
     rows=rows,
     forms=forms,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import ANSWERS, Comparison, Verdict, by_grader
 from tests.agreement.originals import defined
 
 _GOLDS = {
@@ -60,6 +60,7 @@ COMPARISON = Comparison(
     name="jeebench",
     benchmarks=("jeebench",),
     scorer="JEEBench `compute_metrics.py`",
+    compared=ANSWERS,
     repository="dair-iitd/jeebench",
     rows=rows,
     forms=forms,

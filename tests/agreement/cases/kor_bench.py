@@ -12,7 +12,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.benchmarks.reasoning.kor_bench import row as prepared
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.data import mirrored
 
 _SAMPLES = "raw.githubusercontent.com/KOR-Bench/KOR-Bench/*/data/{}/sample.jsonl"
@@ -79,6 +79,7 @@ COMPARISON = Comparison(
     name="kor-bench",
     benchmarks=("kor-bench",),
     scorer="KOR-Bench `eval_utils.py`",
+    compared=WHOLE,
     repository="KOR-Bench/KOR-Bench",
     rows=rows,
     forms=forms,

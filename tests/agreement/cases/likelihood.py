@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import FIGURES, Comparison, Verdict, by_grader
 from tests.agreement.originals import defined
 
 _WORDS = (
@@ -109,6 +109,7 @@ COMPARISON = Comparison(
     name="likelihood",
     benchmarks=("blimp", "lambada", "truthfulqa-mc1", "truthfulqa-mc2"),
     scorer="lm-evaluation-harness, `task.py` and `truthfulqa/utils.py`",
+    compared=FIGURES,
     repository="EleutherAI/lm-evaluation-harness",
     rows=rows,
     forms=forms,

@@ -18,7 +18,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from tests.agreement.cases import livebench_tables as tables
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.data import mirrored
 
 _DATA = "raw.githubusercontent.com/LiveBench/LiveBench/*/livebench/data/live_bench/*/{task}/question.jsonl"
@@ -356,6 +356,7 @@ COMPARISON = Comparison(
     name="livebench",
     benchmarks=("livebench",),
     scorer="LiveBench `process_results`",
+    compared=WHOLE,
     repository="LiveBench/LiveBench",
     rows=rows,
     forms=forms,

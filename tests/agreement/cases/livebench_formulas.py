@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.data import mirrored
 
 _DATA = "raw.githubusercontent.com/LiveBench/LiveBench/*/livebench/data/live_bench/math/AMPS_Hard/question.jsonl"
@@ -63,6 +63,7 @@ COMPARISON = Comparison(
     name="livebench-formulas",
     benchmarks=(),
     scorer="LiveBench `AMPS_Hard`",
+    compared=WHOLE,
     repository="LiveBench/LiveBench",
     rows=rows,
     forms=forms,

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.data import mirrored
 
 _DATA = "raw.githubusercontent.com/LiveBench/LiveBench/*/livebench/data/live_bench/*/{task}/question.jsonl"
@@ -133,6 +133,7 @@ COMPARISON = Comparison(
     name="livebench-instructions",
     benchmarks=("livebench-instructions",),
     scorer="LiveBench `instruction_following`",
+    compared=WHOLE,
     repository="LiveBench/LiveBench",
     rows=rows,
     forms=forms,

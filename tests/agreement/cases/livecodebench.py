@@ -12,7 +12,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.graders.code.stdio import same_text
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import OUTPUTS, Comparison, Verdict
 
 _SECONDS = 6
 
@@ -88,6 +88,7 @@ COMPARISON = Comparison(
     name="livecodebench",
     benchmarks=("livecodebench",),
     scorer="LiveCodeBench `testing_util.py`, output of programs",
+    compared=OUTPUTS,
     repository="LiveCodeBench/LiveCodeBench",
     rows=rows,
     forms=forms,

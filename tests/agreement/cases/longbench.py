@@ -13,7 +13,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.benchmarks.long_context.question_sets import longbench
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _SUMMARY = (
@@ -100,6 +100,7 @@ COMPARISON = Comparison(
     name="longbench",
     benchmarks=("longbench",),
     scorer="LongBench `eval.py`, English tasks",
+    compared=WHOLE,
     repository="THUDM/LongBench",
     rows=rows,
     forms=forms,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.letters import letter_forms
 from tests.agreement.originals import defined
 
@@ -38,6 +38,7 @@ COMPARISON = Comparison(
     name="longbench-v2",
     benchmarks=("longbench-v2",),
     scorer="LongBench v2 `pred.py`",
+    compared=WHOLE,
     repository="THUDM/LongBench",
     rows=rows,
     forms=letter_forms,

@@ -19,7 +19,7 @@ from unittest import mock
 from newskills.base.records import Row
 from newskills.benchmarks.long_context.longmemeval import BENCHMARK, row
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import JUDGED, Comparison, Verdict
 from tests.graders.plain import plain_grader
 
 _KINDS = (
@@ -152,6 +152,7 @@ COMPARISON = Comparison(
     name="longmemeval",
     benchmarks=("longmemeval",),
     scorer="LongMemEval `evaluate_qa.py`, `print_qa_metrics.py`",
+    compared=JUDGED,
     repository="xiaowu0162/LongMemEval",
     rows=rows,
     forms=forms,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _GOLDS = (
     "204", "025", "-7", "\\frac{14}{3}", "2\\sqrt{2}", "\\frac{\\pi}{6}", "(3, -1)", "\\left(-\\infty, 2\\right]",
@@ -66,6 +66,7 @@ COMPARISON = Comparison(
     name="math-verify",
     benchmarks=("aime24", "aime25", "aime26", "amc23", "hmmt_feb25", "math-500", "minerva_math", "olympiadbench"),
     scorer="math-verify (PyPI)",
+    compared=WHOLE,
     rows=rows,
     forms=forms,
     original=original,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from newskills.base.records import Row
 from tests.agreement.cases import math_verify
-from tests.agreement.compare import Comparison, by_grader
+from tests.agreement.compare import WHOLE, Comparison, by_grader
 
 _TABLE = Path(__file__).with_suffix(".txt")
 
@@ -77,6 +77,7 @@ COMPARISON = Comparison(
     name="math-verify-hard",
     benchmarks=math_verify.COMPARISON.benchmarks,
     scorer="math-verify (PyPI)",
+    compared=WHOLE,
     rows=rows,
     forms=forms,
     original=math_verify.original,

@@ -15,7 +15,7 @@ from unittest import mock
 
 from newskills.base.records import Row
 from newskills.benchmarks.vlm.math_vision import BENCHMARK, row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -117,6 +117,7 @@ COMPARISON = Comparison(
     name="math-vision",
     benchmarks=("math-vision",),
     scorer="MATH-Vision `evaluate.py`",
+    compared=WHOLE,
     repository="mathllm/MATH-V",
     rows=rows,
     forms=forms,

@@ -18,7 +18,7 @@ from unittest import mock
 
 from newskills.base.records import Row
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import JUDGED, Comparison, Verdict
 from tests.agreement.originals import loaded
 from tests.graders.plain import plain_grader
 
@@ -157,6 +157,7 @@ COMPARISON = Comparison(
     name="mathverse",
     benchmarks=("mathverse",),
     scorer="MathVerse `score_answer_s2.py`",
+    compared=JUDGED,
     repository="ZrrSkywalker/MathVerse",
     rows=rows,
     forms=forms,

@@ -14,7 +14,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.graders.reading.overlap import edit_distance
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.graders.plain import plain_grader
 
 _NUMBERS = (
@@ -111,6 +111,7 @@ COMPARISON = Comparison(
     name="mathvista",
     benchmarks=("mathvista",),
     scorer="MathVista `calculate_score.py`",
+    compared=ANSWERS,
     repository="lupantech/MathVista",
     rows=rows,
     forms=forms,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _LABELS = {
     "en": "Answer",
@@ -66,6 +66,7 @@ COMPARISON = Comparison(
     name="mgsm",
     benchmarks=("mgsm",),
     scorer="simple-evals `mgsm_eval.py`",
+    compared=WHOLE,
     repository="openai/simple-evals",
     rows=rows,
     forms=forms,

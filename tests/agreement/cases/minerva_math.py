@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _EXPRESSIONS = (
     "16", "-\\frac{2}{3}", "2\\sqrt{3}", "\\frac{\\pi}{4}", "0.125", "\\sqrt{2}+1", "x^2-3x+2", "1200", "3^{5}",
@@ -79,6 +79,7 @@ COMPARISON = Comparison(
     name="minerva-math",
     benchmarks=("hendrycks_math",),
     scorer="lm-evaluation-harness, `minerva_math/utils.py`",
+    compared=WHOLE,
     repository="EleutherAI/lm-evaluation-harness",
     rows=rows,
     forms=forms,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.letters import letter_forms
 
 _OPTIONS = (
@@ -68,6 +68,7 @@ COMPARISON = Comparison(
     name="mmlu",
     benchmarks=("mmlu", "mmmlu"),
     scorer="simple-evals `mmlu_eval.py`, reading of letters",
+    compared=WHOLE,
     repository="openai/simple-evals",
     rows=rows,
     forms=forms,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _LETTERS = "ABCDEFGHIJ"
 _TEXTS = (
@@ -76,6 +76,7 @@ COMPARISON = Comparison(
     name="mmlu-pro",
     benchmarks=("mmlu-pro",),
     scorer="MMLU-Pro `evaluate_from_api.py`",
+    compared=WHOLE,
     repository="TIGER-AI-Lab/MMLU-Pro",
     rows=rows,
     forms=forms,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _OPTIONS = (
@@ -74,6 +74,7 @@ COMPARISON = Comparison(
     name="mmmu",
     benchmarks=("mmmu",),
     scorer="MMMU `eval_utils.py`",
+    compared=WHOLE,
     repository="MMMU-Benchmark/MMMU",
     rows=rows,
     forms=forms,

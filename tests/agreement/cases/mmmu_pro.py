@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.letters import letter_forms
 from tests.agreement.originals import defined
 
@@ -54,6 +54,7 @@ COMPARISON = Comparison(
     name="mmmu-pro",
     benchmarks=("mmmu-pro",),
     scorer="MMMU-Pro `evaluate.py`",
+    compared=WHOLE,
     repository="MMMU-Benchmark/MMMU",
     rows=rows,
     forms=letter_forms,

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import defined
 
 _TEXT = "The old tapir walks by moonlight; where rivers bend, it drinks — and sings (softly) of 12 lost stars."
@@ -83,6 +83,7 @@ COMPARISON = Comparison(
     name="mrcr",
     benchmarks=("mrcr",),
     scorer="HELM `openai_mrcr_metrics.py`, adapted from OpenAI's card",
+    compared=WHOLE,
     repository="stanford-crfm/helm",
     rows=rows,
     forms=forms,

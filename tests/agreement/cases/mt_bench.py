@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import VERDICTS, Comparison, Verdict
 from tests.agreement.originals import defined
 from tests.graders.plain import plain_grader
 
@@ -88,6 +88,7 @@ COMPARISON = Comparison(
     name="mt-bench",
     benchmarks=("mt-bench",),
     scorer="FastChat `llm_judge/common.py`, reading of the judge",
+    compared=VERDICTS,
     repository="lm-sys/FastChat",
     rows=rows,
     forms=forms,

@@ -11,7 +11,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.graders.instructions.multi_if import sentence_count, word_count
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import WHOLE, Comparison, Verdict
 from tests.graders.instructions.witnesses import SAMPLES
 from tests.graders.plain import plain_grader
 
@@ -88,6 +88,7 @@ COMPARISON = Comparison(
     name="multi-if",
     benchmarks=("multi-if",),
     scorer="Multi-IF `metrics.py`",
+    compared=WHOLE,
     repository="facebookresearch/Multi-IF",
     rows=rows,
     forms=forms,

@@ -15,7 +15,7 @@ from typing import Any
 from newskills.base.records import Row
 from newskills.benchmarks.chat_judge.multichallenge import BENCHMARK, row
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import JUDGED, Comparison, Verdict
 from tests.graders.plain import plain_grader
 
 _AXES = ("INSTRUCTION_RETENTION", "INFERENCE_MEMORY", "RELIABLE_VERSION_EDITING", "SELF_COHERENCE")
@@ -143,6 +143,7 @@ COMPARISON = Comparison(
     name="multichallenge",
     benchmarks=("multichallenge",),
     scorer="MultiChallenge `evaluator.py`, `result_parser.py`",
+    compared=JUDGED,
     repository="ekwinox117/multi-challenge",
     rows=rows,
     forms=forms,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _TEXTS: tuple[tuple[str, ...], ...] = (
     *(("CENTRE",), ("Coca-Cola",), ("1,204.50",), ("03/11/2018",), ("i'm",), ("St. Mary's Rd.",), ("5",), ("o",)),
@@ -78,6 +78,7 @@ COMPARISON = Comparison(
     name="ocrbench",
     benchmarks=("ocrbench",),
     scorer="OCRBench `example.py`",
+    compared=WHOLE,
     repository="Yuliang-Liu/MultimodalOCR",
     rows=rows,
     forms=forms,

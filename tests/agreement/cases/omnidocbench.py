@@ -16,7 +16,7 @@ from typing import Any
 from newskills.base.records import Row
 from newskills.benchmarks.vlm.omnidocbench import page
 from newskills.graders.documents.grader import MEASURES, page_distances
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import WHOLE, Comparison, Verdict
 
 _TABLE = (
     "<table><tr><td>Year</td><td>Rain</td><td>Days</td></tr><tr><td>2019</td><td>712 mm</td><td>131</td></tr>"
@@ -196,6 +196,7 @@ COMPARISON = Comparison(
     name="omnidocbench",
     benchmarks=("omnidocbench-lite",),
     scorer="OmniDocBench, its copy in VLMEvalKit",
+    compared=WHOLE,
     repository="open-compass/VLMEvalKit",
     rows=rows,
     forms=forms,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import ANSWERS, Comparison, Verdict, by_grader
 from tests.agreement.originals import loaded
 
 _BEFORE, _AFTER = "So the result is $\\boxed{", "}$."
@@ -91,6 +91,7 @@ COMPARISON = Comparison(
     name="phybench",
     benchmarks=("phybench",),
     scorer="PHYBench `EED.py`, a score of 100",
+    compared=ANSWERS,
     repository="phybench-official/phybench",
     rows=rows,
     forms=forms,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.data import mirrored
 
 _DATA = "raw.githubusercontent.com/QwenLM/PolyMath/*/data/{language}/{level}.jsonl"
@@ -147,6 +147,7 @@ COMPARISON = Comparison(
     name="polymath",
     benchmarks=("polymath",),
     scorer="PolyMath `run_eval.py`",
+    compared=WHOLE,
     repository="QwenLM/PolyMath",
     rows=rows,
     forms=forms,

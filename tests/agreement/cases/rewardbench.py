@@ -12,7 +12,7 @@ from typing import Any
 from newskills.base.records import Row
 from newskills.metrics import make_metric
 from newskills.metrics.sections.reward import SECTIONS
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import WHOLE, Comparison, Verdict
 from tests.agreement.originals import defined
 from tests.graders.plain import plain_grader
 
@@ -168,6 +168,7 @@ COMPARISON = Comparison(
     name="rewardbench",
     benchmarks=("rewardbench", "rewardbench2"),
     scorer="RewardBench `rewardbench/`",
+    compared=WHOLE,
     repository="allenai/reward-bench",
     rows=rows,
     forms=forms,

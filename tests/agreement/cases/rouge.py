@@ -10,7 +10,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from tests.agreement.cases import translation
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _WORDS = (
     "The a of to in river valley Mill's old-fashioned report says that 1987 3.5 % U.S. don't (see) budget, café; naïve "
@@ -48,6 +48,7 @@ COMPARISON = Comparison(
     name="rouge",
     benchmarks=(),
     scorer="rouge-score (PyPI), rougeL",
+    compared=WHOLE,
     rows=rows,
     forms=forms,
     original=original,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 
 _WORDS = ["amber", "Basil", "CEDAR", "dune", "elm-tree", "fjord", "x7-42", "8391047", "new_york", "é"]
 
@@ -60,6 +60,7 @@ COMPARISON = Comparison(
     name="ruler",
     benchmarks=("ruler",),
     scorer="RULER `eval/synthetic`",
+    compared=WHOLE,
     repository="NVIDIA/RULER",
     rows=rows,
     forms=forms,

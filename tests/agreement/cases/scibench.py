@@ -11,7 +11,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.benchmarks.science.scibench import BENCHMARK, row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.originals import defined, loaded
 
 _ANSWERS = (
@@ -140,6 +140,7 @@ COMPARISON = Comparison(
     name="scibench",
     benchmarks=("scibench",),
     scorer="SciBench `eval_zero.py`",
+    compared=WHOLE,
     repository="mandyyyyii/scibench",
     rows=rows,
     forms=forms,

@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import OUTPUTS, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 _FILE = "test_data.h5"
@@ -224,6 +224,7 @@ COMPARISON = Comparison(
     name="scicode",
     benchmarks=("scicode",),
     scorer="SciCode `parse.py` and `cmp.py`",
+    compared=OUTPUTS,
     repository="scicode-bench/SciCode",
     rows=rows,
     forms=forms,

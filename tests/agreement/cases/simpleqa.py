@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import VERDICTS, Comparison, Verdict
 from tests.graders.plain import plain_grader
 
 _VERDICTS = {"A": "CORRECT", "B": "INCORRECT", "C": "NOT_ATTEMPTED"}
@@ -97,6 +97,7 @@ COMPARISON = Comparison(
     name="simpleqa",
     benchmarks=("simpleqa",),
     scorer="simple-evals `simpleqa_eval.py`, reading of the judge",
+    compared=VERDICTS,
     repository="openai/simple-evals",
     rows=rows,
     forms=forms,

@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import WHOLE, Comparison, Verdict, by_grader
 from tests.agreement.letters import letter_forms
 from tests.agreement.originals import loaded
 
@@ -48,6 +48,7 @@ COMPARISON = Comparison(
     name="supergpqa",
     benchmarks=("supergpqa",),
     scorer="SuperGPQA `eval.py`",
+    compared=WHOLE,
     repository="SuperGPQA/SuperGPQA",
     rows=rows,
     forms=letter_forms,

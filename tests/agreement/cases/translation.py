@@ -10,7 +10,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import WHOLE, Comparison, Verdict
 from tests.graders.plain import plain_grader
 
 _WORDS: Sequence[str] = [
@@ -102,6 +102,7 @@ COMPARISON = Comparison(
     name="translation",
     benchmarks=("flores200", "wmt24pp"),
     scorer="sacrebleu 2.6.0",
+    compared=WHOLE,
     package="sacrebleu",
     rows=rows,
     forms=forms,

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from newskills.base.records import Row
-from tests.agreement.compare import Comparison, Verdict, by_grader
+from tests.agreement.compare import EXTRACTION, Comparison, Verdict, by_grader
 from tests.agreement.letters import letter_forms
 from tests.agreement.originals import loaded
 
@@ -45,6 +45,7 @@ COMPARISON = Comparison(
     name="vlmevalkit-options",
     benchmarks=("mmstar", "mmbench", "mmbench-cn", "ai2d", "video-mme"),
     scorer="VLMEvalKit `matching_util.py`",
+    compared=EXTRACTION,
     repository="open-compass/VLMEvalKit",
     rows=rows,
     forms=letter_forms,

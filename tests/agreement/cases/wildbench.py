@@ -12,7 +12,7 @@ from typing import Any
 from newskills.base.records import Row
 from newskills.benchmarks.chat_judge.conversations import wildbench
 from newskills.metrics import make_metric
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import FIGURES, Comparison, Verdict
 
 _TAGS = (
     *("Information seeking", "Creative Writing", "Coding & Debugging", "Reasoning", "Editing", "Math", "Planning"),
@@ -103,6 +103,7 @@ COMPARISON = Comparison(
     name="wildbench",
     benchmarks=("wildbench",),
     scorer="WildBench `_create_tables.py`",
+    compared=FIGURES,
     repository="allenai/WildBench",
     rows=rows,
     forms=forms,

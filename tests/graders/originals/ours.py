@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from tests.agreement.compare import ANSWERS, WHOLE
 from tests.graders.originals.replies import CASES
 from tests.graders.plain import plain_grader
 
@@ -77,6 +78,14 @@ SCORERS: Mapping[str, str] = {
     "processbench": "github.com/QwenLM/ProcessBench, `run_eval.py`",
     "finqa": "github.com/czyssrs/FinQA, `evaluate.py`",
     "legalbench": "github.com/HazyResearch/legalbench, `evaluation.py`",
+}
+PARTS_COMPARED: Mapping[str, str] = {
+    "zebralogic": WHOLE,
+    "gaia": ANSWERS,
+    "locomo": ANSWERS,
+    "processbench": WHOLE,
+    "finqa": ANSWERS,
+    "legalbench": WHOLE,
 }
 """Name → the original that was run."""
 CLOSE = 1e-4

@@ -68,7 +68,7 @@ def test_the_report_has_curve_cost_gain_and_flips(poisoned: tuple[ImproveSpec, I
         "round-02, not kept",
         "## Cost",
         "wrong → right",
-        "samples that changed",
+        "problems that changed",
         "Training:",
     ):
         assert part in text

@@ -132,6 +132,25 @@ def test_every_stage_is_kept_apart_from_what_is_evaluated_on(tmp_path: Path) -> 
         load_problems(spec_for(tmp_path, Path("m"), benchmark, stages=stages), print)
 
 
+@pytest.mark.parametrize("shared", [4, 16])
+def test_all_models_that_are_compared_have_one_token_limit(tmp_path: Path, shared: int) -> None:
+    """That of the longest replies, whatever a stage samples and trains with."""
+    write_training(tmp_path, "Item", ("yes", "no"))
+    benchmark = words_benchmark(tmp_path, "words", "Item", "yes")
+    config = tmp_path / "improve.yaml"
+    config.write_text(
+        f"max_tokens: {shared}\nstages:\n  - name: long\n    max_tokens: 8\n    method: grpo\n"
+        "  - name: short\n    max_tokens: 2\n    method: grpo\n"
+    )
+    keys, stages = read_config(str(config), {})
+    spec = spec_for(tmp_path, Path("m"), benchmark, stages=stages, keys=keys, solutions=())
+    limit = "inference.tokens_to_generate"
+    base = load_problems(spec, print).evaluated[0].benchmark
+    assert base.defaults[limit] == spec.tested_tokens == max(shared, 8)
+    assert [stage.applied(base).defaults[limit] for stage in stages] == [8, 2]
+    assert [stage.applied(base, spec.tested_tokens).defaults for stage in stages] == [base.defaults] * 2
+
+
 CODE: dict[str, Any] = {"code_execution": True, "code_tags": "qwen", "inference.endpoint_type": "text"}
 
 

@@ -47,6 +47,10 @@ def test_points_are_given_to_rows_grader_and_truncation(tmp_path: Path) -> None:
     assert (common.before, common.problems, common.worth) == (37.5, 16, pytest.approx(-12.5))
     assert (graded.before, graded.worth) == (50, pytest.approx(12.5))
     assert (whole.problems, whole.after) == (15, pytest.approx(80))
+    assert [step.left_out for step in found.steps] == [0, 4, 0, 1]
+    told = " ".join(as_text(found).split())
+    assert "15 (−1)" in told
+    assert "compares the 15 problems that were not cut off in either run, and leaves out 1 other" in told
 
 
 def test_the_prompt_is_shown_as_a_diff(tmp_path: Path) -> None:

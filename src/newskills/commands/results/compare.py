@@ -35,9 +35,9 @@ class Options(Struct, frozen=True, kw_only=True):
         doc("exit with code 3 where this holds: worse, or 'gsm8k < -1.0' (a difference in points); repeatable"),
     ] = []
     flips: Annotated[
-        int, Meta(ge=0, description="how many samples that changed sides are listed for each benchmark")
+        int, Meta(ge=0, description="how many problems that changed are listed for each benchmark")
     ] = 5
-    json: Annotated[bool, doc("print everything as JSON, with all samples that changed sides")] = False
+    json: Annotated[bool, doc("print everything as JSON, with all problems that changed")] = False
     html: Annotated[str | None, doc("also write a page that stands alone to this file")] = None
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,13 +21,38 @@ from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
 
-EXTRAS = {
-    "math": ("math_verify", "math grader: symbolic comparison"),
-    "local": ("xllamacpp", "a real model on this machine's CPU"),
-    "hf": ("tokenizers", "tokenizers and data sets of the Hugging Face hub"),
-    "wandb": ("wandb", "logging to Weights & Biases"),
-    "litellm": ("litellm", "model providers through LiteLLM (Bedrock, Vertex AI, Cohere, …)"),
+EXTRAS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "math": (("math_verify", "antlr4"), "math grader: symbolic comparison"),
+    "local": (("xllamacpp", "gguf", "reasoning_gym"), "a real model on this machine's CPU"),
+    "hf": (("huggingface_hub", "tokenizers", "pyarrow"), "tokenizers and data sets of the Hugging Face hub"),
+    "sandbox": (("numpy", "sympy"), "packages that code in the sandbox finds"),
+    "view": (("starlette", "uvicorn"), "results in a browser: ns view"),
+    "tools": (("mcp",), "MCP servers as tools"),
+    "train": (("torch", "safetensors", "tokenizers"), "training in this process"),
+    "trl": (("trl", "transformers", "peft"), "SFT and GRPO with TRL, on GPUs"),
+    "tinker": (("tinker",), "training over the Tinker API, and a service of it"),
+    "instructions": (
+        ("langdetect", "emoji", "syllapy", "jsonschema"),
+        "instruction following: languages, emoji, syllables, JSON schemas",
+    ),
+    "thai": (("pythainlp", "pycrfsuite"), "words and sentences of Thai texts"),
+    "translation": (("sacrebleu",), "scores of translations"),
+    "comet": (("comet",), "translations judged by a trained model"),
+    "media": (("PIL", "soundfile", "jiwer", "whisper_normalizer"), "images and sound, word error rates"),
+    "speech": (("riva", "soundfile"), "speech services of Riva and speech NIMs"),
+    "excel": (("python_calamine",), "workbooks in prompts"),
+    "embeddings": (("sentence_transformers",), "memories by vectors, judges by embeddings"),
+    "agents": (("swebench", "minisweagent"), "SWE-bench and mini-SWE-agent"),
+    "agentdojo": (("agentdojo",), "AgentDojo: tools and attacks"),
+    "agentharm": (("inspect_evals",), "AgentHarm: simulated tools"),
+    "verifiers": (("verifiers",), "environments of the verifiers package"),
+    "openenv": (("openenv",), "environments of OpenEnv"),
+    "inspect": (("zstandard",), "logs of Inspect"),
+    "wandb": (("wandb",), "logging to Weights & Biases"),
+    "mlflow": (("mlflow",), "results as runs of MLflow"),
+    "litellm": (("litellm",), "model providers through LiteLLM (Bedrock, Vertex AI, Cohere, …)"),
 }
+"""Every extra that users may install: its modules, and what they are for."""
 KEYS = (
     "OPENAI_API_KEY",
     "NVIDIA_API_KEY",
@@ -71,11 +97,14 @@ def _python() -> DoctorFinding:
 
 def _extras() -> list[DoctorFinding]:
     findings = []
-    for extra, (module, use) in EXTRAS.items():
-        if find_spec(module):
+    for extra, (modules, use) in EXTRAS.items():
+        missing = [module for module in modules if find_spec(module) is None]
+        if not missing:
             findings.append(DoctorFinding(f"extra {extra}", "ok", use))
-        else:
-            findings.append(DoctorFinding(f"extra {extra}", "note", f"{use}: pip install 'newskills[{extra}]'"))
+            continue
+        part = f" ({', '.join(missing)} missing)" if len(missing) < len(modules) else ""
+        text = f"{use}: pip install 'newskills[{extra}]'{part}"
+        findings.append(DoctorFinding(f"extra {extra}", "note", text))
     return findings
 
 

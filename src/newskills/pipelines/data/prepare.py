@@ -123,8 +123,7 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
     total = len(trained) + len(benchmarks)
     sys.stdout.write(f"{total - len(failed)} of {total} prepared in {data_dir(options.data_dir)}\n")
     if failed and total > 1:
-        reasons = " ".join(f"{name}: {error}" for name, error in failed.items())
-        sys.stderr.write(f"error: not prepared: {', '.join(failed)}. {reasons}\n")
+        sys.stderr.write(f"error: not prepared, as said above: {', '.join(failed)}.\n")
     return code or (1 if failed else 0)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.store import no_folder
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.pipelines.options import ClusterOptions
@@ -45,7 +46,7 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
         """The folder on this machine, a copy of the records where it lies elsewhere. Raises DataError, RemoteError."""
         if self.remote is None:
             if not Path(self.folder).is_dir():
-                raise DataError(f"There is no folder {self.folder}.")
+                raise no_folder(Path(self.folder))
             yield Path(self.folder)
             return
         with tempfile.TemporaryDirectory(prefix="newskills-results-") as scratch:

@@ -164,7 +164,7 @@ def _steps(spec: ImproveSpec) -> Iterator[Step]:
     yield (
         "writes",
         out / "report.html",
-        "curve, cost and gain of each round, samples that changed; and as Markdown",
+        "curve, cost and gain of each round, problems that changed; and as Markdown",
     )
 
 

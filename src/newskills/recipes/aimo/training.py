@@ -22,6 +22,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row
 from newskills.base.store import atomic_folder, decode_row, encode_line, read_rows, write_json, write_rows
+from newskills.base.terminal import listed
 from newskills.benchmarks.downloads.readers import read_source
 from newskills.models.serving.weights import PACKAGED
 from newskills.models.tokenizer import HFTokenizer
@@ -439,5 +440,5 @@ def _checkpoint_at(path: Path) -> Path:
         else []
     )
     raise ConfigError(
-        f"There is no checkpoint {path}.", hint=f"That folder has {', '.join(there[-5:])}." if there else ""
+        f"There is no checkpoint {path}.", hint=f"That folder has {listed(there[::-1])}." if there else ""
     )

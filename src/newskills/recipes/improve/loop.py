@@ -273,9 +273,11 @@ class _Improving:
         return scores
 
     def _answered(self, name: str, held_out: BenchmarkRun) -> BenchmarkRun:
-        """The held-out problems, asked and answered as the stage that made the model does."""
+        """The held-out problems, asked as the stage that made the model does, with one token limit for all models."""
         stage = next((stage for stage in self._spec.stages if stage.name == name), None)
-        return replace(held_out, benchmark=stage.applied(held_out.benchmark)) if stage is not None else held_out
+        if stage is None:
+            return held_out
+        return replace(held_out, benchmark=stage.applied(held_out.benchmark, self._spec.tested_tokens))
 
     def _weights(self, folder: Path) -> Path:
         """What is served: llama.cpp reads files, other servers folders."""

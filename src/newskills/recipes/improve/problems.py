@@ -193,7 +193,7 @@ def _run(benchmark: Benchmark, spec: ImproveSpec, *, writes: bool) -> BenchmarkR
     keys = spec.keys
     settings = {
         "max_samples": keys.held_out or -1,
-        "inference.tokens_to_generate": keys.max_tokens,
+        "inference.tokens_to_generate": spec.tested_tokens,
         "inference.temperature": 0.0,
     }
     return BenchmarkRun(

@@ -138,15 +138,19 @@ class ImproveStage(Struct, frozen=True, kw_only=True):
         """Whether there is anything to train on."""
         return self.asks or bool(self.examples)
 
-    def applied(self, benchmark: Benchmark) -> Benchmark:
-        """The benchmark with the stage's way to ask and to answer. Raises ConfigError."""
+    def applied(self, benchmark: Benchmark, max_tokens: int | None = None) -> Benchmark:
+        """The benchmark with the stage's way to ask and to answer, in replies of its own length or `max_tokens`.
+
+        Raises ConfigError.
+        """
         from newskills.run.rewarding.rollouts import with_code
 
-        changes: Row = {"inference.tokens_to_generate": self.keys.max_tokens}
+        max_tokens = max_tokens or self.keys.max_tokens
+        changes: Row = {"inference.tokens_to_generate": max_tokens}
         if self.prompt_config is not None:
             changes["prompt_config"] = self.prompt_config
         if self.code_tags is not None:
-            changes |= with_code(self.code_tags, self.code_executions, self.keys.max_tokens)
+            changes |= with_code(self.code_tags, self.code_executions, max_tokens)
         return msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **changes})
 
 
@@ -182,6 +186,11 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
     timeout: float = 300.0
     keys: ImproveKeys = ImproveKeys()
     resume_with: str = "ns improve"
+
+    @property
+    def tested_tokens(self) -> int:
+        """Longest reply in every evaluation: one for all models that are compared, so that none is cut off earlier."""
+        return max(self.keys.max_tokens, *(stage.keys.max_tokens for stage in self.stages), 1)
 
     def identity(self) -> Row:
         """The settings with which alone it may be resumed: there may be more rounds and more patience."""

@@ -7,7 +7,10 @@ to count answers as they come in would be no random draw.
 
 from __future__ import annotations
 
+import asyncio
+import math
 from array import array
+from collections.abc import Mapping
 
 from newskills.base.anytime import anytime_interval, looks
 from newskills.base.errors import ConfigError
@@ -19,10 +22,16 @@ from newskills.run.planning.until import StopPlan, UntilRecord, random_order
 
 ACCEPTED_LOSS = 0.01
 """Share of problems without a reply or a verdict above which no rule is met: they may be the hard ones."""
+FIRST_PROBLEMS = 20
+"""Problems that are asked before anything is known of the benchmark."""
+GROWTH_FACTORS = (1.1, 1.2, 1.4, 1.7)
+"""So many times the problems that count may be asked, if their answers would then meet the rule; else twice as many."""
+MOST_GROWTH = 2.0
 
 
 class EarlyStop:
-    """For `files` outputs (one a seed) of a benchmark with `rows` problems. `met`: no more need be asked."""
+    """For `files` outputs (one a seed) of a benchmark with `rows` problems. `met`: no more need be asked; `limit`: so
+    many problems of the order may be asked by now; `most`: whatever their answers."""
 
     def __init__(self, plan: StopPlan, *, files: int, rows: int) -> None:
         self.plan, self.files, self.rows = plan, files, rows
@@ -37,7 +46,11 @@ class EarlyStop:
         self._ids: dict[int, str] = {}
         self._values: dict[float, int] = {}
         self._no_reply = self._unscored = self._unpaired = 0
-        self._looks = frozenset(range(rows + 1)) if plan.rule.rows is not None else frozenset(looks(rows))
+        self.most = rows if plan.rule.rows is None else min(rows, plan.rule.rows)
+        self.limit = self.most if plan.rule.rows is not None else min(rows, FIRST_PROBLEMS)
+        self._grow_at = FIRST_PROBLEMS // 2
+        self._change = asyncio.Event()
+        self._looks = frozenset(looks(rows))
 
     def book(self, position: int, record: Row) -> None:
         """A graded answer to the problem at `position`, from one of the files."""
@@ -56,6 +69,23 @@ class EarlyStop:
         """No reply could be had; the problem does not count."""
         self._failed.add(position)
         self._settle(position)
+
+    def waits(self, rank: int) -> bool:
+        """Return whether the problem of this place in the order may have to be asked, but not yet."""
+        return not self.met and self.limit <= rank < self.most
+
+    def ends(self, rank: int) -> bool:
+        """Return whether neither the problem of this place in the order nor a later one is asked."""
+        return rank < self.rows and (self.met or rank >= self.most)
+
+    async def await_change(self) -> None:
+        """Return when more problems may be asked, or none any more."""
+        await self._change.wait()
+
+    def wake(self) -> None:
+        """Let all go on that wait for a change."""
+        self._change.set()
+        self._change = asyncio.Event()
 
     def count_all(self) -> None:
         """All problems have their answers, those too that were under way when the rule was met."""
@@ -98,8 +128,23 @@ class EarlyStop:
                 return
             self.counted += 1
             self._count(following)
-            lost_much = self._no_reply + self._unscored > ACCEPTED_LOSS * self.counted
-            self.met = self.counted in self._looks and not lost_much and self.plan.rule.met(self._values)
+            self.met = self._is_enough()
+            if self.met or self.counted >= self._grow_at:
+                self._grow()
+
+    def _is_enough(self) -> bool:
+        if self.plan.rule.rows is not None:
+            return self.counted >= self.plan.rule.rows and not self._no_reply
+        lost_much = self._no_reply + self._unscored > ACCEPTED_LOSS * self.counted
+        return self.counted in self._looks and not lost_much and self.plan.rule.met(self._values)
+
+    def _grow(self) -> None:
+        """Allow as many problems as the rule will need if the next ones are like those so far."""
+        if self.plan.rule.rows is None:
+            likely = (factor for factor in GROWTH_FACTORS if self.plan.rule.met(_scaled(self._values, factor)))
+            self.limit = min(self.rows, math.ceil(next(likely, MOST_GROWTH) * self.counted))
+            self._grow_at = math.ceil(GROWTH_FACTORS[0] * self.counted)
+        self.wake()
 
     def _count(self, position: int) -> None:
         if position in self._failed:
@@ -116,6 +161,10 @@ class EarlyStop:
                 return
             value -= other
         self._values[value] = self._values.get(value, 0) + 1
+
+
+def _scaled(values: Mapping[float, int], factor: float) -> dict[float, float]:
+    return {value: count * factor for value, count in values.items()}
 
 
 def score_metric(plan: StopPlan) -> ScoreMetric:

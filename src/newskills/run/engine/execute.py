@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -113,6 +114,7 @@ def execute(
         work = [unit for unit in units if isinstance(unit, PreparedUnit)]
         if not work:
             return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
+        _check_promises(until, units)
         quiet = work[0].run.config.log_level in ("warning", "error")
         _save(spec)
         for path, content in spec.beside.items():
@@ -146,17 +148,37 @@ def _stops(
     """What watches each benchmark. Those with a seed that is finished are left alone."""
     stops = {}
     for name, plan in until.items():
-        own = [
-            unit for unit in units if (unit.name if isinstance(unit, UnitResult) else unit.run.unit.name) == name
-        ]
-        work = [unit for unit in own if isinstance(unit, PreparedUnit)]
+        own, work = _of_benchmark(name, units)
         if len(work) == len(own):
-            stops[name] = EarlyStop(plan, files=len(work), rows=work[0].run.index.rows)
+            rows = work[0].run.index.rows
+            stops[name] = EarlyStop(plan, files=len(work), rows=rows)
+            if doubt := plan.rule.doubt(rows, len(work)):
+                progress.say(f"{name}: --until '{plan.rule.text}' {doubt}")
         elif work:
             progress.say(
                 f"{name}: some seeds are finished already, so --until does not apply: all rows are asked."
             )
     return stops
+
+
+def _check_promises(until: Mapping[str, StopPlan], units: Sequence[PreparedUnit | UnitResult]) -> None:
+    """Refuse a number of problems that cannot be kept, because other seeds have all of them. Raises DataError."""
+    for name, plan in until.items():
+        own, work = _of_benchmark(name, units)
+        if work and len(work) < len(own) and (plan.rule.rows or math.inf) < work[0].run.index.rows:
+            raise DataError(
+                f"{name}: {len(own) - len(work)} of {len(own)} seeds are finished, with all "
+                f"{work[0].run.index.rows:,} problems; --until '{plan.rule.text}' would leave the others shorter.",
+                hint="Use another output folder, or leave out --until.",
+            )
+
+
+def _of_benchmark(
+    name: str, units: Sequence[PreparedUnit | UnitResult]
+) -> tuple[list[PreparedUnit | UnitResult], list[PreparedUnit]]:
+    """(units of this name, those of them that have work left)."""
+    own = [unit for unit in units if (unit.name if isinstance(unit, UnitResult) else unit.run.unit.name) == name]
+    return own, [unit for unit in own if isinstance(unit, PreparedUnit)]
 
 
 def _one_by_one(

@@ -13,8 +13,8 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 
 from msgspec import structs
@@ -31,6 +31,7 @@ from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import ALIKE, Endpoint
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import Grading
+from newskills.run.engine.lanes import Lane, Turn, turns_of
 from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
@@ -58,21 +59,6 @@ ECHO = 2.0
 def servers_of(config: GenerationConfig) -> dict[str, EndpointConfig]:
     """Return the endpoints that a row of `config` may ask, by role."""
     return {**config.models, MAIN: config.server}
-
-
-class Lane:
-    """A unit with what it uses, and its finishing task once all rows are answered. Opened when its turn comes."""
-
-    def __init__(self, prepared: PreparedUnit, kit: Kit, grading: Grading | None) -> None:
-        self.run: UnitRun = prepared.run
-        self.solver = prepared.solver
-        self.kit = kit
-        self.finish: asyncio.Task[None] | None = None
-        self._endpoints, self._grading = kit.models, grading
-
-    def open(self, disk: Disk, on_error: Callable[[NewskillsError], None]) -> None:
-        self.run.open(self.solver, disk, on_error, self._grading)
-        self.kit.models = {**self._endpoints, MAIN: self.run.cached(self._endpoints[MAIN])}
 
 
 class Engine:
@@ -267,25 +253,21 @@ class Engine:
             if not worker.cancelled() and (error := worker.exception()) is not None:
                 raise error
 
-    def _turns(self, disk: Disk) -> Iterator[tuple[Lane, PendingRow | None]]:
+    def _turns(self, disk: Disk) -> Iterator[Turn]:
         begun = False
         for lanes in chain(self._together(), self._supplied()):
             stop = self._stops.get(lanes[0].run.unit.name)
             if stop is None:
                 lanes[0].open(disk, self._stop)
-            for problem in zip_longest(*(lane.run.pending_rows() for lane in lanes)):
-                if stop is not None and stop.met:
+            for lane, turn in turns_of(lanes, stop):
+                if isinstance(turn, PendingRow) and not begun:
+                    begun = True
+                    self._progress.begin()
+                yield lane, turn
+            if stop is not None:
+                stop.wake()
+                if stop.met:
                     self._progress.say(f"{lanes[0].run.unit.name}: {stop.record().sentence()}")
-                    break
-                if all(lane.run.given_up for lane in lanes):
-                    break
-                for lane, pending in zip(lanes, problem, strict=True):
-                    if lane.run.given_up:
-                        continue
-                    if pending is not None and not begun:
-                        begun = True
-                        self._progress.begin()
-                    yield lane, pending
             for lane in lanes:
                 self._finish_if_complete(lane)
 
@@ -304,7 +286,7 @@ class Engine:
             self._lanes.append(self._lane(prepared))
             yield [self._lanes[-1]]
 
-    async def _worker(self, turns: Iterator[tuple[Lane, PendingRow | None]]) -> None:
+    async def _worker(self, turns: Iterator[Turn]) -> None:
         budget = self._budget if self._budget.limited else None
         while not self._stopping:
             if budget is not None and not await budget.admit():
@@ -314,6 +296,8 @@ class Engine:
                 lane, pending = turn
                 if pending is None:
                     await asyncio.sleep(0)
+                elif isinstance(pending, EarlyStop):
+                    await pending.await_change()
                 else:
                     number = self._pace.begin()
                     answered = await self._attempt(lane, pending)
@@ -359,9 +343,13 @@ class Engine:
 
     async def _finish_early(self) -> None:
         """Units whose rule is met, and which have rows left."""
-        for lane in self._lanes:
-            stop = self._stops.get(lane.run.unit.name)
-            if stop is not None and stop.met and not self._stopping and lane.run.status is None:
+        watched = [lane for lane in self._lanes if lane.run.unit.name in self._stops]
+        for lane in watched:
+            if not self._stopping:
+                await lane.run.await_verdicts()
+        for lane in watched:
+            stop = self._stops[lane.run.unit.name]
+            if stop.met and not self._stopping and lane.run.status is None:
                 await lane.run.finish_early(stop.positions())
 
     async def _close(self) -> None:
@@ -470,7 +458,7 @@ class Engine:
         tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
         costs = [cost for run in runs if (cost := run.cost) is not None]
         slow = [slow_one for endpoint in endpoints if (slow_one := endpoint.slow) is not None]
-        rows, done = sum(run.index.rows for run in runs), sum(run.index.done for run in runs)
+        rows, done = sum(self._rows_to_ask(run) for run in runs), sum(run.index.done for run in runs)
         in_flight = sum(endpoint.in_flight for endpoint in endpoints)
         waiting = rows - done - self._pace.under_way - sum(run.failures for run in runs)
         return Snapshot(
@@ -482,6 +470,7 @@ class Engine:
             cost=sum(costs) if costs else None,
             left=self._pace.left(max(0, waiting)),
             waiting=in_flight > 0 and not any(endpoint.answered for endpoint in endpoints),
+            stopping=self._stopping or self.used_up is not None,
             in_flight=in_flight,
             concurrency=sum(endpoint.concurrency for endpoint in endpoints),
             errors=sum((endpoint.errors for endpoint in endpoints), Counter[str]()),
@@ -489,3 +478,8 @@ class Engine:
             paused_for=max((endpoint.paused_for for endpoint in endpoints), default=0.0),
             slow=max(slow, key=lambda slow: slow.left, default=None),
         )
+
+    def _rows_to_ask(self, run: UnitRun) -> int:
+        """Rows that a run has in the end: a rule may want fewer than there are, but none that is there is lost."""
+        stop = self._stops.get(run.unit.name)
+        return run.index.rows if stop is None else max(run.index.done, stop.most)

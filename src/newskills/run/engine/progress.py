@@ -59,6 +59,7 @@ class Snapshot(Struct, kw_only=True):
     tokens, cost  of all processes
     left          seconds to come, as far as that can be told
     waiting       requests are in flight, and none has ever been answered
+    stopping      no further row begins
     concurrency   requests that may be `in_flight`
     paused_for    seconds for which the server has asked to be left alone (Retry-After)
     errors        kind of a failed try that was sent again → how often
@@ -73,6 +74,7 @@ class Snapshot(Struct, kw_only=True):
     cost: float | None = None
     left: float | None = None
     waiting: bool = False
+    stopping: bool = False
     in_flight: int = 0
     concurrency: int = 0
     errors: Mapping[str, int] = {}
@@ -170,7 +172,9 @@ def describe(snapshot: Snapshot, seconds: float) -> str:
 def _speed(snapshot: Snapshot, seconds: float) -> Iterator[str]:
     yield f"{snapshot.fresh / seconds if seconds > 0 else 0.0:,.1f} rows/s"
     slow = snapshot.slow
-    if snapshot.left is not None and snapshot.rows - snapshot.done > (0 if slow is None else slow.count):
+    if snapshot.stopping:
+        yield "stopping"
+    elif snapshot.left is not None and snapshot.rows - snapshot.done > (0 if slow is None else slow.count):
         yield f"{duration(snapshot.left)} left"
     if slow is not None:
         waits = "1 row waits" if slow.count == 1 else f"{slow.count:,} rows wait, the oldest"

@@ -292,11 +292,15 @@ class UnitRun:
         await asyncio.to_thread(self._finalise)
         self.status = "done"
 
+    async def await_verdicts(self) -> None:
+        """Return when every answer that went to the grader has its verdict."""
+        if self._grading is not None:
+            await self._grading.until(lambda: self._in_grading == 0)
+
     async def finish_early(self, positions: Sequence[int]) -> None:
         """A rule says that these rows are enough: writes a final file of them, and keeps the logs, with which the same
         unit goes on. Raises StorageError."""
-        if self._grading is not None:
-            await self._grading.until(lambda: self._in_grading == 0)
+        await self.await_verdicts()
         await self.flush()
         await self.close()
         await asyncio.to_thread(self._write_final, positions)

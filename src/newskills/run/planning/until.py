@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -33,7 +34,7 @@ class UntilRule(Struct, frozen=True, kw_only=True):
 
     points   `ci`: the 95 % interval of the score reaches less than so many points to either side
     against  `decided`: folder of the run from which the score differs for sure (at 95 %), in either direction
-    rows     `rows`: that many problems have an answer
+    rows     `rows`: that many problems have been asked, and have a reply
     """
 
     text: str
@@ -41,14 +42,13 @@ class UntilRule(Struct, frozen=True, kw_only=True):
     against: str = ""
     rows: int | None = None
 
-    def met(self, values: Mapping[float, int]) -> bool:
-        """`values`: score of a problem (its difference from that of the other run) → how many problems have it.
+    def met(self, values: Mapping[float, float]) -> bool:
+        """Return whether a rule of `ci` or `decided` is met. `values`: score of a problem (its difference from that of
+        the other run) → how many problems have it.
 
         It may be asked again and again as problems come in, in random order: the chance that an interval of `ci` ever
         leaves the true score out is 5 % at most, and so is that of `decided` where there is no difference.
         """
-        if self.rows is not None:
-            return sum(values.values()) >= self.rows
         if not values:
             return False
         if self.points is None:
@@ -57,6 +57,35 @@ class UntilRule(Struct, frozen=True, kw_only=True):
             return False
         low, high, _ = anytime_interval(values)
         return 100 * (high - low) / 2 < self.points
+
+    def doubt(self, rows: int, files: int) -> str:
+        """Return that, and why, all `rows` problems with so many samples each may not meet the rule; empty where they
+        can."""
+        if self.rows is not None:
+            return "" if self.rows <= rows else f"cannot be met: there are only {rows:,} problems."
+        if self.points is None:
+            if any(self.met({1.0: number}) for number in range(1, rows + 1)):
+                return ""
+            return f"cannot be met: {rows:,} problems are too few, even if all of them differ."
+        points, half = self.points, _half_width(rows // 2, rows)
+        if half < points:
+            return ""
+        narrowest = _half_width(rows, rows)
+        if narrowest >= points:
+            return f"cannot be met: all {rows:,} problems give ±{narrowest:.1f} points even at a score of 100 %."
+        least = bisect_left(range(rows), True, lo=rows // 2, key=lambda right: _half_width(right, rows) < points)
+        share = 100 * least / rows
+        several = ", or samples of a problem that differ" if files > 1 else ""
+        return (
+            f"may not be met: at a score of 50 % all {rows:,} problems give ±{half:.1f} points. "
+            f"It takes a score of about {share:.1f} % or more (or {100 - share:.1f} % or less){several}."
+        )
+
+
+def _half_width(right: int, rows: int) -> float:
+    """In points, of the interval where so many of `rows` problems are right and the others wrong."""
+    low, high, _ = anytime_interval({1.0: right, 0.0: rows - right})
+    return 100 * (high - low) / 2
 
 
 class StopPlan(Struct, frozen=True, kw_only=True):
@@ -102,6 +131,10 @@ class UntilRecord(Struct, kw_only=True):
         else:
             what = f"{self.decision or 'not decided'}, by " if self.rule.startswith("decided") else ""
             figures = f": {what}{self.value:.1f} points [{self.low:.1f}, {self.high:.1f}]"
+            if self.rule.startswith("ci"):
+                figures += f", ±{(self.high - self.low) / 2:.1f}"
+        if not self.met and self.rows < self.of:
+            return f"--until '{self.rule}' was not met by {self.rows:,} of {self.of:,} problems{figures}."
         if not self.met:
             return f"--until '{self.rule}' was not met by all {self.of:,} problems{figures}."
         return f"--until '{self.rule}' was met after {self.rows:,} of {self.of:,} problems{figures}."
@@ -112,7 +145,7 @@ class UntilRecord(Struct, kw_only=True):
         return self.rows < self.of
 
 
-def _fixed_half_width(values: Mapping[float, int]) -> float:
+def _fixed_half_width(values: Mapping[float, float]) -> float:
     """Of the 95 % interval for a number of problems that was fixed before."""
     n = sum(values.values())
     mean = sum(value * count for value, count in values.items()) / n

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.base.store import bounded_lines, decode_row, open_for_reading
+from newskills.base.store import bounded_lines, decode_row, no_folder, open_for_reading
 from newskills.run.records.completeness import expected_rows, row_count
 
 RESULTS = "eval-results"
@@ -45,7 +45,7 @@ def discover(results_dir: Path) -> list[BenchmarkResults]:
     outputs.
     """
     if not results_dir.is_dir():
-        raise DataError(f"There is no folder {results_dir}.")
+        raise no_folder(results_dir)
     here = results_dir.resolve()
     if files := output_files(here):
         return [BenchmarkResults(benchmark_name(here), results_dir, files)]

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Report, Row
-from newskills.base.store import atomic_write, write_json
+from newskills.base.store import atomic_write, no_folder, write_json
 from newskills.metrics.counting.base import NO_ANSWER
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover
@@ -111,7 +111,7 @@ def summarize_robustness(
 def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
     """benchmark → prompt → its output files. Raises DataError where there are none."""
     if not results_dir.is_dir():
-        raise DataError(f"There is no folder {results_dir}.")
+        raise no_folder(results_dir)
     benchmarks: dict[str, dict[str, BenchmarkResults]] = {}
     for folder in _folders(results_dir):
         for prompt in _folders(folder):

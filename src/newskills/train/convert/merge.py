@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import atomic_folder, write_json
+from newskills.base.terminal import listed
 from newskills.train.cpu.weights import padding_token
 from newskills.train.tensors import save_tensors
 
@@ -97,7 +98,7 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
         _rewrite(base, folder, merged)
         if left:
             raise DataError(
-                f"{base} has no tensor for {', '.join(sorted(left)[:3])} of the adapter {adapter}.", hint=BASE
+                f"{base} has no tensor for {listed(sorted(left), 3)} of the adapter {adapter}.", hint=BASE
             )
         if head is not None:
             _make_reward_model(folder, head)

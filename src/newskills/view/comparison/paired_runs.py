@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two or more runs, paired by sample: differences with intervals and p-values, and the samples that changed sides."""
+"""Two or more runs, paired by sample: differences with intervals and p-values, and the problems that changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.paired import LEVEL, holm, paired_difference
 from newskills.base.records import Outcome
+from newskills.view.comparison.changes import ChangeKind, change_text, kind_of_change
 from newskills.view.comparison.ingredients import MUST_AGREE, Difference, Kind, differences
 from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, read_run
 from newskills.view.stories import STORY_NAMES, Story
@@ -42,11 +43,18 @@ class Side(Struct, frozen=True, kw_only=True):
 
 
 class Flip(Struct, frozen=True, kw_only=True):
-    """A sample that is right in one run only. `story`: why the other one failed, as its record tells."""
+    """A problem whose mean score differs. `change`: `wrong → right`; `1/4 → 3/4` of its samples are right.
+
+    before, after  outcome of one sample on each side: on the lower side the first with the lowest score, on the other
+                   the first with the highest
+    seed           of the sample on the lower side
+    story          why that one is not right, as its record tells
+    """
 
     id: str
     seed: int | None
     gained: bool
+    change: str
     before: Outcome
     after: Outcome
     story: Story
@@ -57,6 +65,8 @@ class BenchmarkComparison(Struct, frozen=True, kw_only=True):
 
     p_adjusted            by Holm's method for all comparisons made at once; it decides the verdict
     problems, pairs       problems, and pairs of samples, that are compared
+    change                what `gained` and `lost` count: problems with another verdict, or another share of right
+                          samples, or another score
     unscored              pairs of samples left out because a side is unscored
     only_before, only_after   ids of problems that the other run lacks
     smallest_significant  points below which a difference could not have been seen in these data
@@ -82,6 +92,7 @@ class BenchmarkComparison(Struct, frozen=True, kw_only=True):
     minimum_detectable: float
     margin: float
     not_worse: bool
+    change: ChangeKind
     gained: int
     lost: int
     stories: dict[str, int]
@@ -169,11 +180,14 @@ def _compared(
 ) -> BenchmarkComparison | None:
     common = [identity for identity in before.samples if identity in after.samples]
     pairs, unscored = _pairs(before, after, common)
-    scores = _scores(before, after, common, pairs)
-    if len(scores) < 2:
+    by_problem = _scores(before, after, common, pairs)
+    if len(by_problem) < 2:
         return None
+    scores = list(by_problem.values())
     result = paired_difference([a for a, _ in scores], [b for _, b in scores])
-    flips = tuple(_flips(pairs))
+    graded = any(value not in (0, 1) for sides in scores for own in sides for value in own)
+    change = kind_of_change(max(len(before.files), len(after.files)), graded=graded)
+    flips = tuple(_flips(before, after, by_problem, change))
     stories: dict[str, int] = {}
     for flip in flips:
         key = f"{'gained' if flip.gained else 'lost'}: {STORY_NAMES[flip.story]}"
@@ -197,6 +211,7 @@ def _compared(
         minimum_detectable=100 * result.minimum_detectable,
         margin=options.margin,
         not_worse=100 * result.low > -options.margin,
+        change=change,
         gained=sum(flip.gained for flip in flips),
         lost=sum(not flip.gained for flip in flips),
         stories=stories,
@@ -229,17 +244,17 @@ def _pairs(
 
 def _scores(
     before: BenchmarkRecords, after: BenchmarkRecords, common: Sequence[str], pairs: Sequence[ComparedPair]
-) -> list[tuple[list[float], list[float]]]:
+) -> dict[str, tuple[list[float], list[float]]]:
     """The scores of each problem on both sides: of pairs where the seeds agree in number, else of all samples."""
     if len(before.files) != len(after.files):
-        both = ((_scored(before.samples[identity]), _scored(after.samples[identity])) for identity in common)
-        return [(a, b) for a, b in both if a and b]
+        both = ((name, _scored(before.samples[name]), _scored(after.samples[name])) for name in common)
+        return {name: (a, b) for name, a, b in both if a and b}
     by_problem: dict[str, tuple[list[float], list[float]]] = {}
     for pair in pairs:
         a, b = by_problem.setdefault(pair.id, ([], []))
         a.append(pair.before.score or 0.0)
         b.append(pair.after.score or 0.0)
-    return list(by_problem.values())
+    return by_problem
 
 
 def _scored(samples: Sequence[SampleScore | None]) -> list[float]:
@@ -261,20 +276,41 @@ def _share(samples: Sequence[SampleScore], which: Sequence[bool]) -> float:
     return 100 * sum(which) / len(samples) if samples else 0.0
 
 
-def _flips(pairs: Sequence[ComparedPair]) -> Iterator[Flip]:
-    for pair in pairs:
-        if (pair.before.score == 1) == (pair.after.score == 1):
+def _flips(
+    before: BenchmarkRecords,
+    after: BenchmarkRecords,
+    by_problem: Mapping[str, tuple[list[float], list[float]]],
+    change: ChangeKind,
+) -> Iterator[Flip]:
+    for identity, (left, right) in by_problem.items():
+        rise = sum(right) / len(right) - sum(left) / len(left)
+        if not rise:
             continue
-        gained = pair.after.score == 1
-        failed = pair.before if gained else pair.after
+        seeds = before.seeds if rise > 0 else after.seeds
+        first = _extreme(before.samples[identity], lowest=rise > 0)
+        second = _extreme(after.samples[identity], lowest=rise < 0)
+        number, failed = first if rise > 0 else second
         yield Flip(
-            id=pair.id,
-            seed=pair.seed,
-            gained=gained,
-            before=pair.before.outcome,
-            after=pair.after.outcome,
+            id=identity,
+            seed=seeds[number],
+            gained=rise > 0,
+            change=change_text(change, left, right),
+            before=first[1].outcome,
+            after=second[1].outcome,
             story=failed.story or "content",
         )
+
+
+def _extreme(samples: Sequence[SampleScore | None], *, lowest: bool) -> tuple[int, SampleScore]:
+    """The number and the sample of the first that has the lowest, or the highest, score."""
+    sign = 1 if lowest else -1
+    scored = [
+        (sign * sample.score, number, sample)
+        for number, sample in enumerate(samples)
+        if sample is not None and sample.score is not None
+    ]
+    _, number, sample = min(scored, key=lambda item: item[:2])
+    return number, sample
 
 
 def _adjusted(compared: Sequence[BenchmarkComparison]) -> Iterator[BenchmarkComparison]:

@@ -32,6 +32,12 @@ def _lines(plan: EvalPlan) -> Iterator[str]:
             "",
         )
     yield from wrapped(f"Based on {plan.basis}.", "")
+    if plan.paired:
+        yield from wrapped(
+            "The test is that of ns compare: exact McNemar for one sample of each problem (scores 0 or 1), else t over "
+            "problems.",
+            "",
+        )
     if plan.cost.output_tokens is None:
         yield from wrapped(
             "What it costs is not known: give a run, or --benchmarks and --model for a probe of 20 problems.",

@@ -14,8 +14,11 @@ from newskills.base.power import (
     assumed,
     detectable_difference,
     measured,
+    problem_differences,
     problems_needed,
+    upper_bound,
 )
+from newskills.base.stats import upper_share
 from newskills.view.comparison.records import BenchmarkRecords, SampleScore, read_run
 
 
@@ -105,19 +108,50 @@ def _planned(sides: Sequence[BenchmarkRecords], options: PlanOptions) -> EvalPla
     before = [scores[0][identity] for identity in ids]
     single = max(len(side.files) for side in sides) == 1
     if len(sides) == 2:
-        after = [scores[1][identity] for identity in ids]
-        variance = measured(before, after, paired=options.paired)
-        basis = f"the variance of two runs over {len(ids):,} problems"
-        if single:
-            basis += "; with one sample of each, they do not tell what more samples are worth"
+        variance, basis = _of_two(before, [scores[1][identity] for identity in ids], single, options)
     else:
-        accuracy = sum(sum(own) / len(own) for own in before) / len(before)
-        within = None if single else measured(before, before, paired=False).within / 2
-        variance = assumed(min(max(accuracy, 0.0), 1.0), options.delta / 100, within, paired=options.paired)
-        basis = f"one run over {len(ids):,} problems, {100 * accuracy:.1f} % right"
-        if single:
-            basis += "; half of the variance is taken to be chance from sample to sample"
+        variance, basis = _of_one(before, single, options)
     return _plan(first.benchmark, variance, basis, _size(first), unit_cost(sides, options.prices), options)
+
+
+def _of_two(
+    before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], single: bool, options: PlanOptions
+) -> tuple[DifferenceVariance, str]:
+    """(how much two runs differ, at most; that in words)."""
+    variance = measured(before, after, paired=options.paired)
+    basis = f"the variance of two runs over {len(before):,} problems"
+    if options.paired:
+        differences = problem_differences(before, after)
+        variance = upper_bound(variance, differences)
+        basis += ", or rather the most that it may be (upper bound at 95 %)"
+        if single and variance.binary:
+            discordant = sum(1 for difference in differences if difference)
+            most = upper_share(discordant, len(differences))
+            basis += f": {discordant:,} of them differ, so at most {100 * most:.1f} % do"
+    if single:
+        basis += "; with one sample of each, they do not tell what more samples are worth"
+    return variance, basis
+
+
+def _of_one(
+    before: Sequence[Sequence[float]], single: bool, options: PlanOptions
+) -> tuple[DifferenceVariance, str]:
+    """(how much another model, better by the difference, would differ from this run; what that was taken from).
+
+    Few problems tell little of how sure a model is: where all of 20 are right, one in eight may still be wrong.
+    """
+    n = len(before)
+    accuracy = min(max(sum(sum(own) / len(own) for own in before) / n, 0.0), 1.0)
+    minority = min(0.5, upper_share(min(accuracy, 1 - accuracy) * n, n))
+    basis = f"one run over {n:,} problems, {100 * accuracy:.1f} % right; its variance is the most that it may be"
+    if single:
+        within = None
+        basis += " (95 %), half of which is taken to be chance from sample to sample"
+    else:
+        of_pairs = measured(before, before, paired=False).within
+        within = upper_share(min(of_pairs, 1.0) * n, n) / 2
+        basis += " (upper bound at 95 %)"
+    return assumed(minority, options.delta / 100, within, paired=options.paired), basis
 
 
 def _size(records: BenchmarkRecords) -> int:
@@ -166,8 +200,8 @@ def _plan(
 ) -> EvalPlan:
     rows = []
     for samples in options.seeds:
-        of_problem = variance.of(samples)
-        problems = problems_needed(of_problem, options.delta / 100, options.power)
+        problems = problems_needed(variance, samples, options.delta / 100, options.power)
+        detectable = None if size is None else detectable_difference(variance, samples, size, options.power)
         total = problems * samples
         token_counts = (cost.input_tokens, cost.output_tokens)
         rows.append(
@@ -175,7 +209,7 @@ def _plan(
                 samples=samples,
                 problems=problems,
                 available=None if size is None else problems <= size,
-                detectable=None if size is None else 100 * detectable_difference(of_problem, size, options.power),
+                detectable=None if detectable is None else 100 * detectable,
                 tokens=None if None in token_counts else total * sum(value or 0.0 for value in token_counts),
                 seconds=None if cost.seconds is None else total * cost.seconds,
                 money=None if cost.money is None else total * cost.money,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from newskills.base import tables
 from newskills.base.tables import WIDTH, stacked
 from newskills.base.terminal import counted, printable
+from newskills.view.comparison.changes import CHANGE_WORDS
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison, p_text
 from newskills.view.documents.document import Block, Heading, Paragraph, Table
 from newskills.view.stories import STORY_NAMES
@@ -17,7 +18,7 @@ HEAD = ("benchmark", "before", "after", "points", "95 % interval", "p", "verdict
 
 
 def as_text(comparison: Comparison, flips: int) -> str:
-    """`flips`: how many samples that changed sides are listed for each benchmark."""
+    """`flips`: how many problems that changed are listed for each benchmark."""
     lines: list[str] = []
     for before, after in dict.fromkeys((item.before.run, item.after.run) for item in comparison.benchmarks):
         items = [item for item in comparison.benchmarks if (item.before.run, item.after.run) == (before, after)]
@@ -66,7 +67,8 @@ def _sentences(item: BenchmarkComparison) -> Iterator[str]:
         f"({item.method})."
     )
     if item.gained or item.lost:
-        yield f"{item.gained:,} wrong → right, {item.lost:,} right → wrong."
+        gain, loss = CHANGE_WORDS[item.change]
+        yield f"Problems that changed: {item.gained:,} {gain}, {item.lost:,} {loss}."
     for run, ids in ((item.before.run, item.only_before), (item.after.run, item.only_after)):
         if ids:
             names = ", ".join(ids[:_IDS]) + (", …" if len(ids) > _IDS else "")
@@ -82,16 +84,21 @@ def counted_points(points: float) -> str:
 def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
     if not item.flips or not most:
         return []
-    seeded = any(flip.seed is not None for flip in item.flips)
-    rows = [("sample", *(("seed",) if seeded else ()), "changed", "why the wrong one failed")]
-    for flip in item.flips[:most]:
-        turn = f"{flip.before} → {flip.after}"
-        seed = ("—" if flip.seed is None else str(flip.seed),) if seeded else ()
-        rows.append((flip.id, *seed, turn, STORY_NAMES[flip.story]))
+    rows = _flip_rows(item, most)
     lines = ["", *(f"  {line}" for line in columns(rows, WIDTH - 2))]
     if len(item.flips) > most:
         lines.append(f"  and {len(item.flips) - most:,} more (--flips N shows more, --json all)")
     return lines
+
+
+def _flip_rows(item: BenchmarkComparison, most: int) -> list[tuple[str, ...]]:
+    seeded = any(flip.seed is not None for flip in item.flips)
+    rows = [("problem", "changed", "why the wrong one failed", *(("seed of that",) if seeded else ()))]
+    for flip in item.flips[:most]:
+        turn = f"{flip.before} → {flip.after}" if item.change == "verdict" else flip.change
+        seed = ("—" if flip.seed is None else str(flip.seed),) if seeded else ()
+        rows.append((flip.id, turn, STORY_NAMES[flip.story], *seed))
+    return rows
 
 
 def wrapped(text: str, indent: str) -> list[str]:
@@ -113,18 +120,9 @@ def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
         page += [Paragraph(text) for text in _sentences(item)]
         if item.stories:
             stories = sorted(item.stories.items(), key=lambda story: (-story[1], story[0]))
-            page.append(Table([("samples that changed", "number"), *((name, f"{n:,}") for name, n in stories)]))
+            page.append(Table([("problems that changed", "number"), *((name, f"{n:,}") for name, n in stories)]))
         if item.flips and flips:
-            rows = [
-                (
-                    flip.id,
-                    "—" if flip.seed is None else str(flip.seed),
-                    f"{flip.before} → {flip.after}",
-                    STORY_NAMES[flip.story],
-                )
-                for flip in item.flips[:flips]
-            ]
-            page.append(Table([("sample", "seed", "changed", "why the wrong one failed"), *rows]))
+            page.append(Table(_flip_rows(item, flips)))
     if comparison.left_out or comparison.notes:
         page.append(Heading("Left out", level))
         page += [Paragraph(f"{name}: {why}") for name, why in comparison.left_out.items()]

@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError, NewskillsError, UserError
 from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Row
+from newskills.base.terminal import counted
 from newskills.graders import GRADERS, executes, make_grader
 from newskills.prompts.renderer import load_prompt
 from newskills.run.reporting.results import BenchmarkResults
@@ -31,13 +32,20 @@ _LABEL = re.compile(r"(?P<name>[^@\s]+)@(?P<version>\S+)(?: (?P<config>\{.*\}))?
 
 
 class ExplanationStep(Struct, frozen=True, kw_only=True):
-    """Both scores in percent after one more thing was made equal. `worth`: points that this took off the difference."""
+    """Both scores in percent after one more thing was made equal.
+
+    worth     points that this took off the difference
+    common    whether both sides have the same problems
+    left_out  problems of the step before that this one does not count, on the side that loses more
+    """
 
     what: str
     before: float
     after: float
     problems: int
     worth: float
+    common: bool = True
+    left_out: int = 0
 
     @property
     def difference(self) -> float:
@@ -115,6 +123,11 @@ def _steps(
                 )
     if _cut(before) or _cut(after):
         steps.append(_step("without problems that were cut off", before, after, steps[-1], cut=False))
+        unknown.append(
+            "What a larger token limit would change cannot be told: the last step compares the "
+            f"{steps[-1].problems:,} problems that were not cut off in either run, and leaves out "
+            f"{counted(steps[-1].left_out, 'other')}, where the runs may differ for more reasons than that."
+        )
     return steps
 
 
@@ -138,7 +151,17 @@ def _step(
         for own, chosen in zip(kept, ids, strict=True)
     ]
     worth = 0.0 if last is None else last.difference - (values[1] - values[0])
-    return ExplanationStep(what=what, before=values[0], after=values[1], problems=min(map(len, ids)), worth=worth)
+    had = max(map(len, kept)) if last is None or not last.common else last.problems
+    problems = min(map(len, ids))
+    return ExplanationStep(
+        what=what,
+        before=values[0],
+        after=values[1],
+        problems=problems,
+        worth=worth,
+        common=common,
+        left_out=had - problems if common else 0,
+    )
 
 
 def _means(records: BenchmarkRecords, *, cut: bool) -> Iterator[tuple[str, float]]:

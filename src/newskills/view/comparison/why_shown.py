@@ -37,7 +37,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
             f"{step.after:.2f}",
             f"{step.difference:+.2f}",
             "" if number == 0 else f"{step.worth:+.2f}",
-            f"{step.problems:,}",
+            f"{step.problems:,}" + (f" (−{step.left_out:,})" if step.left_out else ""),
         )
         for number, step in enumerate(explanation.steps)
     ]

@@ -13,7 +13,7 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Number, Row
-from newskills.base.store import read_rows
+from newskills.base.store import no_folder, read_rows
 from newskills.base.terminal import counted
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
@@ -67,7 +67,7 @@ def run_folders(folder: Path) -> list[Path]:
     Raises DataError where there is no such folder.
     """
     if not folder.is_dir():
-        raise DataError(f"There is no folder {folder}.")
+        raise no_folder(folder)
     if _holds_results(folder):
         return [folder]
     below = [

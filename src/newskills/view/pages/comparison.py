@@ -15,6 +15,7 @@ from newskills.base.paired import paired_difference
 from newskills.base.records import Row
 from newskills.base.store import LONGEST_LINE
 from newskills.run.reporting.predictions import decoder_of
+from newskills.view.comparison.changes import CHANGE_WORDS, ChangeKind, change_text, kind_of_change
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.graded import GradedScores, graded_scores
@@ -42,6 +43,7 @@ class _Flip(NamedTuple):
     identity: int
     first: float
     second: float
+    change: str
     first_sample: tuple[int, int]
     second_sample: tuple[int, int]
 
@@ -52,6 +54,7 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
     a, b = sides
     common = [identity for identity in a.place if identity in b.place]
     scores_of, score = _pairing(a, b)
+    kind = kind_of_change(max(len(side.samples.sizes) for side in sides), graded=bool(score))
     pairs: Counter[str] = Counter()
     flips: list[_Flip] = []
     scores: list[tuple[list[float], list[float]]] = []
@@ -62,25 +65,28 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
             continue
         scores.append((left, right))
         before, after = sum(left) / len(left), sum(right) / len(right)
-        pairs["same" if before == after and score else _kind(before, after)] += 1
+        pairs[_direction(before, after, kind)] += 1
         if before != after:
             flips.append(
                 _Flip(
                     identity,
                     before,
                     after,
+                    change_text(kind, left, right),
                     _sample(a, identity, after > before),
                     _sample(b, identity, before > after),
                 )
             )
     flips.sort(key=lambda flip: (-abs(flip.second - flip.first), flip.first_sample))
-    listed = [_shown(flip, story) for flip, story in zip(flips, _stories(a, b, flips), strict=True)]
+    listed = [_shown(flip, story, sides) for flip, story in zip(flips, _stories(a, b, flips), strict=True)]
     stories = Counter((flip["direction"], flip["story"]) for flip in listed)
     return {
         "first": first,
         "second": second,
         "benchmark": benchmark,
         "score": score,
+        "change": kind,
+        "words": dict(zip(("gain", "loss"), CHANGE_WORDS[kind], strict=True)),
         "progress": min(a.indexed.progress, b.indexed.progress),
         "common": len(common),
         "only_first": len(a.place) - len(common),
@@ -179,9 +185,10 @@ def _outcomes(side: _Side, problem: int) -> list[int]:
     return outcomes
 
 
-def _kind(before: float, after: float) -> str:
+def _direction(before: float, after: float, kind: ChangeKind) -> str:
+    """`same_right` and `same_wrong` where all samples are right or wrong on both sides, else `same`."""
     if before == after:
-        return "same_right" if before >= 0.5 else "same_wrong"
+        return "same" if kind == "score" else {1.0: "same_right", 0.0: "same_wrong"}.get(before, "same")
     return "gain" if after > before else "loss"
 
 
@@ -196,8 +203,8 @@ def _sample(side: _Side, identity: int, failing: bool) -> tuple[int, int]:
         return file, number or 0
     for file, size in enumerate(side.samples.sizes):
         number = _find(side.samples, start, size, wanted)
-        if number is not None:
-            right = OUTCOMES[side.samples.outcome[start + number]] == "correct"
+        if number is not None and side.samples.outcome[start + number] in SCORED:
+            right = side.samples.outcome[start + number] == CORRECT
             if not has_first or right != failing:
                 first, has_first = (file, number), True
             if right != failing:
@@ -216,9 +223,12 @@ def _find(samples: Samples, start: int, size: int, problem: int) -> int | None:
         return None
 
 
-def _shown(flip: _Flip, story: Story) -> Row:
+def _shown(flip: _Flip, story: Story, sides: Sequence[_Side]) -> Row:
+    files = flip.first_sample[0], flip.second_sample[0]
     return {
         "direction": "gain" if flip.second > flip.first else "loss",
+        "change": flip.change,
+        "seeds": [side.indexed.results.files[file].seed for side, file in zip(sides, files, strict=True)],
         "first": flip.first,
         "second": flip.second,
         "samples": [*flip.first_sample, *flip.second_sample],

@@ -10,8 +10,9 @@ from typing import Any
 from newskills._version import __version__
 from newskills.base.records import Row
 from newskills.base.stats import wilson
+from newskills.run.planning.spec import RUN_FILE
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import described, is_newer, metrics_of, number, state_of, table
+from newskills.view.files import described, is_newer, metrics_of, number, read_json, state_of, table
 from newskills.view.library import Library
 from newskills.view.rows import OUTCOMES
 
@@ -58,6 +59,9 @@ def cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
     total = sum(counts.values())
     began = [start for state in states if (start := number(state.get("started")))]
     ended = [end for state in states if (end := number(state.get("ended")))]
+    done, rows = _whole(states, "done"), _whole(states, "rows")
+    if running:
+        done, rows = _progress(library, run, results, states)
     made_by = str(table(extended.get("versions")).get("newskills") or "")
     return {
         "score": score,
@@ -71,12 +75,35 @@ def cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
         "began": min(began, default=None),
         "seconds": max(ended) - min(began) if began and len(ended) == len(began) else None,
         "status": _status(states, running),
-        "done": sum(int(number(state.get("done")) or 0) for state in states),
-        "rows": sum(int(number(state.get("rows")) or 0) for state in states),
+        "done": done,
+        "rows": rows,
         "withheld": bool(extended.get("withheld")),
         "newer": made_by if is_newer(made_by) else "",
         "imported": str(described(library.folders, results).get("system") or ""),
     }
+
+
+def _whole(states: Sequence[Row], name: str) -> int:
+    return sum(int(number(state.get(name)) or 0) for state in states)
+
+
+def _progress(library: Library, run: Run, results: BenchmarkFiles, states: Sequence[Row]) -> tuple[int, int]:
+    """(rows that are recorded, rows that there will be) of a run at work, whose exit records are those of its start.
+
+    Seeds whose turn has not come have no file yet: run.json names them, and each has as many rows as the others.
+    """
+    indexes = library.indexed(run.id, results.name, patience=0).indexes
+    done = sum(
+        max(len(index.columns("outcome")[0]), int(number(state.get("done")) or 0))
+        for index, state in zip(indexes, states, strict=True)
+    )
+    rows = _whole(states, "rows")
+    begun = {file.seed for file in results.files}
+    units = read_json(library.folders, run.folder / RUN_FILE).get("units")
+    described_units = [table(unit) for unit in units] if isinstance(units, list) else []
+    planned = {number(unit.get("seed")) for unit in described_units if unit.get("name") == results.name}
+    missing = planned - begun
+    return done, rows + len(missing) * rows // len(begun)
 
 
 def _began(run: Row) -> tuple[float, str]:

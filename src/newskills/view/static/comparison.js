@@ -7,9 +7,8 @@ import { why } from "./sample.js";
 import { badge, count, link, percent, plural, signed } from "./words.js";
 
 const ROWS = 25;
-const RIGHT = { gain: "wrong → right", loss: "right → wrong" };
-const GRADED = { gain: "higher score", loss: "lower score" };
-const wordsOf = (page) => page.score ? GRADED : RIGHT;
+const SAME = { verdict: ["right in both", "wrong in both", null], share: ["always right in both", "never right in both", "right as often"], score: [null, null, "same score"] };
+const seedOf = (seed) => seed === null ? "greedy" : `seed ${seed}`;
 const STORY_WORDS = { truncation: "cut off", tool: "tool failed", instrument: "instrument failed", format: "format or extraction", no_answer: "no answer", content: "another answer" };
 
 export async function comparisonPage(context, parameters) {
@@ -29,7 +28,7 @@ export async function comparisonPage(context, parameters) {
   const picker = pickers(parameters, benchmarks, having, at);
   const head = [crumbs, h("h1", {}, `Compare on ${benchmark}`), picker, against(all, benchmark, having, at)];
   const page = await get("comparison", at);
-  const words = wordsOf(page);
+  const words = page.words;
   const filter = { direction: parameters.direction || "", story: parameters.story || "" };
   const flips = page.flips.map((flip, number) => ({ ...flip, number })).filter((flip) => (!filter.direction || flip.direction === filter.direction) && (!filter.story || flip.story === filter.story));
   const open = parameters.flip === undefined ? null : page.flips[Number(parameters.flip)];
@@ -45,7 +44,7 @@ export async function comparisonPage(context, parameters) {
   await fill(list, at, filter, words, flips.slice(from * ROWS, (from + 1) * ROWS));
   return [...head, sentence(page), page.progress < 1 ? h("p", { class: "note" }, `Records are being indexed: ${percent(100 * page.progress)}.`) : null,
     h("div", { class: "grid" }, counts(page, at), stories(page, at, filter)), settings(page),
-    h("section", {}, h("h2", {}, page.score ? plural(flips.length, "change") : plural(flips.length, "flip"), filter.direction ? `, ${words[filter.direction]}` : "", filter.story ? `, ${STORY_WORDS[filter.story]}` : "",
+    h("section", {}, h("h2", {}, plural(flips.length, page.change === "verdict" ? "flip" : "change"), filter.direction ? `, ${words[filter.direction]}` : "", filter.story ? `, ${STORY_WORDS[filter.story]}` : "",
       filter.direction || filter.story ? [" ", h("a", { class: "button plain", href: link("compare", at) }, "all")] : null),
     page.gains + page.losses > page.flips.length ? h("p", { class: "note" }, `The ${count(page.flips.length)} largest are listed.`) : null,
     list, pager(at, filter, from, Math.ceil(flips.length / ROWS)))];
@@ -84,11 +83,12 @@ function sentence(page) {
 }
 
 function counts(page, at) {
-  const words = wordsOf(page);
+  const words = page.words;
+  const [allRight, allWrong, same] = SAME[page.change];
   const row = (name, number, direction) => [direction ? h("a", { href: link("compare", { ...at, direction }) }, name) : name, count(number)];
   return h("div", { class: "card" }, h("h2", {}, "What changed"), table("Problems by what became of them", ["problems", { text: "count", number: true }], [
     row(words.gain, page.gains, "gain"), row(words.loss, page.losses, "loss"),
-    ...page.score ? [row("same score", page.same)] : [row("right in both", page.same_right), row("wrong in both", page.same_wrong)],
+    ...[[allRight, page.same_right], [allWrong, page.same_wrong], [same, page.same]].filter(([name]) => name).map(([name, number]) => row(name, number)),
     row("without a verdict in one", page.unscored),
   ]));
 }
@@ -96,7 +96,7 @@ function counts(page, at) {
 function stories(page, at, filter) {
   if (!page.stories.length) return null;
   return h("div", { class: "card" }, h("h2", {}, "Why"), table("Flips by what the side that is not right shows", ["", "story", { text: "flips", number: true }],
-    page.stories.map((one) => [h("span", { class: `badge ${one.direction === "gain" ? "correct" : "wrong"}` }, wordsOf(page)[one.direction]),
+    page.stories.map((one) => [h("span", { class: `badge ${one.direction === "gain" ? "correct" : "wrong"}` }, page.words[one.direction]),
       h("td", { class: "wrapped" }, h("a", { href: link("compare", { ...at, direction: one.direction, story: one.story }), "aria-current": filter.story === one.story && filter.direction === one.direction ? "true" : null }, STORY_WORDS[one.story]), h("div", { class: "quiet" }, one.text)), count(one.flips)])));
 }
 
@@ -115,7 +115,7 @@ async function fill(list, at, filter, words, flips) {
   ]);
   replace(list, flips.map((flip, place) => h("li", {}, h("a", { class: "row", href: link("compare", { ...at, ...filter, flip: flip.number }) },
     h("span", { class: "top" }, h("span", { class: `badge ${flip.direction === "gain" ? "correct" : "wrong"}` }, words[flip.direction]), h("b", {}, visible(left[place].id)), h("span", { class: "tag" }, STORY_WORDS[flip.story]),
-      flip.first % 1 || flip.second % 1 ? h("span", { class: "quiet right" }, `${signed(100 * (flip.second - flip.first), 0)} points`) : null),
+      flip.change === words[flip.direction] ? null : h("span", { class: "quiet right" }, flip.change)),
     h("span", { class: "question" }, visible(left[place].question || "")),
     h("span", { class: "answers" }, h("code", {}, visible(left[place].answer || "no answer")), " → ", h("code", {}, visible(right[place].answer || "no answer")),
       left[place].gold ? h("span", {}, h("span", { class: "quiet" }, " right "), h("code", {}, visible(left[place].gold))) : null)))));
@@ -135,19 +135,20 @@ async function side(context, at, words, flip, around) {
   ]);
   const full = (page) => [page.reasoning, page.reply].filter(Boolean).join("\n\n");
   const diff = left.damaged || right.damaged ? null : difference(full(left), full(right));
-  const column = (page, run, kind) => h("div", { class: "card" },
-    h("h2", {}, page.verdict ? badge(page.verdict.outcome) : null, " ", h("a", { href: link("sample", { run, benchmark: at.benchmark, file: page.file, number: page.number }) }, run)),
+  const column = (page, run, kind, seed) => h("div", { class: "card" },
+    h("h2", {}, page.verdict ? badge(page.verdict.outcome) : null, " ", h("a", { href: link("sample", { run, benchmark: at.benchmark, file: page.file, number: page.number }) }, run),
+      flip.seeds.some((one) => one !== null) ? h("small", {}, ` ${seedOf(seed)}`) : null),
     page.damaged ? [h("p", { class: "note warn" }, page.damaged), h("pre", { class: "code" }, visible(page.raw))]
       : diff && !context.whole ? changed(diff, kind) : rich(full(page), { raw: context.raw }));
   return [
-    h("h1", {}, words[flip.direction], " ", h("small", {}, visible(left.id || ""))),
+    h("h1", {}, words[flip.direction], " ", h("small", {}, visible(left.id || ""), flip.change === words[flip.direction] ? "" : ` ${flip.change}`)),
     h("nav", { class: "pager", "aria-label": "Neighbours" }, h("a", { class: "button plain", href: around.up }, "All flips (u)"),
       around.previous ? h("a", { class: "button plain", href: around.previous }, "Previous (k)") : h("span", { class: "button plain off" }, "Previous (k)"), h("span", { class: "quiet" }, around.place),
       around.next ? h("a", { class: "button plain", href: around.next }, "Next (j)") : h("span", { class: "button plain off" }, "Next (j)"),
       h("button", { type: "button", "aria-pressed": String(Boolean(context.whole)), on: { click: () => context.toggleWhole() } }, context.whole ? "Show differences" : "Set formulas")),
     h("p", { class: "tagline" }, h("span", { class: "tag" }, STORY_WORDS[flip.story])),
     left.fields ? h("details", { class: "card", open: true }, h("summary", {}, "Prompt"), left.prompt.messages.length ? left.prompt.messages.map((one) => rich(typeof one.content === "string" ? one.content : JSON.stringify(one.content), { raw: context.raw })) : rich(String(left.fields.problem || left.fields.question || ""), { raw: context.raw })) : null,
-    h("div", { class: "two sides" }, column(left, at.first, "gone"), column(right, at.second, "come")),
+    h("div", { class: "two sides" }, column(left, at.first, "gone", flip.seeds[0]), column(right, at.second, "come", flip.seeds[1])),
     h("div", { class: "two sides" }, left.verdict ? why(left.verdict, context) : h("div", {}), right.verdict ? why(right.verdict, context) : h("div", {})),
   ];
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from newskills.base.records import Row
 from tests.agreement.cases.reading.replies import by_measure, forms, golds, ours, rows
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 
@@ -32,6 +32,7 @@ COMPARISON = Comparison(
     name="coqa",
     benchmarks=("coqa",),
     scorer="CoQA `evaluate-v1.0.py`",
+    compared=ANSWERS,
     repository="stanfordnlp/coqa-baselines",
     rows=four_people,
     forms=forms,

@@ -9,7 +9,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from tests.agreement.cases.reading import replies
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 _SPANS = (
@@ -73,6 +73,7 @@ COMPARISON = Comparison(
     name="drop",
     benchmarks=("drop",),
     scorer="DROP `drop_eval.py`",
+    compared=ANSWERS,
     repository="allenai/allennlp-reading-comprehension",
     rows=rows,
     forms=forms,

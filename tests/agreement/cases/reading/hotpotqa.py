@@ -12,7 +12,7 @@ from typing import Any
 
 from newskills.base.records import Row
 from tests.agreement.cases.reading import replies
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.agreement.originals import loaded
 from tests.graders.plain import plain_grader
 
@@ -80,6 +80,7 @@ COMPARISON = Comparison(
     name="hotpotqa",
     benchmarks=("hotpotqa", "hotpotqa_closedbook"),
     scorer="HotpotQA `hotpot_evaluate_v1.py`",
+    compared=ANSWERS,
     repository="hotpotqa/hotpot",
     rows=rows,
     forms=forms,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from newskills.base.records import Row
 from tests.agreement.cases.reading.replies import by_measure, forms, golds, ours
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 _GOLDS = {
@@ -42,6 +42,7 @@ COMPARISON = Comparison(
     name="mlqa",
     benchmarks=("mlqa",),
     scorer="MLQA `mlqa_evaluation_v1.py`",
+    compared=ANSWERS,
     repository="facebookresearch/MLQA",
     rows=rows,
     forms=forms,

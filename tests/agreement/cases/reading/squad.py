@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.agreement.cases.reading.replies import by_measure, forms, golds, ours, rows
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 
@@ -23,6 +23,7 @@ COMPARISON = Comparison(
     name="squad",
     benchmarks=("xquad",),
     scorer="SQuAD 1.1 `evaluate-v1.1.py`",
+    compared=ANSWERS,
     repository="huggingface/evaluate",
     rows=rows,
     forms=forms,

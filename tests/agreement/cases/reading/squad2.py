@@ -11,7 +11,7 @@ from newskills.base.records import Row
 from newskills.graders.reading.overlap import squad_score
 from tests.agreement.cases.reading.replies import GOLDS, LABEL, by_measure, golds, rows
 from tests.agreement.cases.reading.replies import forms as answers
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 
@@ -43,6 +43,7 @@ COMPARISON = Comparison(
     name="squad2",
     benchmarks=(),
     scorer="SQuAD 2.0 `evaluate-v2.0.py`",
+    compared=ANSWERS,
     repository="rajpurkar/SQuAD-explorer",
     rows=with_unanswerable,
     forms=forms,

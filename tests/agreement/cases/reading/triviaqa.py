@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.agreement.cases.reading.replies import by_measure, forms, golds, ours, rows
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.agreement.originals import loaded
 
 
@@ -25,6 +25,7 @@ COMPARISON = Comparison(
     name="triviaqa",
     benchmarks=("triviaqa",),
     scorer="TriviaQA `triviaqa_evaluation.py`",
+    compared=ANSWERS,
     repository="mandarjoshi90/triviaqa",
     rows=rows,
     forms=forms,

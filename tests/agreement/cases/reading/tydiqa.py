@@ -16,7 +16,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.multilingual.tydiqa import BENCHMARK, row
 from newskills.metrics import make_metric
 from tests.agreement.cases.reading import replies
-from tests.agreement.compare import Comparison, Verdict
+from tests.agreement.compare import ANSWERS, Comparison, Verdict
 from tests.agreement.originals import loaded
 from tests.graders.plain import plain_grader
 
@@ -128,6 +128,7 @@ COMPARISON = Comparison(
     name="tydiqa",
     benchmarks=("tydiqa",),
     scorer="TyDi QA `split_predictions.py` and SQuAD's `evaluate-v1.1.py`",
+    compared=ANSWERS,
     repository="google-research-datasets/tydiqa",
     rows=rows,
     forms=forms,

@@ -17,7 +17,15 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = "results/quickstart"
     model: Annotated[str, doc("smollm2, or the path of another .gguf file")] = "smollm2"
     data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-    share: Annotated[float, Meta(gt=0, le=10, description="share of the usual number of problems")] = 1.0
+    share: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=10,
+            description="share of the usual problems, to evaluate and to train on, and of the training steps; more "
+            "than 1 only with --no_train",
+        ),
+    ] = 1.0
     train: Annotated[
         bool,
         doc(

@@ -18,7 +18,7 @@ from newskills.models.serving.weights import known_weights
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.recipes.improve.records import ROUNDS
-from newskills.recipes.lesson import FEWEST, PROBLEMS, LessonSpec, lesson
+from newskills.recipes.lesson import LessonSpec, lesson, shortened
 from newskills.recipes.quickstart import PARTS, QuickstartSpec, activation, quickstart
 from newskills.recipes.steps_shown import steps_shown
 from newskills.run.planning.plan import RESULTS
@@ -70,12 +70,19 @@ def run(parsed: Parsed[Options]) -> int:
 
 def _lesson(options: Options) -> int:
     """The whole loop."""
-    spec = LessonSpec(
-        output_dir=Path(options.output_dir),
-        model=options.model,
-        watch=steps_shown,
-        data_dir=Path(options.data_dir) if options.data_dir else None,
-        problems=max(FEWEST, round(PROBLEMS * min(options.share, 1))),
+    if options.share > 1:
+        raise ConfigError(
+            f"--share={options.share:g} is more than all problems of the lesson.",
+            hint="Use 1 or less, or --no_train to evaluate only.",
+        )
+    spec = shortened(
+        LessonSpec(
+            output_dir=Path(options.output_dir),
+            model=options.model,
+            watch=steps_shown,
+            data_dir=Path(options.data_dir) if options.data_dir else None,
+        ),
+        options.share,
     )
     if options.dry_run:
         show_dry_run(_lesson_steps(spec))

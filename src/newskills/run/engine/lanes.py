@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units as the engine works on them, and the order in which their rows are asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count, zip_longest
+
+from newskills.base.errors import NewskillsError
+from newskills.base.protocols import Kit
+from newskills.run.engine.early_stop import EarlyStop
+from newskills.run.engine.grader_pool import Grading
+from newskills.run.engine.preflight import PreparedUnit
+from newskills.run.engine.unit import PendingRow, UnitRun
+from newskills.run.records.log import Disk
+from newskills.solve.chat import MAIN
+
+
+class Lane:
+    """A unit with what it uses, and its finishing task once all rows are answered. Opened when its turn comes."""
+
+    def __init__(self, prepared: PreparedUnit, kit: Kit, grading: Grading | None) -> None:
+        self.run: UnitRun = prepared.run
+        self.solver = prepared.solver
+        self.kit = kit
+        self.finish: asyncio.Task[None] | None = None
+        self._endpoints, self._grading = kit.models, grading
+
+    def open(self, disk: Disk, on_error: Callable[[NewskillsError], None]) -> None:
+        self.run.open(self.solver, disk, on_error, self._grading)
+        self.kit.models = {**self._endpoints, MAIN: self.run.cached(self._endpoints[MAIN])}
+
+
+Turn = tuple[Lane, PendingRow | EarlyStop | None]
+"""What a worker does next: a row; wait until a rule allows more; or let others work."""
+
+
+def turns_of(lanes: Sequence[Lane], stop: EarlyStop | None) -> Iterator[Turn]:
+    """Yield the rows of one unit, or of all seeds of a benchmark that `stop` watches, problem by problem."""
+    problems = zip_longest(*(lane.run.pending_rows() for lane in lanes))
+    for rank in count():
+        while stop is not None and stop.waits(rank) and not any(lane.run.given_up for lane in lanes):
+            yield lanes[0], stop
+        problem = None if stop is not None and stop.ends(rank) else next(problems, None)
+        if problem is None or all(lane.run.given_up for lane in lanes):
+            return
+        for lane, pending in zip(lanes, problem, strict=True):
+            if not lane.run.given_up:
+                yield lane, pending
