@@ -136,8 +136,8 @@ def compare(
         margin: points that a run may lose and still count as not worse (non-inferiority) (default 1.0)
         fail_if: exit with code 3 where this holds: worse, or 'gsm8k < -1.0' (a difference in points);
             repeatable
-        flips: how many samples that changed sides are listed for each benchmark (default 5)
-        json: print everything as JSON, with all samples that changed sides
+        flips: how many problems that changed are listed for each benchmark (default 5)
+        json: print everything as JSON, with all problems that changed
         html: also write a page that stands alone to this file
 
     Returns:
