@@ -68,7 +68,9 @@ def test_binomial_draws_are_those_of_the_distribution() -> None:
 
 def test_the_problems_needed_are_those_of_statsmodels() -> None:
     for variance, difference in ((0.3, 0.02), (0.24, 0.05)):
+        on_scores = power.DifferenceVariance(variance, 0.0, binary=False)
         peer = TTestPower().solve_power(difference / variance**0.5, power=0.8, alpha=0.05)
-        assert power.problems_needed(variance, difference) == pytest.approx(peer, abs=3)
+        assert power.problems_needed(on_scores, 1, difference) == pytest.approx(peer, abs=3)
         peer = NormalIndPower().solve_power(difference / variance**0.5, power=0.8, alpha=0.05)
-        assert power.problems_needed(2 * variance, difference) == pytest.approx(peer, abs=2)
+        apart = power.DifferenceVariance(2 * variance, 0.0, paired=False)
+        assert power.problems_needed(apart, 1, difference) == pytest.approx(peer, abs=3)
