@@ -180,12 +180,13 @@ class Failure(Struct, kw_only=True):
 
 
 class Sample(Struct, kw_only=True):
-    """One input row with its stable identity, its 0-based place in the input and, if it has one, its line there."""
+    """One input row with its stable identity, its 0-based place in the input and, if it has one, its line there (or
+    words for it, where the file has no lines)."""
 
     id: str
     row: Row
     position: int = 0
-    line: int = 0
+    line: int | str = 0
 
 
 class Attempt(Struct, kw_only=True):

@@ -13,7 +13,8 @@ from msgspec import Struct, structs
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.ray_data import ray_tasks
 from newskills.base.records import Row
-from newskills.base.store import decode_row, encode_line, open_for_reading
+from newskills.base.row_files import is_plain
+from newskills.base.store import decode_row, encode_line, open_for_reading, read_rows
 from newskills.graders import make_grader
 from newskills.run.grade import grade_rows, without_reasoning
 from newskills.sandbox.config import SandboxConfig
@@ -23,7 +24,8 @@ RANGE = 4 << 20
 
 
 class FileRange(Struct, frozen=True):
-    """Bytes `start` to `end` of a file, the first of which begins line `line`."""
+    """Bytes `start` to `end` of a file, the first of which begins line `line`; `end` 0: all of a file that is packed
+    or has no lines."""
 
     path: str
     start: int
@@ -32,6 +34,9 @@ class FileRange(Struct, frozen=True):
 
     def rows(self) -> Iterator[Row]:
         """Raises DataError, as `read_rows` does."""
+        if not self.end:
+            yield from read_rows(Path(self.path))
+            return
         with open_for_reading(Path(self.path)) as file:
             file.seek(self.start)
             for number, line in enumerate(io.BytesIO(file.read(self.end - self.start)), self.line):
@@ -63,6 +68,9 @@ def file_ranges(files: Sequence[str], size: int = RANGE) -> Iterator[FileRange]:
     """All of the files, in order. Raises DataError."""
     for name in files:
         with open_for_reading(Path(name)) as file:
+            if not is_plain(file, Path(name)):
+                yield FileRange(name, 0, 0, 1)
+                continue
             start, line = 0, 1
             while text := file.read(size):
                 text += file.readline()

@@ -11,6 +11,7 @@ from typing import IO
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Ledger, Row
+from newskills.base.row_files import row_lines
 from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
 from newskills.base.terminal import counted
 from newskills.commands.evaluate.grade import Options
@@ -22,7 +23,6 @@ from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.pages import ledger_line
 from newskills.run.grade import grade_rows, without_reasoning
 from newskills.run.planning.spec import count
-from newskills.run.records.chunks import count_lines
 from newskills.sandbox.config import SandboxConfig
 
 STDIN = "-"
@@ -87,9 +87,10 @@ def _rows(files: list[str]) -> Iterator[Row]:
     if not files or files == [STDIN]:
         if sys.stdin.isatty():
             raise ConfigError("Nothing to grade: give --input_files, or pipe JSONL into the command.")
-        for number, line in enumerate(sys.stdin.buffer, 1):
+        piped = Path("standard input")
+        for place, line in row_lines(sys.stdin.buffer, piped):
             if line.strip():
-                yield decode_row(line, Path("standard input"), number)
+                yield decode_row(line, piped, place)
         return
     for name in files:
         yield from read_rows(Path(name))
@@ -107,7 +108,7 @@ def _steps(options: Options, config: Row, sandbox: Row, end: str) -> Iterator[St
         if name == STDIN:
             yield "reads", "standard input", ""
         else:
-            yield "reads", name, counted(count_lines(Path(name)), "row")
+            yield "reads", name, counted(sum(1 for _ in read_rows(Path(name))), "row")
     yield "writes", options.output_file or "standard output", ""
 
 
