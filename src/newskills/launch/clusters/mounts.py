@@ -9,9 +9,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from newskills.base import packaged_path
 from newskills.base.errors import ConfigError
 
-CODE = "/nemo_run/code"
+CODE = packaged_path.CODE
 """Where containers see the packaged code."""
 
 
