@@ -19,8 +19,11 @@ from newskills.base.records import Score
 from newskills.run.rewarding.reward import RewardConfig, RewardItem, rewarded
 from newskills.train.loops.samples import Judged
 
-ROWS = [{"id": n, "problem": f"What is {n} + {n}?", "expected_answer": str(2 * n)} for n in range(4)]
-TABLE = Script(answer=Answer(kind="table", table={row["problem"]: row["expected_answer"] for row in ROWS}))
+ROWS: list[dict[str, object]] = [
+    {"id": n, "problem": f"What is {n} + {n}?", "expected_answer": str(2 * n)} for n in range(4)
+]
+ANSWERS = {str(row["problem"]): str(row["expected_answer"]) for row in ROWS}
+TABLE = Script(answer=Answer(kind="table", table=ANSWERS))
 NAN = """
 from newskills.base.records import Score
 def strange(record):
@@ -149,6 +152,6 @@ def test_a_graders_figure_in_this_process_is_no_reward_either() -> None:
 
 
 def test_a_verifier_of_ones_own_that_gives_nan_pays_nothing() -> None:
-    function = MathRewardFunction(lambda text, truth: math.nan)  # type: ignore[arg-type, return-value]
+    function = MathRewardFunction(lambda text, truth: math.nan)  # type: ignore[return-value]
     with pytest.raises(GraderError, match="nan"):
         function(["p"], ["c"], answer=["a"])

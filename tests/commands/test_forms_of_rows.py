@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.base.row_forms import FORMS, json_lines
+from tests.base.reading.row_forms import FORMS, json_lines
 from tests.commands.running import ns, rows_of
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.base.row_forms import FORMS
+from tests.base.reading.row_forms import FORMS
 from tests.commands.running import ns, rows_of, write
 from tests.recipes.test_trajectories import CHATML, TOOL, call, model, trained
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.base.row_forms import FORMS
+from tests.base.reading.row_forms import FORMS
 
 from newskills.base.errors import DataError
 from newskills.base.store import file_digest

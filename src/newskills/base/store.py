@@ -25,9 +25,9 @@ from typing import IO, Any
 import msgspec
 
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
+from newskills.base.reading.row_files import Place, place_in, row_lines
 from newskills.base.records import Row
 from newskills.base.replacing import replacement, sync_folder
-from newskills.base.row_files import Place, place_in, row_lines
 from newskills.base.type_errors import type_fault
 
 DIGEST_SIZE = 16
@@ -49,7 +49,7 @@ def encode_line(record: object) -> bytes:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a file in any of the forms of `base.row_files`; blank lines are skipped.
+    """Yield the rows of a file in any of the forms of `base.reading.row_files`; blank lines are skipped.
 
     Raises DataError naming file, line and what is wrong; ConfigError where a package is missing that reads it.
     """

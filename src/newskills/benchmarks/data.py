@@ -28,8 +28,8 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Source
 from newskills.base.errors import DataError, NewskillsError
+from newskills.base.reading.row_files import SUFFIXES
 from newskills.base.records import Row
-from newskills.base.row_files import SUFFIXES
 from newskills.base.store import read_rows, waiting_lock, write_json, write_rows
 from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions

@@ -10,7 +10,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders import executes, make_grader
-from newskills.graders.record_faults import grading_function
+from newskills.graders.reading.record_faults import grading_function
 
 
 def make(config: Row) -> Callable[[Row], Score]:

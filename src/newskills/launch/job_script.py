@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.base.packaged_path import with_code_at
 from newskills.base.plan import Command, Job, Ref, Word
+from newskills.config.packaged_path import with_code_at
 from newskills.launch.clusters.names import is_file_name, is_variable
 from newskills.launch.place import ExecutorScript, JobFolder, Variable
 

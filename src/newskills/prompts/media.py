@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.packaged_path import without_container
 from newskills.base.records import Row
+from newskills.config.packaged_path import without_container
 
 MAX_BYTES = 64 << 20
 """Largest file that is read."""

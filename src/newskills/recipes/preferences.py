@@ -314,8 +314,10 @@ def _labelled(row: Row, where: str) -> LabelledText:
 def _prompt(prompt: Any, row: Row, where: str) -> Any:
     """The prompt with what stands in keys of its own: an instruction, a system message. Raises DataError for what
     would be lost."""
-    if not isinstance(prompt, list) and (asked := alpaca_messages(row, where)):
-        return asked
+    if not isinstance(prompt, list):
+        messages = alpaca_messages(row, where)
+        if messages:
+            return messages
     if isinstance(prompt, list):
         refuse_lost(row, ("history",), "", where, "Put it into `prompt`, or remove the field.")
         return with_system(prompt, row, where)

@@ -56,11 +56,11 @@ def alpaca_messages(row: Row, where: str) -> list[Row]:
 
     Nothing for a row without one, or whose `input` holds it already. Raises DataError for a `history`.
     """
-    instruction, given = field_text(row, "instruction"), field_text(row, "input")
-    if not instruction or instruction.strip() in given:
+    instruction, addition = field_text(row, "instruction"), field_text(row, "input")
+    if not instruction or instruction.strip() in addition:
         return []
     refuse_lost(row, ("history",), "", where, "Write the row as `messages`, or remove the field.")
-    question = f"{instruction}\n\n{given}" if given else instruction
+    question = f"{instruction}\n\n{addition}" if addition else instruction
     return with_system([{"role": "user", "content": question}], row, where)
 
 

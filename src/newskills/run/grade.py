@@ -21,7 +21,7 @@ from newskills.base.protocols import ExecutingGrader, Grader, Kit, NeedsCheck
 from newskills.base.records import Row, Score
 from newskills.environments.config import EnvironmentConfig
 from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
-from newskills.graders.record_faults import missing_answer
+from newskills.graders.reading.record_faults import missing_answer
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import AT_ONCE, as_score, execute_grader, verdict_fields

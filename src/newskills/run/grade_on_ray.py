@@ -12,8 +12,8 @@ from msgspec import Struct, structs
 
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.ray_data import ray_tasks
+from newskills.base.reading.row_files import is_plain
 from newskills.base.records import Row
-from newskills.base.row_files import is_plain
 from newskills.base.store import decode_row, encode_line, open_for_reading, read_rows
 from newskills.graders import make_grader
 from newskills.run.grade import grade_rows, without_reasoning

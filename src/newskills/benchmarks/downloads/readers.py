@@ -20,8 +20,8 @@ import msgspec
 
 from newskills.base.benchmark import Asset, Source
 from newskills.base.errors import DataError
+from newskills.base.reading.row_files import TableForm, import_pyarrow, parquet_rows, table_rows
 from newskills.base.records import Row
-from newskills.base.row_files import Table, import_pyarrow, parquet_rows, table_rows
 from newskills.base.store import decode_row
 from newskills.benchmarks.downloads.patterns import select
 
@@ -168,7 +168,7 @@ def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRo
 
 def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
     def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-        table = Table(source.separator or delimiter, source.columns, source.quoted)
+        table = TableForm(source.separator or delimiter, source.columns, source.quoted)
         with io.TextIOWrapper(file, encoding=_encoding(source), newline="") as text:
             for number, row in table_rows(text, table, shown):
                 yield RawRow(row, f"{shown}, line {number}")

@@ -9,8 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from newskills.base import packaged_path
 from newskills.base.errors import ConfigError
+from newskills.config import packaged_path
 
 CODE = packaged_path.CODE
 """Where containers see the packaged code."""

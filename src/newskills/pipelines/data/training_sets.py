@@ -14,8 +14,8 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.benchmark import Format, Source
 from newskills.base.errors import ConfigError, suggest
+from newskills.base.reading.row_files import PACKED
 from newskills.base.records import Row
-from newskills.base.row_files import PACKED
 from newskills.base.store import read_rows, write_json, write_rows
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.readers import RawRow, read_source

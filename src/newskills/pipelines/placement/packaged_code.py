@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, suggest
-from newskills.base.packaged_path import with_code_at
 from newskills.config.command_line import Parsed
+from newskills.config.packaged_path import with_code_at
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.mounts import CODE, clean, inside
 from newskills.launch.experiments import ExperimentRecords, job_root

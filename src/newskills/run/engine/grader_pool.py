@@ -18,7 +18,7 @@ from newskills.base.errors import SandboxError, WorkerStartError, boundary
 from newskills.base.pool.loop import WORKER_START
 from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import CONTENT_FILTER, INSTRUMENT, Cause, Failure, Outcome, Row, Score
-from newskills.graders.record_faults import check_figures, fault_of, faulty
+from newskills.graders.reading.record_faults import check_figures, fault_of, faulty
 
 BATCH = 32
 BATCH_EVERY = 0.01

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from newskills.base.errors import DataError
+from newskills.base.reading.row_files import place_in, row_lines
 from newskills.base.records import Row
-from newskills.base.row_files import place_in, row_lines
 from newskills.base.store import decode_row, open_for_reading
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError
+from newskills.base.reading.row_files import Place, is_plain, place_in, row_lines
 from newskills.base.records import Row, Sample
-from newskills.base.row_files import Place, is_plain, place_in, row_lines
 from newskills.base.store import DIGEST_SIZE, decode_row, file_digest, open_for_reading, read_rows
 
 _canonical = msgspec.json.Encoder(order="deterministic")

@@ -147,8 +147,8 @@ class ChunkReader:
         if file.schema or self._told.isdisjoint(row):
             return
         names = [name for name in self._told if name != "input" or row.get("instruction")]
-        asked = row[self._config.input_key] + str(row.get("prompt_messages") or "")
-        name = lost_field(row, names, asked)
+        shown = row[self._config.input_key] + str(row.get("prompt_messages") or "")
+        name = lost_field(row, names, shown)
         if name is not None:
             raise DataError(
                 f"{_place(file, offset)}: the field `{name}` would be lost.",

@@ -13,7 +13,7 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, suggest
-from newskills.base.row_files import SUFFIXES, is_plain
+from newskills.base.reading.row_files import SUFFIXES, is_plain
 from newskills.base.store import open_for_reading, read_rows
 from newskills.base.tables import print_table
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.reading.row_files import place_in, row_lines
 from newskills.base.records import Ledger, Row
-from newskills.base.row_files import place_in, row_lines
 from newskills.base.store import atomic_write, decode_row, encode_line, open_for_reading, read_rows
 from newskills.base.terminal import counted
 from newskills.commands.evaluate.grade import Options

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.base.row_forms import FORMS, json_lines, table
+from tests.base.reading.row_forms import FORMS, json_lines, table
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import read_rows

@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -67,7 +67,7 @@ def place_in(path: Path, place: Place) -> str:
     return f"{path}, line {place}" if isinstance(place, int) else f"{path}, {place}"
 
 
-class Table(NamedTuple):
+class TableForm(NamedTuple):
     """How a table is written. `columns`: their names, where no first line tells them."""
 
     separator: str = ","
@@ -76,10 +76,10 @@ class Table(NamedTuple):
     strict: bool = False
 
 
-def table_rows(text: IO[str], table: Table, shown: str) -> Iterator[tuple[int, dict[str, str]]]:
+def table_rows(text: IO[str], table: TableForm, shown: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (number of the line, row) of a CSV or TSV file. Raises DataError naming file and line."""
     csv.field_size_limit(_LONGEST_CELL)
-    quoting = csv.QUOTE_MINIMAL if table.quoted else csv.QUOTE_NONE
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if table.quoted else csv.QUOTE_NONE
     lines = csv.reader(text, delimiter=table.separator, quoting=quoting, strict=table.strict)
     try:
         columns = list(table.columns) or next(lines, [])
@@ -129,12 +129,12 @@ def _peek(file: IO[bytes]) -> bytes:
     return file.peek(64)  # type: ignore[attr-defined, no-any-return]
 
 
-def _table_of(path: Path) -> Table | None:
+def _table_of(path: Path) -> TableForm | None:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
     separator = TABLES.get(suffixes[-1]) if suffixes else None
-    return None if separator is None else Table(separator, strict=True)
+    return None if separator is None else TableForm(separator, strict=True)
 
 
 def _converted(file: IO[bytes], path: Path) -> Iterator[tuple[Place, bytes]]:
