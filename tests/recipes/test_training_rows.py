@@ -17,6 +17,7 @@ from newskills.recipes.preferences import as_pair, read_labelled, read_preferenc
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import examples_of
 from newskills.recipes.training_rows import training_row
+from newskills.train.pipelines.formats import FormatError, examine
 from newskills.train.verbs import Datum
 
 THINKING = CHATML.replace(
@@ -250,3 +251,21 @@ def test_training_data_of_every_form_is_read(tmp_path: Path, name: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert len(rows_of(tmp_path / "train.jsonl")) == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ({"instruction": "Translate.", "input": "good morning", "output": "Guten Morgen"}, "instruction"),
+        ({"input": "a", "output": "b", "system": "Be brief."}, "system"),
+        ({"input": "a", "output": "b", "reasoning_content": "hmm"}, "reasoning_content"),
+        ({"messages": [ASKED, {"role": "assistant", "content": "b"}], "system": "Be brief."}, "system"),
+    ],
+)
+def test_trainers_of_others_get_no_file_from_which_they_lose_a_field(tmp_path: Path, row: Row, name: str) -> None:
+    path = write(tmp_path / "rows.jsonl", [{"input": "a", "output": "b", "messages": [ASKED]}, row])
+    forms = ("messages",) if "messages" in row else ("input_output",)
+    with pytest.raises(FormatError, match=f"line 2: the field '{name}' would be lost"):
+        examine(path, forms)
+    fine = {**row, name: "", "instruction": ""}
+    assert examine(write(path, [fine]), forms).rows == 1

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of rows that say what a model was told or thought, whatever else a row holds: none is lost in silence."""
+"""Fields of rows that say what a model was told or thought, whatever else a row holds: none is lost in silence.
+
+Standard library only: it also runs in the images of trainers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from newskills.base.errors import DataError
-from newskills.base.records import Row
+
+if TYPE_CHECKING:
+    from newskills.base.records import Row
 
 SYSTEM = ("system", "system_prompt")
 REASONING = ("reasoning_content", "reasoning", "thinking")
@@ -30,7 +35,7 @@ def reasoning_of(row: Mapping[str, Any]) -> str:
     return text or next((value for name in REASONING if " " in (value := field_text(row, name).strip())), "")
 
 
-def lost_field(row: Row, names: Iterable[str], texts: str) -> str | None:
+def lost_field(row: Mapping[str, Any], names: Iterable[str], texts: str) -> str | None:
     """Return the first of the fields `names` that is not empty and does not stand in `texts`."""
     for name in names:
         value = row.get(name)
