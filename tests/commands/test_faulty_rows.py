@@ -107,6 +107,16 @@ def test_an_empty_answer_and_a_lost_one_are_graded_as_ever(tmp_path: Path) -> No
     assert graded[3]["outcome"] == "unscored"
 
 
+def test_runs_that_nobody_has_graded_are_not_compared(tmp_path: Path) -> None:
+    for run in "ab":
+        write(tmp_path / run / "eval-results/gsm8k/output.jsonl", [{**row, "generation": "x"} for row in ROWS])
+    for command in ("compare", "why"):
+        done = ns(f"ns {command} a b", cwd=tmp_path)
+        assert done.returncode == 2, done.stdout
+        assert "no record in" in done.stderr
+        assert "has a verdict" in " ".join(done.stderr.split())
+
+
 def test_a_field_of_the_users_own_is_what_a_grader_is_told(tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", [{"reply": "a", "expected_answer": "a"}])
     told = ns("ns grade --grader=exact --input_files in.jsonl ++answer_key=reply", cwd=tmp_path)

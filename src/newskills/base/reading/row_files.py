@@ -108,7 +108,7 @@ def parquet_rows(file: IO[bytes], shown: str) -> Iterator[dict[str, Any]]:
         for batch in parquet.ParquetFile(file).iter_batches(ROWS_AT_ONCE):
             yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{shown}: invalid parquet ({error}).") from error
+        raise DataError(f"{shown}: invalid parquet ({' '.join(str(error).split())}).") from error
 
 
 def import_pyarrow(shown: str) -> Any:
