@@ -240,8 +240,16 @@ def reach(
     Raises BenchError where the tests do not run at all.
     """
     settings = copy / "coverage.ini"
-    settings.write_text("[run]\ndynamic_context = test_function\ndata_file = reach.db\nsource = src\n")
-    words = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest"]
+    settings.write_text("[run]\ndata_file = reach.db\nsource = src\n")
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--cov",
+        f"--cov-config={settings}",
+        "--cov-context=test",
+        "--cov-report=",
+    ]
     argv = [*words, "-q", "-p", "no:cacheprovider", "-rfE", *tests]
     done = subprocess.run(argv, cwd=copy, env=environment(copy), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
@@ -249,11 +257,11 @@ def reach(
     failing = {
         _function(line.split()[1]) for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))
     }
-    reached = {str(path.relative_to(copy)): _lines(copy, path, tests) for path in sources}
+    reached = {str(path.relative_to(copy)): _lines(copy, path) for path in sources}
     return reached, failing
 
 
-def _lines(copy: Path, source: Path, tests: Sequence[str]) -> dict[int, set[str]]:
+def _lines(copy: Path, source: Path) -> dict[int, set[str]]:
     from coverage.numbits import numbits_to_nums
 
     reached: dict[int, set[str]] = {}
@@ -265,18 +273,8 @@ def _lines(copy: Path, source: Path, tests: Sequence[str]) -> dict[int, set[str]
         )
         for context, numbits in rows:
             for line in numbits_to_nums(numbits):
-                reached.setdefault(line, set()).update(filter(None, [_test_of(context, tests)]))
+                reached.setdefault(line, set()).update(filter(None, [_function(context.partition("|")[0])]))
     return reached
-
-
-def _test_of(context: str, tests: Sequence[str]) -> str:
-    """`base.test_stats.test_x` → `tests/base/test_stats.py::test_x`; empty for what is none of these tests."""
-    words = tuple(context.split("."))
-    for end in range(1, len(words)):
-        for file in tests:
-            if Path(file).with_suffix("").parts[-end:] == words[:end] and words[end - 1].startswith("test_"):
-                return "::".join([file, *words[end:]])
-    return ""
 
 
 def _function(node: str) -> str:

@@ -136,3 +136,15 @@ def test_long_texts_are_read_in_linear_time(text: str, policy: ExtractionPolicy)
     began = time.process_time()
     extract(text, policy)
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("So it is <|begin_of_box|>42<|end_of_box|>", "42"),
+        (r"First $\boxed{5}$. No: <|begin_of_box|>\frac{1}{2}<|end_of_box|>.", r"\frac{1}{2}"),
+        ("<|begin_of_box|>4", None),
+    ],
+)
+def test_the_box_of_glm_is_one(text: str, answer: str | None) -> None:
+    assert extract(text, ExtractionPolicy()).answer == answer

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.run.math_rewards import MATH_RL
 
 from newskills.base.errors import ConfigError
+from newskills.base.reading.reply_text import thinks_once
 from newskills.base.records import Failure, Outcome, Score
 from newskills.config.layers import Layer, resolve
 from newskills.models.config import ServerConfig
@@ -23,7 +24,6 @@ from newskills.run.rewarding.reward import (
     SampleMeasurements,
     boxed,
     rewarded,
-    thinks,
 )
 
 OUTCOMES = ("correct", "wrong", "no_answer")
@@ -147,10 +147,14 @@ def test_long_texts_cost(size: int, penalty: float) -> None:
         ("<think>a</think> b <think>c</think> 4", False),
         ("<think><think>a</think> 4", False),
         ("a</think>b</think> 4", False),
+        ("[THINK]two and two[/THINK]4", True),
+        ("◁think▷two◁/think▷4", True),
+        ("<|channel|>analysis<|message|>two<|end|><|start|>assistant<|channel|>final<|message|>4", True),
+        ("[THINK]two[/THINK][THINK]two[/THINK]4", False),
     ],
 )
 def test_the_form_of_thinking(text: str, there: bool) -> None:
-    assert thinks(text) is there
+    assert thinks_once(text) is there
 
 
 def test_a_box_in_unfinished_thinking_is_none() -> None:

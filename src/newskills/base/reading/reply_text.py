@@ -90,7 +90,7 @@ _MARK = re.compile(
     rf"(?=[<◁\[\]]|to=)(?:{_THOUGHT.pattern}|(?P<stop>{_one_of(_STOPS)}|{_CONTINUED}|{_OTHERS_TURN})"
     r"|(?P<end></s>)|(?P<strike><s>))"
 )
-_BRACKETED = ("[THINK]", "[/THINK]", "[INST]", "[SYSTEM_", "[|", "[e~[", "]~", "[EO", "[unused")
+_BRACKETED = re.compile(r"\[(?:/?THINK\]|INST\]|SYSTEM_|\||e~\[|EO|unused)")
 _QUOTES = {"`": "`", "'": "'", '"': '"', "“": "”", "‘": "’"}
 _CLOSES = ("close", "close_pair")
 _WITHOUT_TOKENS = re.compile(r"\s*(?:analysis|commentary)(?=[A-Z\"'*(\\$])")
@@ -99,6 +99,7 @@ _FINAL_WITHOUT_TOKENS = "assistantfinal"
 _IN_WORDS = re.compile(r"\s*Here(?:'s| is) my thought process:")
 """Granite 3.2. Other models write this, too, so that it is reasoning only where the words for its end follow."""
 _END_IN_WORDS = "Here is my response:"
+_MAY_BEGIN_IN_WORDS = re.compile(r"\s*(?:analysis|commentary|Here)")
 
 
 class _ReplySpan(NamedTuple):
@@ -166,6 +167,24 @@ def has_ended_thinking(text: str) -> bool:
     if span.start or span.open_at >= 0:
         return span.open_at < 0
     return _after_words(text) not in (None, text)
+
+
+def thinks_once(text: str) -> bool:
+    """Return whether a reply is one reasoning that ends, then an answer; templates often write its opening mark.
+
+    >>> thinks_once("<think>2 + 2</think> 4"), thinks_once("2 + 2</think>"), thinks_once("4")
+    (True, False, False)
+    """
+    marks = list(_thoughts(text, 0))
+    if not marks or marks[-1].lastgroup not in _CLOSES or not text[marks[-1].end() :].strip():
+        return False
+    openings = marks[:-1]
+    return not openings or (len(openings) == 1 and _begins(openings[0], text))
+
+
+def _begins(mark: re.Match[str], text: str) -> bool:
+    """Whether a text begins with this mark, which opens reasoning."""
+    return mark.lastgroup not in _CLOSES and not text[: mark.start()].strip()
 
 
 def join_turns(turns: Sequence[str], between: str = "") -> str:
@@ -255,7 +274,7 @@ def _may_have_marks(text: str) -> bool:
     """Whether a text has what each mark has; a quick look, since most texts have none."""
     if "<" in text or "◁" in text:
         return True
-    return ("[" in text or "]" in text) and any(sign in text for sign in _BRACKETED)
+    return _BRACKETED.search(text) is not None or "]~" in text
 
 
 def _thoughts(text: str, start: int) -> Iterator[re.Match[str]]:
@@ -272,6 +291,8 @@ def _is_quoted(text: str, mark: re.Match[str]) -> bool:
 
 def _after_words(text: str) -> str | None:
     """As `after_thinking`, where words alone mark the reasoning."""
+    if _MAY_BEGIN_IN_WORDS.match(text) is None:
+        return text
     if _WITHOUT_TOKENS.match(text):
         _, ended, answer = text.rpartition(_FINAL_WITHOUT_TOKENS)
         return answer if ended else None

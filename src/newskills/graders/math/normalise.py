@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from newskills.graders.math.notations import renotated
 from newskills.graders.math.numerals import spelled
@@ -49,6 +50,7 @@ _THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:(?: |~|\\[,;:! ])\d{3})+(?![\d.,/]
 _MODULES = re.compile(r"\b(?:np|numpy|math|sympy)\.(?=[a-z])")
 _ONE_SIGN = re.compile(r"([_^])\{(\w)\}(?!\d)")
 _FRACTIONS = re.compile(r"\\[dtc]frac(?![a-zA-Z])")
+_KEPT_LENGTH = 500
 _REPEATING = re.compile(r"^([+-]?\d*\.\d*)\((\d{1,60})\)$")
 _LEADING = re.compile(
     r"(?:\\(?:therefore|because|Rightarrow|implies|Longrightarrow|iff"
@@ -75,6 +77,11 @@ _LABEL = re.compile(
 
 def tidy(text: str) -> str:
     """The answer without what is around it: dollars, boxes, one `\\text{…}` around all, markdown, end punctuation."""
+    return _tidied(text) if len(text) <= _KEPT_LENGTH else _tidied.__wrapped__(text)
+
+
+@lru_cache(maxsize=1 << 12)
+def _tidied(text: str) -> str:
     text = _usual(latinise(text).strip())
     for _ in range(8):
         before = text

@@ -83,8 +83,10 @@ def _is_constant_of_integration(name: str, tree: Node) -> bool:
     """Whether it is added, once, to what else depends on variables only."""
     parts = terms(tree)
     others = [term for term in parts if term != Node("sym", name=name)]
+    if len(others) != len(parts) - 1:
+        return False
     names = {other for term in others for other in symbols(term)}
-    return len(others) == len(parts) - 1 and bool(names) and names <= _VARIABLES
+    return bool(names) and names <= _VARIABLES
 
 
 def same_antiderivative(gold: Node, pred: Node) -> bool:
@@ -98,6 +100,8 @@ def same_antiderivative(gold: Node, pred: Node) -> bool:
 
 def _without_constant(tree: Node) -> Node | None:
     """What is added to the constant of integration; None where there is none."""
+    if tree.kind != "add":
+        return None
     for name in ("C", "c", "K", "k"):
         if _is_constant_of_integration(name, tree):
             others = [term for term in terms(tree) if term != Node("sym", name=name)]

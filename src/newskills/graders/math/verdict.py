@@ -32,6 +32,7 @@ from newskills.graders.math.values.equal import Options
 from newskills.graders.math.values.evaluate import context
 from newskills.graders.math.values.exact import PlainNumber, close, plain
 from newskills.graders.math.values.modular import beyond
+from newskills.graders.math.values.one_integer import differ_in_one_integer
 from newskills.graders.math.vectors import as_tuple
 from newskills.graders.math.words import (
     behind_letter,
@@ -266,6 +267,8 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
         verdict = _other_commas(p, g, options) or verdict
     if verdict is None and (beyond(gold) or beyond(pred)):
         return None if beyond(gold) else False, "too big to compare symbolically"
+    if verdict is None and differ_in_one_integer(gold, pred):
+        return False, "one number differs"
     if verdict is None:
         return _symbolically(p, g, options)
     if not verdict and (has(gold, "text") or has(pred, "text")) and same_words(g, p):

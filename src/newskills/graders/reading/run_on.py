@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 _HEADINGS = (
@@ -37,10 +38,12 @@ _HEADINGS = (
     ),
     *("ప్రశ్న", "คำถาม", "โจทย์", "Swali", "प्रश्न", "सवाल", "سؤال", "السؤال", "Câu hỏi", "Soru", "Pytanie", "Vraag"),
 )
-_NEXT = re.compile(
-    rf"(?:\A|\n)[ \t]*(?:#+[ \t]*|\*\*)?(?P<word>{'|'.join(_HEADINGS)})[ \t]*"
+_FIRST_SIGNS = "".join({word[0] for word in _HEADINGS})
+_HEADING = (
+    rf"(?=[ \t#*{_FIRST_SIGNS}])[ \t]*(?:#+[ \t]*|\*\*)?(?P<word>{'|'.join(_HEADINGS)})[ \t]*"
     r"(?P<number>\d{0,4})[ \t]*(?:\*\*)?[ \t]*[:：.]"
 )
+_FIRST_LINE, _LATER_LINE = re.compile(_HEADING), re.compile("\n" + _HEADING)
 _ANSWER = re.compile(
     r"\\(?:boxed|fbox)\s?\{\s?[^\s}]|####[ \t]*\S*\d|</answer>"
     r"|(?i:answer|option|choice|antwort|réponse|respuesta|risposta|resposta|ответ|答案|答え|정답|답|jibu|উত্তর|సమాధానం|คำตอบ)"
@@ -68,8 +71,10 @@ def without_next_question(text: str) -> str:
     >>> without_next_question("#### 18\\n\\nQuestion: Two and two?\\n#### 4")
     '#### 18\\n'
     """
+    if _FIRST_LINE.match(text) is None and _LATER_LINE.search(text) is None:
+        return text
     numbered: set[tuple[str, str]] = set()
-    for heading in islice(_NEXT.finditer(text), _MOST_HEADINGS):
+    for heading in islice(_headings(text), _MOST_HEADINGS):
         word, number = heading["word"], heading["number"]
         if word == "Problem" and _FLAW.match(text, heading.end()):
             continue
@@ -79,6 +84,13 @@ def without_next_question(text: str) -> str:
         if not goes_on and _gives_answer(before):
             return before
     return text
+
+
+def _headings(text: str) -> Iterator[re.Match[str]]:
+    first = _FIRST_LINE.match(text)
+    if first is not None:
+        yield first
+    yield from _LATER_LINE.finditer(text)
 
 
 def _gives_answer(text: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from newskills.base.reading.reply_text import thinks_once
 from newskills.base.records import Inference, Row, Score
 from newskills.models.config import ServerConfig
 from newskills.train.loops.samples import Judged
@@ -22,7 +23,6 @@ MARKS = ("logic", "correctness", "clarity")
 """What a judge gives points for, 0 to 10 each."""
 HIGHEST = 10.0
 BOXES = ("box", "boxes")
-BEGIN, END = "<think>", "</think>"
 
 
 class FormatReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class FormatReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     box: Annotated[float, Meta(description="reward if the answer has a \\boxed{…}")] = 0.0
     think: Annotated[
         float,
-        Meta(description="reward for one thinking part that ends with </think>, followed by an answer"),
+        Meta(description="reward for one thinking part that ends, by any model's marks, followed by an answer"),
     ] = 0.0
     pattern: Annotated[str, Meta(description="regular expression to search for in the text")] = ""
     pattern_bonus: Annotated[float, Meta(description="reward if the expression is found")] = 0.0
@@ -182,7 +182,7 @@ def components(
     if form.box:
         worth["box"] = form.box if boxed(sample.text) else 0.0
     if form.think:
-        worth["think"] = form.think if thinks(sample.text) else 0.0
+        worth["think"] = form.think if thinks_once(sample.text) else 0.0
     if form.pattern:
         worth["pattern"] = form.pattern_bonus if measured.pattern else 0.0
     if length.penalty:
@@ -204,17 +204,6 @@ def boxed(text: str) -> bool:
     from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 
     return extract(text, ExtractionPolicy()).how in BOXES
-
-
-def thinks(text: str) -> bool:
-    """One thinking part that ends, then an answer. The opening tag may be missing: many templates write it.
-
-    >>> thinks("<think>2 + 2</think> 4"), thinks("2 + 2</think>"), thinks("4")
-    (True, False, False)
-    """
-    before, _, answer = text.partition(END)
-    thought = before.strip().removeprefix(BEGIN)
-    return bool(answer.strip()) and not any(tag in part for tag in (BEGIN, END) for part in (thought, answer))
 
 
 def _tokens(sample: RewardItem) -> int:

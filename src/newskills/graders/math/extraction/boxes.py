@@ -6,13 +6,23 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![a-zA-Z])\s*")
+_GLM_BEGIN, _GLM_END = "<|begin_of_box|>", "<|end_of_box|>"
+_BOX = re.compile(rf"\\(?:boxed|fbox|framebox)(?![a-zA-Z])\s*|{re.escape(_GLM_BEGIN)}")
 _NAME = (
     r"(?:[A-Za-z](?:_\{?\w{1,8}\}?)?'?|[a-zA-Z]\([\w,]{1,8}\)"
     r"|\\(?:alpha|beta|gamma|delta|theta|phi|varphi|lambda|mu|sigma|omega)|\\text\s?\{[^{}]{1,30}\})"
 )
 _NAMED = re.compile(rf"(?<![\w\\^+*/}})-])(?P<name>{_NAME})\s?&?\s?=\s?&?\s?(?:\$|\\\(|\\displaystyle)?\s?\Z")
-_NAME_REACH = 60
+_NAME_REACH, _SIGN_REACH = 60, 24
+_LONGEST_BEFORE_BOX = _GLM_BEGIN.index("box")
+_LONE_NUMBER = re.compile(r"\\boxed\{(-?[0-9][0-9.,]*)\}")
+_DIGIT = re.compile(r"[0-9]")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_UNNESTED = r"(?:[^{}\\]++|\\.)*+"
+_BRACED = rf"\{{{_UNNESTED}\}}"
+_BRACED_TWICE = rf"\{{(?:[^{{}}\\]++|\\.|{_BRACED})*+\}}"
+_SHALLOW = re.compile(rf"\{{((?:[^{{}}\\]++|\\.|{_BRACED_TWICE})*+)\}}", re.DOTALL)
+"""Braces with at most two pairs in each other inside: most boxes."""
 _LONGEST_PLACEHOLDER = 80
 _SMALL_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s?\{((?:[^{}]|\{[^{}]{0,80}\}){0,80})\}")
 _BETWEEN = re.compile(
@@ -47,22 +57,30 @@ def last_boxes(text: str) -> Boxes | None:
     Boxes side by side are one list; each with a name of its own, they are what these names are equal to. Boxes that
     only show where an answer goes, such as `\\boxed{...}`, count for nothing.
     """
-    if "\\boxed" not in text and "\\fbox" not in text and "\\framebox" not in text:
+    first = text.find("box")
+    if first < 0:
         return None
+    lone = _LONE_NUMBER.match(text, max(first - 1, 0))
+    if lone is not None and text.find("box", lone.end()) < 0:
+        return Boxes(lone[1], 1)
     run: list[tuple[str, str]] = []
-    end = position = 0
+    end, position = 0, max(first - _LONGEST_BEFORE_BOX, 0)
     while (match := _BOX.search(text, position)) is not None:
-        content, stop = _content(text, match.end())
+        content, stop = (
+            _between_glm_marks(text, match.end()) if match[0] == _GLM_BEGIN else _content(text, match.end())
+        )
         if content is None:
             return Boxes(None, 0)
         position = stop
         if is_placeholder(content):
             continue
-        named = _NAMED.search(text, max(match.start() - _NAME_REACH, end), match.start())
+        named = _named(text, end, match.start())
         if run and not _is_side_by_side(text, end, match.start() if named is None else named.start()):
             run.clear()
         run.append((named["name"] if named is not None else "", " ".join(content.split())))
         end = stop
+    if len(run) == 1:
+        return Boxes(run[0][1], 1)
     distinct = list(dict.fromkeys(run))
     names = [name for name, _ in distinct]
     if len(distinct) > 1 and all(names) and len(set(names)) == len(names):
@@ -77,11 +95,18 @@ def without_placeholders(text: str) -> str:
 
 
 def is_placeholder(content: str) -> bool:
-    """Return whether a text only shows where an answer goes."""
-    if len(content) > _LONGEST_PLACEHOLDER:
+    """Return whether a text only shows where an answer goes; none with a digit does."""
+    if len(content) > _LONGEST_PLACEHOLDER or _DIGIT.search(content) is not None:
         return False
     plain = _WRAPPED.sub(r"\1", content).strip(" <>[]{}()$")
     return not content.strip() or _PLACEHOLDER.fullmatch(plain) is not None
+
+
+def _named(text: str, start: int, stop: int) -> re.Match[str] | None:
+    """The name to which the box at `stop` is set equal, behind `start`."""
+    if text.find("=", max(stop - _SIGN_REACH, 0), stop) < 0:
+        return None
+    return _NAMED.search(text, max(stop - _NAME_REACH, start), stop)
 
 
 def _is_side_by_side(text: str, start: int, stop: int) -> bool:
@@ -89,6 +114,12 @@ def _is_side_by_side(text: str, start: int, stop: int) -> bool:
     if _BETWEEN.fullmatch(text, start, stop) is None:
         return False
     return _SENTENCE.search(text, start, stop) is None or _HEDGE.search(text, start, stop) is not None
+
+
+def _between_glm_marks(text: str, start: int) -> tuple[str | None, int]:
+    """(what GLM's models put between their marks of an answer, the place behind it)."""
+    stop = text.find(_GLM_END, start)
+    return (None, len(text)) if stop < 0 else (text[start:stop], stop + len(_GLM_END))
 
 
 def _content(text: str, start: int) -> tuple[str | None, int]:
@@ -100,17 +131,15 @@ def _content(text: str, start: int) -> tuple[str | None, int]:
         while stop < len(text) and not text[stop].isspace() and text[stop] not in "$,;":
             stop += 1
         return (text[start:stop].rstrip(".") or None), stop
-    depth, at = 0, start
-    while at < len(text):
-        char = text[at]
-        if char == "\\":
-            at += 2
-            continue
-        if char == "{":
+    shallow = _SHALLOW.match(text, start)
+    if shallow is not None:
+        return shallow[1], shallow.end()
+    depth = 0
+    for brace in _BRACE.finditer(text, start):
+        if brace.group() == "{":
             depth += 1
-        elif char == "}":
+        elif brace.group() == "}":
             depth -= 1
             if depth == 0:
-                return text[start + 1 : at], at + 1
-        at += 1
-    return None, at
+                return text[start + 1 : brace.start()], brace.end()
+    return None, len(text)

@@ -83,26 +83,12 @@ def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
     if shown is None:
         return ExtractedAnswer(None, "thinking")
     visible = without_next_question(shown)
-    steps: list[Callable[[str], ExtractedAnswer | None]]
     if policy.relaxed_extraction:
-        steps = [
-            _regex(policy.extract_regex),
-            _boxed,
-            _hashes,
-            _tagged,
-            _json,
-            _headed,
-            _stated_phrase,
-            _closing,
-            _phrase,
-            _last_number,
-        ]
-    elif policy.extract_from_boxed and policy.strict_extraction:
-        steps = [_boxed]
-    elif policy.extract_from_boxed:
-        steps = [_boxed, _hashes, _tagged, _json, _headed, _phrase]
+        steps = (_regex(policy.extract_regex), *_RELAXED)
+    elif not policy.extract_from_boxed:
+        steps = (_regex(policy.extract_regex),)
     else:
-        steps = [_regex(policy.extract_regex)]
+        steps = _STRICT if policy.strict_extraction else _USUAL
     if policy.relaxed_extraction and "\\boxed" in visible:
         visible = without_placeholders(visible)
     for step in steps:
@@ -243,3 +229,19 @@ def _closing(text: str) -> ExtractedAnswer | None:
 def _last_number(text: str) -> ExtractedAnswer | None:
     last = _last(_NUMBER, text[-_TAIL:])
     return ExtractedAnswer(last.group().rstrip(","), "number") if last is not None else None
+
+
+_Step = Callable[[str], ExtractedAnswer | None]
+_STRICT: tuple[_Step, ...] = (_boxed,)
+_USUAL: tuple[_Step, ...] = (_boxed, _hashes, _tagged, _json, _headed, _phrase)
+_RELAXED: tuple[_Step, ...] = (
+    _boxed,
+    _hashes,
+    _tagged,
+    _json,
+    _headed,
+    _stated_phrase,
+    _closing,
+    _phrase,
+    _last_number,
+)
