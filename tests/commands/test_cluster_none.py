@@ -507,4 +507,8 @@ def test_logs_and_mounts_as_containers_know_them(place: Place) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert f"#SBATCH --output={place.folder}/logs/" in done.stdout
-    assert "--container-mounts=/tmp/a:/b:ro,/tmp/c:/d," in done.stdout
+    assert "--container-mounts=/tmp/a:/b:ro,/tmp/c:/d:ro," in done.stdout
+    told = place.ns(
+        "ns run_cmd --cluster=box --dry_run --show_scripts --with_sandbox --sandbox_mounts=/tmp/c:/d:rw true"
+    )
+    assert "--container-mounts=/tmp/c:/d," in told.stdout

@@ -68,7 +68,14 @@ def test_the_python_of_jobs_without_containers_is_looked_at(place: Place, tmp_pa
     bare = place.ns("ns doctor --cluster=far")
     assert bare.returncode == 1
     wrong = next(line for line in bare.stdout.splitlines() if line.startswith("[wrong]"))
-    assert re.search(r"python .*, lacks .*msgspec.*: pip install newskills there", wrong)
+    assert re.search(r"python .*, lacks .*msgspec.*: run python3 -m pip install .*msgspec.* there", wrong)
+    refused = place.ns(
+        f"ns eval --cluster=far --benchmarks=./sums.py --server_type=vllm --model=fake --output_dir={tmp_path}/out "
+        f"--server_address=http://n1:1 --data_dir={place.folder}/data --expname=bare"
+    )
+    assert refused.returncode == 2
+    assert re.search(r"Jobs would fail: .*, lacks .*msgspec.*pip install", refused.stderr.replace("\n", " "))
+    assert not place.experiments("bare")
 
 
 def summarised_here(place: Place) -> None:

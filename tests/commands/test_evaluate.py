@@ -234,3 +234,36 @@ def test_the_embedded_model_is_evaluated(here: Path, local_model: Path) -> None:
     records = rows_of(here / "out/eval-results/own-sums/output-rs1.jsonl")
     assert all(record["generation"] and record["num_generated_tokens"] > 0 for record in records)
     assert "pass@1[avg-of-2]" in done.stdout
+
+
+@pytest.mark.parametrize("typed", ["GSM8K", "gsm8k", "ns_gsm8k"])
+def test_results_have_one_name_however_the_benchmark_is_typed(
+    tmp_path: Path, fake_server: FakeServerFactory, typed: str
+) -> None:
+    server = fake_server(Script(answer=Answer(kind="echo")))
+    rows = [{"id": n, "problem": f"What is {n}?", "expected_answer": str(n)} for n in range(3)]
+    write(tmp_path / "data/gsm8k/test.jsonl", rows)
+    line = f"--server_type=vllm --model=fake --server_address={server.base_url} --data_dir=data --output_dir=out"
+    done = ns(f"ns eval --benchmarks={typed} {line}", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "out/eval-results").iterdir() if path.is_dir()] == ["gsm8k"]
+    assert list(json.loads((tmp_path / "out/metrics.json").read_text())) == ["gsm8k"]
+
+
+@pytest.mark.parametrize("typed", ["Sums", "sums", "SUMS"])
+def test_results_of_an_own_benchmark_are_called_like_its_folder(
+    tmp_path: Path, fake_server: FakeServerFactory, typed: str
+) -> None:
+    server = fake_server(Script(answer=Answer(kind="echo")))
+    write(tmp_path / "benches/Sums/test.jsonl", [{"problem": "What is 1?", "expected_answer": "1"}])
+    (tmp_path / "benches/Sums/__init__.py").write_text(
+        'METRICS_TYPE = "math"\nGENERATION_ARGS = "++prompt_config=generic/math ++eval_type=math"\n'
+    )
+    line = f"--server_type=vllm --model=fake --server_address={server.base_url} --output_dir=out"
+    done = ns(
+        f"ns eval --benchmarks={typed} {line}",
+        cwd=tmp_path,
+        env={"NEWSKILLS_EXTRA_DATASETS": str(tmp_path / "benches")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/eval-results/Sums/output.jsonl").is_file()

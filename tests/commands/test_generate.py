@@ -325,3 +325,20 @@ def test_a_run_that_stopped_says_how_many_rows_it_has(here: Path, fake_server: F
     server.script = TABLE
     done = ns(line(server, "++max_samples=1", "--rerun_done"), cwd=here)
     assert "out/output.jsonl: done, 1 row\n" in done.stdout
+
+
+@pytest.mark.parametrize("more", ["", "--dry_run", "--cluster=here"])
+@pytest.mark.parametrize("command", ["generate", "eval"])
+def test_samples_are_logged_somewhere_or_refused(
+    here: Path, fake_server: FakeServerFactory, more: str, command: str
+) -> None:
+    (here / "cluster_configs").mkdir()
+    (here / "cluster_configs/here.yaml").write_text(f"executor: none\njob_dir: {here}/jobs\n")
+    server = fake_server(TABLE)
+    words = line(server, f"--log_samples {more}")
+    if command == "eval":
+        words = words.replace("generate", "eval").replace("--input_file=in.jsonl", "--benchmarks=gsm8k")
+    done = ns(words, cwd=here)
+    assert done.returncode == 2
+    assert "--log_samples logs records to Weights & Biases, so it needs --wandb_name=NAME" in done.stderr
+    assert server.records == []

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import subprocess
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from tests.commands.clusters import BENCHMARK, SUMS, own_address
 from tests.commands.running import ns, rows_of
 from tests.launch.containers import IMAGE, podman
@@ -199,6 +202,65 @@ def test_what_has_changed_since_the_commit_is_not_what_is_shown(
     assert "is not committed: prompts/sum.yaml" in refused.stderr
     done = checkout.ns(f"{line} --allow_uncommitted")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("below", ["", "inputs"])
+def test_commands_find_the_code_without_containers(checkout: Checkout, below: str) -> None:
+    """Wherever the path stands in a text of the user's, and whatever the folder is called."""
+    here = checkout.config("executor: none")
+    words = f"ns run_cmd {here} --allow_uncommitted --expname=look"
+    text = (
+        "cd / && cat /nemo_run/code/prompts/sum.yaml > {0}/seen; echo x/nemo_run/code /nemo_run/code2 >> {0}/seen"
+    )
+    done = checkout.ns(f"{words} --command='{text.format(checkout.folder)}'", below)
+    assert done.returncode == 0, done.stderr
+    assert (checkout.folder / "seen").read_text() == f"{PROMPT}x/nemo_run/code /nemo_run/code2\n"
+    done = checkout.ns(
+        f"{words} -- sh -c 'wc -l < /nemo_run/code/inputs/sums.jsonl > {checkout.folder}/seen'", below
+    )
+    assert done.returncode == 0, done.stderr
+    assert (checkout.folder / "seen").read_text().strip() == "10"
+    slurm = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
+    shown = checkout.ns(
+        f"ns run_cmd {slurm} --dry_run --show_scripts --installation_command='pip install /nemo_run/code/tasks' "
+        "--command='cat /nemo_run/code/inputs/sums.jsonl'",
+        below,
+    )
+    assert shown.returncode == 0, shown.stderr
+    place = re.escape(f"{checkout.folder}/jobs/packages/") + r"\w+"
+    assert re.search(rf"^ +'cat {place}/inputs/sums.jsonl'$", shown.stdout, re.MULTILINE)
+    assert re.search(rf"^pip install {place}/tasks$", shown.stdout, re.MULTILINE)
+    boxed = checkout.config("executor: slurm\ndefault_timeout: 00:10:00\ncontainers: {nemo-skills: /i.sqsh}")
+    shown = checkout.ns(f"ns run_cmd {boxed} --dry_run --show_scripts --command='cat /nemo_run/code/a'", below)
+    assert "cat /nemo_run/code/a" in shown.stdout
+
+
+@pytest.mark.parametrize("below", ["", "inputs"])
+def test_shell_texts_and_paths_in_rows_find_the_code_here(
+    checkout: Checkout, server: FakeServerProcess, below: str
+) -> None:
+    image = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(image, "PNG")
+    (checkout.root / "inputs/dot.png").write_bytes(image.getvalue())
+    (checkout.root / "prompts/seen.yaml").write_text("user: '{problem}'\nimage_field: image\n")
+    rows = [{**row, "image": "/nemo_run/code/inputs/dot.png"} for row in SUMS]
+    (checkout.root / "inputs/seen.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    commit(checkout.root, {})
+    line = (
+        f"ns generate --server_type=vllm --model=fake --server_address={server.url} --output_dir={checkout.folder}/out "
+        "--input_file=/nemo_run/code/inputs/seen.jsonl ++prompt_config=/nemo_run/code/prompts/seen.yaml "
+        f"--preprocess_cmd='cp /nemo_run/code/prompts/sum.yaml {checkout.folder}/before' "
+        f"--postprocess_cmd='cp /nemo_run/code/prompts/sum.yaml {checkout.folder}/after'"
+    )
+    done = checkout.ns(line, below)
+    assert done.returncode == 0, done.stderr
+    assert (checkout.folder / "before").read_text() == (checkout.folder / "after").read_text() == PROMPT
+    parts = server.records[-1].body["messages"][-1]["content"]
+    assert parts[0]["image_url"]["url"].startswith("data:image/png")
+    there = checkout.config("executor: none")
+    done = checkout.ns(f"{line.replace('/out ', '/jobs-out ')} {there} --expname=look", below)
+    assert done.returncode == 0, done.stderr
+    assert len(rows_of(checkout.folder / "jobs-out/output.jsonl")) == 10
 
 
 @pytest.mark.parametrize("command", ["sft", "grpo"])

@@ -129,9 +129,10 @@ def test_many_submit_at_once(repo: Path, tmp_path: Path) -> None:
     assert names(Path(made[0].path)) == {*FILES, "link"}
 
 
-def test_uncommitted_files_are_an_error_that_names_them(repo: Path, tmp_path: Path) -> None:
+def test_changed_files_are_an_error_that_names_them(repo: Path, tmp_path: Path) -> None:
     write(repo, {"train.py": "changed\n", "new one.py": "x\n", "bin/__pycache__/run.cpython-311.pyc": ""})
     (repo / "bin" / "run").unlink()
+    git(repo, "add", "new one.py")
     with pytest.raises(ConfigError) as caught:
         packed(tmp_path / "jobs", repo)
     assert "3 files" in str(caught.value)
@@ -139,6 +140,18 @@ def test_uncommitted_files_are_an_error_that_names_them(repo: Path, tmp_path: Pa
         assert name in str(caught.value)
     assert "NEWSKILLS_DISABLE_UNCOMMITTED_CHANGES_CHECK=1" in caught.value.hint
     assert not (tmp_path / "jobs").exists()
+
+
+def test_files_that_git_does_not_track_are_named_and_no_error(repo: Path, tmp_path: Path) -> None:
+    """Such as the results of an earlier run, and their locks."""
+    write(repo, {"out/output.jsonl": "{}\n", "out/.output.jsonl.lock": "", "results/x": ""})
+    said: list[str] = []
+    made = packed(tmp_path / "jobs", repo, say=said.append)
+    assert said == [
+        "2 new files are not packaged, since git does not track them: out/.output.jsonl.lock, out/output.jsonl"
+    ]
+    assert not Path(made.path, "out").exists()
+    assert "out/output.jsonl" in made.uncommitted
 
 
 @pytest.mark.parametrize("prefix", ["NEWSKILLS", "NEMO_SKILLS"])
@@ -150,8 +163,9 @@ def test_uncommitted_files_can_be_allowed(repo: Path, tmp_path: Path, prefix: st
     assert Path(made.path, "train.py").read_text() == "print('one')\n"
     assert not Path(made.path, "new00").exists()
     assert len(made.uncommitted) == 22
-    assert "22 files" in said[0]
-    assert "and 12 more" in said[0]
+    assert "21 new files" in said[0]
+    assert "and 11 more" in said[0]
+    assert "1 file of" in said[1]
     assert "\x1b" not in said[0]
     assert packed(tmp_path / "jobs", repo, allow_uncommitted=True).path == made.path
 
@@ -174,10 +188,9 @@ def test_prepared_data_goes_along(repo: Path, tmp_path: Path) -> None:
     }
     write(repo, {**data, "results/output.jsonl": "{}\n", ".venv/dataset/x.jsonl": "{}\n", "dataset/notes.txt": ""})
     said: list[str] = []
-    with pytest.raises(ConfigError, match=r"1 file .*dataset/notes.txt"):
-        packed(tmp_path / "jobs", repo)
-    (repo / "dataset" / "notes.txt").unlink()
     made = packed(tmp_path / "jobs", repo, say=said.append)
+    assert "1 new file is not packaged" in said[1]
+    assert "dataset/notes.txt" in said[1]
     assert names(Path(made.path)) == {*FILES, *code, "link", *data}
     assert "3 files of prepared data" in said[0]
     write(repo, {"dataset/mine/test.jsonl": '{"a": 1}\n'})

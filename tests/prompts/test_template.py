@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
-from newskills.prompts.template import MissingField, Template, TextPosition
+from newskills.prompts.template import MissingField, NullField, Template, TextPosition
 
 
 def make(source: str) -> Template:
@@ -21,14 +21,24 @@ def test_data_comes_through_verbatim(before: str, value: str, after: str) -> Non
     assert template.fill({"field": value}) == f"{before} {value}{after} {value}"
 
 
-@given(
-    st.dictionaries(
-        st.from_regex(r"[a-z_]{1,5}", fullmatch=True), st.text() | st.integers() | st.floats() | st.none()
-    )
-)
+NAMES = st.from_regex(r"[a-z_]{1,5}", fullmatch=True)
+
+
+@given(st.dictionaries(NAMES, st.text() | st.integers() | st.floats()))
 def test_plain_fields_agree_with_str_format(row: dict[str, Any]) -> None:
     source = "".join(f" {{{name}}}{{{{{name}}}}}" for name in row)
     assert make(source).fill(row) == source.format(**row)
+
+
+@given(st.dictionaries(NAMES, st.text() | st.none(), min_size=1), st.text())
+def test_null_is_shown_as_the_template_says_or_not_at_all(row: dict[str, Any], empty: str) -> None:
+    source = " ".join(f"{{{name}}}" for name in row)
+    said = Template(source, TextPosition("text"), empty)
+    shown = {name: empty if value is None else value for name, value in row.items()}
+    assert said.fill(row) == said.bind("other", "").fill(row) == source.format(**shown)
+    if None in row.values():
+        with pytest.raises(NullField):
+            make(source).fill(row)
 
 
 @given(st.lists(st.sampled_from(["{a}", "{b}", "{{", "}}", "x"])), st.text(), st.text())

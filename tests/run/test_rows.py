@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.base.reading.row_forms import FORMS
 
 from newskills.base.errors import DataError
 from newskills.base.store import file_digest
@@ -95,7 +96,7 @@ def test_lines_that_are_passed_over_are_not_decoded(tmp_path: Path) -> None:
     found = scan(path)
     path.write_text('\nno JSON\n{"id": 2}\n')
     first, second = found.lines(range(2))
-    assert (second.number, second.at, second.position, found.sample(second).id) == (3, 1, 1, "2")
+    assert (second.place, second.at, second.position, found.sample(second).id) == (3, 1, 1, "2")
     with pytest.raises(DataError, match="line 2"):
         found.sample(first)
 
@@ -119,3 +120,20 @@ def test_max_samples_counts_within_the_chunk() -> None:
     assert bounds(10, 3, 1, 2) == range(4, 6)
     assert bounds(10, None, None, 100) == range(10)
     assert bounds(2, 4, 3, -1) == range(2, 2)
+
+
+FORMED = [{"id": f"row-{n}", "problem": f"Zeile {n}\n“{'x' * n}”"} for n in range(600)]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_rows_of_every_form_are_read_from_any_place_and_in_any_order(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(FORMS[name](FORMED))
+    found = scan(path)
+    assert (found.rows, found.distinct, found.digest) == (600, True, file_digest(path))
+    assert [sample.row for sample in found.samples(range(300, 590))] == FORMED[300:590]
+    order = [7, 0, 280, 3]
+    drawn = [found.sample(line) for line in found.lines(range(300, 590), order)]
+    assert [sample.row for sample in drawn] == [FORMED[300 + position] for position in order]
+    assert [sample.position for sample in drawn] == order
+    assert scan(path, (found.digest, 600)).digest == found.digest

@@ -8,6 +8,7 @@ dictionaries, since their keys belong to users.
 from __future__ import annotations
 
 from functools import cache
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -180,12 +181,13 @@ class Failure(Struct, kw_only=True):
 
 
 class Sample(Struct, kw_only=True):
-    """One input row with its stable identity, its 0-based place in the input and, if it has one, its line there."""
+    """One input row with its stable identity, its 0-based place in the input and, if it has one, its line there (or
+    words for it, where the file has no lines)."""
 
     id: str
     row: Row
     position: int = 0
-    line: int = 0
+    line: int | str = 0
 
 
 class Attempt(Struct, kw_only=True):
@@ -201,7 +203,10 @@ class Attempt(Struct, kw_only=True):
 
 
 class Score(Struct, kw_only=True):
-    """A verdict. `fields` are the grader's record fields (`predicted_answer`, `symbolic_correct`, …)."""
+    """A verdict. `fields` are the grader's record fields (`predicted_answer`, `symbolic_correct`, …).
+
+    `value` is a finite number: JSON would turn another one into null, which reads as no number at all.
+    """
 
     outcome: Outcome
     fields: Row
@@ -209,6 +214,10 @@ class Score(Struct, kw_only=True):
     why: str = ""
     cause: Cause | None = None
     value: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.value is not None and not isfinite(self.value):
+            raise ValueError(f"{self.grader} gave the value {self.value}, which is not a finite number")
 
 
 class Number(Struct, frozen=True, kw_only=True):

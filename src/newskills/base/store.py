@@ -15,6 +15,7 @@ import hashlib
 import itertools
 import math
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ from typing import IO, Any
 import msgspec
 
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
+from newskills.base.reading.row_files import Place, place_in, row_lines
 from newskills.base.records import Row
 from newskills.base.replacing import replacement, sync_folder
 from newskills.base.terminal import listed
@@ -32,6 +34,8 @@ from newskills.base.type_errors import type_fault
 DIGEST_SIZE = 16
 _decoder = msgspec.json.Decoder(Row)
 _encoder = msgspec.json.Encoder()
+_NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\b")
+"""As Python writes numbers that JSON does not have."""
 LONGEST_LINE = 32 << 20
 """Bytes of a line that is still read where files may be those of others."""
 _PIECE = 1 << 20
@@ -46,25 +50,26 @@ def encode_line(record: object) -> bytes:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Rows of a JSON-lines file, in constant memory; blank lines are skipped.
+    """Yield the rows of a file in any of the forms of `base.reading.row_files`; blank lines are skipped.
 
-    Raises DataError naming file, line and what is wrong.
+    Raises DataError naming file, line and what is wrong; ConfigError where a package is missing that reads it.
     """
     with open_for_reading(path) as file:
-        for number, line in enumerate(file, 1):
+        for place, line in row_lines(file, path):
             if line.strip():
-                yield decode_row(line, path, number)
+                yield decode_row(line, path, place)
 
 
-def decode_row(line: bytes, path: Path, number: int) -> Row:
+def decode_row(line: bytes, path: Path, place: Place) -> Row:
     """One line → one JSON object. Raises DataError."""
     try:
         return _decoder.decode(line)
     except msgspec.ValidationError as error:
         fault = type_fault(error).replace("an object", "a JSON object")
-        raise DataError(f"{path}, line {number}: {fault}.") from error
+        raise DataError(f"{place_in(path, place)}: {fault}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}, line {number}: invalid JSON ({error}).") from error
+        hint = "Write null where there is no number." if _NO_NUMBER.search(line) else ""
+        raise DataError(f"{place_in(path, place)}: invalid JSON ({error}).", hint=hint) from error
 
 
 def open_for_reading(path: Path, block: int = 1 << 20) -> IO[bytes]:

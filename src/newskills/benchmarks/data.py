@@ -28,6 +28,7 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Source
 from newskills.base.errors import DataError, NewskillsError
+from newskills.base.reading.row_files import SUFFIXES
 from newskills.base.records import Row
 from newskills.base.store import read_rows, waiting_lock, write_json, write_rows
 from newskills.benchmarks.assets import AssetFolder
@@ -208,7 +209,7 @@ def load_rows(
     DataError for a file that is damaged or that nothing makes.
     """
     split = split or benchmark.split
-    if benchmark.folder and (own := Path(benchmark.folder) / f"{split}.jsonl").is_file():
+    if benchmark.folder and (own := own_rows(Path(benchmark.folder), split)) is not None:
         return own
     path = split_folder(benchmark, data_dir) / f"{split}.jsonl"
     if path.is_file():
@@ -220,6 +221,12 @@ def load_rows(
         hint = f"Its own script makes them: ns prepare_data {maker.parent}" if maker.is_file() else ""
         raise DataError(f"{benchmark.name} comes without data for '{split}': there is no file {place}.", hint=hint)
     raise NotPreparedError([(asked_name or benchmark.name, benchmark.name, path)], data_dir)
+
+
+def own_rows(folder: Path, split: str) -> Path | None:
+    """Return the file of rows of `split` in a folder of the user's, in the first form that is there."""
+    paths = (folder / f"{split}{suffix}" for suffix in SUFFIXES)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _whole(path: Path, benchmark: Benchmark) -> Path:

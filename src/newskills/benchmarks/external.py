@@ -67,6 +67,7 @@ def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
     if not file.is_file():
         raise ConfigError(f"{folder} is not a benchmark: there is no file {file}.")
     module = load_module(str(file), "benchmark")
+    name = _spelled_as(folder, name)
     constants = {key: value for key, value in vars(module).items() if key.isupper()}
     name = name or folder.resolve().name
     if constants.get("IS_BENCHMARK_GROUP"):
@@ -87,6 +88,12 @@ def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
         folder="" if constants.get("REQUIRES_DATA_DIR") else str(folder.resolve()),
         **{"grader": grader if grader in GRADERS else "", **fields},
     )
+
+
+def _spelled_as(folder: Path, name: str) -> str:
+    """`name` in the letters of the folders that it stands for, so that results have one name however it was typed."""
+    spelled = ".".join(folder.resolve().parts[-1 - name.count(".") :])
+    return spelled if fold(spelled) == fold(name) else name
 
 
 def _read_map(mapping: object) -> Mapping[str, str]:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import cast
 
 from newskills.base.errors import ConfigError
+from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders import executes, make_grader
+from newskills.graders.reading.record_faults import grading_function
 
 
 def make(config: Row) -> Callable[[Row], Score]:
@@ -19,7 +21,7 @@ def make(config: Row) -> Callable[[Row], Score]:
     grader = make_grader(config["name"], config["config"])
     if executes(grader):
         raise ConfigError(f"Grader '{config['name']}' runs code; a worker process cannot do that for it.")
-    return cast(Callable[[Row], Score], grader.grade)
+    return grading_function(cast(Grader, grader))
 
 
 def preload(config: Row) -> None:

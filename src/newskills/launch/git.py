@@ -13,6 +13,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, StorageError
 
 _SUBMODULE = "160000"
+_UNTRACKED = "?? "
 
 
 class GitCommit(Struct, frozen=True, kw_only=True):
@@ -22,6 +23,7 @@ class GitCommit(Struct, frozen=True, kw_only=True):
     files        paths of all committed files, links included
     submodules   paths of those, whose files are not among `files`
     uncommitted  paths that differ from HEAD, and untracked ones that git does not ignore
+    untracked    those of them that git does not know yet
     """
 
     root: Path
@@ -30,6 +32,7 @@ class GitCommit(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...]
     submodules: tuple[str, ...]
     uncommitted: tuple[str, ...]
+    untracked: frozenset[str] = frozenset()
 
     def others(self, folders: Sequence[str]) -> list[str]:
         """Files in those folders that are not committed, also ignored ones."""
@@ -56,14 +59,15 @@ def read_commit(root: Path) -> GitCommit:
     for line in _lines(_git(root, "ls-tree", "-r", "-z", "HEAD")):
         entry, _, name = line.partition("\t")
         (submodules if entry.startswith(_SUBMODULE) else files).append(name)
-    status = _git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
+    status = _lines(_git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"))
     return GitCommit(
         root=root,
         commit=commit,
         tree=tree,
         files=tuple(files),
         submodules=tuple(submodules),
-        uncommitted=tuple(line[3:] for line in _lines(status)),
+        uncommitted=tuple(line[3:] for line in status),
+        untracked=frozenset(line[3:] for line in status if line.startswith(_UNTRACKED)),
     )
 
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Job, Ref, Word
+from newskills.config.packaged_path import with_code_at
 from newskills.launch.clusters.names import is_file_name, is_variable
 from newskills.launch.place import ExecutorScript, JobFolder, Variable
 
@@ -47,6 +48,13 @@ class _CommandContext(Struct, frozen=True, kw_only=True):
     folder: JobFolder
     place: ExecutorScript
     variables: dict[str, str]
+
+    def with_code(self, text: str) -> str:
+        """Return a text of the user's with the packaged code where this command finds it."""
+        code = self.folder.code
+        if code and self.place.workdir(msgspec.structs.replace(self.command, workdir=None), self.folder) == code:
+            return with_code_at(text, code)
+        return text
 
     def refs(self) -> list[Ref]:
         script = self.command.script
@@ -84,7 +92,7 @@ def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]
         name = scene.command.name
         new = {f"{name}.sh": _command_text(scene)}
         if scene.command.script.setup:
-            new[f"{name}.setup.sh"] = scene.command.script.setup.rstrip("\n") + "\n"
+            new[f"{name}.setup.sh"] = scene.with_code(scene.command.script.setup).rstrip("\n") + "\n"
         if clash := sorted(new.keys() & texts.keys()):
             raise ConfigError(
                 f"Command '{name}' of job '{job.name}' needs the file {clash[0]}, whose name is taken."
@@ -268,8 +276,9 @@ def _variables(job: Job) -> dict[str, str]:
 
 def _text(scene: _CommandContext, word: Word) -> str:
     if isinstance(word, Ref):
-        return _word(Variable(f"{scene.variables[word.component]}_{word.attribute}", word.before, word.after))
-    return quote(word)
+        name = f"{scene.variables[word.component]}_{word.attribute}"
+        return _word(Variable(name, scene.with_code(word.before), scene.with_code(word.after)))
+    return quote(scene.with_code(word))
 
 
 def _word(word: str | Variable) -> str:

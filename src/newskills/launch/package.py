@@ -157,9 +157,14 @@ def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, sa
     if data:
         say(f"packaged with {len(data)} files of prepared data that are not committed: {_listed(data)}")
     committed_files = set(commit.files)
-    changed = tuple(
+    differing = tuple(
         name for name in commit.uncommitted if name not in data and not _is_ours(name, committed_files)
     )
+    new = tuple(name for name in differing if name in commit.untracked)
+    if new:
+        files = f"{len(new)} new files are" if len(new) > 1 else "1 new file is"
+        say(f"{files} not packaged, since git does not track {'them' if len(new) > 1 else 'it'}: {_listed(new)}")
+    changed = tuple(name for name in differing if name not in commit.untracked)
     if not changed:
         return
     files = f"{len(changed)} files" if len(changed) > 1 else "1 file"

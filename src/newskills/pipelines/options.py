@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from newskills.base.errors import ConfigError
+
 if TYPE_CHECKING:
     from newskills.run.reporting.tracking import Tracking
 
@@ -81,7 +83,9 @@ class PlacementOptions(ClusterOptions, frozen=True, kw_only=True):
     installation_command: Annotated[str | None, doc("command to run first, once per node", JOB)] = None
     skip_hf_home_check: Annotated[bool | None, doc("do not require HF_HOME", JOB)] = None
     keep_mounts_for_sandbox: Annotated[bool, doc("give the sandbox the mounts of the job", JOB)] = False
-    sandbox_mounts: Annotated[list[str], doc("mounts for the sandbox only, src:dst[:ro|rw]", JOB)] = []
+    sandbox_mounts: Annotated[
+        list[str], doc("mounts for the sandbox only, src:dst[:rw]; read-only by default", JOB)
+    ] = []
     sandbox_container: Annotated[str | None, doc("container image of the sandbox", JOB)] = None
 
 
@@ -134,6 +138,15 @@ class WorkOptions(ModelOptions, frozen=True, kw_only=True):
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT
     log_samples: Annotated[bool, doc("also log 200 records", REPORT)] = False
+
+
+def check_log_samples(options: WorkOptions) -> None:
+    """Raises ConfigError where records are to be logged, and nothing says where."""
+    if options.log_samples and options.wandb_name is None:
+        raise ConfigError(
+            "--log_samples logs records to Weights & Biases, so it needs --wandb_name=NAME.",
+            hint="Without it all records are in output*.jsonl.",
+        )
 
 
 def tracking_of(name: str | None, project: str, group: str | None, *, samples: bool = False) -> Tracking | None:

@@ -87,8 +87,10 @@ class Rendered:
 
     def __init__(self, source: ConfigSource, shots: FewShotText, suffix: str, folder: Path) -> None:
         config = source.config
-        self._system = None if config.system is None else Template(config.system, source.place("system"))
-        self._user = Template(config.user, source.place("user"))
+        self._system: Template | None = None
+        if config.system is not None:
+            self._system = Template(config.system, source.place("system"), config.empty)
+        self._user = Template(config.user, source.place("user"), config.empty)
         self._shots: FewShotText | None = None
         self._suffix = suffix
         self._folder = folder

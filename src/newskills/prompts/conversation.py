@@ -29,6 +29,9 @@ class Passthrough(Struct, frozen=True, kw_only=True):
     def messages(self, row: Row) -> list[Message]:
         """Raises MissingField, DataError."""
         messages = read_messages(row, self.folder)
+        for number, message in enumerate(messages, 1):
+            if message.content is None and not message.tool_calls:
+                raise DataError(f"message {number}{_record(row)}: `content` is null or missing.")
         if self.system is not None:
             kept = messages[1:] if messages[0].role in ("system", "developer") else messages
             messages = [Message(role="system", content=self.system), *kept]

@@ -12,7 +12,7 @@ from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.prompts.code_tags import CodeTags
 from newskills.prompts.schema import FewShotConfig, read_yaml
-from newskills.prompts.template import MissingField, Template, TextPosition
+from newskills.prompts.template import MissingField, NullField, Template, TextPosition
 
 FEW_SHOTS = Path(__file__).parent / "few_shot"
 USUAL = 5
@@ -67,7 +67,8 @@ class ExampleSets:
         try:
             shown = [self._template.fill(row) for row in rows]
         except MissingField as error:
-            raise ConfigError(f"{self._what}: the examples of {what} have no field '{error.name}'.") from error
+            lack = "null as" if isinstance(error, NullField) else "no field"
+            raise ConfigError(f"{self._what}: the examples of {what} have {lack} '{error.name}'.") from error
         return self._config.prefix + "".join(shown) + self._config.suffix
 
     def _rows(self, name: str) -> Sequence[Row]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
+from newskills.config.packaged_path import without_container
 
 MAX_BYTES = 64 << 20
 """Largest file that is read."""
@@ -48,7 +49,7 @@ def image_url(source: str, folder: Path) -> str:
     """`source` itself if it is an address, else the file as a data URL. Raises MediaError, ConfigError."""
     if source.startswith(_REMOTE):
         return source
-    path = folder / Path(source.removeprefix("file://")).expanduser()
+    path = folder / Path(without_container(source.removeprefix("file://"))).expanduser()
     data = _read(path)
     kind, width, height = _checked(_image_size, path, data)
     if len(data) > MAX_SENT or max(width, height) > MAX_SIDE:
@@ -58,7 +59,7 @@ def image_url(source: str, folder: Path) -> str:
 
 def audio_part(source: str, folder: Path) -> Row:
     """An `input_audio` part of a local file. Raises MediaError, ConfigError."""
-    path = folder / Path(source).expanduser()
+    path = folder / Path(without_container(source)).expanduser()
     data = _read(path)
     kind = _checked(_sound_kind, path, data)
     if len(data) > MAX_SENT:

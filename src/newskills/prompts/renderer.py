@@ -27,7 +27,7 @@ from newskills.prompts.schema import (
     replace_few_shots,
     to_config,
 )
-from newskills.prompts.template import MissingField, TextPosition, value_of
+from newskills.prompts.template import MissingField, NullField, TextPosition, value_of
 
 
 class PromptOverrides(Struct, frozen=True, kw_only=True):
@@ -124,6 +124,11 @@ class Prompt:
     def _missing(self, row: Row, error: MissingField) -> DataError:
         name = error.name
         record = f"Record {row['id']}" if "id" in row else "The record"
+        if isinstance(error, NullField):
+            return DataError(
+                f"{record} has null as '{name}', which prompt {self.name} shows.",
+                hint="Give a text, leave the record out, or say in the prompt what is shown for null: `empty: TEXT`.",
+            )
         return DataError(
             f"{record} has no field '{name}', which prompt {self.name} needs{suggest(name, row)}",
             hint="Literal braces in a prompt are doubled: {{ }}.",
@@ -153,6 +158,8 @@ def load_prompt(
     rendered = Rendered(source, shots, overrides.prompt_suffix, folder)
     body = MergedTemplate(rendered, folder) if overrides.prompt_format == "openai" else rendered
     config = msgspec.structs.asdict(source.config) | {"few_shot_examples": shots.fingerprint}
+    if source.config.empty is None:  # the hash of prompts as they were before there was `empty`
+        del config["empty"]
     digest = _digest(overrides, [overrides.prompt_format, config])
     return Prompt(source.name, digest, body, overrides, _template(source.config, overrides))
 

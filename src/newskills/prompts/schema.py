@@ -45,10 +45,14 @@ class FewShotConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class PromptConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One prompt. `user` and `system` are templates over the record; `{examples}` is the few-shot text."""
+    """One prompt. `user` and `system` are templates over the record; `{examples}` is the few-shot text.
+
+    empty   text for fields of the record that are null; without it, a record with one that is shown is refused
+    """
 
     user: str
     system: str | None = None
+    empty: str | None = None
     few_shot_examples: FewShotConfig = FewShotConfig()
     image_field: str | None = None
     image_position: Literal["before", "after"] = "before"

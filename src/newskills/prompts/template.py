@@ -36,30 +36,44 @@ class MissingField(Exception):
         self.name = name
 
 
+class NullField(MissingField):
+    """The field `name` of a record is null, and nothing says what a prompt shows then."""
+
+
 def value_of(row: Mapping[str, Any], name: str) -> Any:
-    """Raises MissingField."""
+    """Raises MissingField, NullField."""
     try:
-        return row[name]
+        value = row[name]
     except KeyError:
         raise MissingField(name) from None
+    if value is None:
+        raise NullField(name)
+    return value
 
 
 class Template:
-    """`fields` are the names it needs, in order of appearance. Raises ConfigError with line and column."""
+    """`fields` are the names it needs, in order of appearance; `empty` is shown for those that are null.
 
-    __slots__ = ("_parts", "_slots", "fields", "source")
+    Raises ConfigError with line and column.
+    """
 
-    def __init__(self, source: str, place: TextPosition) -> None:
+    __slots__ = ("_empty", "_parts", "_slots", "fields", "source")
+
+    def __init__(self, source: str, place: TextPosition, empty: str | None = None) -> None:
         self.source = source
+        self._empty = empty
         self._parts: list[str] = []
         self._slots: list[tuple[int, str]] = []
         _TemplateParser(source, place).parse(self._parts, self._slots)
         self.fields = tuple(dict.fromkeys(name for _, name in self._slots))
 
     def fill(self, row: Mapping[str, Any]) -> str:
-        """Raises MissingField."""
+        """Raises MissingField, and NullField where nothing says what is shown for null."""
         parts = self._parts.copy()
         for at, name in self._slots:
+            if self._empty is not None and row.get(name, "") is None:
+                parts[at] = self._empty
+                continue
             value = value_of(row, name)
             parts[at] = value if type(value) is str else str(value)
         return "".join(parts)
@@ -68,6 +82,7 @@ class Template:
         """The template with `value` in all places of `name`."""
         bound = Template.__new__(Template)
         bound.source = self.source
+        bound._empty = self._empty
         bound._parts = [""]
         bound._slots = []
         names = dict(self._slots)

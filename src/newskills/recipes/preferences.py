@@ -20,7 +20,9 @@ from newskills.base.stats import mean_interval
 from newskills.base.store import read_rows
 from newskills.base.terminal import counted
 from newskills.recipes.skill import Skill
+from newskills.recipes.training_rows import MEDIA, TEXT_ONLY, alpaca_messages, with_system
 from newskills.train.data.reading import recorded_verdict
+from newskills.train.data.row_fields import REASONING, TOLD, field_text, reasoning_of, refuse_lost
 from newskills.train.loops.dpo import Pair
 from newskills.train.loops.reward_model import HeldOutPairs, PairScores, right
 from newskills.train.verbs import Datum
@@ -40,18 +42,19 @@ class Preference(Struct, frozen=True, kw_only=True):
     tools: list[Row] | None = None
 
 
-class LabelledText(Struct, frozen=True, kw_only=True):
+class LabelledText(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A reply that is good or bad. `prompt` is a conversation, or a text that is used as it is, and so is the reply."""
 
     prompt: list[Row] | str
     completion: str
     label: bool
+    tools: list[Row] | None = None
 
     def example(self, skill: Skill) -> Datum:
         """Token ids of the reply after the prompt. Raises DataError where one is empty."""
         if isinstance(self.prompt, str):
             return skill.continuation(self.prompt, self.completion)
-        return skill.reply(self.prompt, self.completion)
+        return skill.reply(self.prompt, self.completion, self.tools)
 
 
 class PairCount(Struct, frozen=True, kw_only=True):
@@ -291,6 +294,7 @@ def _generation(row: Row, where: str) -> str:
 
 
 def _labelled(row: Row, where: str) -> LabelledText:
+    refuse_lost(row, MEDIA, "", where, TEXT_ONLY)
     prompt, completion, label = row.get("prompt"), row.get("completion"), row.get("label")
     if not isinstance(label, bool) or not prompt or completion is None:
         raise DataError(
@@ -298,22 +302,46 @@ def _labelled(row: Row, where: str) -> LabelledText:
             f"{', '.join(sorted(row)) or 'none'}.",
             hint="Graded outputs go to --input_files.",
         )
+    prompt = _prompt(prompt, row, where)
     if isinstance(prompt, list):
-        return LabelledText(prompt=prompt, completion=_said(completion, where), label=label)
+        text = _said(completion, where)
+        return LabelledText(prompt=prompt, completion=text, label=label, tools=row.get("tools"))
     if not isinstance(completion, str) or not completion:
         raise DataError(f"{where}: `completion` must be a text that is not empty.")
     return LabelledText(prompt=prompt, completion=completion, label=label)
 
 
+def _prompt(prompt: Any, row: Row, where: str) -> Any:
+    """The prompt with what stands in keys of its own: an instruction, a system message. Raises DataError for what
+    would be lost."""
+    if not isinstance(prompt, list):
+        messages = alpaca_messages(row, where)
+        if messages:
+            return messages
+    if isinstance(prompt, list):
+        refuse_lost(row, ("history",), "", where, "Put it into `prompt`, or remove the field.")
+        return with_system(prompt, row, where)
+    refuse_lost(
+        row,
+        TOLD,
+        str(prompt),
+        where,
+        "Texts are taken as they are: put it into `prompt`, or write `prompt` as messages, or remove the field.",
+    )
+    return prompt
+
+
 def _preference(row: Row, where: str) -> Preference:
+    refuse_lost(row, MEDIA, "", where, TEXT_ONLY)
     chosen, rejected, prompt = row.get("chosen"), row.get("rejected"), row.get("prompt", row.get("input"))
     if chosen is None or rejected is None:
         raise DataError(
             f"{where} has no `chosen` and `rejected`; its keys are {', '.join(sorted(row)) or 'none'}.",
             hint="Rows are {prompt, chosen, rejected}; graded outputs go to --input_files.",
         )
-    if prompt is None:
+    if prompt is None and not field_text(row, "instruction"):
         prompt, chosen, rejected = _split(chosen, rejected, where)
+    prompt = _prompt(prompt, row, where)
     tools = row.get("tools")
     if isinstance(prompt, list):
         return Preference(prompt=prompt, chosen=_said(chosen, where), rejected=_said(rejected, where), tools=tools)
@@ -336,6 +364,9 @@ def _said(reply: Any, where: str) -> str:
     """The text of a reply: a text, or a list with one turn of the assistant."""
     turn = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
     text = turn.get("content") if isinstance(turn, dict) and turn.get("role") == "assistant" else turn
+    if isinstance(turn, dict):
+        hint = "The loss is on the text alone: put it into `content` as the model writes it, or remove the field."
+        refuse_lost(turn, ("tool_calls", *(REASONING if reasoning_of(turn) else ())), str(text), where, hint)
     if not isinstance(text, str) or not text:
         raise DataError(f"{where}: a reply must be one turn of the assistant with a text.")
     return text

@@ -22,6 +22,7 @@ from newskills.train.loops.samples import Problem, Reward, Scorer
 from newskills.train.loops.sft import example
 from newskills.train.verbs import Datum
 
+_OPEN, _CLOSE = "<think>", "</think>"
 Verdict = Callable[[Sequence[Row]], list[Score]]
 
 
@@ -37,6 +38,8 @@ class Skill:
         self.tokenizer = HFTokenizer(str(folder))
         self.stops = end_tokens(folder)
         self._asking, self._template = asking, template or {}
+        self.written_out = 0
+        """Replies whose reasoning the chat template does not show, so that it was put before them as it is."""
 
     def prompt_text(self, row: Row) -> str:
         """What the model reads before it answers, as in an evaluation. Raises ConfigError, DataError."""
@@ -97,14 +100,35 @@ class Skill:
         variables = {**self._template, **({"tools": list(tools)} if tools else {})}
         before = self.tokenizer.render(turns[:at], **variables)
         whole = self.tokenizer.render(turns[: at + 1], **{**variables, "add_generation_prompt": False})
-        if not whole.startswith(before):
+        end = self.tokenizer.decode(self.stops[:1])
+        fits = whole.startswith(before)
+        reasoning = _reasoning(turns[at])
+        if reasoning and not (fits and reasoning in whole[len(before) :]):
+            return before, self._written_out(turns[at], before, whole[len(before) :] if fits else "") + end
+        if not fits:
             raise ConfigError(
                 "The model's chat template does not show a reply where its generation prompt stands.",
                 hint="Set other variables of the template: ++chat_template_kwargs.enable_thinking=false.",
             )
-        answer, end = whole[len(before) :], self.tokenizer.decode(self.stops[:1])
-        head, stop, _ = answer.rpartition(end)
-        return before, (head if stop else answer.rstrip()) + end
+        return before, self._without_end(whole[len(before) :]) + end
+
+    def _without_end(self, answer: str) -> str:
+        head, stop, _ = answer.rpartition(self.tokenizer.decode(self.stops[:1]))
+        return head if stop else answer.rstrip()
+
+    def _written_out(self, turn: Message, before: str, shown: str) -> str:
+        """A reply with its reasoning, of which the template has `shown` only the rest. Raises ConfigError where that
+        has to hold calls of tools, which only the template knows how to write."""
+        if turn.tool_calls and not shown:
+            raise ConfigError(
+                "The model's chat template shows neither the reasoning of a reply nor its calls of tools where its "
+                "generation prompt stands.",
+                hint="Remove `reasoning_content` from these replies, or use another template.",
+            )
+        self.written_out += 1
+        rest = self._without_end(shown) if turn.tool_calls else str(turn.content or "")
+        text = f"{_OPEN}\n{_reasoning(turn)}\n{_CLOSE}\n\n{rest.rpartition(_CLOSE)[2].lstrip()}"
+        return text.removeprefix(f"{_OPEN}\n") if before.rstrip().endswith(_OPEN) else text
 
     def _joined(self, spans: Sequence[tuple[str, str]]) -> Datum:
         """One sequence of texts before and answers, each text before beginning with all that came earlier."""
@@ -149,6 +173,12 @@ class Skill:
         if self._asking is not None:
             record = self._asking.record if self._asking.one_reply else None
         return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
+
+
+def _reasoning(turn: Message) -> str:
+    """What a reply thinks first: in a field of its own, or before `</think>`."""
+    text = turn.content if isinstance(turn.content, str) else ""
+    return (turn.reasoning_content or text.rpartition(_CLOSE)[0].replace(_OPEN, "")).strip()
 
 
 def outputs_apart(text: str, tags: CodeTags) -> list[tuple[str, float]]:

@@ -22,6 +22,7 @@ from newskills.recipes.tinker_run import (
 )
 from newskills.recipes.tinker_settings import KINDS, TinkerSftConfig
 from newskills.recipes.training import examples_of
+from newskills.train.data.row_fields import REASONING, refuse_lost
 from newskills.train.loops.groups import Group
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.sft import SftConfig, sft
@@ -120,6 +121,10 @@ def _examples(config: TinkerSftConfig, rows: Sequence[Row], skill: Skill, length
     examples = []
     for number, row in enumerate(rows[: config.max_samples], 1):
         if row.get("problem") and row.get("generation"):
+            place = f"{where} (row {number})"
+            refuse_lost(
+                row, REASONING[:1], str(row["generation"]), place, "Put it into `generation`, or remove it."
+            )
             examples.append(skill.example(row, row["generation"]))
         else:
             examples += examples_of([row], skill, where.with_name(f"{where.name} (row {number})"))

@@ -10,12 +10,13 @@ import msgspec
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
-from newskills.base.records import Message, Row
-from newskills.base.type_errors import type_fault
+from newskills.base.records import Row
+from newskills.base.terminal import counted
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
 from newskills.models.serving.weights import resolve_weights
 from newskills.prompts.code_tags import CodeTags
 from newskills.recipes.skill import Skill
+from newskills.recipes.training_rows import training_row
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.samples import Problem
 from newskills.train.settings import TooLong
@@ -137,17 +138,26 @@ def _cut(datum: Datum, length: int) -> Datum:
     )
 
 
-def examples_of(rows: Sequence[Row], skill: Skill, where: Path, tags: CodeTags | None = None) -> list[Datum]:
+def examples_of(
+    rows: Sequence[Row], skill: Skill, where: Path, tags: CodeTags | None = None, *, say: PrintLine = print
+) -> list[Datum]:
     """Training examples of `{input, output}` texts, taken as they are, or of `{messages}` that end with a reply.
 
     `tags`: how code and its outputs are marked in texts; outputs have no loss. The last reply counts; where messages
-    have a `weight`, all replies with 1 do. Raises DataError for rows of neither form.
+    have a `weight`, all replies with 1 do. Says where the chat template drops reasoning. Raises DataError for rows of
+    neither form, and as `training_row`.
     """
-    return [
+    examples = [
         example
         for number, row in enumerate(rows, 1)
-        for example in _examples(row, skill, f"{where}, row {number}", tags)
+        for example in _examples(training_row(row, f"{where}, row {number}"), skill, tags)
     ]
+    if skill.written_out:
+        say(
+            f"The model's chat template does not show the reasoning of {counted(skill.written_out, 'reply')}; it is "
+            "trained on as <think>…</think> before the reply."
+        )
+    return examples
 
 
 def check_rows(rows: Sequence[Row], where: Path) -> None:
@@ -155,42 +165,17 @@ def check_rows(rows: Sequence[Row], where: Path) -> None:
     if not rows:
         raise DataError(f"{where} has no rows to train on.")
     for number, row in enumerate(rows, 1):
-        _check_row(row, f"{where}, row {number}")
+        training_row(row, f"{where}, row {number}")
 
 
-def _examples(row: Row, skill: Skill, where: str, tags: CodeTags | None) -> list[Datum]:
-    _check_row(row, where)
+def _examples(row: Row, skill: Skill, tags: CodeTags | None) -> list[Datum]:
+    """Those of what `training_row` returns."""
     if "messages" not in row:
         return [skill.continuation(row["input"], row["output"], tags)]
-    if any("weight" in message for message in row["messages"]):
-        return skill.replies(row["messages"], row.get("tools"))
-    *before, last = row["messages"]
-    return [skill.reply(before, last["content"], row.get("tools"))]
-
-
-def _check_row(row: Row, where: str) -> None:
-    messages = row.get("messages")
-    if messages is not None:
-        last = messages[-1] if isinstance(messages, list) and messages else None
-        if (
-            not isinstance(last, dict)
-            or last.get("role") != "assistant"
-            or not (isinstance(last.get("content"), str) or ("weight" in last and last.get("tool_calls")))
-        ):
-            raise DataError(f"{where}: the last message is not a reply of the assistant.")
-        try:
-            msgspec.convert(messages[:-1], list[Message])
-        except msgspec.ValidationError as error:
-            raise DataError(
-                f"{where}: `messages` is not a conversation: {type_fault(error, messages[:-1])}."
-            ) from error
-        return
-    if isinstance(row.get("input"), str) and isinstance(row.get("output"), str):
-        if not row["input"] or not row["output"]:
-            empty = "output" if row["input"] else "input"
-            raise DataError(f"{where}: `{empty}` is empty, so there is nothing to train on.")
-        return
-    raise DataError(
-        f"{where} has neither `input` and `output` nor `messages`; its keys are {', '.join(sorted(row)) or 'none'}.",
-        hint="ns prepare_training_data writes both forms.",
-    )
+    messages, tools = row["messages"], row["tools"]
+    if any("weight" in message for message in messages):
+        return skill.replies(messages, tools)
+    *before, last = messages
+    if last.get("tool_calls") or last.get("reasoning_content"):
+        return skill.replies([*before, {**last, "weight": 1}], tools)
+    return [skill.reply(before, last["content"], tools)]

@@ -14,13 +14,14 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from newskills.base.aio import new_event_loop
-from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.pool.loop import PoolOptions
 from newskills.base.pool.workers import WorkerPool
-from newskills.base.protocols import ExecutingGrader, Kit, NeedsCheck
+from newskills.base.protocols import ExecutingGrader, Grader, Kit, NeedsCheck
 from newskills.base.records import Row, Score
 from newskills.environments.config import EnvironmentConfig
 from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
+from newskills.graders.reading.record_faults import missing_answer
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import AT_ONCE, as_score, execute_grader, verdict_fields
@@ -44,14 +45,29 @@ def grade_rows(
 
     `processes` of a grader that runs no code; 0: one for each CPU.
     `sandbox` is where a grader that runs code runs it, `environment` where it runs tests of repositories. Raises
-    UnknownNameError, ConfigError (grader or its settings) at once, what `rows` raises, and SandboxError where the
-    sandbox is not to be had at all.
+    UnknownNameError, ConfigError (grader or its settings) at once, what `rows` raises, DataError for a row without the
+    field that the grader grades, and SandboxError where the sandbox is not to be had at all.
     """
     made = make_grader(grader, config)
+    rows = with_answers(((f"row {number}", row) for number, row in enumerate(rows, 1)), made)
     if executes(made):
         return _execute(rows, made, sandbox, environment)
     limits = PoolOptions(cpu_seconds=cpu_seconds(made), processes=processes)
     return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
+
+
+def with_answers(rows: Iterable[tuple[str, Row]], grader: Grader | ExecutingGrader) -> Iterator[Row]:
+    """Yield the rows of (place, row). Raises DataError for one without the field that `grader` grades: nobody has
+    answered there, which is no fault of a model. Rows whose answer was lost may be without."""
+    for place, row in rows:
+        missing = missing_answer(grader, row)
+        if missing and not (row.get("outcome") == "unscored" and row.get("error")):
+            raise DataError(
+                f"{place} has no {missing}, so there is no answer to grade; its keys are "
+                f"{', '.join(sorted(row)) or 'none'}.",
+                hint="Generate answers first (ns generate), or rename the field that has them to `generation`.",
+            )
+        yield row
 
 
 def without_reasoning(rows: Iterable[Row], end: str) -> Iterator[Row]:

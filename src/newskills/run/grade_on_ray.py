@@ -12,10 +12,11 @@ from msgspec import Struct, structs
 
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.ray_data import ray_tasks
+from newskills.base.reading.row_files import is_plain, place_in, row_lines
 from newskills.base.records import Row
 from newskills.base.store import decode_row, encode_line, open_for_reading
 from newskills.graders import make_grader
-from newskills.run.grade import grade_rows, without_reasoning
+from newskills.run.grade import grade_rows, with_answers, without_reasoning
 from newskills.sandbox.config import SandboxConfig
 
 RANGE = 4 << 20
@@ -23,20 +24,25 @@ RANGE = 4 << 20
 
 
 class FileRange(Struct, frozen=True):
-    """Bytes `start` to `end` of a file, the first of which begins line `line`."""
+    """Bytes `start` to `end` of a file, the first of which begins line `line`; `end` 0: all of a file that is packed
+    or has no lines."""
 
     path: str
     start: int
     end: int
     line: int
 
-    def rows(self) -> Iterator[Row]:
-        """Raises DataError, as `read_rows` does."""
-        with open_for_reading(Path(self.path)) as file:
-            file.seek(self.start)
-            for number, line in enumerate(io.BytesIO(file.read(self.end - self.start)), self.line):
+    def rows(self) -> Iterator[tuple[str, Row]]:
+        """Yield (file and line, row). Raises DataError, as `read_rows` does."""
+        path = Path(self.path)
+        with open_for_reading(path) as file:
+            lines = row_lines(file, path)
+            if self.end:
+                file.seek(self.start)
+                lines = iter(enumerate(io.BytesIO(file.read(self.end - self.start)), self.line))
+            for place, line in lines:
                 if line.strip():
-                    yield decode_row(line, Path(self.path), number)
+                    yield place_in(path, place), decode_row(line, path, place)
 
 
 class RangeGrader:
@@ -50,7 +56,7 @@ class RangeGrader:
         lines: list[bytes] = []
         error = ""
         try:
-            rows = FileRange(**item).rows()
+            rows = with_answers(FileRange(**item).rows(), make_grader(self.grader, self.config))
             if self.end_reasoning:
                 rows = without_reasoning(rows, self.end_reasoning)
             lines.extend(map(encode_line, grade_rows(rows, self.grader, self.config, self.sandbox, processes=1)))
@@ -63,6 +69,9 @@ def file_ranges(files: Sequence[str], size: int = RANGE) -> Iterator[FileRange]:
     """All of the files, in order. Raises DataError."""
     for name in files:
         with open_for_reading(Path(name)) as file:
+            if not is_plain(file, Path(name)):
+                yield FileRange(name, 0, 0, 1)
+                continue
             start, line = 0, 1
             while text := file.read(size):
                 text += file.readline()

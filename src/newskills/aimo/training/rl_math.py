@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import ConfigError, DataError, GraderError
 from newskills.base.records import Row
 from newskills.base.store import write_rows
 from newskills.recipes.aimo.answers import verify_answers
@@ -119,7 +120,7 @@ class MathRewardFunction:
     ) -> list[float | None]:
         pairs = list(zip(completions, answer, strict=True))
         verifier = self.answer_verifier
-        right = _graded(pairs) if verifier is None else [verifier(text, truth) for text, truth in pairs]
+        right = _graded(pairs) if verifier is None else [_verified(verifier, *pair) for pair in pairs]
         return [
             None if gold is None else self._worth(text, right=gold)
             for gold, text in zip(right, completions, strict=True)
@@ -167,6 +168,16 @@ class RLMathTrainer:
         if code := train(training, ns=run_line, say=tell):
             raise ConfigError(f"The training ended with code {code}.", hint="The same call resumes from there.")
         return out / FINAL
+
+
+def _verified(verifier: Verifier, text: str, truth: str) -> bool:
+    """Raises GraderError for NaN, which Python takes for true."""
+    verdict = verifier(text, truth)
+    if isinstance(verdict, float) and math.isnan(verdict):
+        raise GraderError(
+            f"The verifier gave {verdict} for the answer to '{truth}'.", hint="Return true or false."
+        )
+    return verdict
 
 
 def _graded(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:

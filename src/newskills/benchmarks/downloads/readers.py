@@ -6,7 +6,6 @@ Nothing is unpickled or executed, whatever a file holds.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -20,15 +19,14 @@ from xml.etree import ElementTree
 import msgspec
 
 from newskills.base.benchmark import Asset, Source
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import DataError
+from newskills.base.reading.row_files import TableForm, import_pyarrow, parquet_rows, table_rows
 from newskills.base.records import Row
 from newskills.base.store import decode_row
 from newskills.benchmarks.downloads.patterns import select
 
 _BYTE_ORDER = b"\xef\xbb\xbf"
 _GZIP_MARK = b"\x1f\x8b"
-_LONGEST_CELL = 1 << 27
-_AT_ONCE = 256  # rows in memory: each may hold an image
 
 
 class RawRow(NamedTuple):
@@ -170,25 +168,10 @@ def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRo
 
 def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
     def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-        csv.field_size_limit(_LONGEST_CELL)
+        table = TableForm(source.separator or delimiter, source.columns, source.quoted)
         with io.TextIOWrapper(file, encoding=_encoding(source), newline="") as text:
-            lines = csv.reader(
-                text,
-                delimiter=source.separator or delimiter,
-                quoting=csv.QUOTE_MINIMAL if source.quoted else csv.QUOTE_NONE,
-            )
-            try:
-                columns = list(source.columns) or next(lines, [])
-                end = lines.line_num
-                for cells in lines:
-                    where, end = f"{shown}, line {end + 1}", lines.line_num
-                    if not cells:
-                        continue
-                    if len(cells) != len(columns):
-                        raise DataError(f"{where}: {len(columns)} columns are expected, there are {len(cells)}.")
-                    yield RawRow(dict(zip(columns, cells, strict=True)), where)
-            except (csv.Error, UnicodeDecodeError) as error:
-                raise DataError(f"{shown}, line {lines.line_num}: {error}.") from error
+            for number, row in table_rows(text, table, shown):
+                yield RawRow(row, f"{shown}, line {number}")
 
     return read
 
@@ -247,18 +230,13 @@ def _decode(data: bytes, source: Source, where: str) -> str:
 
 
 def _parquet(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-    pyarrow = _pyarrow(shown)
-    from pyarrow import parquet
-
-    try:
-        yield from _batches(parquet.ParquetFile(file).iter_batches(_AT_ONCE), shown)
-    except pyarrow.ArrowException as error:
-        raise DataError(f"{shown}: invalid parquet ({error}).") from error
+    for number, row in enumerate(parquet_rows(file, shown), 1):
+        yield RawRow(row, f"{shown}, row {number}")
 
 
 def _arrow(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     """An Arrow stream, as the datasets library writes it, or an Arrow file."""
-    pyarrow = _pyarrow(shown)
+    pyarrow = import_pyarrow(shown)
     try:
         try:
             batches = pyarrow.ipc.open_stream(file)
@@ -277,18 +255,6 @@ def _batches(batches: Iterable[Any], shown: str) -> Iterator[RawRow]:
         for row in batch.to_pylist():
             number += 1
             yield RawRow(row, f"{shown}, row {number}")
-
-
-def _pyarrow(shown: str) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.ipc
-    except ImportError as error:
-        raise ConfigError(
-            f"{shown} is a parquet or Arrow file; reading it needs the extra newskills[hf].",
-            hint="Install it: pip install 'newskills[hf]'.",
-        ) from error
-    return pyarrow
 
 
 _READERS: dict[str, Callable[[IO[bytes], Source, str], Iterator[RawRow]]] = {

@@ -10,8 +10,9 @@ from typing import Literal
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.config import packaged_path
 
-CODE = "/nemo_run/code"
+CODE = packaged_path.CODE
 """Where containers see the packaged code."""
 
 

@@ -11,8 +11,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from newskills.base.errors import NewskillsError, RemoteError
-from newskills.launch.clusters.config import ClusterConfig, python_of
+from newskills.base.errors import ConfigError, NewskillsError, RemoteError
+from newskills.base.plan import Command, Pipeline
+from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
 from newskills.launch.clusters.mounts import parse_mounts
 from newskills.launch.machines.shell import CommandResult, Shell, ShellCall
 from newskills.launch.machines.ssh import RemoteMachine, shell_of
@@ -22,6 +23,8 @@ from newskills.launch.ray.api import RayApi
 ENGINES = ("podman", "docker")
 BASH = (5, 1)
 PYTHON = (3, 11)
+_OURS = r"newskills(\.[\w.]+)?"
+"""A module that Python is to run."""
 LOOK_FOR = """\
 import sys
 from importlib import metadata
@@ -69,6 +72,31 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Clus
     return trials
 
 
+def check_python(pipeline: Pipeline, cluster: ClusterConfig, shell: Shell) -> None:
+    """Raises ConfigError where jobs without containers would find that Python there lacks what newskills needs.
+
+    Jobs of this machine, and of a cluster that shares its disks, run its own Python. A job that installs something
+    first, or runs only programs of the user's, is left alone.
+    """
+    if cluster.ssh_tunnel is None or cluster.executor == "ray":
+        return
+    ours = [
+        command
+        for job in pipeline.jobs
+        for command in job.commands()
+        if image_of(cluster, command.container) is None and not command.script.setup and _runs_newskills(command)
+    ]
+    if not ours:
+        return
+    trial = _python(shell, python_of(cluster, None))
+    if not trial.ok:
+        raise ConfigError(f"Jobs would fail: {trial.text}.")
+
+
+def _runs_newskills(command: Command) -> bool:
+    return any(isinstance(word, str) and re.fullmatch(_OURS, word) for word in command.script.argv)
+
+
 def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
     """The container engine that answers: the one that the config names, or the first that is there."""
     engines = [cluster.engine] if cluster.engine else list(ENGINES)
@@ -105,7 +133,8 @@ def _python(shell: Shell, python: str) -> ClusterTrial:
         )
     if missing:
         lacks = f"{where}, lacks {', '.join(missing)}"
-        return ClusterTrial("python", False, f"{lacks}: pip install newskills there, or into {remedy}")
+        install = f"{python} -m pip install {' '.join(missing)}"
+        return ClusterTrial("python", False, f"{lacks}: run {install} there, or in {remedy}")
     return ClusterTrial("python", True, where)
 
 

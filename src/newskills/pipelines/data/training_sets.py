@@ -14,8 +14,9 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.benchmark import Format, Source
 from newskills.base.errors import ConfigError, suggest
+from newskills.base.reading.row_files import PACKED
 from newskills.base.records import Row
-from newskills.base.store import write_json, write_rows
+from newskills.base.store import read_rows, write_json, write_rows
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.readers import RawRow, read_source
 from newskills.benchmarks.downloads.sources import opened
@@ -121,12 +122,18 @@ def source_of(schema: Schema, split: str) -> Source:
 
 
 def rows_of_file(path: Path) -> Iterator[Row]:
-    """Rows of a file that is no JSONL, by the end of its name (`.gz` besides). Raises DataError, ConfigError."""
-    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    """Rows of a file that is not plain JSONL, by the end of its name (`.gz` or `.zst` besides).
+
+    Raises DataError, ConfigError.
+    """
+    suffix = path.with_suffix("").suffix if path.suffix in PACKED else path.suffix
     if suffix not in FORMATS:
-        raise ConfigError(f"{path}: expected a file that ends in {', '.join(FORMATS)}, optionally with .gz.")
-    for raw in read_source(path, Source(format=FORMATS[suffix])):
-        yield raw.row
+        raise ConfigError(
+            f"{path}: expected a file that ends in {', '.join(FORMATS)}, optionally with .gz or .zst."
+        )
+    if suffix in (".json", ".arrow"):  # which may be objects by key, and lists further down
+        return (raw.row for raw in read_source(path, Source(format=FORMATS[suffix])))
+    return read_rows(path)
 
 
 def _known(path: Path, record: Path) -> SplitRecord | None:

@@ -18,6 +18,7 @@ from newskills.pipelines.evaluation.early_stops import with_until
 from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_model, hosting_of
+from newskills.pipelines.options import check_log_samples
 from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.mounted_benchmarks import mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import at_repository
@@ -42,6 +43,7 @@ def specification_of(
     if there is None:
         parsed = at_repository(parsed)
     options = parsed.options
+    check_log_samples(options)
     choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
     data_dir = options.data_dir
     if there is not None and data_dir:

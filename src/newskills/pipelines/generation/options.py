@@ -10,7 +10,9 @@ from newskills.pipelines.options import SEEDS, AtLeastOne, WorkOptions, doc
 
 class GenerateOptions(WorkOptions, frozen=True, kw_only=True):
     output_dir: Annotated[str | None, doc("folder for the results (default: results/<expname>)")] = None
-    input_file: Annotated[str | None, doc("JSONL file of rows")] = None
+    input_file: Annotated[
+        str | None, doc("file of rows: JSONL, JSON array, CSV, TSV, Parquet; also .gz, .zst")
+    ] = None
     input_dir: Annotated[
         str | None, doc("folder whose output-rs{seed}.jsonl files are the inputs, one per seed")
     ] = None

@@ -16,6 +16,7 @@ from newskills.config.values import Text
 from newskills.pipelines.arguments import chunk_count, chunk_ids, default_output, user_layer
 from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.models import ModelChoice, choose_models
+from newskills.pipelines.options import check_log_samples
 from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.packaged_code import at_repository
 from newskills.pipelines.units.sandbox import check_sandbox, sandbox_layer
@@ -39,6 +40,7 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
     if there is None:
         parsed = at_repository(parsed)
     options = parsed.options
+    check_log_samples(options)
     choice = choose_models(options, parsed.overrides, elsewhere=there is not None)
     user = user_layer(_overrides(parsed), consumed=BENCHMARK_KEYS)
     layers = [

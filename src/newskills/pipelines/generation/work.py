@@ -19,6 +19,7 @@ from newskills.pipelines.models import choose_models, hosting_of
 from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import dry_run, ledger_line, show_explained, show_plan
 from newskills.pipelines.placement.cluster import target_cluster
+from newskills.pipelines.placement.packaged_code import within_repository
 from newskills.run.engine.execute import execute
 from newskills.run.engine.preflight import asks_nothing
 from newskills.run.hosting.roles import at_servers, check_units, hosted
@@ -122,5 +123,6 @@ def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> Run
 
 def _shell(command: str | None, option: str) -> None:
     """Runs the user's own words; no text of a model or of data is ever in them."""
+    command = within_repository(command or "")
     if command and (code := subprocess.run(["/bin/sh", "-c", command], check=False).returncode):
         raise NewskillsError(f"{option} ended with exit code {code}: {command}")

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, suggest
 from newskills.config.command_line import Parsed
+from newskills.config.packaged_path import with_code_at
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.mounts import CODE, clean, inside
 from newskills.launch.experiments import ExperimentRecords, job_root
@@ -132,7 +133,7 @@ def at_repository(parsed: Parsed[O]) -> Parsed[O]:
         return os.path.normpath(f"{root}/{_rest(text)}")
 
     options = {
-        name: walked(value, placed)
+        name: walked(value, lambda text: within_repository(placed(text)))
         for name, value in msgspec.structs.asdict(parsed.options).items()
         if isinstance(value, str | list)
     }
@@ -143,6 +144,14 @@ def at_repository(parsed: Parsed[O]) -> Parsed[O]:
     return msgspec.structs.replace(
         parsed, options=msgspec.structs.replace(parsed.options, **options), overrides=overrides
     )
+
+
+def within_repository(text: str) -> str:
+    """For work of this process: a text, such as a command of the user's, with the repository that the user stands in
+    in place of /nemo_run/code."""
+    if CODE not in text or os.path.isdir(CODE):
+        return text
+    return with_code_at(text, str(repository_of(Path.cwd()) or Path.cwd()))
 
 
 def renamed(struct: S, change: Callable[[str], str]) -> S:

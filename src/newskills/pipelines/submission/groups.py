@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from newskills.base.plan import Word
@@ -44,7 +44,7 @@ def groups_of(
         client = Command(client, container=main_container(options), name=MAIN)
     beside = [client]
     if sandbox is not None:
-        mounts = [mount.strip() for text in options.sandbox_mounts for mount in text.split(",")] or None
+        mounts = sandbox_mounts(options.sandbox_mounts)
         container = options.sandbox_container or "sandbox"
         beside.insert(0, Command(sandbox, container=container, name=SANDBOX, mounts=mounts))
     if server is None:
@@ -60,6 +60,12 @@ def groups_of(
         gpus, nodes = max(server.num_gpus, needs.pop("gpus", 0)), max(server.num_nodes, needs.pop("nodes", 1))
         needed = hardware(options, gpus=gpus, nodes=nodes, **needs)
     return [CommandGroup([served, *beside], hardware=needed, name=MAIN)]
+
+
+def sandbox_mounts(texts: Sequence[str]) -> list[str] | None:
+    """The mounts of `--sandbox_mounts`, read-only where they do not say `:rw`; None: there are none."""
+    mounts = [mount.strip() for text in texts for mount in text.split(",")]
+    return [mount if mount.endswith((":ro", ":rw")) else f"{mount}:ro" for mount in mounts] or None
 
 
 def server_groups(servers: Mapping[str, ServerScript], options: ModelOptions) -> list[CommandGroup]:

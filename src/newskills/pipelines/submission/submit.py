@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from newskills.base.errors import NewskillsError
 from newskills.base.tables import print_table
+from newskills.launch.clusters.trial import check_python
 from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
@@ -31,6 +32,9 @@ def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
         allow_missing_dependency=options.allow_missing_dependency,
         packaging=PackageOptions(allow_uncommitted=options.allow_uncommitted),
     )
+    if not options.dry_run:
+        shell = shell_of(submission.cluster, submission.environ)
+        check_python(submission.pipeline, submission.cluster, shell)
     if options.check_mounted_paths and not options.dry_run:
         make_mount_sources(submission.cluster, submission.environ)
     if ready.shipments and not options.dry_run:

@@ -33,7 +33,7 @@ from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import ClusterPaths, hardware
-from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env
+from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env, sandbox_mounts
 from newskills.pipelines.training.options import RayOptions, RewardServices, TrainingOptions
 from newskills.prompts.renderer import load_prompt
 from newskills.recipes.training import context_of
@@ -342,7 +342,7 @@ def with_others(
     """`group` with the sandbox in it, and each judge in a group of its own."""
     groups = [group]
     if script.sandbox is not None:
-        mounts = [mount.strip() for text in placement.sandbox_mounts for mount in text.split(",")] or None
+        mounts = sandbox_mounts(placement.sandbox_mounts)
         sandbox = Command(
             script.sandbox, container=placement.sandbox_container or "sandbox", name=SANDBOX, mounts=mounts
         )

@@ -18,6 +18,7 @@ from newskills.base.errors import SandboxError, WorkerStartError, boundary
 from newskills.base.pool.loop import WORKER_START
 from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import CONTENT_FILTER, INSTRUMENT, Cause, Failure, Outcome, Row, Score
+from newskills.graders.reading.record_faults import check_figures, fault_of, faulty
 
 BATCH = 32
 BATCH_EVERY = 0.01
@@ -162,16 +163,24 @@ class ExecutingGrading(Grading):
 
 async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Score:
     """The verdict of one record; where the sandbox fails and it may pass, it is asked again."""
+    fault = fault_of(grader, record)
+    if fault is not None:
+        return faulty(grader, fault)
+
+    async def once() -> Score:
+        score = await grader.grade(record, kit)
+        check_figures(grader, score)
+        return score
 
     async def patiently() -> Score:
         for attempt in range(1, TRIES):
             try:
-                return await grader.grade(record, kit)
+                return await once()
             except SandboxError as error:
                 if not error.retryable:
                     raise
                 await asyncio.sleep(backoff(attempt))
-        return await grader.grade(record, kit)
+        return await once()
 
     result = await guarded(patiently())
     return result if isinstance(result, Score) else unscored(result, f"{grader.name}@{grader.version}", {})

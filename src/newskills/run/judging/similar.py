@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from newskills.base.errors import DataError
+from newskills.base.reading.row_files import place_in, row_lines
 from newskills.base.records import Row
 from newskills.base.store import decode_row, open_for_reading
 
@@ -140,12 +141,12 @@ def _distinct(texts: Iterable[str]) -> Iterator[str]:
 
 def _texts(path: Path, key: str) -> Iterator[str]:
     with open_for_reading(path) as file:
-        for number, line in enumerate(file, 1):
+        for place, line in row_lines(file, path):
             if not line.strip():
                 continue
-            text = decode_row(line, path, number).get(key)
+            text = decode_row(line, path, place).get(key)
             if not isinstance(text, str):
-                raise DataError(f"{path}, line {number}: the field '{key}' is missing or not a text.")
+                raise DataError(f"{place_in(path, place)}: the field '{key}' is missing or not a text.")
             yield text
 
 

@@ -95,7 +95,7 @@ class EndpointConfig(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fie
 class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run of one model over one input file (`++key=value`)."""
 
-    input_file: Annotated[str, Meta(description="JSONL file with one problem per line")] = ""
+    input_file: Annotated[str, Meta(description="file of rows, one for each problem")] = ""
     output_file: Annotated[str, Meta(description="JSONL file to write (with chunks: the merged file)")] = ""
     prompt_config: Annotated[
         str | Row | None, Meta(description="prompt: name in the library, a .yaml path, or {user: …}")

@@ -124,7 +124,7 @@ def parse_benchmarks(
                 continue
             runs.append(
                 BenchmarkRun(
-                    name=benchmark.name if group or "/" in name or ":" in name or name.endswith(".py") else name,
+                    name=benchmark.name,
                     benchmark=benchmark,
                     samples=int(count or 0) or benchmark.samples,
                     split=chosen,

@@ -7,16 +7,19 @@ import hashlib
 import itertools
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError
+from newskills.base.reading.row_files import Place, is_plain, place_in, row_lines
 from newskills.base.records import Row, Sample
 from newskills.base.store import DIGEST_SIZE, decode_row, file_digest, open_for_reading, read_rows
 
@@ -29,10 +32,10 @@ BUCKETS = 256
 
 
 class RowLine(NamedTuple):
-    """A row as it stands in the file: `number` of the line from 1, `at` of the row from 0, `position` in its chunk."""
+    """A row as a line of JSON: its `place` in the file, `at` of the row from 0, `position` in its chunk."""
 
     line: bytes
-    number: int
+    place: Place
     at: int
     position: int
 
@@ -46,7 +49,8 @@ class Input(Struct, kw_only=True):
     shared    hashes of own ids that several rows carry; such rows are known by their content instead
     repeats   by position: how many earlier rows have the same identity (absent when none has)
     version   of the file, as its file system tells it; empty = not known, or too new to tell
-    marks     of each `MARK`th row: byte at which its line begins, number of the line; empty = not known
+    marks     of each `MARK`th row: byte at which its line begins, number of the line; empty = not known, or the file
+              has no lines to seek
     """
 
     path: Path
@@ -71,6 +75,9 @@ class Input(Struct, kw_only=True):
             yield from self._lines_in_order(bounds, order)
             return
         with open_for_reading(self.path, 1 << 16 if parts is not None else 1 << 20) as file:
+            if not is_plain(file, self.path):
+                yield from self._between(row_lines(file, self.path), bounds, 0, bounds.start)
+                return
             for part in (range(len(bounds)),) if parts is None else parts:
                 yield from self._lines_from(file, bounds.start, part)
 
@@ -79,42 +86,50 @@ class Input(Struct, kw_only=True):
         mark = start // MARK if 2 * (start // MARK) < len(self.marks) else 0
         offset, number = self.marks[2 * mark : 2 * mark + 2] if self.marks else (0, 1)
         file.seek(offset)
-        at = mark * MARK
-        for line in file:
+        yield from self._between(enumerate(file, number), range(start, stop), mark * MARK, first)
+
+    def _between(
+        self, lines: Iterable[tuple[Place, bytes]], wanted: range, at: int, first: int
+    ) -> Iterator[RowLine]:
+        """The rows `wanted` of `lines`, which begin with row `at`; positions count from row `first`."""
+        for place, line in lines:
             if not line.isspace():
-                if at >= stop:
+                if at >= wanted.stop:
                     return
-                if at >= start:
-                    yield RowLine(line, number, at, at - first)
+                if at >= wanted.start:
+                    yield RowLine(line, place, at, at - first)
                 at += 1
-            number += 1
 
     def _lines_in_order(self, bounds: range, order: Sequence[int]) -> Iterator[RowLine]:
-        places = array("q")
-        numbers = array("q")
+        """Rows that cannot be sought in their file are first written to a temporary one."""
+        offsets = array("q")
         offset = 0
-        with open_for_reading(self.path) as file:
-            for number, line in enumerate(file, 1):
+        with ExitStack() as stack:
+            source: IO[bytes] = stack.enter_context(open_for_reading(self.path))
+            lines = row_lines(source, self.path)
+            plain = is_plain(source, self.path)
+            places: MutableSequence[Any] = array("q") if plain else []
+            if not plain:
+                source = stack.enter_context(TemporaryFile())
+            for place, line in lines:
                 if not line.isspace():
-                    places.append(offset)
-                    numbers.append(number)
-                offset += len(line)
+                    offsets.append(offset)
+                    places.append(place)
+                offset += len(line) if plain else source.write(line.rstrip() + b"\n")
             for position in order:
                 at = bounds.start + position
-                file.seek(places[at])
-                yield RowLine(file.readline(), numbers[at], at, position)
+                source.seek(offsets[at])
+                yield RowLine(source.readline(), places[at], at, position)
 
     def sample(self, row_line: RowLine) -> Sample:
         """Raises DataError."""
-        sample = self._sample(
-            decode_row(row_line.line, self.path, row_line.number), row_line.at, row_line.position
-        )
-        sample.line = row_line.number
+        sample = self._sample(decode_row(row_line.line, self.path, row_line.place), row_line.at, row_line.position)
+        sample.line = row_line.place
         return sample
 
     def located(self, sample: Sample, message: str) -> str:
         """`message` behind the file and line of the row, which a person can open."""
-        return f"{self.path}, line {sample.line}: {message}"
+        return f"{place_in(self.path, sample.line)}: {message}"
 
     def _sample(self, row: Row, at: int, position: int) -> Sample:
         own = row.get("id")
@@ -148,19 +163,22 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
     marks = array("Q")
     rows = offset = 0
     with open_for_reading(path) as file:
-        for line_number, line in enumerate(file, 1):
-            digest.update(line)
+        plain = is_plain(file, path)
+        for place, line in row_lines(file, path):
+            if plain:
+                digest.update(line)
             if line.strip():
-                if rows % MARK == 0:
-                    marks.extend((offset, line_number))
-                number = _number(_identity(decode_row(line, path, line_number)))
+                if plain and rows % MARK == 0:
+                    marks.extend((offset, int(place)))
+                number = _number(_identity(decode_row(line, path, place)))
                 identities[number % BUCKETS].append(number)
                 rows += 1
             offset += len(line)
     if not rows:
         raise DataError(f"{path} is empty: there are no rows to generate from.")
     shared = _duplicates(identities)
-    input_file = Input(path=path, rows=rows, digest=digest.hexdigest(), distinct=not shared, marks=marks)
+    file_hash = digest.hexdigest() if plain else file_digest(path)
+    input_file = Input(path=path, rows=rows, digest=file_hash, distinct=not shared, marks=marks)
     if not shared:
         return input_file
     repeats = array("I", bytes(4 * rows))

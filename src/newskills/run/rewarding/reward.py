@@ -8,7 +8,7 @@ reward: it is never 0, which would teach that the answer was bad.
 from __future__ import annotations
 
 import re
-from math import fsum
+from math import fsum, isfinite
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -161,7 +161,11 @@ def rewarded(
         return Judged(None, False, shown, outcome="unscored", why=why)
     worth = score.value if config.value and score.value is not None else getattr(config, score.outcome)
     parts = components(worth, sample, config, measured)
-    return Judged(fsum(parts.values()), score.outcome == "correct", shown, outcome=score.outcome, components=parts)
+    total = fsum(parts.values())
+    if not isfinite(total):
+        why = f"grader: the reward is {total}, which is not a finite number"
+        return Judged(None, False, shown, outcome="unscored", why=why)
+    return Judged(total, score.outcome == "correct", shown, outcome=score.outcome, components=parts)
 
 
 def components(

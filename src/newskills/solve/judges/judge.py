@@ -13,6 +13,7 @@ PREFIX = "judge_"
 """Of the fields about the judge's own generation: those about the answer's stay as they are."""
 ASKED = f"{PREFIX}request"
 """Field with the hash of what the judge was asked."""
+ANSWERS = ("generation", "predicted_answer")
 YES = "The predicted answer is the expected text.\nJudgement: Yes"
 NO = "There is no predicted answer.\nJudgement: No"
 
@@ -83,8 +84,10 @@ class RuledJudgeSolver(JudgeSolver):
 def shown_to_judges(row: Row) -> Row:
     """The row, with what prompts of judges ask for under either name that benchmarks give it.
 
-    `question` is `problem`, too, and the whole answer is the predicted one where no rule has looked for that.
+    `question` is `problem`, too, and the whole answer is the predicted one where no rule has looked for that. An answer
+    that is null is shown as an empty text.
     """
+    row = {**row, **{name: "" for name in ANSWERS if row.get(name, "") is None}}
     question = row.get("problem", row.get("question"))
     question_fields = {} if question is None else {"problem": question, "question": question}
     answer = row.get("generation")

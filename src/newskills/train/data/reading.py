@@ -18,6 +18,7 @@ from newskills.base.store import decode_row, open_for_reading
 from newskills.train.data.filters.contamination import CHECKED
 from newskills.train.data.job import BuildJob, InputFile
 from newskills.train.data.published import Schema, resembling, schema_of
+from newskills.train.data.row_fields import TOLD, lost_field
 
 EMPTY, UNLABELED, CORRECT, INCORRECT, UNFIT = (
     "empty rows",
@@ -54,6 +55,7 @@ class ChunkReader:
         self._inputs = job.inputs
         config = job.config
         own = {config.input_key, CHECKED, *([config.output_key] if config.output_key else [])}
+        self._told = {name for name in (*TOLD, "input") if name not in own | needed}
         self._kept = None if job.recipe.kept is None else job.recipe.kept | own | needed
         self._decode = msgspec.json.Decoder(dict[str, Any]).decode
         self._schemas = {file.schema: schema_of(file.schema) for file in job.inputs if file.schema}
@@ -123,6 +125,7 @@ class ChunkReader:
         if type(row.get(config.input_key)) is str and (
             config.output_key is None or type(row.get(config.output_key)) is str
         ):
+            self._check_lost(row, file, offset)
             return
         wrong = config.input_key if type(row.get(config.input_key)) is not str else config.output_key
         option = "input_key" if wrong == config.input_key else "output_key"
@@ -138,6 +141,19 @@ class ChunkReader:
             f"{close if wrong not in row and not published and 'did you mean' in close else '.'}",
             hint=hint,
         )
+
+    def _check_lost(self, row: Row, file: InputFile, offset: int) -> None:
+        """Raise DataError for what a model was told beside the problem, and would not be told in training."""
+        if file.schema or self._told.isdisjoint(row):
+            return
+        names = [name for name in self._told if name != "input" or row.get("instruction")]
+        shown = row[self._config.input_key] + str(row.get("prompt_messages") or "")
+        name = lost_field(row, names, shown)
+        if name is not None:
+            raise DataError(
+                f"{_place(file, offset)}: the field `{name}` would be lost.",
+                hint="Use it in the prompt (++prompt_config=FILE), or remove the field.",
+            )
 
 
 def recorded_verdict(row: Row) -> bool | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -76,6 +77,11 @@ class Judged(Struct, frozen=True):
     outcome: str = ""
     components: dict[str, float] = {}
     why: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise TrainingError for a reward that would spoil all that is computed from it."""
+        if self.reward is not None and not math.isfinite(self.reward):
+            raise TrainingError(f"A sample has the reward {self.reward}, which is not a finite number.")
 
 
 Reward = Callable[[Sequence[tuple[Row, str, str]]], list[Judged]]

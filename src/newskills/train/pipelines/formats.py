@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from newskills.train.data.row_fields import REASONING, SYSTEM, TOLD, lost_field
+
 FORMS: Mapping[str, tuple[str, ...]] = {
     "messages": ("messages",),
     "input_output": ("input", "output"),
@@ -49,11 +51,12 @@ def examine(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
         tools = tools or "tools" in row
         if facts is None:
             facts = _form(row, forms, path, number)
-        elif missing := [key for key in FORMS[facts.form] if key not in row]:
+        if missing := [key for key in FORMS[facts.form] if key not in row]:
             raise FormatError(
                 f"{path}, line {number}, has no {' and no '.join(map(repr, missing))}, unlike the lines "
                 f"before it; its keys are {', '.join(row) or 'none'}."
             )
+        _check_lost(row, facts.form, path, number)
     if facts is None:
         raise FormatError(f"{path} is empty.")
     return facts._replace(rows=count, tools=tools)
@@ -64,7 +67,9 @@ def glance(line: bytes, path: str, forms: tuple[str, ...]) -> DataFileFacts:
     if "verl" in forms and line.startswith(PARQUET):
         return DataFileFacts("verl", -1)
     row = _object(line, path, 1)
-    return _form(row, forms, path, 1)._replace(rows=-1, tools="tools" in row)
+    facts = _form(row, forms, path, 1)
+    _check_lost(row, facts.form, path, 1)
+    return facts._replace(rows=-1, tools="tools" in row)
 
 
 def rows_of(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -94,6 +99,20 @@ def _form(row: Mapping[str, Any], forms: tuple[str, ...], path: str | Path, numb
         wanted = " or ".join("{" + ", ".join(FORMS[form]) + "}" for form in forms)
         raise FormatError(f"{path}, line {number}, is not {wanted}; its keys are {', '.join(row) or 'none'}.")
     return DataFileFacts(has[0], 0, both=has == list(SFT))
+
+
+def _check_lost(row: Mapping[str, Any], form: str, path: str | Path, number: int) -> None:
+    """Raise FormatError for a field that says what a model was told or thought, and that trainers do not look at."""
+    name = None
+    if form == "input_output":
+        name = lost_field(row, TOLD, str(row["input"])) or lost_field(row, REASONING[:1], str(row["output"]))
+    elif form == "messages":
+        name = lost_field(row, SYSTEM, str(row["messages"]))
+    if name is not None:
+        raise FormatError(
+            f"{path}, line {number}: the field '{name}' would be lost; write it into the texts or messages, or remove "
+            "it."
+        )
 
 
 def _is_parquet(path: str | Path) -> bool:

@@ -136,16 +136,26 @@ def read_run(path: Path, name: str, wanted: Sequence[str] = ()) -> RunRecords:
             run.left_out[item.benchmark] = error.message
             continue
         run.notes += [f"{name}: {note}" for note in notes]
-        if records.samples:
-            run.benchmarks[item.benchmark] = records
-        else:
+        if not records.samples:
             run.left_out[item.benchmark] = f"{item.folder} has no rows."
+        elif not records.graders and not _has_score(records):
+            run.left_out[item.benchmark] = f"no record in {item.folder} has a verdict: grade them with ns grade."
+        else:
+            run.benchmarks[item.benchmark] = records
     if not run.benchmarks and not run.left_out:
         raise DataError(
             f"{path} has no results{' of ' + ', '.join(wanted) if wanted else ''}: neither output*.jsonl, nor "
             "eval-results/<benchmark>/output*.jsonl."
         )
     return run
+
+
+def _has_score(records: BenchmarkRecords) -> bool:
+    return any(
+        sample is not None and sample.score is not None
+        for samples in records.samples.values()
+        for sample in samples
+    )
 
 
 def _unfinished(item: BenchmarkResults) -> str:

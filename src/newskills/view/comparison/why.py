@@ -72,7 +72,8 @@ def explain(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Expla
     common = [name for name in before.benchmarks if name in after.benchmarks]
     if not common:
         left = [f"{run.name} has {', '.join(run.benchmarks) or 'nothing'}" for run in (before, after)]
-        raise DataError(f"The runs have no benchmark in common: {'; '.join(left)}.")
+        reasons = " ".join(f"{name}: {why}" for run in (before, after) for name, why in run.left_out.items())
+        raise DataError(f"The runs have no benchmark in common: {'; '.join(left)}. {reasons}".rstrip())
     notes = tuple(dict.fromkeys([*before.notes, *after.notes]))
     return [
         _explained(before.benchmarks[name], after.benchmarks[name], names, notes if name == common[0] else ())

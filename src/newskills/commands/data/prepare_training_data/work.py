@@ -13,7 +13,8 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, suggest
-from newskills.base.store import read_rows
+from newskills.base.reading.row_files import SUFFIXES, is_plain
+from newskills.base.store import open_for_reading, read_rows
 from newskills.base.tables import print_table
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
 from newskills.benchmarks.data import load_rows, prepare
@@ -155,8 +156,16 @@ def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None)
                 graded=graded,
                 schema=schema.name if schema else "",
                 origin={"licence": schema.licence} if schema else {},
-                rows=None if path.suffix == ".jsonl" else partial(rows_of_file, path),
+                rows=None if _is_plain(path) else partial(rows_of_file, path),
             )
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether workers can read pieces of the file. Raises DataError."""
+    if path.suffix != ".jsonl":
+        return False
+    with open_for_reading(path) as file:
+        return is_plain(file, path)
 
 
 def _fetch(options: Options) -> FetchOptions:
@@ -187,7 +196,7 @@ def _compared(options: Options) -> tuple[ComparedProblems, ...]:
     comparisons = []
     for name in (part for text in options.decontaminate for part in text.split(",") if part):
         path = Path(name).expanduser()
-        if path.suffix == ".jsonl":
+        if path.name.endswith(SUFFIXES):
             if not path.is_file():
                 raise DataError(f"There is no file {path}.")
             comparisons.append(ComparedProblems(name=name, texts=partial(_questions, path)))

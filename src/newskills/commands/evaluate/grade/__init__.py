@@ -13,7 +13,7 @@ from newskills.pipelines.options import AcceptLost, DryRun, doc
 
 class Options(Struct, frozen=True, kw_only=True):
     grader: Annotated[str, doc("name, module::Class or file.py::Class")] = "math"
-    input_files: Annotated[list[str], doc("JSONL files; none or - = standard input")] = []
+    input_files: Annotated[list[str], doc("files of rows (as in ns generate); none or - = standard input")] = []
     output_file: Annotated[str | None, doc("JSONL file to write (default: standard output)")] = None
     executor: Annotated[
         Literal["none", "ray"],

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import IO
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.reading.row_files import place_in, row_lines
 from newskills.base.records import Ledger, Row
-from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
+from newskills.base.store import atomic_write, decode_row, encode_line, open_for_reading, read_rows
 from newskills.base.terminal import counted
 from newskills.commands.evaluate.grade import Options
 from newskills.config.command_line import Parsed
@@ -20,9 +21,8 @@ from newskills.config.values import parse_value
 from newskills.graders import executes, make_grader
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.pages import ledger_line
-from newskills.run.grade import grade_rows, without_reasoning
+from newskills.run.grade import grade_rows, with_answers, without_reasoning
 from newskills.run.planning.spec import count
-from newskills.run.records.chunks import count_lines
 from newskills.sandbox.config import SandboxConfig
 
 STDIN = "-"
@@ -72,7 +72,7 @@ def _end_of_reasoning(value: object) -> str:
 
 def _graded(options: Options, config: Row, sandbox: SandboxConfig, end: str) -> Iterator[Row]:
     if options.executor == "none":
-        rows = _rows(options.input_files)
+        rows = with_answers(_rows(options.input_files), make_grader(options.grader, config))
         return grade_rows(without_reasoning(rows, end) if end else rows, options.grader, config, sandbox)
     from newskills.run.grade_on_ray import grade_on_ray
 
@@ -81,18 +81,24 @@ def _graded(options: Options, config: Row, sandbox: SandboxConfig, end: str) -> 
     return grade_on_ray(options.input_files, options.grader, config, sandbox, end_reasoning=end)
 
 
-def _rows(files: list[str]) -> Iterator[Row]:
+def _rows(files: list[str]) -> Iterator[tuple[str, Row]]:
+    """(file and line, row) of each."""
     if files and STDIN in files[1:]:
         raise ConfigError("--input_files: - (standard input) cannot be combined with files.")
     if not files or files == [STDIN]:
         if sys.stdin.isatty():
             raise ConfigError("Nothing to grade: give --input_files, or pipe JSONL into the command.")
-        for number, line in enumerate(sys.stdin.buffer, 1):
-            if line.strip():
-                yield decode_row(line, Path("standard input"), number)
+        yield from _placed_rows(sys.stdin.buffer, Path("standard input"))
         return
     for name in files:
-        yield from read_rows(Path(name))
+        with open_for_reading(Path(name)) as file:
+            yield from _placed_rows(file, Path(name))
+
+
+def _placed_rows(file: IO[bytes], path: Path) -> Iterator[tuple[str, Row]]:
+    for place, line in row_lines(file, path):
+        if line.strip():
+            yield place_in(path, place), decode_row(line, path, place)
 
 
 def _steps(options: Options, config: Row, sandbox: Row, end: str) -> Iterator[Step]:
@@ -107,7 +113,7 @@ def _steps(options: Options, config: Row, sandbox: Row, end: str) -> Iterator[St
         if name == STDIN:
             yield "reads", "standard input", ""
         else:
-            yield "reads", name, counted(count_lines(Path(name)), "row")
+            yield "reads", name, counted(sum(1 for _ in read_rows(Path(name))), "row")
     yield "writes", options.output_file or "standard output", ""
 
 

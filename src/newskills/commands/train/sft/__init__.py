@@ -14,7 +14,7 @@ from newskills.train.settings import Schedule
 
 
 class Options(LocalOptions, frozen=True, kw_only=True):
-    training_data: Annotated[str, doc("JSONL file of {input, output} or {messages}")]
+    training_data: Annotated[str, doc("file of {input, output}, {messages} or {instruction, input, output}")]
 
 
 class SftKeys(StepKeys, frozen=True, kw_only=True):

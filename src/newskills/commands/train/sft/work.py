@@ -56,7 +56,8 @@ def run(parsed: Parsed[Options]) -> int:
         return code
     base = model_folder(options.model, out / "base_hf_model", say=print)
     tags = code_tags(keys.code_tags) if keys.code_tags is not None else None
-    examples = examples_of(rows, Skill(base, template=keys.chat_template_kwargs), data, tags)
+    skill = Skill(base, template=keys.chat_template_kwargs)
+    examples = examples_of(rows, skill, data, tags, say=remark)
     examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
     config = config_of(SftConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}

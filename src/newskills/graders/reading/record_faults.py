@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records that a grader cannot judge, whatever a model answered: the answer's field is missing, the gold is an object.
+
+Such a record says nothing about a model, so it is no wrong answer. Graders of the user's own know their fields.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from newskills.base.errors import GraderError
+from newskills.base.protocols import ExecutingGrader, Grader
+from newskills.base.records import Row, Score
+from newskills.graders import FunctionGrader
+from newskills.graders.reading.replies import unscored
+
+_OWN = "newskills."
+_ANSWERS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        (
+            *("exact", "short_answer", "literal", "option_set", "jeebench", "hotpotqa", "gaia", "table_program"),
+            *(
+                "legalbench",
+                "new_rules",
+                "memory",
+                "document",
+                "translation",
+                "ruler",
+                "ruler2",
+                "mrcr",
+                "graphwalks",
+            ),
+            *(
+                "eq_bench",
+                "livebench",
+                "logic_grid",
+                "grid_match",
+                "json_schema",
+                "audio",
+                "contextasr",
+                "contextual_earnings22",
+            ),
+            *("long_text", "critpt", "evalplus", "code_tests", "livecodebench", "livecodebench_pro"),
+            *("livebench_coding", "bigcodebench", "classeval", "human_eval_infilling", "verilog_eval"),
+            *("compute-eval", "kernelbench", "bird", "lean4-proof", "lean4-statement"),
+        ),
+        ("generation",),
+    ),
+    **dict.fromkeys(
+        (
+            *("math", "multichoice", "math_multilingual", "multichoice_multilingual", "mathvista", "dsbench"),
+            "reasoning_gym",
+        ),
+        ("generation", "predicted_answer"),
+    ),
+    **dict.fromkeys(("if", "ifbench", "koifeval"), ("generation", "response")),
+    "answer-judgement": ("judgement", "generation"),
+    "api_bank": ("generation", "tool_calls"),
+}
+"""Name of a grader → fields of which a record must have one, null or not."""
+_OF_TEXT = frozenset(
+    (
+        *("math", "multichoice", "math_multilingual", "multichoice_multilingual", "exact", "short_answer", "gaia"),
+        *("literal", "option_set", "jeebench", "hotpotqa", "table_program", "legalbench", "memory", "eq_bench"),
+        *("graphwalks", "mrcr", "ruler", "ruler2", "audio", "contextasr", "contextual_earnings22", "new_rules"),
+    )
+)
+"""Graders whose right answer is a text, a number, or a list of them."""
+
+
+def missing_answer(grader: Grader | ExecutingGrader, record: Row) -> str:
+    """Return the fields of which `record` has none, and `grader` needs one; empty: it has one."""
+    answers = _answer_fields(grader)
+    if not answers or any(name in record for name in answers):
+        return ""
+    return " and no ".join(f"`{name}`" for name in answers)
+
+
+def fault_of(grader: Grader | ExecutingGrader, record: Row) -> str | None:
+    """Return why `grader` can judge nothing in `record`, whatever a model answered; None: it can."""
+    return _finder(grader)(record)
+
+
+def grading_function(grader: Grader) -> Callable[[Row], Score]:
+    """Return what grades records as `grader` does, where it can: a faulty record is unscored, by its data.
+
+    It raises GraderError for a figure that is not finite.
+    """
+    find, grade, checked = _finder(grader), grader.grade, not _is_ours(grader)
+
+    def graded(record: Row) -> Score:
+        fault = find(record)
+        if fault is not None:
+            return faulty(grader, fault)
+        score = grade(record)
+        if checked:
+            check_figures(grader, score)
+        return score
+
+    return graded
+
+
+def faulty(grader: Grader | ExecutingGrader, fault: str) -> Score:
+    """Return the verdict on a record with a fault."""
+    return unscored(f"{grader.name}@{grader.version}", fault, {"predicted_answer": None, "symbolic_correct": None})
+
+
+def check_figures(grader: Grader | ExecutingGrader, score: Score) -> None:
+    """Raise GraderError for a figure of a verdict that is not finite: written to a record it would become null."""
+    for name, figure in (("value", score.value), *score.fields.items()):
+        if isinstance(figure, float) and not math.isfinite(figure):
+            raise GraderError(f"Grader '{grader.name}' gave {figure} as '{name}', which is not a finite number.")
+
+
+def _is_ours(grader: Grader | ExecutingGrader) -> bool:
+    return type(grader).__module__.startswith(_OWN) and not isinstance(grader, FunctionGrader)
+
+
+def _answer_fields(grader: Grader | ExecutingGrader) -> tuple[str, ...]:
+    if not _is_ours(grader):
+        return ()
+    answer_key = getattr(getattr(grader, "config", None), "answer_key", None)
+    return (answer_key,) if isinstance(answer_key, str) else _ANSWERS.get(grader.name, ())
+
+
+def _finder(grader: Grader | ExecutingGrader) -> Callable[[Row], str | None]:
+    if not _is_ours(grader):
+        return lambda record: None
+    answers = _answer_fields(grader)
+    config: Any = getattr(grader, "config", None)
+    gold = str(getattr(config, "gold_key", "expected_answer")) if grader.name in _OF_TEXT else ""
+
+    def fault(record: Row) -> str | None:
+        if answers and not any(name in record for name in answers):
+            return f"the record has no {' and no '.join(answers)}"
+        if gold and _is_object(record.get(gold)):
+            return f"`{gold}` is an object, not an answer"
+        return None
+
+    return fault
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
