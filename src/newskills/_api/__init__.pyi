@@ -93,7 +93,7 @@ def average_checkpoints(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Returns:
@@ -294,7 +294,7 @@ def convert(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Returns:
@@ -616,7 +616,7 @@ def evaluate(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
         summarize_sbatch_kwargs: JSON of sbatch settings for the summary job
 
@@ -813,7 +813,7 @@ async def evaluate_async(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
         summarize_sbatch_kwargs: JSON of sbatch settings for the summary job
 
@@ -909,7 +909,7 @@ def generate(
         single_node_mode: run the units of one process in parallel or one after the other (default
             'parallel')
         output_dir: folder for the results (default: results/<expname>)
-        input_file: JSONL file of rows
+        input_file: file of rows: JSONL, JSON array, CSV, TSV, Parquet; also .gz, .zst
         input_dir: folder whose output-rs{seed}.jsonl files are the inputs, one per seed
         generation_type: math_judge: ask whether predicted_answer and expected_answer are the same;
             check_contamination: ask whether a problem is the same as one of its similar_items;
@@ -968,7 +968,7 @@ def generate(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
@@ -1007,7 +1007,7 @@ def grade(
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns grade --help` lists them
         grader: name, module::Class or file.py::Class (default 'math')
-        input_files: JSONL files; none or - = standard input
+        input_files: files of rows (as in ns generate); none or - = standard input
         output_file: JSONL file to write (default: standard output)
         executor: ray: many files on the nodes of RAY_ADDRESS, or of this machine, by Ray Data; rows
             stay the same (default 'none')
@@ -1230,7 +1230,7 @@ def grpo_nemo_rl(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `hf_model` for `model`.
@@ -1350,7 +1350,7 @@ def improve(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `hf_model` for `model`.
@@ -1630,7 +1630,7 @@ def ppo_verl(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `hf_model` for `model`, `training_data` for `prompt_data`,
@@ -1737,7 +1737,7 @@ def prepare_data(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
         num_gpus: GPUs of the job
         num_nodes: nodes of the job; the first one prepares (default 1)
@@ -2224,7 +2224,7 @@ def robust_eval(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
         summarize_sbatch_kwargs: JSON of sbatch settings for the summary job
 
@@ -2346,7 +2346,7 @@ def run_cmd(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `cmd` for `command`.
@@ -2438,7 +2438,7 @@ def sft(
         model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
         output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
             stopped (required)
-        training_data: JSONL file of {input, output} or {messages} (required)
+        training_data: file of {input, output}, {messages} or {instruction, input, output} (required)
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
         dry_run: check everything and show what would be done; run nothing
@@ -2579,7 +2579,7 @@ def sft_nemo_rl(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `hf_model` for `model`.
@@ -2701,7 +2701,7 @@ def start_server(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
@@ -2930,7 +2930,7 @@ def train_megatron_lm(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Returns:
