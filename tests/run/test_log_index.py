@@ -168,8 +168,8 @@ def test_a_large_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     lines = list(again.lines(range(100, ROWS), parts=parts))
     assert [(row.position, row.at) for row in lines] == [(p, 100 + p) for part in parts for p in part]
     assert [again.sample(row).row["expected_answer"] for row in lines] == [str(row.at + 1) for row in lines]
-    assert lines[0].number == 201
-    assert lines[-1].number == 801 + 300
+    assert lines[0].place == 201
+    assert lines[-1].place == 801 + 300
 
 
 def test_an_input_that_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
