@@ -499,6 +499,8 @@ def evaluate(
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
     output_dir: str | None = None,
+    generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    generation_module: str | None = None,
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
@@ -588,6 +590,10 @@ def evaluate(
         single_node_mode: run the units of one process in parallel or one after the other (default
             'parallel')
         output_dir: folder for the results (default: results/<expname>)
+        generation_type: how all benchmarks are answered, instead of in their own ways: generate: one
+            answer to one request; the others combine several samples into one answer
+        generation_module: the same by a solver of your own, module::maker or file.py::maker (without
+            ::, its SOLVER), or a NeMo-Skills module by name, nemo_skills.inference.NAME
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
@@ -599,7 +605,7 @@ def evaluate(
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
-        model: name or path of the model (ns generate with --generation_module: of several models)
+        model: name or path of the model (ns generate with `generation_module`: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
@@ -695,6 +701,8 @@ async def evaluate_async(
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
     output_dir: str | None = None,
+    generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    generation_module: str | None = None,
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
@@ -785,6 +793,10 @@ async def evaluate_async(
         single_node_mode: run the units of one process in parallel or one after the other (default
             'parallel')
         output_dir: folder for the results (default: results/<expname>)
+        generation_type: how all benchmarks are answered, instead of in their own ways: generate: one
+            answer to one request; the others combine several samples into one answer
+        generation_module: the same by a solver of your own, module::maker or file.py::maker (without
+            ::, its SOLVER), or a NeMo-Skills module by name, nemo_skills.inference.NAME
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
@@ -796,7 +808,7 @@ async def evaluate_async(
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
-        model: name or path of the model (ns generate with --generation_module: of several models)
+        model: name or path of the model (ns generate with `generation_module`: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
@@ -2234,6 +2246,8 @@ def robust_eval(
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
     output_dir: str | None = None,
+    generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    generation_module: str | None = None,
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
@@ -2324,6 +2338,10 @@ def robust_eval(
         single_node_mode: run the units of one process in parallel or one after the other (default
             'parallel')
         output_dir: folder for the results (default: results/<expname>)
+        generation_type: how all benchmarks are answered, instead of in their own ways: generate: one
+            answer to one request; the others combine several samples into one answer
+        generation_module: the same by a solver of your own, module::maker or file.py::maker (without
+            ::, its SOLVER), or a NeMo-Skills module by name, nemo_skills.inference.NAME
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
@@ -2337,7 +2355,7 @@ def robust_eval(
             the same command continues
         prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark or its
             usual prompt: [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
-        model: name or path of the model (ns generate with --generation_module: of several models)
+        model: name or path of the model (ns generate with `generation_module`: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
