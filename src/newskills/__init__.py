@@ -10,6 +10,7 @@ from newskills._version import __version__
 if TYPE_CHECKING:
     from newskills._api import (
         Arguments,
+        aggregate_answers,
         average_checkpoints,
         compare,
         compute_metrics,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         grpo,
         grpo_nemo_rl,
         improve,
+        nemo_gym_rollouts,
         plan_eval,
         ppo_verl,
         prepare_data,
@@ -116,6 +118,7 @@ __all__ = [
     "SummarizeScript",
     "Summary",
     "__version__",
+    "aggregate_answers",
     "average_checkpoints",
     "compare",
     "compute_metrics",
@@ -131,6 +134,7 @@ __all__ = [
     "grpo_nemo_rl",
     "improve",
     "kto",
+    "nemo_gym_rollouts",
     "plan_eval",
     "ppo_verl",
     "prepare_data",

@@ -124,16 +124,15 @@ def on_port_5000() -> Iterator[FakeServerProcess]:
 
 @pytest.fixture
 def engines(tmp_path: Path) -> dict[str, str]:
-    """Environment in which `python -m vllm.entrypoints.openai.api_server` and `mpirun` start the stand-in."""
+    """Environment in which `vllm serve` and `mpirun` start the stand-in."""
     import msgspec
 
     text = STAND_IN.replace("SCRIPT", repr(msgspec.json.encode(SCRIPT).decode()))
-    module = tmp_path / "engines/vllm/entrypoints/openai/api_server.py"
-    module.parent.mkdir(parents=True)
-    module.write_text(text)
-    mpirun = tmp_path / "engines/mpirun"
-    mpirun.write_text(f"#!{sys.executable}\n{text}")
-    mpirun.chmod(0o755)
+    (tmp_path / "engines").mkdir()
+    for name in ("vllm", "mpirun"):
+        program = tmp_path / "engines" / name
+        program.write_text(f"#!{sys.executable}\n{text}")
+        program.chmod(0o755)
     return {
         "PYTHONPATH": f"{tmp_path / 'engines'}:{REPOSITORY}",
         "PATH": f"{tmp_path / 'engines'}:{os.environ['PATH']}",
@@ -188,7 +187,7 @@ def test_generate_hosts_the_model(here: Path, engines: dict[str, str]) -> None:
 def test_generate_without_the_engine_says_what_is_missing(here: Path) -> None:
     done = words(GENERATE_WITH_A_GPU, here)
     assert done.returncode == 1
-    assert "No module named 'vllm'" in done.stderr
+    assert "cannot start vllm: No such file or directory" in done.stderr
     assert "generation-logs/server.log" in done.stderr
 
 

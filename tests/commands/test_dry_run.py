@@ -110,6 +110,12 @@ LINES = {
     "merge_lora": ("ns merge_lora --base_model=a --adapter=b --output_model=c", "the LoRA pairs"),
     "average_checkpoints": ("ns average_checkpoints --checkpoints a b --output_model=c", "average of 2"),
     "run_cmd": ("ns run_cmd touch made", "touch made"),
+    "aggregate_answers": ("ns aggregate_answers . --input_files=in.jsonl --mode=extract", "output-agg.jsonl"),
+    "nemo_gym_rollouts": (
+        "ns nemo_gym_rollouts --config_paths=a.yaml --input_file=in.jsonl --output_dir=out --model=m "
+        "--server_address=http://127.0.0.1:9",
+        "ng_collect_rollouts",
+    ),
     "merge_chunks": ("ns merge_chunks all.jsonl in.jsonl in.jsonl", "20 rows"),
     "cancel": ("ns cancel long", "nothing is cancelled"),
     "summarize_results": ("ns summarize_results results --debug", "results/metrics_extended.json"),

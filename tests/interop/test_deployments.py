@@ -98,10 +98,10 @@ def test_run_directories_and_jobs(place: Evaluations) -> None:
 @pytest.mark.parametrize(
     ("kind", "more", "expected"),
     [
-        ("vllm", {}, ["-m", "vllm.entrypoints.openai.api_server", "--model", "/checkpoint"]),
+        ("vllm", {}, ["vllm", "serve", "/checkpoint"]),
         ("vllm", {"gpu_memory_utilization": 0.5}, ["--tensor-parallel-size", "8", "--gpu-memory-utilization", "0.5"]),
-        ("vllm", {"hf_model_handle": "org/m"}, ["--model", "org/m", "--served-model-name", "m"]),
-        ("sglang", {}, ["-m", "sglang.launch_server", "--model-path", "/checkpoint", "--tp-size", "8"]),
+        ("vllm", {"hf_model_handle": "org/m"}, ["serve", "org/m", "--served-model-name", "m"]),
+        ("sglang", {}, ["--model-path", "/checkpoint", "--tp-size", "8"]),
         ("trtllm", {}, ["trtllm-serve", "/checkpoint", "--tp_size", "8"]),
         ("nim", {}, ["/opt/nvidia/nvidia_entrypoint.sh", "/opt/nim/start_server.sh"]),
     ],

@@ -228,10 +228,36 @@ def test_the_latest_samples_of_a_task_count(lm_folder: Path) -> None:
     assert {item.benchmark: len(item.seeds[None]) for item in found}["boolq"] == 4
 
 
-def test_samples_of_several_models_are_refused(lm_folder: Path) -> None:
+def test_each_of_several_models_gets_its_own_results(lm_folder: Path, tmp_path: Path) -> None:
     write(lm_folder / f"other/samples_boolq_{STAMP}.jsonl", [lm_sample(0, "none", True)])
-    with pytest.raises(DataError, match="several models: my__model, other"):
-        read(ImportSource(path=lm_folder))
+    done = ns(f"ns import {lm_folder} --output_dir ours", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(
+        "next: ns summarize_results ours/my__model\nnext: ns summarize_results ours/other\n"
+    )
+    counts = {
+        model: len(rows_of(tmp_path / f"ours/{model}/eval-results/boolq/output.jsonl"))
+        for model in ("my__model", "other")
+    }
+    assert counts == {"my__model": 4, "other": 1}
+
+
+def test_the_prompt_that_lm_eval_sent_is_kept(lm_folder: Path, tmp_path: Path) -> None:
+    shots = "Q: What is 1?\nA: 1\n\nQ: What is 2?\nA:"
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Add."}]
+    arguments = [{"gen_args_0": {"arg_0": text, "arg_1": {"until": ["Q:"]}}} for text in (shots, json.dumps(chat))]
+    samples = [lm_sample(at, "none", True, arguments=told) for at, told in enumerate(arguments)]
+    samples.append(lm_sample(2, "none", True, arguments={}))
+    rows = only(write(tmp_path / f"samples_x_{STAMP}.jsonl", samples)).seeds[None]
+    assert [(row.get("rendered_prompt"), row.get("messages")) for row in rows] == [
+        (shots, None),
+        (None, chat),
+        (None, None),
+    ]
+    assert [row["lm_eval"]["arguments"] for row in rows] == [*arguments, {}]
+    choices = only(lm_folder / f"my__model/samples_boolq_{STAMP}.jsonl").seeds[None]
+    assert choices[0]["rendered_prompt"] == "Is it?"
+    assert choices[0]["lm_eval"]["arguments"] == {"gen_args_0": {"arg_0": "Is it?", "arg_1": " yes"}}
 
 
 @pytest.mark.parametrize(

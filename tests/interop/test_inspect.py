@@ -279,6 +279,33 @@ def test_two_logs_of_one_task_are_refused(tmp_path: Path) -> None:
         read(ImportSource(path=tmp_path / "logs"))
 
 
+def test_two_models_of_one_task(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for model, right in (("openai/gpt-4", 1), ("hf/me/mine", 0)):
+        for task in ("sums", "words"):
+            header = {"status": "success", "eval": {"task": task, "model": model}}
+            sample = {"epoch": 1, "input": "?", "scores": {"s": {"value": right}}}
+            with zipfile.ZipFile(tmp_path / f"logs/{task}-{right}.eval", "w") as archive:
+                archive.writestr("header.json", json.dumps(header))
+                for n in range(3):
+                    archive.writestr(f"samples/{n}_epoch_1.json", json.dumps({"id": n, **sample}))
+    done = ns("ns import logs --output_dir ours", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = {
+        (model, task): rows_of(tmp_path / f"ours/{model}/eval-results/{task}/output.jsonl")[0]["is_correct"]
+        for model in ("openai-gpt-4", "hf-me-mine")
+        for task in ("sums", "words")
+    }
+    assert found == {
+        ("openai-gpt-4", "sums"): True,
+        ("openai-gpt-4", "words"): True,
+        ("hf-me-mine", "sums"): False,
+        ("hf-me-mine", "words"): False,
+    }
+    compared = ns("ns compare ours/openai-gpt-4 ours/hf-me-mine", cwd=tmp_path)
+    assert "sums" in compared.stdout, compared.stderr
+
+
 def test_attachments_are_put_back(tmp_path: Path) -> None:
     sample = {
         "id": 1,

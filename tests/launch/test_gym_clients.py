@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.launch.gym_programs import make_gym
 
 from newskills.base.errors import NewskillsError
 from newskills.launch.declarative import Command, CommandGroup, Pipeline
@@ -17,40 +17,12 @@ from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
 from newskills.launch.scripts.script import BaseJobScript, ServerScript
 
 SERVED = Path(__file__).parents[1] / "commands/served.py"
-PROGRAM = """\
-#!{python}
-import json, os, sys, time, urllib.request
-from pathlib import Path
-name, state = Path(sys.argv[0]).name, Path({state!r})
-options = dict(word.lstrip("+").split("=", 1) for word in sys.argv[1:])
-(state / name).write_text(json.dumps(sys.argv[1:]))
-if name == "ng_run":
-    if "die" in options:
-        sys.exit(1)
-    with urllib.request.urlopen(options["policy_base_url"] + "/models") as reply:
-        (state / "models").write_bytes(reply.read())
-    (state / "pid").write_text(str(os.getpid()))
-    time.sleep(600)
-elif name == "ng_status":
-    ready = (state / "pid").exists() and "slow" not in os.environ
-    print("2 healthy, 0 unhealthy" if ready else "0 healthy, 0 unhealthy")
-else:
-    Path(options["output_jsonl_fpath"]).write_text(Path(options["input_jsonl_fpath"]).read_text())
-    sys.exit(int(options.get("code", "0")))
-"""
 
 
 @pytest.fixture
 def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of NeMo Gym, and in it what its programs were told."""
-    folder, programs = tmp_path / "its gym", tmp_path / "bin"
-    folder.mkdir()
-    programs.mkdir()
-    for name in ("ng_run", "ng_status", "ng_collect_rollouts"):
-        program = programs / name
-        program.write_text(PROGRAM.format(python=sys.executable, state=str(folder)))
-        program.chmod(0o755)
-    (tmp_path / "in.jsonl").write_text("{}\\n")
+    folder, programs = make_gym(tmp_path)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
     monkeypatch.chdir(tmp_path)
@@ -79,7 +51,7 @@ def told(gym: Path, name: str) -> Any:
 
 def test_rollouts_are_collected_once_the_servers_are_healthy(gym: Path) -> None:
     rollouts(gym, '+agent_name=simple +note="it\'s $HOME"')
-    assert (gym.parent / "out/rollouts.jsonl").read_text() == "{}\\n"
+    assert (gym.parent / "out/rollouts.jsonl").read_text() == "{}\n"
     run, collect = told(gym, "ng_run"), told(gym, "ng_collect_rollouts")
     assert run[0] == "+config_paths=[a.yaml,b c.yaml]"
     assert run[1].startswith("+policy_base_url=http://127.0.0.1:")
@@ -112,6 +84,7 @@ def test_what_fails_fails_the_job(
         rollouts(gym, extra, **settings)
     logs = "".join(file.read_text() for file in (gym.parent / "jobs").rglob("*.log"))
     assert said in logs
+    assert not (gym.parent / "out/rollouts.jsonl").exists()
 
 
 def test_a_server_that_runs_already_needs_no_job_of_its_own(gym: Path) -> None:

@@ -245,7 +245,12 @@ def test_a_request_that_exceeds_a_limit_alone_is_not_asked_again(text: str, kind
         ("Unrecognized request argument supplied: seed", "++inference.random_seed=null"),
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'.",
-            "++inference.tokens_to_generate=null ++inference.extra_body.max_completion_tokens=N",
+            "++server.max_tokens_name=max_completion_tokens",
+        ),
+        ("Unknown parameter: max_completion_tokens", "++server.max_tokens_name=max_tokens"),
+        (
+            "prompt: data did not match any variant of untagged enum Prompt",
+            "++inference.endpoint_type=chat",
         ),
         ("The temperature of the discussion rises.", ""),
     ],
@@ -255,6 +260,37 @@ def test_a_refused_parameter_names_the_way_out(text: str, hint: str) -> None:
     assert type(error) is BadRequestError
     assert hint in error.hint
     assert bool(error.hint) == bool(hint)
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "System role not supported",
+        "Jinja Exception: System role not supported",
+        "Template error: undefined value: system role not supported (in <string>:1)",
+        "Developer instruction is not enabled for models/gemma-3-27b-it",
+        "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        "role 'system' is not supported on this model",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "Only user and assistant roles are supported!",
+        "messages.0.role: Input should be 'user' or 'assistant'",
+        "system messages are not supported by this model",
+    ],
+)
+def test_a_refused_system_role_names_the_way_out(status: int, text: str) -> None:
+    error = error_from(answer(status, {"error": {"message": text}}), ENDPOINT)
+    assert type(error) is BadRequestError
+    assert "++server.merge_system=true" in error.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["The system is overloaded", "CUDA error: system not yet initialized", "The file system is full"]
+)
+def test_other_words_about_a_system_are_none_about_the_role(text: str) -> None:
+    error = error_from(answer(500, {"error": {"message": text}}), ENDPOINT)
+    assert type(error) is ServerError
+    assert "merge_system" not in error.hint
 
 
 @given(st.integers(400, 599), st.binary(max_size=200))

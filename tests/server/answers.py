@@ -46,7 +46,7 @@ class Vocabulary:
         return ids
 
     def decode(self, ids: list[int]) -> str:
-        return "".join(self._tokens[i] for i in ids)
+        return "".join(self._tokens[i] if i < len(self._tokens) else f"<{i}>" for i in ids)
 
 
 def tokens_of(text: str) -> list[str]:

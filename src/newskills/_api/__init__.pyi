@@ -19,6 +19,56 @@ from newskills.view.comparison.regrade import Regraded
 from newskills.view.comparison.why import Explanation
 from newskills.view.samples import SelectedSample
 
+def aggregate_answers(
+    ctx: Arguments | None = None,
+    *,
+    input_dir: str,
+    mode: Literal['fill', 'extract'] = 'fill',
+    input_files: str | Sequence[str] = (),
+    output_dir: str | None = None,
+    fill_key: str | None = None,
+    ignore_if_not_none: bool = False,
+    fill_symbolic_correct: bool = True,
+    use_majority_rm_score: bool = False,
+    use_highest_rm_score: bool = False,
+    require_num_files: int | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Find the common answer of several runs to each problem, by votes or by the scores of a reward model,
+    and write it as the expected answer of all records (fill), or write one record per problem that
+    gives it (extract). Answers of the same value vote together. A problem without any answer gets null.
+
+    `ns aggregate_answers` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        input_dir: folder of the runs (required)
+        mode: fill: write all records again, with the common answer as expected_answer; extract: write
+            one record per problem, which gives that answer, to output-agg.jsonl (default 'fill')
+        input_files: files of the runs in that folder, as names or patterns (default: output-rs*.jsonl)
+        output_dir: folder to write to (extract: default is the folder of the runs)
+        fill_key: field that gets the answer (default: expected_answer; extract: predicted_answer)
+        ignore_if_not_none: leave records alone whose field has a value already
+        fill_symbolic_correct: set symbolic_correct to whether a record gives the common answer;
+            otherwise it is removed (default True)
+        use_majority_rm_score: each vote counts as much as its reward_model_score
+        use_highest_rm_score: the answer with the highest reward_model_score wins
+        require_num_files: number of files that must be found, for pipelines in which one may be missing
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def average_checkpoints(
     ctx: Arguments | None = None,
     *,
@@ -449,6 +499,8 @@ def evaluate(
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
     output_dir: str | None = None,
+    generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    generation_module: str | None = None,
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
@@ -538,6 +590,10 @@ def evaluate(
         single_node_mode: run the units of one process in parallel or one after the other (default
             'parallel')
         output_dir: folder for the results (default: results/<expname>)
+        generation_type: how all benchmarks are answered, instead of in their own ways: generate: one
+            answer to one request; the others combine several samples into one answer
+        generation_module: the same by a solver of your own, module::maker or file.py::maker (without
+            ::, its SOLVER), or a NeMo-Skills module by name, nemo_skills.inference.NAME
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
@@ -549,7 +605,7 @@ def evaluate(
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
-        model: name or path of the model (ns generate with --generation_module: of several models)
+        model: name or path of the model (ns generate with `generation_module`: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
@@ -645,6 +701,8 @@ async def evaluate_async(
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
     output_dir: str | None = None,
+    generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    generation_module: str | None = None,
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
@@ -735,6 +793,10 @@ async def evaluate_async(
         single_node_mode: run the units of one process in parallel or one after the other (default
             'parallel')
         output_dir: folder for the results (default: results/<expname>)
+        generation_type: how all benchmarks are answered, instead of in their own ways: generate: one
+            answer to one request; the others combine several samples into one answer
+        generation_module: the same by a solver of your own, module::maker or file.py::maker (without
+            ::, its SOLVER), or a NeMo-Skills module by name, nemo_skills.inference.NAME
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
@@ -746,7 +808,7 @@ async def evaluate_async(
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
-        model: name or path of the model (ns generate with --generation_module: of several models)
+        model: name or path of the model (ns generate with `generation_module`: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
@@ -1427,6 +1489,136 @@ def kto(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def nemo_gym_rollouts(
+    ctx: Arguments | None = None,
+    *,
+    config_paths: str | Sequence[str],
+    input_file: str,
+    output_dir: str,
+    expname: str | None = None,
+    log_dir: str | None = None,
+    dry_run: bool = False,
+    model: str | Sequence[str] = (),
+    server_type: str | Sequence[str] = (),
+    server_address: str | Sequence[str] = (),
+    server_gpus: int | Sequence[int] = (),
+    server_nodes: int | Sequence[int] = (),
+    server_args: str | Sequence[str] = (),
+    server_entrypoint: str | Sequence[str] = (),
+    server_container: str | Sequence[str] = (),
+    server_timeout: float = 1800.0,
+    with_sandbox: bool = False,
+    sandbox_env_overrides: str | Sequence[str] = (),
+    policy_model_name: str | None = None,
+    policy_api_key: str = 'dummy',
+    gym_path: str | None = None,
+    gym_container: str | None = None,
+    use_mounted_nemo_skills: bool = True,
+    num_random_seeds: int | None = None,
+    random_seeds: str | Sequence[int] | None = None,
+    starting_seed: int = 0,
+    rerun_done: bool = False,
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+) -> Experiment | None:
+    """Collect rollouts in the environments of NVIDIA's NeMo Gym: start its servers, serve the model beside
+    them (or ask one at `server_address`), and write what the model does. +key=value goes to NeMo Gym:
+    +agent_name, +limit, +num_samples_in_parallel, +num_repeats. Rollouts whose file exists are not
+    collected again.
+
+    `ns nemo_gym_rollouts` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns nemo_gym_rollouts --help` lists them
+        config_paths: configs of NeMo Gym's servers, relative to its folder, comma separated (required)
+        input_file: JSONL file with the tasks, in NeMo Gym's form (required)
+        output_dir: folder for rollouts.jsonl, or rollouts-rsN.jsonl for each seed (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        model: name or path of the model (ns generate with --generation_module: of several models)
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
+        server_nodes: nodes per model
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
+        server_container: container image of the server (clusters)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
+        policy_model_name: name of the model at its server (default: `model`)
+        policy_api_key: key of the server at `server_address`; jobs show it, so only for servers of your
+            own (default 'dummy')
+        gym_path: folder of NeMo Gym in its container, or here (default: that of NeMo-RL's images)
+        gym_container: container image of NeMo Gym (default: the cluster's nemo-gym, else nemo-rl)
+        use_mounted_nemo_skills: start in the packaged code; otherwise in the container's own folder
+            (default True)
+        num_random_seeds: jobs, each with its own rollouts-rsN.jsonl
+        random_seeds: these seeds: 1,2,5 or 0..4
+        starting_seed: first seed (default 0)
+        rerun_done: also collect rollouts whose file already exists
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_container: container image of the sandbox
+
+    Returns:
+        On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def plan_eval(
     ctx: Arguments | None = None,
     *,
@@ -2054,6 +2246,8 @@ def robust_eval(
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
     output_dir: str | None = None,
+    generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    generation_module: str | None = None,
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
@@ -2144,6 +2338,10 @@ def robust_eval(
         single_node_mode: run the units of one process in parallel or one after the other (default
             'parallel')
         output_dir: folder for the results (default: results/<expname>)
+        generation_type: how all benchmarks are answered, instead of in their own ways: generate: one
+            answer to one request; the others combine several samples into one answer
+        generation_module: the same by a solver of your own, module::maker or file.py::maker (without
+            ::, its SOLVER), or a NeMo-Skills module by name, nemo_skills.inference.NAME
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
@@ -2157,7 +2355,7 @@ def robust_eval(
             the same command continues
         prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark or its
             usual prompt: [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
-        model: name or path of the model (ns generate with --generation_module: of several models)
+        model: name or path of the model (ns generate with `generation_module`: of several models)
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node

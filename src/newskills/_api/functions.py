@@ -44,6 +44,7 @@ EVALUATION = "`reports`, one for each benchmark, and `result`, the units of work
 ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
 
 FUNCTIONS = {
+    "aggregate_answers": Function(command="aggregate_answers"),
     "average_checkpoints": Function(command="average_checkpoints"),
     "compare": Function(
         command="compare",
@@ -84,6 +85,7 @@ FUNCTIONS = {
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
     "improve": Function(command="improve"),
     "kto": Function(command="kto"),
+    "nemo_gym_rollouts": Function(command="nemo_gym_rollouts", submits=True),
     "plan_eval": Function(
         command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
     ),

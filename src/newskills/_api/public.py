@@ -161,7 +161,35 @@ PUBLIC = {
         ),
     ),
     "newskills.aimo.training.rl_math": PublicModule(
-        purpose="the same", names=("MathRewardFunction", "RLMathConfig", "RLMathTrainer")
+        purpose="the same",
+        names=(
+            "EvalCallback",
+            "LLMJudgeRewardFunction",
+            "MathRewardFunction",
+            "RLMathConfig",
+            "RLMathTrainer",
+        ),
+    ),
+    "newskills.aimo.training.sft_cot": PublicModule(purpose="the same", names=("SFTCoTConfig", "SFTCoTTrainer")),
+    "newskills.aimo.training.sft_tir": PublicModule(
+        purpose="the same",
+        names=("SFTTIRConfig", "SFTTIRTrainer", "extract_code_blocks", "format_code_output"),
+    ),
+    "newskills.aimo.training.tinker_rl_math": PublicModule(
+        purpose="the same; `ns tinker rl`", names=("MathRLConfig", "compute_reward", "train_math_rl")
+    ),
+    "newskills.aimo.training.tinker_sft_math": PublicModule(
+        purpose="the same; `ns tinker sft`", names=("MathSFTConfig", "train_full_pipeline", "train_math_sft")
+    ),
+    "newskills.aimo.evaluation.benchmarks": PublicModule(
+        purpose="the same", names=("ALL_BENCHMARKS", "BenchmarkConfig", "get_benchmark", "load_benchmark")
+    ),
+    "newskills.aimo.inference.solution_selection": PublicModule(
+        purpose="the same",
+        names=("GenSelectSolver", "MajorityVoteSolver", "SolutionCandidate", "WeightedVoteSolver"),
+    ),
+    "newskills.aimo.inference.tir_executor": PublicModule(
+        purpose="the same", names=("CodeExecutionResult", "TIRExecutor", "safe_execute_python")
     ),
     "newskills.aimo.training.train": PublicModule(purpose="`ns aimo train`"),
     "newskills.aimo.inference.generate": PublicModule(purpose="`ns aimo generate`"),

@@ -8,6 +8,7 @@ attributes that lead out of the sandbox nor change what it is given.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
     from newskills.base.protocols import Tokenizer
+
+
+_NO_SYSTEM_ROLE = re.compile(
+    r"system\W{0,3}(?:role|message|prompt|instruction)s?\b[^.\n]{0,40}?\bnot (?:supported|allowed|enabled)"
+    r"|\b(?:developer|system) instruction is not enabled|roles? must alternate"
+    r"|only user(?:,? (?:and )?(?:assistant|model|tool))*\b[^.\n]{0,20}\broles are supported"
+    r"|\brole\b[^\n]{0,60}\b(?:does not support|unsupported|invalid)\b[^.\n]{0,20}\bsystem\b"
+    r"|\brole\b[^\n]{0,80}\b(?:should|must) be\b[^\n]{0,20}\buser\b"
+    r"|\brole\W{0,3}system\W{0,3}[^.\n]{0,20}\bnot (?:supported|valid|allowed)",
+    re.IGNORECASE,
+)
+"""What templates (Gemma, early Mistral) and endpoints say of a model without a system role."""
 
 
 def render_chat_template(
@@ -53,10 +66,49 @@ def render_chat_template(
         ArithmeticError,
         RuntimeError,
     ) as error:
+        hint = "Check the messages, or use ++inference.endpoint_type=chat."
+        if refuses_system_role(str(error)):
+            hint = "Set ++server.merge_system=true: the system text then goes in front of the user's."
         raise ConfigError(
-            f"The model's chat template cannot render this conversation: {error}.",
-            hint="Check the messages, or use ++inference.endpoint_type=chat.",
+            f"The model's chat template cannot render this conversation: {error}.", hint=hint
         ) from error
+
+
+def refuses_system_role(text: str) -> bool:
+    """Return whether the words of a chat template or an endpoint mean that a conversation has no system turn."""
+    return _NO_SYSTEM_ROLE.search(text) is not None
+
+
+def merge_system(messages: Sequence[Message]) -> list[Message]:
+    """Return `messages` with the text of system messages in front of the next user message.
+
+    What no user message follows becomes one.
+    """
+    merged: list[Message] = []
+    waiting: list[str] = []
+    for message in messages:
+        if message.role in ("system", "developer"):
+            waiting.append(_text_of(message))
+        elif message.role == "user" and waiting:
+            merged.append(msgspec.structs.replace(message, content=_with_lead("\n\n".join(waiting), message)))
+            waiting = []
+        else:
+            merged.append(message)
+    if waiting:
+        merged.append(Message(role="user", content="\n\n".join(waiting)))
+    return merged
+
+
+def _text_of(message: Message) -> str:
+    if isinstance(message.content, list):
+        return "".join(str(part.get("text", "")) for part in message.content)
+    return message.content or ""
+
+
+def _with_lead(lead: str, message: Message) -> str | list[Row]:
+    if isinstance(message.content, list):
+        return [{"type": "text", "text": f"{lead}\n\n"}, *message.content]
+    return f"{lead}\n\n{message.content or ''}"
 
 
 def prompt_text(request: Request, tokenizer: Tokenizer) -> str | None:

@@ -17,9 +17,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "mirror": "make or check an offline folder of benchmark data",
         "validate": "check rows, prompts and grading of benchmarks",
         "generate": "run a model over a JSONL file",
+        "nemo_gym_rollouts": "collect rollouts in NeMo Gym's environments",
         "retrieve_similar": "find similar problems, for a contamination check",
         "prepare_training_data": "filter, decontaminate and sample training data",
         "merge_chunks": "join chunk files by hand",
+        "aggregate_answers": "write the majority answer of several runs",
     },
     "evaluate": {
         "eval": "evaluate a model on benchmarks (Python: evaluate)",

@@ -14,6 +14,7 @@ import msgspec
 
 from newskills.base.errors import ConfigError
 from newskills.base.registry import Registry, fold
+from newskills.models.parameters import DIALECTS
 
 if TYPE_CHECKING:
     from newskills.base.protocols import Model
@@ -78,6 +79,10 @@ def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     model: Model = maker(
         msgspec.structs.replace(config, server_type=canonical), concurrency=concurrency, environ=environ
     )
+    if config.max_tokens_name is not None and canonical not in DIALECTS:
+        raise ConfigError(
+            f"{canonical} does not accept server.max_tokens_name.", hint="It is for OpenAI-compatible endpoints."
+        )
     server = config.ssh_server or environ.get("NEMO_SKILLS_SSH_SERVER")
     if server:
         _route_through(model, server, config.ssh_key_path or environ.get("NEMO_SKILLS_SSH_KEY_PATH"))

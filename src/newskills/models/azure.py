@@ -40,4 +40,5 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
         environ=environ,
         headers=(("api-key", key),),
         query=query,
+        max_tokens_name=config.max_tokens_name,
     )

@@ -56,6 +56,19 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         str | None, Meta(description="module::Class or file.py::Class, for server_type=custom")
     ] = None
     tokenizer: Annotated[str | None, Meta(description="tokenizer, if it is not the model's own")] = None
+    max_tokens_name: Annotated[
+        Literal["max_tokens", "max_completion_tokens"] | None,
+        Meta(
+            description="name under which inference.tokens_to_generate is sent to a chat endpoint; default: as "
+            "the server type takes it"
+        ),
+    ] = None
+    merge_system: Annotated[
+        bool,
+        Meta(
+            description="put system messages in front of the next user message, for models without a system role"
+        ),
+    ] = False
     price_per_million_input_tokens: Annotated[
         Price | None, Meta(description="price of 1,000,000 prompt tokens, for the cost of a run")
     ] = None

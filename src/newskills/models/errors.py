@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from newskills.base.chat_template import refuses_system_role
 from newskills.base.errors import (
     AuthError,
     BadRequestError,
@@ -113,6 +114,12 @@ _REFUSED_PARAMETER = re.compile(
     rf"|(?:unsupported|unknown|unrecognized|unexpected|extra)\b[^.\n]{{0,60}}?\b{_PARAMETER}\b",
     re.IGNORECASE,
 )
+_REFUSED_IDS = re.compile(
+    r"\bprompt\b[^\n]{0,80}(?:untagged enum|of type string|must be (?:a|of type) string|valid string|be a string)"
+    r"|untagged enum Prompt|cannot unmarshal (?:array|number) into [^\n]{0,60}prompt",
+    re.IGNORECASE,
+)
+"""What endpoints say that take only texts (Text Generation Inference, Ollama, FastAPI's)."""
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 _FILTER_WORDS = re.compile(r"content management policy|ContentPolicyViolationError|ResponsibleAIPolicyViolation")
 """Azure's sentence, and what routers make of it."""
@@ -148,20 +155,29 @@ def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: f
         )
     if status == 400 and _HARMONY.search(detail):
         return ServerError(sentence, status=status, retry_after=wait)
+    if status in (400, 422, 500) and refuses_system_role(detail):
+        return BadRequestError(
+            sentence,
+            status=status,
+            hint="Where the model has no system role, set ++server.merge_system=true: the system text then goes in "
+            "front of the user's.",
+        )
     if status in (408, 409, 425) or (status >= 500 and status != 501):
         return ServerError(sentence, status=status, retry_after=wait)
     return BadRequestError(sentence, status=status, hint=_way_out(detail))
 
 
 def _way_out(detail: str) -> str:
-    """Return what to set where an endpoint refuses a parameter by name."""
+    """Return what to set where an endpoint refuses a parameter by name, or a prompt of token ids."""
+    if _REFUSED_IDS.search(detail):
+        return "This endpoint seems to take no token ids: set ++inference.endpoint_type=chat."
     match = _REFUSED_PARAMETER.search(detail)
     if match is None:
         return ""
     name = next(group for group in match.groups() if group)
     if name in ("max_tokens", "max_completion_tokens"):
         other = "max_completion_tokens" if name == "max_tokens" else "max_tokens"
-        return f"Set ++inference.tokens_to_generate=null ++inference.extra_body.{other}=N."
+        return f"Set ++server.max_tokens_name={other}."
     return f"Set ++inference.{'random_seed' if name == 'seed' else name}=null: it is then not sent."
 
 

@@ -42,12 +42,14 @@ class OpenAIModel(HttpModel):
         environ: Mapping[str, str],
         headers: HeaderList = (),
         query: str = "",
+        max_tokens_name: str | None = None,
     ) -> None:
         auth = (("Authorization", f"Bearer {endpoint.key}"),) if endpoint.key and not headers else headers
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=auth)
         self.server_type = server_type
         self.dialect = parameters.DIALECTS[server_type]
         self._query = query
+        self._max_tokens_name = max_tokens_name
         self._bodies = BodyCache(DYNAMIC)
         self._developer = server_type in ("openai", "azureopenai") and parameters.is_reasoning_model(
             endpoint.model
@@ -62,13 +64,14 @@ class OpenAIModel(HttpModel):
         inference = request.inference
         if not self._bodies.knows(inference):
             self.check(inference)
-            self._bodies.put(inference, parameters.constant(self.server_type, self.name, inference))
-        body = self._bodies.body(request, self._dynamic(request))
+            body = parameters.constant(self.server_type, self.name, inference, self._max_tokens_name)
+            self._bodies.put(inference, body)
+        encoded = self._bodies.body(request, self._dynamic(request))
         path = PATHS[inference.endpoint_type] + self._query
         if inference.stream:
-            reply = await self._stream(path, body, inference)
+            reply = await self._stream(path, encoded, inference)
         else:
-            reply = self._read(await self._post(path, body, inference.timeout), inference.endpoint_type)
+            reply = self._read(await self._post(path, encoded, inference.timeout), inference.endpoint_type)
         if inference.endpoint_type == "responses":
             openai_responses.mark_cut(reply, inference.tokens_to_generate)
         if request.stop and not request.extra_body.get("include_stop_str_in_output"):
@@ -136,7 +139,13 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     if config.api_key is not None or config.api_key_env_var:
         key, source = require_key(config, environ)
     endpoint = EndpointIdentity(base_url_of(config, v1=dialect.v1), require_model(config), key, source)
-    return OpenAIModel(config.server_type, endpoint, concurrency=concurrency, environ=environ)
+    return OpenAIModel(
+        config.server_type,
+        endpoint,
+        concurrency=concurrency,
+        environ=environ,
+        max_tokens_name=config.max_tokens_name,
+    )
 
 
 def make_hosted(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> OpenAIModel:
@@ -151,4 +160,10 @@ def make_hosted(config: ServerConfig, *, concurrency: int, environ: Mapping[str,
     needed = nvidia or host == "api.openai.com" or config.api_key is not None or config.api_key_env_var
     key, source = require_key(config, environ, variable) if needed else key_of(config, environ, variable)
     endpoint = EndpointIdentity(url, require_model(config, environ.get("NEMO_SKILLS_OPENAI_MODEL")), key, source)
-    return OpenAIModel("openai", endpoint, concurrency=concurrency, environ=environ)
+    return OpenAIModel(
+        "openai",
+        endpoint,
+        concurrency=concurrency,
+        environ=environ,
+        max_tokens_name=config.max_tokens_name,
+    )

@@ -27,9 +27,14 @@ class Dialect(Struct, frozen=True, kw_only=True):
     extras      none: OpenAI's own parameters only; vllm: always sent by vLLM's names; llamacpp: always sent, since
                 its defaults are not "off" (top_k 40, min_p 0.05); changed: sent only where set
     echoes      reasoning of earlier turns is sent back, under both names in use
+    rendered    how a prompt that a chat template has rendered, with its own marks, is kept from getting a second
+                mark at its beginning: flag: `add_special_tokens` is false (vLLM, TensorRT-LLM); ids: it is sent as
+                token ids, which OpenAI's API takes as well (SGLang and llama.cpp know no such flag); text: the server
+                adds nothing (Megatron, whose endpoint reads no list of ids)
     """
 
     extras: Extras = "changed"
+    rendered: Literal["flag", "ids", "text"] = "ids"
     tools: bool = True
     stream: bool = True
     chat_logprobs: bool = True
@@ -41,12 +46,12 @@ class Dialect(Struct, frozen=True, kw_only=True):
 DIALECTS: dict[str, Dialect] = {
     "openai": Dialect(extras="none", echoes=False),
     "azureopenai": Dialect(extras="none", echoes=False),
-    "vllm": Dialect(extras="vllm"),
-    "vllm_dp_ray": Dialect(extras="vllm"),
-    "vllm_multimodal": Dialect(extras="vllm"),
-    "trtllm": Dialect(extras="vllm"),
+    "vllm": Dialect(extras="vllm", rendered="flag"),
+    "vllm_dp_ray": Dialect(extras="vllm", rendered="flag"),
+    "vllm_multimodal": Dialect(extras="vllm", rendered="flag"),
+    "trtllm": Dialect(extras="vllm", rendered="flag"),
     "sglang": Dialect(extras="vllm", tool_choice="auto"),
-    "megatron": Dialect(extras="none", tools=False, stream=False, chat_logprobs=False, v1=False),
+    "megatron": Dialect(extras="none", tools=False, stream=False, chat_logprobs=False, v1=False, rendered="text"),
     "nim": Dialect(),
     "generic": Dialect(),
     "llamacpp": Dialect(extras="llamacpp"),
@@ -78,8 +83,11 @@ def check(server_type: str, model: str, inference: Inference, *, tools: bool = F
         _check_hosted(server_type, model, inference)
 
 
-def constant(server_type: str, model: str, inference: Inference) -> Row:
-    """Return body keys for `inference`, without the messages, tools and stop phrases of a single request."""
+def constant(server_type: str, model: str, inference: Inference, max_tokens_name: str | None = None) -> Row:
+    """Return body keys for `inference`, without the messages, tools and stop phrases of a single request.
+
+    `max_tokens_name` replaces the usual name of the limit of new tokens, where the endpoint is chat.
+    """
     dialect = DIALECTS[server_type]
     hosted = server_type in ("openai", "azureopenai")
     body: Row = {"model": model}
@@ -96,6 +104,10 @@ def constant(server_type: str, model: str, inference: Inference) -> Row:
         body["stream"] = True
         if inference.endpoint_type != "responses":
             body["stream_options"] = {"include_usage": True}
+    if max_tokens_name is not None and inference.endpoint_type == "chat":
+        for usual in ("max_tokens", "max_completion_tokens"):
+            body.pop(usual, None)
+        body[max_tokens_name] = inference.tokens_to_generate
     return {name: value for name, value in body.items() if value is not None}
 
 

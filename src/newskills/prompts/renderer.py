@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
+from newskills.base.chat_template import merge_system
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
@@ -38,6 +39,7 @@ class PromptOverrides(Struct, frozen=True, kw_only=True):
     prompt_suffix                  goes verbatim to the end of the last user text
     start_assistant_response_key   field of the record that begins the assistant's answer
     data_dir                       folder against which paths of images and sound are resolved
+    merge_system                   the system text goes in front of the user's
     """
 
     prompt_format: Literal["ns", "openai"] = "ns"
@@ -50,6 +52,7 @@ class PromptOverrides(Struct, frozen=True, kw_only=True):
     start_assistant_response_key: str | None = None
     chat_template_kwargs: Row = {}
     data_dir: str = ""
+    merge_system: bool = False
 
 
 class _Body(Protocol):
@@ -72,7 +75,8 @@ class Prompt:
         self.name = name
         self.hash = digest
         self.template = template
-        self._messages = body.messages
+        self._body_messages = body.messages
+        self._merges_system = overrides.merge_system
         self._start = overrides.start_assistant_response_key
         self._template_kwargs = overrides.chat_template_kwargs
         self.fields = tuple(dict.fromkeys([*body.fields, *([self._start] if self._start else [])]))
@@ -111,6 +115,10 @@ class Prompt:
         if tokenizer is not None:
             return tokenizer.render(messages, **self._template_kwargs) + start
         return self._plain(messages) + start
+
+    def _messages(self, row: Row) -> list[Message]:
+        messages = self._body_messages(row)
+        return merge_system(messages) if self._merges_system else messages
 
     def _plain(self, messages: list[Message]) -> str:
         *before, last = messages
@@ -219,6 +227,8 @@ def _digest(overrides: PromptOverrides, content: list[Any]) -> str:
         overrides.start_assistant_response_key,
         overrides.chat_template_kwargs,
     ]
+    if overrides.merge_system:
+        parts.append("merge_system")
     return hashlib.blake2b(msgspec.json.encode(parts, order="deterministic"), digest_size=8).hexdigest()
 
 

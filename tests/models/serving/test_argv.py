@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-import sys
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.models.serving import SERVERS, ServeSpec, serve_argv
+from newskills.models.serving.sglang import START
 
-VLLM = "PY -m vllm.entrypoints.openai.api_server --model M --served-model-name M --trust-remote-code"
-SGLANG = "PY -m sglang.launch_server --model-path M --served-model-name M --trust-remote-code"
+VLLM = "vllm serve M --served-model-name M --trust-remote-code"
+SGLANG = "PY -c START --model-path M --served-model-name M --trust-remote-code"
 TRTLLM = "trtllm-serve M --host 0.0.0.0 --port 8000"
 MPIRUN = "mpirun -n 1 --oversubscribe --allow-run-as-root"
 TORCHRUN = "PY -m torch.distributed.run --nproc-per-node 8"
@@ -108,7 +111,8 @@ def _no_megatron_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("kind", "settings", "expected"), GOLDEN)
 def test_argv_is_exactly(kind: str, settings: dict[str, Any], expected: str) -> None:
     command = serve_argv(ServeSpec(model="M", server_type=kind, port=8000, python="PY", **settings))
-    assert command.argv == expected.split("|" if "|" in expected else None)
+    argv = ["START" if word == START else word for word in command.argv]
+    assert argv == expected.split("|" if "|" in expected else None)
     assert command.base_url == "http://127.0.0.1:8000/v1"
 
 
@@ -118,8 +122,46 @@ def test_every_registered_type_has_a_golden_command() -> None:
 
 def test_a_model_with_blanks_and_quotes_stays_one_word() -> None:
     argv = serve_argv(ServeSpec(model="/m/a 'b'; rm -rf", server_type="vllm", port=1)).argv
-    assert argv[argv.index("--model") + 1] == "/m/a 'b'; rm -rf"
-    assert argv[0] == sys.executable
+    assert argv[2] == "/m/a 'b'; rm -rf"
+
+
+def test_vllm_is_that_of_the_interpreters_environment(tmp_path: Path) -> None:
+    def program(python: Path | str) -> str:
+        return serve_argv(ServeSpec(model="M", server_type="vllm", port=1, python=str(python))).argv[0]
+
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    assert program(python) == program("python3") == "vllm"
+    (tmp_path / "bin" / "vllm").touch()
+    assert program(python) == str(tmp_path / "bin" / "vllm")
+
+
+def test_an_entry_point_of_vllm_is_told_the_model_as_before() -> None:
+    spec = ServeSpec(model="M", server_type="vllm", port=1, python="PY", entrypoint="-m mine.server")
+    assert serve_argv(spec).argv[:5] == ["PY", "-m", "mine.server", "--model", "M"]
+
+
+@pytest.mark.parametrize(("has_program", "has_command"), [(True, True), (True, False), (False, True)])
+def test_sglang_starts_as_its_version_does(tmp_path: Path, has_program: bool, has_command: bool) -> None:
+    package = tmp_path / "sglang"
+    (package / "cli").mkdir(parents=True)
+    for file in ("__init__.py", "cli/__init__.py"):
+        (package / file).write_text("raise SystemExit('loaded')" if file == "cli/__init__.py" else "")
+    (package / "launch_server.py").write_text("import sys; print('module', *sys.argv[1:])")
+    if has_command:
+        (package / "cli/serve.py").touch()
+    if has_program:
+        (tmp_path / "sglang.sh").write_text('#!/bin/sh\necho program "$@"\n')
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "sglang.sh").rename(tmp_path / "bin/sglang")
+        (tmp_path / "bin/sglang").chmod(0o755)
+    argv = serve_argv(ServeSpec(model="a b", server_type="sglang", port=7, num_gpus=2)).argv
+    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
+    how = "program serve" if has_program and has_command else "module"
+    assert done.stdout == (
+        f"{how} --model-path a b --served-model-name a b --trust-remote-code --host 0.0.0.0 --port 7 --tp-size 2\n"
+    )
 
 
 def test_the_served_name_is_what_clients_send() -> None:

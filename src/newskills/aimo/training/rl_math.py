@@ -8,23 +8,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, DataError, GraderError
+from newskills.aimo.training.evaluating import EvalCallback
+from newskills.aimo.training.judging import LLMJudgeRewardFunction
+from newskills.aimo.training.rewards import MathRewardFunction
+from newskills.aimo.training.staged import train_stage
+from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
-from newskills.base.store import write_rows
-from newskills.recipes.aimo.answers import verify_answers
-from newskills.recipes.aimo.lines import ReportingOptions
 from newskills.recipes.aimo.settings import TESTS, AimoConfig, RlStage
-from newskills.run.rewarding.reward import boxed
 
-Verifier = Callable[[str, str], bool]
+__all__ = ["EvalCallback", "LLMJudgeRewardFunction", "MathRewardFunction", "RLMathConfig", "RLMathTrainer"]
+
 PROBLEMS, ANSWERS = ("problem", "prompt", "question"), ("expected_answer", "answer")
 """Fields of rows, the first that is there."""
 
@@ -95,43 +94,6 @@ class RLMathConfig(Struct, frozen=True, kw_only=True):
         )
 
 
-class MathRewardFunction:
-    """Rewards of completions, as the stage gives them: by the math grader unless a verifier is handed in.
-
-    None for what the grader could not judge: trainers of TRL leave it out of its group.
-    """
-
-    __name__ = "math_correctness_reward"
-
-    def __init__(
-        self,
-        answer_verifier: Verifier | None = None,
-        correct_reward: float = 1.0,
-        incorrect_reward: float = -0.5,
-        format_reward: float = 0.1,
-        length_penalty: float = 0.0,
-    ) -> None:
-        self.answer_verifier = answer_verifier
-        self.correct_reward, self.incorrect_reward = correct_reward, incorrect_reward
-        self.format_reward, self.length_penalty = format_reward, length_penalty
-
-    def __call__(
-        self, prompts: Sequence[str], completions: Sequence[str], answer: Sequence[str], **_: Any
-    ) -> list[float | None]:
-        pairs = list(zip(completions, answer, strict=True))
-        verifier = self.answer_verifier
-        right = _graded(pairs) if verifier is None else [_verified(verifier, *pair) for pair in pairs]
-        return [
-            None if gold is None else self._worth(text, right=gold)
-            for gold, text in zip(right, completions, strict=True)
-        ]
-
-    def _worth(self, text: str, *, right: bool) -> float:
-        worth = self.correct_reward if right else self.incorrect_reward
-        worth += self.format_reward if boxed(text) else 0.0
-        return worth - self.length_penalty * max(0.0, len(text) / 1000 - 2)
-
-
 class RLMathTrainer:
     """Trains on problems with answers. `output_dir` is as `ns aimo train` leaves it; the same call goes on there."""
 
@@ -150,40 +112,15 @@ class RLMathTrainer:
 
         Raises NewskillsError.
         """
-        from newskills.commands.train.aimo.work.lines import run_line, tell
-        from newskills.commands.train.aimo.work.stages import backend_for
-        from newskills.recipes.aimo.lines import FINAL
-        from newskills.recipes.aimo.training import StagedTraining, train
-
-        config, out = self.config, Path(self.config.output_dir)
-        rows = out / "problems.jsonl"
-        write_rows(rows, (_problem(row, number) for number, row in enumerate(dataset, 1)))
-        stage = msgspec.structs.replace(config.stage(), data_files=[str(rows)])
-        training = StagedTraining(
-            stages=("rl",),
-            config=msgspec.structs.replace(AimoConfig(), rl=stage, decontaminate=config.decontaminate),
-            backend=backend_for(stage, force_cpu=config.force_cpu),
-            reporting=ReportingOptions(report_to=() if config.report_to == "none" else (config.report_to,)),
+        config = self.config
+        return train_stage(
+            "rl",
+            config.stage(),
+            (_problem(row, number) for number, row in enumerate(dataset, 1)),
+            decontaminate=config.decontaminate,
+            report_to=config.report_to,
+            force_cpu=config.force_cpu,
         )
-        if code := train(training, ns=run_line, say=tell):
-            raise ConfigError(f"The training ended with code {code}.", hint="The same call resumes from there.")
-        return out / FINAL
-
-
-def _verified(verifier: Verifier, text: str, truth: str) -> bool:
-    """Raises GraderError for NaN, which Python takes for true."""
-    verdict = verifier(text, truth)
-    if isinstance(verdict, float) and math.isnan(verdict):
-        raise GraderError(
-            f"The verifier gave {verdict} for the answer to '{truth}'.", hint="Return true or false."
-        )
-    return verdict
-
-
-def _graded(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
-    from newskills.recipes.aimo.answers import extract_answer_from_solution
-
-    return verify_answers([(extract_answer_from_solution(text), truth) for text, truth in pairs])
 
 
 def _rewarded(config: RLMathConfig, rewards: MathRewardFunction) -> RLMathConfig:

@@ -49,14 +49,17 @@ def run(parsed: Parsed[Options]) -> int:
     for item in imported:
         for note in item.notes:
             notice(printable(note))
-    counts = {item.benchmark: sum(map(len, item.seeds.values())) for item in imported}
+    counts = [sum(map(len, item.seeds.values())) for item in imported]
     if options.dry_run:
-        show_dry_run([("imports", name, f"{count} records") for name, count in counts.items()])
+        steps = zip(imported, counts, strict=True)
+        show_dry_run([("imports", item.benchmark, f"{count} records") for item, count in steps])
         return 0
-    for item in imported:
-        folder = write(item, Path(options.output_dir))
-        sys.stdout.write(f"{printable(item.benchmark)}: {counts[item.benchmark]} records in {folder}\n")
-    sys.stdout.write(f"next: ns summarize_results {options.output_dir}\n")
+    output_dir = Path(options.output_dir)
+    for item, count in zip(imported, counts, strict=True):
+        folder = write(item, output_dir)
+        sys.stdout.write(f"{printable(item.benchmark)}: {count} records in {folder}\n")
+    for results in dict.fromkeys(item.results_dir(output_dir) for item in imported):
+        sys.stdout.write(f"next: ns summarize_results {results}\n")
     return 0
 
 

@@ -51,6 +51,7 @@ class ImportedBenchmark(Struct, kw_only=True):
     seeds    seed (None: the only run) → records
     metric   that understands the records; None: that of the benchmark of this name
     origin   where they are from: goes into benchmark.json
+    model    name of the model where there are results of several, each of which gets a folder of its own
     """
 
     benchmark: str
@@ -58,6 +59,11 @@ class ImportedBenchmark(Struct, kw_only=True):
     metric: str | None = GENERIC
     origin: Row = {}
     notes: list[str] = []
+    model: str = ""
+
+    def results_dir(self, output_dir: Path) -> Path:
+        """Return the folder of results to write to."""
+        return output_dir / _safe(self.model) if self.model else output_dir
 
 
 def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
@@ -81,12 +87,13 @@ def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
 def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
     """Writes the records below `output_dir/eval-results`; returns the folder of the benchmark.
 
+    Where there are several models, each has a folder in `output_dir`.
     Members of a group lie in its folder, as in our own results; names of others have no dots.
     Raises DataError where that has results already, StorageError.
     """
-    name = _UNSAFE.sub("-", imported.benchmark).strip("-.") or "imported"
+    name = _safe(imported.benchmark)
     steps = name.split(".") if imported.metric is None else [name.replace(".", "-")]
-    folder = output_dir.joinpath(RESULTS, *filter(None, steps))
+    folder = imported.results_dir(output_dir).joinpath(RESULTS, *filter(None, steps))
     if folder.is_dir() and output_files(folder):
         raise DataError(f"{folder} already has results.", hint="Give another --output_dir, or --benchmark NAME.")
     for seed, rows in imported.seeds.items():
@@ -101,6 +108,11 @@ def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
     for seed in imported.seeds:
         done_path(folder / output_name(seed)).touch()
     return folder
+
+
+def _safe(name: str) -> str:
+    """Return `name` as that of one folder."""
+    return _UNSAFE.sub("-", name).strip("-.") or "imported"
 
 
 def renamed(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchmark]:

@@ -39,19 +39,23 @@ def fits(path: Path) -> bool:
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
-    """Raises DataError: broken archives, foreign JSON, several logs of one task, no such scorer."""
+    """Raises DataError: broken archives, foreign JSON, several logs of one task and model, no such scorer."""
     files = [source.path] if source.path.is_file() else sorted(source.path.rglob("*.eval"))
     if not files:
         raise DataError(f"{source.path} has no .eval logs.")
-    imported: dict[str, ImportedBenchmark] = {}
+    imported: dict[tuple[str, str], ImportedBenchmark] = {}
     for file in files:
         log = _log(file, source.score)
-        if log.benchmark in imported:
+        key = log.benchmark, str(log.origin.get("model") or "")
+        if key in imported:
             raise DataError(
-                f"{source.path} has two logs of {log.benchmark}: {imported[log.benchmark].origin['path']} and {file}.",
+                f"{source.path} has two logs of {log.benchmark}: {imported[key].origin['path']} and {file}.",
                 hint="Import one of them, each into its own --output_dir.",
             )
-        imported[log.benchmark] = log
+        imported[key] = log
+    if len({task for task, _ in imported}) < len(imported):
+        for (_, model), log in imported.items():
+            log.model = model or "unknown-model"
     return list(imported.values())
 
 

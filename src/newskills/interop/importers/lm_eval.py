@@ -47,15 +47,20 @@ def fits(path: Path) -> bool:
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
-    """Raises DataError: broken or foreign rows, several models, no metric of a sample."""
+    """Raises DataError: broken or foreign rows, no metric of a sample."""
     files, notes = _files(source.path)
-    imported = [item for task, file in files.items() for item in _task(task, file, source.score)]
+    several = len({folder for folder, _ in files}) > 1
+    imported = []
+    for (folder, task), file in files.items():
+        for item in _task(task, file, source.score):
+            item.model = str(folder.relative_to(source.path)) if several else ""
+            imported.append(item)
     imported[0].notes[:0] = notes
     return imported
 
 
-def _files(path: Path) -> tuple[dict[str, Path], list[str]]:
-    """task → its latest file. Raises DataError."""
+def _files(path: Path) -> tuple[dict[tuple[Path, str], Path], list[str]]:
+    """(folder of a model, task) → its latest file. Raises DataError."""
     files = [path] if path.is_file() else sorted(path.rglob("samples_*.jsonl"))
     named = [(match["task"], match["time"], file) for file in files if (match := _FILE.fullmatch(file.name))]
     if path.is_file() and not named:
@@ -64,18 +69,13 @@ def _files(path: Path) -> tuple[dict[str, Path], list[str]]:
         raise DataError(
             f"{path} has no samples_<task>_<time>.jsonl.", hint="lm_eval writes them with --log_samples."
         )
-    folders = sorted({file.parent for _, _, file in named})
-    if len(folders) > 1:
-        raise DataError(
-            f"{path} has samples of several models: {', '.join(folder.name for folder in folders[:8])}.",
-            hint="Import the folder of one of them.",
-        )
-    latest: dict[str, tuple[str, Path]] = {}
+    latest: dict[tuple[Path, str], tuple[str, Path]] = {}
     for task, time, file in named:
-        latest[task] = max(latest.get(task, (time, file)), (time, file))
+        key = file.parent, task
+        latest[key] = max(latest.get(key, (time, file)), (time, file))
     older = len(named) - len(latest)
     notes = [f"{older} older files of the same tasks are left out."] if older else []
-    return {task: file for task, (_, file) in latest.items()}, notes
+    return {key: file for key, (_, file) in latest.items()}, notes
 
 
 def _task(task: str, file: Path, score: str) -> list[ImportedBenchmark]:
@@ -148,7 +148,8 @@ def _record(row: Row, metric: str) -> Row:
         "generation": generation,
         "predicted_answer": answer,
         **scored(share, f"{FORMAT}/{metric}"),
-        "lm_eval": {"doc": row["doc"], **rest},
+        **_prompt(row),
+        "lm_eval": {"doc": row["doc"], "arguments": row.get("arguments"), **rest},
     }
     clean: Row = finite(made)
     return clean
@@ -190,23 +191,39 @@ def _problem(row: Row) -> str:
         question = next((doc[name] for name in _QUESTION if isinstance(doc.get(name), str)), None)
         if question is not None:
             return str(question)
+    prompt = _sent(row)
+    messages = _chat(prompt)
+    content = messages[-1].get("content") if messages else None
+    return content if isinstance(content, str) else prompt
+
+
+def _prompt(row: Row) -> Row:
+    """What the model was sent, examples included, under the name that our own records have for it."""
+    prompt = _sent(row)
+    if messages := _chat(prompt):
+        return {"messages": messages}
+    return {"rendered_prompt": prompt} if prompt else {}
+
+
+def _sent(row: Row) -> str:
+    """The text of the (first) request; empty where the row does not say it."""
     arguments = row.get("arguments")
     while isinstance(arguments, dict) and arguments:
         arguments = next(iter(arguments.values()))
     first = _first(arguments)
-    return _of_chat(first) if isinstance(first, str) else ""
+    return first if isinstance(first, str) else ""
 
 
-def _of_chat(prompt: str) -> str:
-    """The last message of a prompt that is a chat as JSON (`--apply_chat_template`); other prompts as they are."""
+def _chat(prompt: str) -> list[Row]:
+    """The messages of a prompt that is a chat as JSON (`--apply_chat_template`); empty for any other."""
     if not prompt.startswith(_CHAT):
-        return prompt
+        return []
     try:
-        last = loads(prompt)[-1]
+        messages = loads(prompt)
     except (ValueError, RecursionError):
-        return prompt
-    content = last.get("content") if isinstance(last, dict) else None
-    return content if isinstance(content, str) else prompt
+        return []
+    whole = isinstance(messages, list) and all(isinstance(message, dict) for message in messages)
+    return messages if whole else []
 
 
 def _facts(file: Path, task: str) -> Row:

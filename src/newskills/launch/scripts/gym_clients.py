@@ -7,6 +7,7 @@ The programs are those of https://docs.nvidia.com/nemo/gym/reference/cli-command
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -27,10 +28,10 @@ GYM_PATH = "/opt/NeMo-RL/3rdparty/Gym-workspace/Gym"
 """Where NVIDIA's NeMo-RL images have NeMo Gym."""
 
 COLLECT = """\
-gym=$1 output=$2 deadline=$((SECONDS + $3)) run=("${@:5:$4}") collect=("${@:5+$4}")
+gym=$1 part=$2 deadline=$((SECONDS + $3)) run=("${@:5:$4}") collect=("${@:5+$4}")
 cd -- "$gym" || exit
 if [[ -f .venv/bin/activate ]]; then . .venv/bin/activate; fi
-mkdir -p -- "$(dirname -- "$output")" || exit
+mkdir -p -- "$part" || exit
 "${run[@]}" &
 servers=$!
 stop() {
@@ -53,15 +54,19 @@ until status=$(ng_status 2>&1); [[ $status =~ [1-9][0-9]*\\ healthy,\\ 0\\ unhea
     fi
     sleep 0.2
 done
-"${collect[@]}"
+"${collect[@]}" || exit
+mv -f -- "$part"/* "$(dirname -- "$part")" && rmdir -- "$part"
 """
-"""Arguments: NeMo Gym's folder, the output, seconds until its servers must be ready, the number of words that start
-them, these words, the words that collect. None of them is read by a shell."""
+"""Arguments: NeMo Gym's folder, the folder in which rollouts lie until they are complete, seconds until its servers
+must be ready, the number of words that start them, these words, the words that collect. None of them is read by a
+shell."""
 
 
 @dataclass(eq=False)
 class NemoGymRolloutsScript(JobScript):
     """`ng_run` with `config_paths`, and once its servers are healthy, `ng_collect_rollouts`, whose exit code counts.
+
+    `output_file` is there only once it is complete; until then rollouts lie in a hidden folder beside it.
 
     extra_arguments    `+agent_name=… +limit=…` as text or words, for both
     server             policy, served in this job; server_address: one that runs already, with its /v1
@@ -94,14 +99,16 @@ class NemoGymRolloutsScript(JobScript):
         extra = self.extra_arguments
         more = shlex.split(extra) if isinstance(extra, str) else list(extra)
         keys = server_secrets(self.server, context)
+        folder, name = os.path.split(self.output_file)
+        part = os.path.join(folder, f".{name}.part")
         run = ["ng_run", f"+config_paths=[{','.join(self.config_paths)}]", *self._policy(context, keys), *more]
         collect = [
             "ng_collect_rollouts",
             f"+input_jsonl_fpath={self.input_file}",
-            f"+output_jsonl_fpath={self.output_file}",
+            f"+output_jsonl_fpath={part}/{name}",
             *more,
         ]
-        head = ("bash", "-c", COLLECT, "bash", self.gym_path, self.output_file, str(self.patience))
+        head = ("bash", "-c", COLLECT, "bash", self.gym_path, part, str(self.patience))
         env: dict[str, Word] = {}
         if self.sandbox is not None:
             env = {

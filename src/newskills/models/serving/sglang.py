@@ -5,6 +5,19 @@ from __future__ import annotations
 
 from newskills.models.serving.spec import ANY_INTERFACE, ServeCommand, ServeSpec, command, start_words, told
 
+START = """\
+import importlib.util, os, shutil, sys
+path = os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)))
+program, package = shutil.which("sglang", path=path), importlib.util.find_spec("sglang")
+folders = package.submodule_search_locations or () if package else ()
+if program and any(os.path.exists(os.path.join(folder, "cli", "serve.py")) for folder in folders):
+    words = [program, "serve"]
+else:
+    words = [sys.executable, "-m", "sglang.launch_server"]
+os.execv(words[0], [*words, *sys.argv[1:]])
+"""
+"""Start the server as the installed version does: `sglang serve`, which came in 0.5.5, else its older module. Which one
+it is is known only where the engine is installed, often inside a container."""
 LAYOUT = (
     *("--tp-size", "--tp", "--tensor-parallel-size"),
     *("--pp-size", "--pp", "--pipeline-parallel-size"),
@@ -26,7 +39,7 @@ def make(spec: ServeSpec) -> ServeCommand:
     return command(
         spec,
         [
-            *start_words(spec, spec.python, "-m", "sglang.launch_server"),
+            *start_words(spec, spec.python, "-c", START),
             *("--model-path", spec.model),
             *("--served-model-name", spec.name),
             "--trust-remote-code",

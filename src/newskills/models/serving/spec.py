@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -90,6 +91,13 @@ def start_words(spec: ServeSpec, *default: str) -> list[str]:
     if not words:
         raise ConfigError("--server_entrypoint is empty.")
     return [spec.python, *words] if words[0].startswith("-") or words[0].endswith(".py") else words
+
+
+def installed_program(spec: ServeSpec, name: str) -> str:
+    """Return the program `name` of the engine: beside the interpreter of its environment, else by PATH."""
+    python = Path(spec.python)
+    beside = python.with_name(name)
+    return str(beside) if python.is_absolute() and beside.exists() else name
 
 
 def told(spec: ServeSpec, *flags: str) -> str | None:

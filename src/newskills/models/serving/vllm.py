@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""argv of vLLM's OpenAI server. Several nodes: Ray must run on all of them; this command goes to the head.
+"""argv of vLLM's OpenAI server (`vllm serve`). Several nodes: Ray must run on all of them; this goes to the head.
 
 Tensor parallel inside a node, pipeline parallel across (https://docs.vllm.ai/en/latest/serving/parallelism_scaling),
 unless the user's arguments say something about parallelism: then nothing is added to it.
@@ -10,7 +10,15 @@ from __future__ import annotations
 import msgspec
 
 from newskills.base.errors import ConfigError
-from newskills.models.serving.spec import ANY_INTERFACE, ServeCommand, ServeSpec, command, start_words, told
+from newskills.models.serving.spec import (
+    ANY_INTERFACE,
+    ServeCommand,
+    ServeSpec,
+    command,
+    installed_program,
+    start_words,
+    told,
+)
 
 TENSOR = ("--tensor-parallel-size", "-tp")
 PIPELINE = ("--pipeline-parallel-size", "-pp")
@@ -54,11 +62,14 @@ def make_data_parallel(spec: ServeSpec) -> ServeCommand:
 def _serve(spec: ServeSpec, layout: list[str]) -> ServeCommand:
     extra = ["--disable-uvicorn-access-log" if word == QUIET else word for word in spec.extra_args]
     spec = msgspec.structs.replace(spec, extra_args=extra)
+    if spec.entrypoint is None:
+        start = [installed_program(spec, "vllm"), "serve", spec.model]
+    else:
+        start = [*start_words(spec), "--model", spec.model]
     return command(
         spec,
         [
-            *start_words(spec, spec.python, "-m", "vllm.entrypoints.openai.api_server"),
-            *("--model", spec.model),
+            *start,
             *("--served-model-name", spec.name),
             "--trust-remote-code",
             *("--host", spec.host or ANY_INTERFACE),

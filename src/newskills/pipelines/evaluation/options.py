@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from newskills.pipelines.evaluation.judge_options import JudgeOptions
 from newskills.pipelines.options import JOB, AcceptLost, doc
@@ -14,6 +14,20 @@ class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
         str, doc("name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples: greedy")
     ]
     output_dir: Annotated[str | None, doc("folder for the results (default: results/<expname>)")] = None
+    generation_type: Annotated[
+        Literal["generate", "majority", "weighted_vote", "best_of_n", "genselect", "gensynthesis"] | None,
+        doc(
+            "how all benchmarks are answered, instead of in their own ways: generate: one answer to one request; "
+            "the others combine several samples into one answer"
+        ),
+    ] = None
+    generation_module: Annotated[
+        str | None,
+        doc(
+            "the same by a solver of your own, module::maker or file.py::maker (without ::, its SOLVER), or a "
+            "NeMo-Skills module by name, nemo_skills.inference.NAME"
+        ),
+    ] = None
     data_dir: Annotated[str | None, doc("folder of prepared data")] = None
     split: Annotated[str | None, doc("data split to evaluate (default: the benchmark's own)")] = None
     extra_benchmark_map: Annotated[

@@ -22,6 +22,7 @@ from newskills.pipelines.options import check_log_samples
 from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.mounted_benchmarks import mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import at_repository
+from newskills.pipelines.units.modules import solver_layers
 from newskills.pipelines.units.sandbox import sandbox_layer
 from newskills.run.evaluate import EvaluationSpec
 from newskills.run.planning.plan import parse_benchmarks
@@ -67,7 +68,12 @@ def specification_of(
     spec = EvaluationSpec(
         runs=runs,
         output_dir=folder,
-        layers=[choice.layer, sandbox_layer(options), user_layer(parsed.overrides, consumed=(SPLIT,))],
+        layers=[
+            *solver_layers(options.generation_type, options.generation_module, there),
+            choice.layer,
+            sandbox_layer(options),
+            user_layer(parsed.overrides, consumed=(SPLIT,)),
+        ],
         starting_seed=options.starting_seed,
         num_chunks=chunk_count(options),
         chunk_ids=chunk_ids(options),

@@ -19,6 +19,7 @@ from newskills.pipelines.models import ModelChoice, choose_models
 from newskills.pipelines.options import check_log_samples
 from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.packaged_code import at_repository
+from newskills.pipelines.units.modules import module_layer
 from newskills.pipelines.units.sandbox import check_sandbox, sandbox_layer
 from newskills.run.judging.generation import judge_layer
 from newskills.run.planning.config import AUTOFORMALIZE, BEST_OF_N, CHAT, PROVER, SELECTING, GenerationConfig
@@ -98,7 +99,7 @@ def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]
         return layers
     solver = solver_of_module(module)
     if solver is None:
-        return [*layers, _solver_of(module, there)]
+        return [*layers, module_layer(module, there)]
     return layers if solver in (kind, CHAT) else [Layer("--generation_module", {"solver": solver})]
 
 
@@ -112,12 +113,6 @@ def _speech(choice: ModelChoice) -> list[Layer]:
     """What a speech service is asked for, and how, unless told otherwise."""
     kind = SPEECH_SOLVERS.get(str(choice.layer.values.get("server.server_type")))
     return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
-
-
-def _solver_of(module: str, there: ClusterPaths | None) -> Layer:
-    """`--generation_module`: a module or a file with `SOLVER`, or what else makes one behind `::`."""
-    where, _, maker = (module if there is None else there.code(module)).partition("::")
-    return Layer("--generation_module", {"solver": f"{where}::{maker or 'SOLVER'}"})
 
 
 def _check_models(config: GenerationConfig) -> None:

@@ -14,6 +14,8 @@ from newskills.graders.math.normalise import key, tidy
 from newskills.graders.voting.values import same_answer
 from newskills.run.rewarding.graders import BatchGrader
 
+_LONGEST_ANSWER = 500
+"""Characters of an answer that stands alone."""
 _HASHES = re.compile(r"####[ \t]*([^\n]+)")
 
 
@@ -60,17 +62,47 @@ def is_equivalent_answer(left: str, other: str) -> bool | None:
 
     Quick steps first; what they leave open is decided in a process with a deadline.
     """
-    return True if same_answer(left, other) else verify_answers([(left, other)])[0]
+    return True if same_answer(left, other) else _graded([(left, other)])[0]
 
 
-def verify_answer(predicted: str | None, expected: str) -> bool | None:
-    """Whether `predicted` is right; no answer is wrong. None where the grader cannot tell: never counted as wrong."""
-    return False if predicted is None or not predicted.strip() else is_equivalent_answer(predicted, expected)
+def verify_answer(response: str | None, ground_truth: str) -> bool | None:
+    """Whether a whole response, or an answer alone, gives the answer of `ground_truth`, a solution or an answer alone.
+
+    No answer is wrong. None where the grader cannot tell: never counted as wrong.
+
+    >>> verify_answer(r"3 + 4 is 7, so \\boxed{7}.", "3 + 4 = 7\\n#### 7")
+    True
+    """
+    return verify_answers([(response, ground_truth)])[0]
 
 
 def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]:
-    """`verify_answer` for many (predicted, expected), on all cores."""
-    records = [{"predicted_answer": predicted, "expected_answer": expected} for predicted, expected in pairs]
+    """`verify_answer` for many (response, ground truth), on all cores."""
+    answers = [(_answer_in(response), _answer_in(truth) or truth) for response, truth in pairs]
+    open_pairs = [
+        (answer, truth) for answer, truth in answers if answer is not None and not same_answer(answer, truth)
+    ]
+    verdicts = iter(_graded(open_pairs) if open_pairs else [])
+    return [
+        False if answer is None else True if same_answer(answer, truth) else next(verdicts)
+        for answer, truth in answers
+    ]
+
+
+def _answer_in(text: str | None) -> str | None:
+    """The final answer of a text; a single short line in which none is marked is an answer alone."""
+    if text is None or not text.strip():
+        return None
+    extracted = extract(text, ExtractionPolicy())
+    if extracted.answer is not None or extracted.how != "none":
+        return extracted.answer
+    line = text.strip()
+    return line if "\n" not in line and len(line) <= _LONGEST_ANSWER else None
+
+
+def _graded(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
+    """The grader's verdicts on answers, in processes with a deadline."""
+    records = [{"predicted_answer": answer, "expected_answer": truth} for answer, truth in pairs]
     with BatchGrader("math", {"use_predicted_answer_key": True}) as verdict:
         scores = verdict(records)
     return [None if score.outcome == "unscored" else score.outcome == "correct" for score in scores]

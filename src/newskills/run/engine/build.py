@@ -26,13 +26,14 @@ from newskills.base.records import Message, Request, Row, Score
 from newskills.environments import SESSIONS, make_environments
 from newskills.environments.config import EnvironmentConfig
 from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
-from newskills.models import check_inference, make_model
+from newskills.models import MODELS, check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
 from newskills.models.parameters import is_reasoning_model
 from newskills.models.tokenizer import ServerTokenizer, make_tokenizer
 from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
+from newskills.run.engine.adapters import SystemMergingModel, for_rendered_prompts, rendered_body
 from newskills.run.engine.endpoint import ContextStrategy
 from newskills.run.engine.grader_pool import ExecutingGrading, Grading, PoolGrading
 from newskills.run.engine.tools import list_tools, tool_settings
@@ -85,7 +86,12 @@ class RunBuilder:
         text = config.inference.endpoint_type == "text"
         template = self._template_tokenizer(config) if text else None
         counter = self._tokenizer(config, needed=True) if config.count_prompt_tokens else None
-        chat = ChatSolver(prompt, chat_options(config), template=template, counter=counter)
+        options = chat_options(config)
+        if template is not None:
+            options = structs.replace(
+                options, extra_body={**options.extra_body, **rendered_body(config.inference)}
+            )
+        chat = ChatSolver(prompt, options, template=template, counter=counter)
         code = code_options(config)
         if config.runs_code and not text and code is not None and code.tags.new_turn:
             self.notes[
@@ -107,7 +113,12 @@ class RunBuilder:
             data_dir=Path(config.input_file).parent,
             agent=agent_options(config),
             resumes=bool(config.output_file),
-            load=partial(load_prompt, overrides=PromptOverrides(chat_template_kwargs=config.chat_template_kwargs)),
+            load=partial(
+                load_prompt,
+                overrides=PromptOverrides(
+                    chat_template_kwargs=config.chat_template_kwargs, merge_system=config.server.merge_system
+                ),
+            ),
         )
         return self._selecting(config, parts)
 
@@ -133,7 +144,15 @@ class RunBuilder:
 
     def model(self, server: ServerConfig, concurrency: int) -> Model:
         """Raises ConfigError, UnknownNameError, AuthError (no key)."""
-        return make_model(server, concurrency=concurrency, environ=self.environ)
+        model = make_model(server, concurrency=concurrency, environ=self.environ)
+        return SystemMergingModel(model) if server.merge_system else model
+
+    def for_prompts_of(self, config: GenerationConfig, server: ServerConfig, model: Model) -> Model:
+        """Return `model` as `config` asks it: a text that a chat template has rendered gets no second mark."""
+        tokenizer = self._tokenizer(config, needed=False) if config.inference.endpoint_type == "text" else None
+        if tokenizer is None:
+            return model
+        return for_rendered_prompts(model, MODELS.resolve(server.server_type), tokenizer)
 
     def check_model(self, config: GenerationConfig) -> None:
         """Raises ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
@@ -266,6 +285,7 @@ def prompt_overrides(config: GenerationConfig) -> PromptOverrides:
         start_assistant_response_key=config.start_assistant_response_key,
         chat_template_kwargs=config.chat_template_kwargs,
         data_dir=str(Path(config.input_file).parent),
+        merge_system=config.server.merge_system,
     )
 
 

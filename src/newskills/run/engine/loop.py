@@ -136,7 +136,12 @@ class Engine:
     def _lane(self, prepared: PreparedUnit) -> Lane:
         config = prepared.run.config
         servers = servers_of(config)
-        models = {role: self._endpoint(config, server, prepared.run.kept > 0) for role, server in servers.items()}
+        models = {
+            role: self._builder.for_prompts_of(
+                config, server, self._endpoint(config, server, prepared.run.kept > 0)
+            )
+            for role, server in servers.items()
+        }
         sandbox = self._sandboxes.get(config.sandbox)
         kit = Kit(
             models=models,

@@ -220,8 +220,9 @@ def _start_error(command: ServeCommand, server: RunningServer, what: str) -> Ser
     last_lines = (
         "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It printed nothing."
     )
+    words = [word.partition("\n")[0] for word in command.argv[:3]]  # one may be a program of several lines
     return ServerStartError(
-        f"The server for {server.model_name} {what} ({' '.join(command.argv[:3])} ...).\n{last_lines}\n",
+        f"The server for {server.model_name} {what} ({' '.join(words)} ...).\n{last_lines}\n",
         hint=f"Full log: {server.log_path}",
     )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from newskills.base.errors import ConfigError, UnknownNameError
@@ -26,8 +26,7 @@ def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Seq
     answers = [metric.answer(record) for record in predictions]
     if len({answer for answer in answers if answer is not None}) < 2:
         return predictions
-    stamp = next((str(record["grader"]) for record in predictions if record.get("grader")), grader)
-    same = _comparison(stamp.partition("@")[0])
+    same = comparison_of(predictions, grader)
     if same is None:
         return predictions
     right = {
@@ -41,6 +40,12 @@ def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Seq
         record if answer is None else {**record, VOTE: right_group if answer in right else group}
         for record, answer, group in zip(predictions, answers, groups, strict=True)
     ]
+
+
+def comparison_of(records: Iterable[Row], grader: str) -> Callable[[str, str], bool] | None:
+    """Return how the grader that `records` name, else `grader`, compares two answers; None where it does not say."""
+    stamp = next((str(record["grader"]) for record in records if record.get("grader")), grader)
+    return _comparison(stamp.partition("@")[0])
 
 
 @lru_cache

@@ -133,8 +133,9 @@ class SolverRollouts:
             stack.callback(lambda: self._loop.run(self._environments.close()))
             stack.callback(lambda: self._loop.run(self._tools.close()))
             for role, server in config.models.items():
-                self._others[role] = model = self._builder.model(server, config.max_concurrent_requests)
+                model = self._builder.model(server, config.max_concurrent_requests)
                 stack.callback(self._close, model)
+                self._others[role] = self._builder.for_prompts_of(config, server, model)
             sandbox = self._sandboxes.get(config.sandbox)
             if config.needs_sandbox or config.tool_modules:
                 self._loop.run(sandbox.start())
