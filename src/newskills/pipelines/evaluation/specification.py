@@ -11,6 +11,7 @@ from newskills.pipelines.arguments import (
     chunk_ids,
     command_line,
     default_output,
+    prompt_layer,
     read_json,
     user_layer,
 )
@@ -65,7 +66,12 @@ def specification_of(
     spec = EvaluationSpec(
         runs=runs,
         output_dir=folder,
-        layers=[choice.layer, sandbox_layer(options), user_layer(parsed.overrides, consumed=(SPLIT,))],
+        layers=[
+            choice.layer,
+            sandbox_layer(options),
+            *prompt_layer(options.prompt_source),
+            user_layer(parsed.overrides, consumed=(SPLIT,)),
+        ],
         starting_seed=options.starting_seed,
         num_chunks=chunk_count(options),
         chunk_ids=chunk_ids(options),

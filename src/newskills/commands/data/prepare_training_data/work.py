@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.store import read_rows
 from newskills.base.tables import print_table
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
-from newskills.benchmarks.data import load_rows, prepare
+from newskills.benchmarks.data import load_rows, prepare, split_folder
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.folders import data_dir
 from newskills.commands.data.prepare_training_data import Options
@@ -49,6 +49,7 @@ REMOVED = {
 }
 ASKING = (
     "prompt_config",
+    "official_prompts",
     "prompt_format",
     "system_message",
     "user_message",
@@ -110,7 +111,8 @@ def settings(
 
 def _asked_by(name: str) -> Layer:
     """The settings of a benchmark that decide what a model reads."""
-    task_values = task_layer(get_benchmark(name), Path()).values
+    benchmark = get_benchmark(name)
+    task_values = task_layer(benchmark, split_folder(benchmark)).values
     return Layer(f"--benchmark={name}", {key: value for key, value in task_values.items() if key in ASKING})
 
 
