@@ -265,6 +265,8 @@ def test_all_mirrored_prompts_are_read(prompt_mirror: Path, tmp_path: Path) -> N
         row = {name: f"<{name}>" for name in prompt.fields}
         text = "".join(str(message.content) for message in prompt.messages(row))
         assert all(f"<{name}>" in text for name in prompt.fields)
+        if official.same:
+            assert prompt.template == load_prompt(official.prompt).template
         read += 1
     assert read >= 90
     changed = load_prompt(

@@ -183,10 +183,13 @@ def _prompt(benchmark: Benchmark) -> str:
 
 def _wording(benchmark: Benchmark, prompt: str) -> str:
     """Whose wording of a prompt is used."""
-    for entry, *_ in entries_for(benchmark.name, [prompt]):
-        if entry.prompt == prompt:
-            source = f"[{entry.repository}]({entry.page}), {entry.licence}, {entry.sum_shown}"
-            return f"wording: [official](../prompts.md) ({source}) where it is downloaded, else newskills"
+    for alternatives in entries_for(benchmark.name, [prompt]):
+        if alternatives[0].prompt == prompt:
+            sources = [
+                f"[{entry.repository}]({entry.page}), {entry.licence}, {entry.sum_shown}" for entry in alternatives
+            ]
+            official = f"[official](../prompts.md#whose-wording) ({'; or '.join(sources)})"
+            return f"wording: {official} where it is downloaded, else newskills"
     return "wording: newskills"
 
 

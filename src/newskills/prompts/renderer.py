@@ -20,7 +20,7 @@ from newskills.prompts.examples import ExampleProvider
 from newskills.prompts.media import MediaError
 from newskills.prompts.names import find_prompt, is_library_file
 from newskills.prompts.official.reading import find_official, official_source
-from newskills.prompts.official.table import NEWSKILLS, entries_of
+from newskills.prompts.official.table import NEWSKILLS, entries_of, worded_otherwise
 from newskills.prompts.schema import (
     ConfigSource,
     FewShotConfig,
@@ -196,7 +196,7 @@ def _source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSource, 
         return official_source(entry, folder), entry.label + (
             f", changed by {', '.join(changed)}" if changed else ""
         )
-    if path is None or (overrides.official_required and entries_of(name)):
+    if path is None or (overrides.official_required and worded_otherwise(name)):
         raise ConfigError(
             f"The official wording of the prompt {name} is not here.",
             hint="Run ns prepare_data prompts (or with the benchmark's name); it needs a network, or a mirror.",

@@ -22,7 +22,7 @@ from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
 from newskills.prompts.official.table import FOLDER as OFFICIAL
-from newskills.prompts.official.table import NEWSKILLS, entries_of
+from newskills.prompts.official.table import NEWSKILLS, worded_otherwise
 from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.early_stop import score_metric
 from newskills.run.engine.execute import SIGNALLED, execute
@@ -347,7 +347,7 @@ def _own_wording(spec: EvaluationSpec, done: Sequence[BenchmarkRun]) -> str:
     names = []
     for run in done:
         own = own_prompts(spec.output_dir.joinpath(RESULTS, *run.name.split(".")))
-        if any(entries_of(prompt) for prompt in own):
+        if any(map(worded_otherwise, own)):
             names.append(run.name)
     if not names:
         return ""

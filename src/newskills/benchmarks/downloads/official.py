@@ -68,7 +68,8 @@ def lay_out(prompts: Sequence[Alternatives], folder: Path, fetcher: Fetcher) -> 
         except ChangedFileError:
             raise
         except DataError as error:
-            missing[best.prompt] = error.message
+            if not best.same:
+                missing[best.prompt] = error.message
             continue
         for file, place in zip(files, entry.places(folder).values(), strict=True):
             _copy(file.path, place)

@@ -35,6 +35,7 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     style          braces: the text is a template of `str.format`; marks: the keys of `fields` stand in it as they are,
                    for a field, or for a template of several
     user, system   parts of the text, one after the other; none of both: the file is a prompt in YAML as it is
+    same           the library's own text is the same: nothing is lost where it is not downloaded
     example        parts of one few-shot example
     examples_type  few-shot set, with fields of the row in braces
 
@@ -50,6 +51,7 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     benchmarks: tuple[str, ...] = ()
     fields: dict[str, str] = {}
     style: Literal["braces", "marks"] = "braces"
+    same: bool = False
     user: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
     example: tuple[str, ...] = ()
@@ -98,6 +100,11 @@ def entries_of(prompt: str) -> list[OfficialPrompt]:
     """Return what is published for the prompt `prompt`, that for single benchmarks first."""
     entries = [entry for entry in official_prompts() if fold(entry.prompt) == fold(prompt)]
     return sorted(entries, key=lambda entry: not entry.benchmarks)
+
+
+def worded_otherwise(prompt: str) -> bool:
+    """Whether something is published for `prompt` that is not the library's own text."""
+    return any(not entry.same for entry in entries_of(prompt))
 
 
 def entries_for(benchmark: str, prompts: Sequence[str]) -> list[list[OfficialPrompt]]:
