@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -274,3 +276,19 @@ def test_all_mirrored_prompts_are_read(prompt_mirror: Path, tmp_path: Path) -> N
     )
     assert changed.source.endswith(", changed by system_message")
     assert find_official("generic/math", [str(tmp_path)]) is not None
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["eval", "--help"], ["list", "benchmarks"]])
+def test_help_and_lists_do_not_read_the_table(words: list[str]) -> None:
+    program = (
+        "import sys\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == 'open' else None)\n"
+        "from newskills.cli import main\n"
+        "try:\n"
+        f"    main({words!r})\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "assert not [path for path in opened if path.endswith('sources.jsonl')], opened\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)

@@ -33,7 +33,7 @@ from newskills.prompts.template import MissingField, TextPosition, value_of
 
 USERS = "of the user"
 """Source of a prompt that neither newskills nor a publisher has written: a file, a text, messages of the rows."""
-_WORDING = ("system_message", "user_message", "prompt_suffix", "few_shot_examples")
+_WORDING = ("system_message", "user_message", "prompt_suffix", "few_shot_examples", "examples_type")
 """Overrides after which a wording is not the published one."""
 
 
