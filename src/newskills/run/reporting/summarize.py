@@ -25,7 +25,7 @@ from newskills.prompts.official.table import NEWSKILLS
 from newskills.run.planning.until import METHOD, UntilRecord, load_until
 from newskills.run.records.completeness import check_complete
 from newskills.run.reporting.counted import ALL, SubsetCounts
-from newskills.run.reporting.groups import GroupFor, group_reports
+from newskills.run.reporting.groups import PROMPTS, GroupFor, group_reports
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover, read_output
 from newskills.run.reporting.tables import ACCEPT_LOST
@@ -39,8 +39,6 @@ EXTENDED_FILE = "metrics_extended.json"
 BENCHMARK_FILE = "benchmark.json"
 """Beside the records of a benchmark: which version of it, prompt, grader and data they were made with."""
 
-PROMPTS = ("prompt", "judge_prompt")
-"""What metrics.json says of the wording of prompts: `official (source, hash)`, `newskills`, or that of the user."""
 NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored", "until", *PROMPTS)
 """What metrics.json still says of a mode whose scores are withheld."""
 TELLTALES = {
