@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.judgement import parse_confidence, parse_judgement
-from newskills.graders import make_grader
+from newskills.graders.judges.arena import ArenaGrader, RatingGrader
+from newskills.graders.judges.verdict import VerdictConfig, VerdictGrader
+from newskills.graders.multichoice import MultichoiceGrader
 
 HLE = """extracted_final_answer: {answer}
 
@@ -61,13 +63,13 @@ def test_humanitys_last_exam(names: tuple[str, str, str], dress: str, verdict: s
     ],
 )
 def test_simpleqa(reply: str, verdict: str) -> None:
-    score = make_grader("verdict", {}).grade({"judgement": reply})
+    score = VerdictGrader().grade({"judgement": reply})
     assert score.fields["verdict"] == verdict
 
 
 @pytest.mark.parametrize(("reply", "verdict"), [("CORRECT", "correct"), ("INCORRECT", "incorrect")])
 def test_long_context_reasoning(reply: str, verdict: str) -> None:
-    grader = make_grader("verdict", {"verdicts": {"A": "correct", "B": "incorrect"}})
+    grader = VerdictGrader(VerdictConfig(verdicts={"A": "correct", "B": "incorrect"}))
     assert grader.grade({"judgement": reply}).fields["verdict"] == verdict
 
 
@@ -84,12 +86,12 @@ def test_arena_hard() -> None:
         "judgement-gen-base": "My own answer: 4.\n\nBoth are right. My final verdict is tie: [[A=B]].",
         "judgement-base-gen": "My final verdict is: Assistant B is slightly better: [[B>A]]",
     }
-    assert make_grader("arena", {}).grade(games).fields["arena_games"] == ["A=B", "A>B"]
+    assert ArenaGrader().grade(games).fields["arena_games"] == ["A=B", "A>B"]
 
 
 def test_mt_bench() -> None:
     marks = {"judgement-turn-1": "It is short, but right.\n\nRating: [[7]]", "judgement-turn-2": "Rating: [[4.5]]"}
-    assert make_grader("rating", {}).grade(marks).fields["ratings"] == {"turn-1": 7.0, "turn-2": 4.5}
+    assert RatingGrader().grade(marks).fields["ratings"] == {"turn-1": 7.0, "turn-2": 4.5}
 
 
 @pytest.mark.parametrize(
@@ -105,6 +107,6 @@ def test_mt_bench() -> None:
 def test_choices_of_mmlu_pro_and_longbench(reply: str) -> None:
     options = "A) Rome\nB) Bern\nC) Paris\nD) Oslo"
     record = {"generation": reply, "expected_answer": "C", "options": options}
-    grader = make_grader("multichoice", {})
+    grader = MultichoiceGrader()
     assert grader.grade(record).outcome == "correct"
     assert grader.grade({**record, "expected_answer": "B"}).outcome == "wrong"

@@ -112,8 +112,10 @@ def published_files(entry: OfficialPrompt, fetcher: Fetcher) -> list[PublishedFi
 def check_fields(benchmark: Benchmark, prompts: Sequence[Alternatives], rows: Path) -> None:
     """Refuse a published prompt that asks for a field that the rows lack. Raises DataError."""
     row = next(islice(read_rows(rows), 1), None) if rows.is_file() else None
+    if row is None:
+        return
     folder = rows.parent / FOLDER
-    for alternatives in prompts if row is not None else ():
+    for alternatives in prompts:
         official = find_official(alternatives[0].prompt, [str(folder)])
         if official is None:
             continue
