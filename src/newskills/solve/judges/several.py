@@ -116,6 +116,7 @@ class TurnsJudgeSolver(SeveralJudgements):
     """
 
     def __init__(self, parts: SolverParts, config: SeveralConfig = SeveralConfig()) -> None:  # noqa: B008 - frozen
+        """Raises ConfigError where some of the official instructions are missing, or do not fit."""
         super().__init__(parts, config)
         self._official: dict[str, ChatSolver] = {}
         if not str(parts.stamp.get("prompt")).startswith(f"{MT_BENCH} ") or not is_official(
