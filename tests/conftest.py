@@ -101,6 +101,15 @@ def mirror() -> Path:
 
 
 @pytest.fixture(scope="session")
+def prompt_mirror() -> Path:
+    """An offline mirror of published prompts; the test is skipped where there is none."""
+    place = os.environ.get("NEWSKILLS_TEST_PROMPT_MIRROR", "")
+    if not place or not (Path(place) / "MANIFEST.json").is_file():
+        pytest.skip("no published prompts here: set NEWSKILLS_TEST_PROMPT_MIRROR to a folder with a MANIFEST.json")
+    return Path(place)
+
+
+@pytest.fixture(scope="session")
 def local_model() -> Iterator[Path]:
     """The weights of `smollm2`; the test is skipped where the extra is not installed."""
     for module in ("xllamacpp", "gguf"):

@@ -22,8 +22,10 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare, split_folder
-from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.official import check_fields, lay_out, prompts_of
 from newskills.benchmarks.generate_catalog import built_in
+from newskills.prompts.official.table import FOLDER
 
 RAW = Path(__file__).with_name("raw")
 FIXTURES = sorted(path.name for path in RAW.iterdir())
@@ -101,6 +103,20 @@ def test_invented_rows_are_mapped_prompted_and_graded(file: str, tmp_path: Path)
         assert {identity: score.outcome for identity, score in right.items()} == dict.fromkeys(right, "correct")
         wrong = scores(benchmark, rows, right=False)
         assert {identity: score.outcome for identity, score in wrong.items()} == dict.fromkeys(wrong, "wrong")
+
+
+@pytest.mark.parametrize("file", FIXTURES)
+def test_official_prompts_fit_invented_rows(file: str, prompt_mirror: Path, tmp_path: Path) -> None:
+    """Those that the mirror has; a field that rows lack is an error."""
+    benchmark, rows = _prepared(file, tmp_path)
+    if not prompts_of(benchmark):
+        pytest.skip("nothing is published for it")
+    folder = split_folder(benchmark, tmp_path / "data")
+    fetcher = Fetcher(tmp_path / "cache", FetchOptions(mirror=str(prompt_mirror), offline=True))
+    missing = lay_out(prompts_of(benchmark), folder / FOLDER, fetcher)
+    check_fields(benchmark, prompts_of(benchmark), folder / f"{benchmark.split}.jsonl")
+    if len(missing) < len(prompts_of(benchmark)):
+        check_prompts(benchmark, rows, folder)
 
 
 @pytest.mark.parametrize(

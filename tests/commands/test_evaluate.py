@@ -86,7 +86,7 @@ def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(
     assert "10.0 % of the samples are unscored" in done.stderr
     assert "lost: provider" in done.stdout
     metrics = json.loads((here / "out/metrics.json").read_text())["own-sums"]["pass@1"]
-    assert set(metrics) == {"num_entries", "avg_tokens", "gen_seconds", "unscored"}
+    assert set(metrics) == {"num_entries", "avg_tokens", "gen_seconds", "unscored", "prompt"}
     assert metrics["unscored"] == 10.0
     accepted = ns("ns summarize_results out --accept_lost 20", cwd=here)
     assert accepted.returncode == 0

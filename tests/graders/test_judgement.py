@@ -50,7 +50,7 @@ def test_verdicts(record: dict[str, object], outcome: str, cause: str | None) ->
     score = plain_grader("judgement", {}).grade(record)
     assert (score.outcome, score.cause) == (outcome, cause)
     assert score.fields == {"judge_correct": {"correct": True, "unscored": None}.get(outcome, False)}
-    assert score.grader == "judgement@8"
+    assert score.grader == "judgement@9"
 
 
 def test_other_fields() -> None:

@@ -504,6 +504,7 @@ def evaluate(
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
+    prompt_source: Literal['official', 'newskills'] | None = None,
     auto_summarize_results: bool = True,
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
@@ -597,6 +598,8 @@ def evaluate(
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        prompt_source: wording of prompts that are published: official, newskills (default: official
+            where ns prepare_data has downloaded it)
         auto_summarize_results: print tables and write metrics.json after the run (default True)
         metric_type: another metrics class (name or module::Class)
         metrics_kwargs: JSON of arguments for the metrics class
@@ -706,6 +709,7 @@ async def evaluate_async(
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
+    prompt_source: Literal['official', 'newskills'] | None = None,
     auto_summarize_results: bool = True,
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
@@ -800,6 +804,8 @@ async def evaluate_async(
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        prompt_source: wording of prompts that are published: official, newskills (default: official
+            where ns prepare_data has downloaded it)
         auto_summarize_results: print tables and write metrics.json after the run (default True)
         metric_type: another metrics class (name or module::Class)
         metrics_kwargs: JSON of arguments for the metrics class
@@ -906,6 +912,7 @@ def generate(
     input_file: str | None = None,
     input_dir: str | None = None,
     generation_type: Literal['generate', 'math_judge', 'check_contamination', 'autoformalize', 'prover', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    prompt_source: Literal['official', 'newskills'] | None = None,
     generation_module: str | None = None,
     preprocess_cmd: str | None = None,
     postprocess_cmd: str | None = None,
@@ -978,6 +985,8 @@ def generate(
             autoformalize: translate problems into Lean 4 statements; prover: prove Lean 4 statements,
             with repair after Lean's errors; majority, weighted_vote, best_of_n, genselect,
             gensynthesis: combine several samples into one answer
+        prompt_source: wording of prompts that are published: official, newskills (default: official
+            where ns prepare_data has downloaded it)
         generation_module: your own generation task: module::maker or file.py::maker of a solver
             (without ::, its SOLVER); or a NeMo-Skills module by name, nemo_skills.inference.NAME
         preprocess_cmd: your shell command to run before the generation
@@ -1896,7 +1905,8 @@ def prepare_data(
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
-        benchmarks: names or groups of benchmarks; `all` = every benchmark of the catalog
+        benchmarks: names or groups of benchmarks; `all` = every benchmark of the catalog; `prompts` =
+            official prompts
         dataset: one name (older spelling); also a published training set: openmathinstruct-2, …
         data_dir: folder for <name>/<split>.jsonl (default: NEMO_SKILLS_DATA_DIR, or the user's cache)
         split: only these splits (default: all)
@@ -2251,6 +2261,7 @@ def robust_eval(
     data_dir: str | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
+    prompt_source: Literal['official', 'newskills'] | None = None,
     auto_summarize_results: bool = True,
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
@@ -2345,6 +2356,8 @@ def robust_eval(
         data_dir: folder of prepared data
         split: data split to evaluate (default: the benchmark's own)
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        prompt_source: wording of prompts that are published: official, newskills (default: official
+            where ns prepare_data has downloaded it)
         auto_summarize_results: print tables and write metrics.json after the run (default True)
         metric_type: another metrics class (name or module::Class)
         metrics_kwargs: JSON of arguments for the metrics class

@@ -15,3 +15,14 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("newskills", appauthor=False)
+
+
+def data_dir(folder: str | Path | None = None) -> Path:
+    """Where prepared data lies: `folder`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or `data` in the cache folder.
+
+    The cache folder is `NEWSKILLS_CACHE`, or the one the system has for the user.
+    """
+    chosen = folder or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
+    if chosen:
+        return Path(chosen).expanduser()
+    return cache_folder() / "data"

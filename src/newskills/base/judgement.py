@@ -24,11 +24,11 @@ _BRACKETED = re.compile(r"\[(correct|incorrect)\]", re.IGNORECASE)
 _SECTION = re.compile(r"equivalence judge?ment\W{1,12}(true|false)\b(?!\W{0,4}\bor\b|\s?/)", re.IGNORECASE)
 _OBJECT = re.compile(r"\A(?:```(?:json)?\s*)?(\{.*\})(?:\s*```)?\Z", re.DOTALL)
 _FIELD = re.compile(
-    rf"^[\s*_#>-]{{0,8}}correct[\s*_\"]{{0,4}}[:：=][\s*_\"'`$]{{0,4}}{_WRAPS}(yes|no)\b(?!\W{{0,4}}\bor\b|\s?/)",
+    rf"^[\s*_#>-]{{0,8}}correct[\s*_\"]{{0,4}}[:：=][\s*_\"'`$]{{0,8}}{_WRAPS}(yes|no)\b(?!\W{{0,4}}\bor\b|\s?/)",
     re.I | re.M,
 )
 _CONFIDENCE = re.compile(
-    r"^[\s*_#>-]{0,8}confidence[\s*_\"]{0,4}[:：=][\s*_\"'`$]{0,4}(\d{1,3})(?!\d)", re.I | re.M
+    r"^[\s*_#>-]{0,8}confidence[\s*_\"]{0,4}[:：=][\s*_\"'`$]{0,8}(\d{1,3})(?!\d)", re.I | re.M
 )
 PASSING_POINTS = 6
 _YES_OR_NO = {"yes": True, "no": False}

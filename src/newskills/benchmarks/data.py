@@ -35,10 +35,12 @@ from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mapping import RowMapping, made_by
 from newskills.benchmarks.downloads.mirror import file_sha256
+from newskills.benchmarks.downloads.official import check_fields, lay_out, prompts_of
 from newskills.benchmarks.downloads.readers import RawRow
 from newskills.benchmarks.downloads.sources import in_mirror, local_files, opened
 from newskills.benchmarks.folders import data_dir, folder_of
 from newskills.benchmarks.options import written
+from newskills.prompts.official.table import FOLDER
 
 NOT_VERIFIED = "not verified against the live source"
 
@@ -79,12 +81,16 @@ class PreparedSplit(Struct, kw_only=True):
 
 
 class PreparedData(Struct, kw_only=True):
-    """What `prepare` did for one benchmark; `missing` names the splits without which it can be evaluated."""
+    """What `prepare` did for one benchmark; `missing` names the splits without which it can be evaluated.
+
+    `missing_prompts`: published prompts that could not be had, and why; it is asked in newskills' own words instead.
+    """
 
     benchmark: str
     folder: Path
     splits: list[PreparedSplit]
     missing: dict[str, str] = {}
+    missing_prompts: dict[str, str] = {}
     seconds: float = 0.0
 
 
@@ -111,11 +117,12 @@ def prepare(
             benchmark=benchmark.name, folder=_own_data(benchmark, splits, data_dir).parent, splits=[]
         )
     folder = split_folder(benchmark, data_dir)
+    fetcher = Fetcher(_root(data_dir) / ".downloads", options or FetchOptions())
     if not benchmark.sources and benchmark.generate_rows is None:
         for split in splits or (benchmark.split,):
             _check_users_own(benchmark, split, folder)
-        return PreparedData(benchmark=benchmark.name, folder=folder, splits=[])
-    fetcher = Fetcher(_root(data_dir) / ".downloads", options or FetchOptions())
+        missing_prompts = _prepare_prompts(benchmark, folder, fetcher)
+        return PreparedData(benchmark=benchmark.name, folder=folder, splits=[], missing_prompts=missing_prompts)
     done: list[PreparedSplit] = []
     missing: dict[str, str] = {}
     splits = chosen_splits(benchmark, splits)
@@ -126,8 +133,22 @@ def prepare(
             if splits or split == benchmark.split:
                 raise
             missing[split] = str(error)
-    seconds = time.monotonic() - started
-    return PreparedData(benchmark=benchmark.name, folder=folder, splits=done, missing=missing, seconds=seconds)
+    return PreparedData(
+        benchmark=benchmark.name,
+        folder=folder,
+        splits=done,
+        missing=missing,
+        missing_prompts=_prepare_prompts(benchmark, folder, fetcher),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _prepare_prompts(benchmark: Benchmark, folder: Path, fetcher: Fetcher) -> dict[str, str]:
+    """Lay published prompts beside the rows. Return prompt → why it cannot be had. Raises DataError."""
+    prompts = prompts_of(benchmark)
+    missing = lay_out(prompts, folder / FOLDER, fetcher)
+    check_fields(benchmark, prompts, folder / f"{benchmark.split}.jsonl")
+    return missing
 
 
 def prepare_many(

@@ -7,22 +7,13 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from newskills.base.cache import cache_folder
+from newskills.base.cache import data_dir
+
+__all__ = ["PreparedFile", "check_file", "data_dir", "folder_of", "prepared_files"]
 
 _META = ".meta.json"
 _RECORD = f".jsonl{_META}"
 """Of a prepared split, beside its rows."""
-
-
-def data_dir(folder: str | Path | None = None) -> Path:
-    """Where prepared data lies: `folder`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or `data` in the cache folder.
-
-    The cache folder is `NEWSKILLS_CACHE`, or the one the system has for the user.
-    """
-    chosen = folder or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
-    if chosen:
-        return Path(chosen).expanduser()
-    return cache_folder() / "data"
 
 
 def folder_of(name: str, root: Path) -> Path:

@@ -15,6 +15,7 @@ from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
+from newskills.prompts.official.table import PromptSource
 
 _CREDENTIALS = re.compile(r"(https?://)[^/@\s]+@")
 OLD_TEMPLATES = "prompt_template"
@@ -26,6 +27,11 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
     if template := values.pop(OLD_TEMPLATES, None):
         notice(f"++prompt_template={template} is ignored: the model's own chat template is used")
     return Layer("command line", values)
+
+
+def prompt_layer(source: PromptSource | None) -> list[Layer]:
+    """The wording of prompts that `--prompt_source` asks for; nothing where it is not given."""
+    return [Layer("--prompt_source", {"prompt_source": source})] if source is not None else []
 
 
 def command_line(command: str) -> str:

@@ -35,6 +35,13 @@ DryRun = Annotated[bool, doc("check everything and show what would be done; run 
 WandbName = Annotated[str | None, doc("log the metrics under this run name (extra newskills[wandb])", REPORT)]
 WandbGroup = Annotated[str | None, doc("group of the run", REPORT)]
 WandbProject = Annotated[str, doc("project of the run", REPORT)]
+PromptSourceOption = Annotated[
+    Literal["official", "newskills"] | None,
+    doc(
+        "wording of prompts that are published: official, newskills (default: official where ns prepare_data has "
+        "downloaded it)"
+    ),
+]
 AcceptLost = Annotated[
     float,
     Meta(

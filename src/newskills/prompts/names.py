@@ -33,6 +33,11 @@ def prompt_names() -> list[str]:
     return list(library())
 
 
+def is_library_file(name: str, path: Path) -> bool:
+    """Whether what `find_prompt` gave comes with newskills."""
+    return library().get(name) == path
+
+
 def find_prompt(spec: str) -> tuple[str, Path]:
     """(name, file) of a name, of the end of a name, or of a path that ends in `.yaml`.
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.chat_template import merge_system
-from newskills.base.errors import ConfigError, DataError, suggest
+from newskills.base.errors import ConfigError, DataError, UnknownNameError, suggest
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
 from newskills.prompts.body import FewShotText, MergedTemplate, Rendered
@@ -19,7 +19,9 @@ from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, code_tags
 from newskills.prompts.conversation import Passthrough
 from newskills.prompts.examples import ExampleProvider
 from newskills.prompts.media import MediaError
-from newskills.prompts.names import find_prompt
+from newskills.prompts.names import find_prompt, is_library_file
+from newskills.prompts.official.reading import find_official, official_source
+from newskills.prompts.official.table import NEWSKILLS, entries_of, worded_otherwise
 from newskills.prompts.schema import (
     ConfigSource,
     FewShotConfig,
@@ -29,6 +31,11 @@ from newskills.prompts.schema import (
     to_config,
 )
 from newskills.prompts.template import MissingField, NullField, TextPosition, value_of
+
+USERS = "of the user"
+"""Source of a prompt that neither newskills nor a publisher has written: a file, a text, messages of the rows."""
+_WORDING = ("system_message", "user_message", "prompt_suffix", "few_shot_examples", "examples_type")
+"""Overrides after which a wording is not the published one."""
 
 
 class PromptOverrides(Struct, frozen=True, kw_only=True):
@@ -40,6 +47,8 @@ class PromptOverrides(Struct, frozen=True, kw_only=True):
     start_assistant_response_key   field of the record that begins the assistant's answer
     data_dir                       folder against which paths of images and sound are resolved
     merge_system                   the system text goes in front of the user's
+    official_folders               folders with official wordings of the library's prompts, which go before its own
+    official_required              refuse a prompt whose official wording is published, but in none of these folders
     """
 
     prompt_format: Literal["ns", "openai"] = "ns"
@@ -53,6 +62,8 @@ class PromptOverrides(Struct, frozen=True, kw_only=True):
     chat_template_kwargs: Row = {}
     data_dir: str = ""
     merge_system: bool = False
+    official_folders: tuple[str, ...] = ()
+    official_required: bool = False
 
 
 class _Body(Protocol):
@@ -66,17 +77,25 @@ class Prompt:
     """`name`, `hash` and `template` belong into the record of a run; `fields` are those that every record must have.
 
     The hash (16 hex digits) changes with anything that changes what the model is shown, except the contents of
-    few-shot sets that a record itself chooses.
+    few-shot sets that a record itself chooses. `source` says whose wording it is: `official (…)`, `newskills`, or that
+    of the user.
     """
 
     def __init__(
-        self, name: str, digest: str, body: _Body, overrides: PromptOverrides, template: str = ""
+        self,
+        name: str,
+        digest: str,
+        body: _Body,
+        overrides: PromptOverrides,
+        template: str = "",
+        source: str = USERS,
     ) -> None:
         self.name = name
         self.hash = digest
         self.template = template
         self._body_messages = body.messages
         self._merges_system = overrides.merge_system
+        self.source = source
         self._start = overrides.start_assistant_response_key
         self._template_kwargs = overrides.chat_template_kwargs
         self.fields = tuple(dict.fromkeys([*body.fields, *([self._start] if self._start else [])]))
@@ -161,7 +180,8 @@ def load_prompt(
         _refuse_few_shots(overrides)
         through = Passthrough(system=overrides.system_message, suffix=overrides.prompt_suffix, folder=folder)
         return Prompt("openai", _digest(overrides, ["openai", overrides.system_message]), through, overrides)
-    source = _overridden(_source(spec), overrides)
+    source, whose = _source(spec, overrides)
+    source = _overridden(source, overrides)
     shots = FewShotText(source, code_tags(overrides.code_tags or DEFAULT_CODE_TAGS), examples)
     rendered = Rendered(source, shots, overrides.prompt_suffix, folder)
     body = MergedTemplate(rendered, folder) if overrides.prompt_format == "openai" else rendered
@@ -169,14 +189,34 @@ def load_prompt(
     if source.config.empty is None:  # the hash of prompts as they were before there was `empty`
         del config["empty"]
     digest = _digest(overrides, [overrides.prompt_format, config])
-    return Prompt(source.name, digest, body, overrides, _template(source.config, overrides))
+    return Prompt(source.name, digest, body, overrides, _template(source.config, overrides), whose)
 
 
-def _source(spec: str | Row) -> ConfigSource:
-    if isinstance(spec, str):
+def _source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSource, str]:
+    """The texts of a prompt, and whose wording they are. Raises ConfigError, UnknownNameError, DataError."""
+    if not isinstance(spec, str):
+        config = to_config(spec, "prompt_config")
+        return ConfigSource(name="from the command line", config=config, places={}), USERS
+    try:
         name, path = find_prompt(spec)
-        return read_source(name, path)
-    return ConfigSource(name="from the command line", config=to_config(spec, "prompt_config"), places={})
+    except UnknownNameError:
+        if not entries_of(spec):
+            raise
+        name, path = spec, None
+    if path is not None and not is_library_file(name, path):
+        return read_source(name, path), USERS
+    if (official := find_official(name, overrides.official_folders)) is not None:
+        entry, folder = official
+        changed = [key for key in _WORDING if getattr(overrides, key)]
+        return official_source(entry, folder), entry.label + (
+            f", changed by {', '.join(changed)}" if changed else ""
+        )
+    if path is None or (overrides.official_required and worded_otherwise(name)):
+        raise ConfigError(
+            f"The official wording of the prompt {name} is not here.",
+            hint="Run ns prepare_data prompts (or with the benchmark's name); it needs a network, or a mirror.",
+        )
+    return read_source(name, path), NEWSKILLS
 
 
 def _overridden(source: ConfigSource, overrides: PromptOverrides) -> ConfigSource:

@@ -97,6 +97,22 @@ class Template:
         return bound
 
 
+def renamed(source: str, place: TextPosition, names: Mapping[str, str]) -> str:
+    """Return the text of a template with its fields renamed by `names`. Raises ConfigError as `Template`."""
+    template = Template(source, place)
+    slots = dict(template._slots)
+    texts = []
+    for at, part in enumerate(template._parts):
+        field = slots.get(at)
+        texts.append(escaped(part) if field is None else f"{{{names.get(field, field)}}}")
+    return "".join(texts)
+
+
+def escaped(text: str) -> str:
+    """Return the template that gives `text` for every record."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 class _TemplateParser:
     def __init__(self, source: str, place: TextPosition) -> None:
         self.source, self.place = source, place

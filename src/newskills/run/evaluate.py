@@ -21,17 +21,27 @@ from newskills.base.tables import WIDTH, output_width
 from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
+from newskills.prompts.official.table import FOLDER as OFFICIAL
+from newskills.prompts.official.table import NEWSKILLS, worded_otherwise
 from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.early_stop import score_metric
 from newskills.run.engine.execute import SIGNALLED, execute
 from newskills.run.hosting.roles import HostedServers, at_servers, check_units, hosted
 from newskills.run.judging.generation import ANSWERS, LOGS, UNIT, JudgeSettings, check_judges, judge, judge_units
+from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.plan import RESULTS, BenchmarkRun, PlannedUnit, WorkPieces, benchmark_units
 from newskills.run.planning.spec import RunResult, RunSpec, Unit
 from newskills.run.planning.until import UNTIL_FILE, StopPlan, UntilRule
 from newskills.run.reporting.groups import GroupFor
 from newskills.run.reporting.results import SEEDED, SEEDLESS
-from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, lost_share, summarize
+from newskills.run.reporting.summarize import (
+    BENCHMARK_FILE,
+    MetricFor,
+    SummaryOptions,
+    lost_share,
+    own_prompts,
+    summarize,
+)
 from newskills.run.reporting.tables import render
 
 ENDED = ("done", "stopped_early")
@@ -109,7 +119,13 @@ def _judgements(spec: EvaluationSpec) -> list[PlannedUnit]:
     for run in spec.runs:
         if run.name in spec.judges and not spec.chunk_ids:
             how = spec.judges[run.name]
-            planned += judge_units(run.name, how, output_dir=spec.output_dir, seeds=_seeds(spec, run))
+            planned += judge_units(
+                run.name,
+                how,
+                output_dir=spec.output_dir,
+                seeds=_seeds(spec, run),
+                rows=run.input_file.parent,
+            )
     return planned
 
 
@@ -245,7 +261,7 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
         unit = next((unit for unit in units if unit.name == run.name), None)
         if unit is None:
             continue
-        prompt = builder.prompt(unit.config)
+        prompt = builder.prompt(_as_here(unit.config, run))
         files[str(unit.merged.parent / BENCHMARK_FILE)] = {
             "benchmark": run.benchmark.name,
             "group_score": run.group is not None and run.group.score is not None,
@@ -254,6 +270,7 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
             "prompt": str(prompt.name),
             "prompt_hash": prompt.hash,
             "prompt_text": prompt.template,
+            "prompt_source": prompt.source,
             "grader": grader_id(unit.config),
             "metric": run.benchmark.metric,
             "newskills": __version__,
@@ -261,6 +278,13 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
             "data": read_provenance(run.input_file),
         }
     return files
+
+
+def _as_here(config: GenerationConfig, run: BenchmarkRun) -> GenerationConfig:
+    """`config`, which may be that of a job elsewhere, with the official prompts as this machine has them."""
+    if not config.official_prompts or Path(config.official_prompts).is_dir():
+        return config
+    return replace(config, official_prompts=str(run.input_file.parent / OFFICIAL))
 
 
 def describe_judges(
@@ -273,12 +297,13 @@ def describe_judges(
         unit = next((unit for unit in judges if unit.name == f"{UNIT}{run.name}"), None)
         if unit is None:
             continue
-        prompt = builder.prompt(unit.config)
+        prompt = builder.prompt(_as_here(unit.config, run))
         (content,) = describe_benchmarks([run], answers).values()
         content["judge"] = {
             "model": unit.config.server.model,
             "prompt": str(prompt.name),
             "prompt_hash": prompt.hash,
+            "prompt_source": prompt.source,
             "grader": grader_id(unit.config),
         }
         files[str(unit.merged.parent / BENCHMARK_FILE)] = content
@@ -301,6 +326,8 @@ def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Eval
         evaluation.message = f"Not finished: {', '.join(left)}. {evaluation.message}"
     evaluation.reports = summary.reports
     say(render(summary.reports, spec.accept_lost / 100, output_width() or WIDTH))
+    if note := _own_wording(spec, done):
+        say(note)
     for name, record in evaluation.result.until.items():
         go_on = " Run the command without --until to ask the others." if record.partial else ""
         say(f"{name}: {record.sentence()}{go_on}")
@@ -311,6 +338,23 @@ def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Eval
         evaluation.message = f"{evaluation.message} {summary.failures}".strip()
     if evaluation.message and not evaluation.exit_code:
         evaluation.exit_code = 1
+
+
+def _own_wording(spec: EvaluationSpec, done: Sequence[BenchmarkRun]) -> str:
+    """The sentence about benchmarks with prompts of our own in place of published ones; empty for none."""
+    if any(layer.values.get("prompt_source") == NEWSKILLS for layer in spec.layers):
+        return ""
+    names = []
+    for run in done:
+        own = own_prompts(spec.output_dir.joinpath(RESULTS, *run.name.split(".")))
+        if any(map(worded_otherwise, own)):
+            names.append(run.name)
+    if not names:
+        return ""
+    return (
+        f"prompt: newskills for {', '.join(names)}: an official wording is published, but is not in the data folder. "
+        "ns prepare_data downloads it; --prompt_source=newskills says that ours is meant."
+    )
 
 
 def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:

@@ -54,7 +54,7 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/lm-sys/FastChat",
     citation="arXiv:2306.05685",
     traps=(
-        "Scores are marks from 1 to 10, not percent; published ones are GPT-4's, by another prompt.",
+        "Scores are marks from 1 to 10, not percent; published ones are GPT-4's.",
         "All categories are answered at one temperature; the original varies it by category.",
     ),
 )

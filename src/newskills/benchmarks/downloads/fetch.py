@@ -24,7 +24,7 @@ from newskills._version import __version__
 from newskills.base.benchmark import Source
 from newskills.base.errors import DataError, storage_error
 from newskills.base.store import waiting_lock
-from newskills.benchmarks.downloads.mirror import HUB, Mirror, file_sha256, mirror_path
+from newskills.benchmarks.downloads.mirror import HUB, ChangedFileError, Mirror, file_sha256, mirror_path
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int | None], None]
@@ -208,7 +208,7 @@ def checked(fetched: FetchedFile, source: Source) -> FetchedFile:
 def check_sha256(what: str, origin: str, sha256: str, source: Source) -> None:
     """Raises DataError where `sha256` is not the one that `source` promises."""
     if source.sha256 and sha256 != source.sha256:
-        raise DataError(
+        raise ChangedFileError(
             f"{what} ({origin}) is not the file that this benchmark is defined on: "
             f"its sha256 is {sha256}, expected {source.sha256}.",
             hint="It was changed or damaged on the way; scores on it would not be comparable.",

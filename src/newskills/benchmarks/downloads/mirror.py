@@ -30,6 +30,10 @@ MANIFEST = "MANIFEST.json"
 LAYOUT = "<folder>/<host>/<url path, percent-decoded>; query strings dropped"
 
 
+class ChangedFileError(DataError):
+    """A file is there, but it is not the one that was promised."""
+
+
 class ManifestEntry(Struct, omit_defaults=True):
     """One file in the manifest; `benchmarks`: that need it; `commit`: of its repository, where it is known."""
 
@@ -150,7 +154,7 @@ def verify(path: Path, expected: str) -> str:
         )
     sha256 = file_sha256(path)
     if expected and expected != sha256:
-        raise DataError(
+        raise ChangedFileError(
             f"{path} is damaged: its sha256 is {sha256}, the mirror's MANIFEST.json says {expected}.",
             hint="Copy the file into the mirror again.",
         )

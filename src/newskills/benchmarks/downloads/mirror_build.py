@@ -24,6 +24,7 @@ from newskills.base.store import locked, write_json
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mirror import (
     MANIFEST,
+    ChangedFileError,
     Manifest,
     ManifestEntry,
     Mirror,
@@ -31,7 +32,9 @@ from newskills.benchmarks.downloads.mirror import (
     mirror_path,
     read_manifest,
 )
+from newskills.benchmarks.downloads.official import Alternatives, first_published, prompts_of
 from newskills.benchmarks.downloads.sources import PublishedFile, opened
+from newskills.prompts.official.table import OfficialPrompt
 
 _DOWNLOADS = ".downloads"
 _LOCK = ".lock"
@@ -39,13 +42,17 @@ _AT_ONCE = 8
 
 
 class MirroredBenchmark(Struct, frozen=True, kw_only=True):
-    """What the mirror has of one benchmark; `fresh`: files that were not there before; `missing`: splits left out."""
+    """What the mirror has of one benchmark; `fresh`: files that were not there before; `missing`: splits left out.
+
+    `missing_prompts`: published prompts that could not be had, and why.
+    """
 
     benchmark: str
     files: int = 0
     size: int = 0
     fresh: int = 0
     missing: dict[str, str] = {}
+    missing_prompts: dict[str, str] = {}
 
 
 class MirrorCheck(Struct, frozen=True, kw_only=True):
@@ -110,18 +117,51 @@ class _Builder:
         for split in dict.fromkeys(source.split for source in benchmark.sources if not source.path):
             try:
                 with self._originals(benchmark, split) as originals:
-                    fresh += sum([self._place(original, benchmark) for original in originals])
+                    user = benchmark.data or benchmark.name
+                    fresh += sum([self._place(original, user, benchmark.licence) for original in originals])
                     originals_by_url.update({original.url: original for original in originals})
             except DataError as error:
                 if split == benchmark.split:
                     raise
                 missing[split] = str(error)
+        prompts, missing_prompts, fresh_prompts = self._add_prompts(benchmark)
+        originals_by_url |= prompts
         with self.lock:
             write_json(self.folder / MANIFEST, Manifest(files=[self.listed[path] for path in sorted(self.listed)]))
             size = sum(self.listed[mirror_path(url)].bytes for url in originals_by_url)
         return MirroredBenchmark(
-            benchmark=benchmark.name, files=len(originals_by_url), size=size, fresh=fresh, missing=missing
+            benchmark=benchmark.name,
+            files=len(originals_by_url),
+            size=size,
+            fresh=fresh + fresh_prompts,
+            missing=missing,
+            missing_prompts=missing_prompts,
         )
+
+    def _add_prompts(self, benchmark: Benchmark) -> tuple[dict[str, PublishedFile], dict[str, str], int]:
+        """Bring the published prompts of `benchmark`: (files by address, what cannot be had, number of new files)."""
+        placed: dict[str, PublishedFile] = {}
+        missing: dict[str, str] = {}
+        fresh = 0
+        for alternatives in prompts_of(benchmark):
+            try:
+                entry, files = self._published(alternatives)
+            except ChangedFileError:
+                raise
+            except DataError as error:
+                missing[alternatives[0].prompt] = error.message
+                continue
+            fresh += sum([self._place(file, benchmark.name, entry.licence) for file in files])
+            placed |= {file.url: file for file in files}
+        return placed, missing, fresh
+
+    def _published(self, alternatives: Alternatives) -> tuple[OfficialPrompt, list[PublishedFile]]:
+        """A published prompt with its files; of each alternative those in the folder go first. Raises DataError."""
+        here, source = (Fetcher(self.folder / _DOWNLOADS, options) for options in (self.here, self.options))
+        try:
+            return first_published(alternatives[:1], here)
+        except DataError:
+            return first_published(alternatives, source)
 
     @contextlib.contextmanager
     def _originals(self, benchmark: Benchmark, split: str) -> Iterator[Sequence[PublishedFile]]:
@@ -142,7 +182,7 @@ class _Builder:
         hints = dict.fromkeys(problem.hint for problem in problems)
         raise DataError(" ".join(problem.message for problem in problems), hint=" ".join(hints))
 
-    def _place(self, original: PublishedFile, benchmark: Benchmark) -> bool:
+    def _place(self, original: PublishedFile, user: str, licence: str) -> bool:
         """Puts one file in; says whether it was not there."""
         place = mirror_path(original.url)
         target = self.folder / place
@@ -151,7 +191,7 @@ class _Builder:
         fresh = original.path.resolve() != target.resolve()
         if fresh:
             _copy(original.path, target, link=self.folder / _DOWNLOADS in original.path.parents)
-        users = [*(listed_file.benchmarks if listed_file else []), benchmark.data or benchmark.name]
+        users = [*(listed_file.benchmarks if listed_file else []), user]
         entry = ManifestEntry(
             path=place,
             sha256=original.sha256,
@@ -159,7 +199,7 @@ class _Builder:
             url=original.url,
             bytes=target.stat().st_size,
             benchmarks=sorted(set(users)),
-            licence=benchmark.licence,
+            licence=licence,
         )
         with self.lock:
             self.listed[place] = entry

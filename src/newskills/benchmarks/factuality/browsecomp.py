@@ -53,7 +53,7 @@ BENCHMARK = Benchmark(
     ),
     traps=(
         "Headline: judge_correct, with calibration_error beside it, by yes or no of a judge as the authors' program; "
-        "a text without a verdict leaves the sample unscored, where theirs counts it as wrong. Prompts are ours.",
+        "a text without a verdict leaves the sample unscored, where theirs counts it as wrong.",
         "Meant for models with tools that search: ++tool_modules=[…].",
         "The authors ask that questions and answers never appear in plain text: publish neither data nor records.",
     ),

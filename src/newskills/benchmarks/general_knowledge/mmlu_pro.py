@@ -17,11 +17,17 @@ _LIST = (
 def row(raw: Row, index: int) -> Row:
     if "ABCDEFGHIJ"[raw["answer_index"]] != raw["answer"]:
         raise ValueError(f"the answer {raw['answer']!r} is not number {raw['answer_index']} of the options")
+    worked_answer = str(raw.get("cot_content") or "").removeprefix("A: ")
+    dotted = [f"{letter}. {option}\n" for letter, option in zip("ABCDEFGHIJ", raw["options"], strict=False)]
     return {
         "id": f"mmlu-pro-{raw['question_id']}",
+        "question": raw["question"],
         "expected_answer": raw["answer"],
         **choices(raw["question"], raw["options"]),
+        "dotted_options": "".join(dotted),
+        "category": raw["category"],
         "subset_for_metrics": raw["category"],
+        **({"worked_answer": worked_answer} if worked_answer else {}),
         "examples_type": f"mmlu_pro_few_shot_{raw['category'].replace(' ', '_')}",
     }
 
@@ -66,6 +72,8 @@ BENCHMARK = Benchmark(
         ),
     ),
     traps=(
+        "Published scores are those of five examples from the validation split, which the official prompt shows; "
+        "without it the question stands alone.",
         "About a sixth of the questions have fewer than ten options.",
         f"The split {_TENTH} is a tenth of the test split, chosen by NeMo-Skills: scores are not the same.",
     ),

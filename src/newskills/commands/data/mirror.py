@@ -94,6 +94,8 @@ class _MirrorProgress(DownloadProgress):
         self.line(f"{benchmark.name:<24} {result.files:>6} files {result.size / 2**20:>9.1f} MB{there}")
         for name, reason in result.missing.items():
             self.line(f"note: {benchmark.name}: split {name} is left out: {reason}", sys.stderr)
+        for name, reason in result.missing_prompts.items():
+            self.line(f"note: {benchmark.name}: official prompt {name} is left out: {reason}", sys.stderr)
 
 
 def _check(options: Options) -> int:

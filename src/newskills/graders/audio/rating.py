@@ -20,7 +20,7 @@ class AudioRatingGrader:
     """`judge_rating` (0–5) and `judge_correct` (from 3 on; or the verdict of a judge that says yes or no)."""
 
     name = "audio_rating"
-    version = "2"
+    version = "3"
 
     def grade(self, record: Row) -> Score:
         text = str(record.get("judgement") or "")

@@ -24,7 +24,7 @@ class AnswerJudgementGrader:
     """
 
     name = "answer-judgement"
-    version = "2"
+    version = "3"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_judgement") is None else str(record["expected_judgement"])

@@ -28,7 +28,7 @@ class JudgementGrader:
     """
 
     name = "judgement"
-    version = "8"
+    version = "9"
     Config = JudgementConfig
 
     def __init__(self, config: JudgementConfig = JudgementConfig()) -> None:  # noqa: B008 - frozen

@@ -21,7 +21,7 @@ class RubricGrader:
     """
 
     name = "rubric"
-    version = "5"
+    version = "6"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Source
-from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import (
     NOT_VERIFIED,
@@ -23,6 +23,7 @@ from newskills.benchmarks.data import (
     split_folder,
 )
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.official import PROMPTS, Alternatives, lay_out, prompts_of, shared_prompts
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.folders import data_dir
 from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
@@ -42,6 +43,7 @@ from newskills.pipelines.submission.groups import MAIN, job_group, main_containe
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
+from newskills.prompts.official.table import FOLDER
 from newskills.run.validation.live import check_live_sources, needs_check, outcome_lines
 from newskills.train.data.published import is_published
 
@@ -65,13 +67,21 @@ def result(parsed: Parsed[PrepareDataOptions]) -> Experiment | None:
 
 
 def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
-    trained, names = training_sets(_names(options))
     fetch = FetchOptions(
         mirror=options.mirror or "",
         offline=options.offline,
         retries=options.retries,
         parallelism=options.parallelism,
     )
+    all_names = _names(options)
+    if PROMPTS in all_names:
+        _prepare_prompts(options, fetch)
+    names = [name for name in all_names if name != PROMPTS]
+    return _prepare_named(names, options, more, fetch) if names else 0
+
+
+def _prepare_named(all_names: Sequence[str], options: PrepareDataOptions, more: Given, fetch: FetchOptions) -> int:
+    trained, names = training_sets(all_names)
     if names == [ALL]:
         benchmarks = _everything(fetch)
     else:
@@ -117,6 +127,7 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
         )
         failed |= {b.name: e for b, e in zip(fetched, results, strict=True) if isinstance(e, NewskillsError)}
         done = [(b, made) for b, made in zip(fetched, results, strict=True) if isinstance(made, PreparedData)]
+        _tell_missing_prompts([made for _, made in done])
         for check in check_live_sources(done, data_dir(options.data_dir)):
             for line in outcome_lines(check):
                 progress.line(f"{'difference' if check.differences else 'note'}: {line}", sys.stderr)
@@ -125,6 +136,33 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
     if failed and total > 1:
         sys.stderr.write(f"error: not prepared, as said above: {', '.join(failed)}.\n")
     return code or (1 if failed else 0)
+
+
+def _prepare_prompts(options: PrepareDataOptions, fetch: FetchOptions) -> None:
+    """All published prompts, for whatever is asked with them. Raises DataError where one cannot be had."""
+    prompts, folder = shared_prompts(), data_dir(options.data_dir)
+    if options.dry_run:
+        show_dry_run([_prompt_step(alternatives) for alternatives in prompts])
+        return
+    missing = lay_out(prompts, folder / FOLDER, Fetcher(folder / ".downloads", fetch))
+    sys.stdout.write(
+        f"{len(prompts) - len(missing)} of {len(prompts)} official prompts are in {folder / FOLDER}\n"
+    )
+    if missing:
+        raise DataError(f"{len(missing)} official prompts cannot be downloaded. {next(iter(missing.values()))}")
+
+
+def _tell_missing_prompts(made: Sequence[PreparedData]) -> None:
+    """One note for all: whose prompts are in newskills' own words, and why."""
+    lacking = {data.benchmark: data.missing_prompts for data in made if data.missing_prompts}
+    if lacking:
+        why = next(iter(next(iter(lacking.values())).values()))
+        notice(f"official prompts cannot be downloaded, so newskills' own are used: {', '.join(lacking)}. {why}")
+
+
+def _prompt_step(alternatives: Alternatives) -> Step:
+    entry = alternatives[0]
+    return "fetches", entry.page, f"the official wording of {entry.prompt}"
 
 
 def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> None:
@@ -159,7 +197,7 @@ def more_help(words: Mapping[str, list[str]]) -> str:
     """The options that the benchmarks among `words` have for themselves. Raises UnknownNameError."""
     text = ""
     for name in words["benchmarks"]:
-        if is_published(name):
+        if name == PROMPTS or is_published(name):
             continue
         lines = dict.fromkeys(line for benchmark in expand(name) for line in shown(benchmark))
         lines_of_options = lines or ("  (none beyond those above)",)
@@ -179,7 +217,9 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
         options.extra_benchmark_map,
     )
     names = _names(options)
-    if not any("/" in name or name.endswith(".py") or name == ALL or is_published(name) for name in names):
+    if not any(
+        "/" in name or name.endswith(".py") or name in (ALL, PROMPTS) or is_published(name) for name in names
+    ):
         benchmarks = [benchmark for name in names for benchmark in expand(name, extra)]
         check_options(benchmarks, parsed.more, tuple(leaves(PrepareDataOptions)))
     settings = {
@@ -243,7 +283,7 @@ def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> 
     """Names are checked here; files with benchmarks may be on the cluster only. Raises UnknownNameError."""
     if "/" in name or name.endswith(".py"):
         return paths.path_in_job(name, "benchmark")
-    if name != ALL and not is_published(name):
+    if name not in (ALL, PROMPTS) and not is_published(name):
         expand(name, options.extra_benchmark_map)
     return name
 
@@ -266,6 +306,7 @@ def _steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOption
         for number, source in enumerate(sources):
             yield "or downloads" if number else "fetches", _address(source), _origin(source, fetcher)
         yield "writes", path, ""
+    yield from map(_prompt_step, prompts_of(benchmark))
 
 
 def _address(source: Source) -> str:

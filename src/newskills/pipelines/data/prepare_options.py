@@ -13,7 +13,10 @@ from newskills.pipelines.options import JOB, AtLeastOne, PlacementOptions, doc
 class PrepareDataOptions(PlacementOptions, frozen=True, kw_only=True):
     benchmarks: Annotated[
         list[str],
-        doc("names or groups of benchmarks; `all` = every benchmark of the catalog", {"positional": True}),
+        doc(
+            "names or groups of benchmarks; `all` = every benchmark of the catalog; `prompts` = official prompts",
+            {"positional": True},
+        ),
     ] = []  # noqa: RUF012 - copied
     dataset: Annotated[
         str | None, doc("one name (older spelling); also a published training set: openmathinstruct-2, …")

@@ -123,6 +123,8 @@ def add_evaluation(
     judging = [piece.unit for piece in evaluation.judgements]
     shell = shell_of(cluster, os.environ)
     units = with_inputs([piece.unit for piece in evaluation.answers], paths, plan, shell)
+    prompts_by_name = {f"{UNIT}{unit.name}": unit.config.official_prompts for unit in units}
+    judging = [_with_prompts(unit, prompts_by_name[unit.name]) for unit in judging]
     left, unjudged = (
         (some if options.rerun_done else unfinished(some, paths, shell)) for some in (units, judging)
     )
@@ -160,6 +162,12 @@ def add_evaluation(
         **settings_of(evaluation.answers[0].resolved),
     }
     return PlannedEvaluation(last=last, outputs=_merged(counted), shown=shown)
+
+
+def _with_prompts(unit: Unit, folder: str) -> Unit:
+    """`unit` with the folder of official prompts as jobs see it."""
+    config = msgspec.structs.replace(unit.config, official_prompts=folder)
+    return msgspec.structs.replace(unit, config=config)
 
 
 def _judges(

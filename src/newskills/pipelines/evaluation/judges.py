@@ -21,12 +21,13 @@ from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.metrics import make_metric
 from newskills.models.serving import ServeSpec
-from newskills.pipelines.arguments import read_json, user_layer
+from newskills.pipelines.arguments import prompt_layer, read_json, user_layer
 from newskills.pipelines.evaluation.judge_options import JudgeOptions
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_model, hosting_of
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
+from newskills.prompts.official.table import PromptSource
 from newskills.run.judging.generation import LOGS, JudgeSettings
 from newskills.run.planning.config import JUDGES
 from newskills.run.planning.plan import BenchmarkRun
@@ -50,7 +51,7 @@ KIND = "generation_type"
 OWN, STEP = "own", "step"
 EITHER = ("llm", "math_judge")
 """Kinds of judges that may stand in for each other."""
-_LIMITS = ("max_concurrent_requests", "most_concurrent_requests", "batch_size")
+_SHARED = ("max_concurrent_requests", "most_concurrent_requests", "batch_size", "prompt_source")
 USUAL = Judge(kind="math_judge")
 """Of benchmarks that are judged beside their grader, because the user wants that."""
 
@@ -77,7 +78,8 @@ def judge_plans(
 ) -> dict[str, JudgePlan]:
     """Benchmark → its judge, for those that are judged; `elsewhere`: on a cluster.
 
-    Of the evaluation's `++` keys, limits of how much is asked at once hold for the judge as well.
+    Of the evaluation's `++` keys, limits of how much is asked at once and the source of prompts hold
+    for the judge as well.
 
     Raises ConfigError: no judge is named for a benchmark that needs one, or it is of a kind that is not there.
     """
@@ -87,7 +89,7 @@ def judge_plans(
     if not chosen:
         _say_idle(options)
         return {}
-    shared = {name: value for name, value in keys.items() if name in _LIMITS}
+    shared = {name: value for name, value in keys.items() if name in _SHARED}
     overrides = {**shared, **_overrides(options)}
     unnamed = [name for name, judge in chosen.items() if not _named(judge, options, kwargs, overrides)]
     if unnamed:
@@ -98,13 +100,26 @@ def judge_plans(
             hint="For example: --judge_model=gpt-4.1 --judge_server_type=openai",
         )
     return {
-        name: _plan(judge, _judge_options(judge, options, kwargs), overrides, logs, elsewhere=elsewhere)
+        name: _plan(
+            judge,
+            _judge_options(judge, options, kwargs),
+            overrides,
+            logs,
+            options.prompt_source,
+            elsewhere=elsewhere,
+        )
         for name, judge in chosen.items()
     }
 
 
 def _plan(
-    judge: Judge, options: WorkOptions, overrides: Mapping[str, Text], logs: Path, *, elsewhere: bool
+    judge: Judge,
+    options: WorkOptions,
+    overrides: Mapping[str, Text],
+    logs: Path,
+    source: PromptSource | None,
+    *,
+    elsewhere: bool,
 ) -> JudgePlan:
     try:
         choice = choose_model(options, overrides, elsewhere=elsewhere)
@@ -112,7 +127,11 @@ def _plan(
         raise _about_judge(error) from error
     if judge.model in (*options.model, overrides.get("server.model")):
         judge = replace(judge, defaults={**judge.defaults, **judge.model_defaults})
-    layers = [Layer("--judge_*", choice.layer.values), replace(user_layer(overrides), source="--extra_judge_args")]
+    layers = [
+        Layer("--judge_*", choice.layer.values),
+        *prompt_layer(source),
+        replace(user_layer(overrides), source="--extra_judge_args"),
+    ]
     hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS)
     judging = JudgeSettings(judge=judge, layers=layers, hosting=hosting)
     return JudgePlan(judging=judging, options=options, host=choice.host)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from newskills.pipelines.evaluation.judge_options import JudgeOptions
-from newskills.pipelines.options import JOB, AcceptLost, doc
+from newskills.pipelines.options import JOB, AcceptLost, PromptSourceOption, doc
 
 
 class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
@@ -33,6 +33,7 @@ class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
     extra_benchmark_map: Annotated[
         str | None, doc("JSON file that maps names to folders with more benchmarks")
     ] = None
+    prompt_source: PromptSourceOption = None
     summarize_sbatch_kwargs: Annotated[str, doc("JSON of sbatch settings for the summary job", JOB)] = ""
     auto_summarize_results: Annotated[bool, doc("print tables and write metrics.json after the run")] = True
     metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None

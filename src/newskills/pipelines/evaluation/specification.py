@@ -11,6 +11,7 @@ from newskills.pipelines.arguments import (
     chunk_ids,
     command_line,
     default_output,
+    prompt_layer,
     read_json,
     user_layer,
 )
@@ -72,6 +73,7 @@ def specification_of(
             *solver_layers(options.generation_type, options.generation_module, there),
             choice.layer,
             sandbox_layer(options),
+            *prompt_layer(options.prompt_source),
             user_layer(parsed.overrides, consumed=(SPLIT,)),
         ],
         starting_seed=options.starting_seed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from newskills.pipelines.options import SEEDS, AtLeastOne, WorkOptions, doc
+from newskills.pipelines.options import SEEDS, AtLeastOne, PromptSourceOption, WorkOptions, doc
 
 
 class GenerateOptions(WorkOptions, frozen=True, kw_only=True):
@@ -38,6 +38,7 @@ class GenerateOptions(WorkOptions, frozen=True, kw_only=True):
             "into one answer"
         ),
     ] = None
+    prompt_source: PromptSourceOption = None
     generation_module: Annotated[
         str | None,
         doc(

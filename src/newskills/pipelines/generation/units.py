@@ -13,7 +13,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.config.values import Text
-from newskills.pipelines.arguments import chunk_count, chunk_ids, default_output, user_layer
+from newskills.pipelines.arguments import chunk_count, chunk_ids, default_output, prompt_layer, user_layer
 from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.models import ModelChoice, choose_models
 from newskills.pipelines.options import check_log_samples
@@ -49,6 +49,7 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
         *_layers(options, there),
         choice.layer,
         sandbox_layer(options),
+        *prompt_layer(options.prompt_source),
         user,
     ]
     pieces = WorkPieces(

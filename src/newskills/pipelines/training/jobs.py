@@ -35,7 +35,8 @@ from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import ClusterPaths, hardware
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env, sandbox_mounts
 from newskills.pipelines.training.options import RayOptions, RewardServices, TrainingOptions
-from newskills.prompts.renderer import load_prompt
+from newskills.prompts.official.table import official_folders
+from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.recipes.training import context_of
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
@@ -359,7 +360,8 @@ def with_others(
 def one_blank(prompt_config: str) -> str:
     """The user's part of a prompt with `{}` for the problem, for `str.format`. Raises ConfigError."""
     mark = "\0"
-    messages = load_prompt(prompt_config).messages({"problem": mark})
+    overrides = PromptOverrides(official_folders=official_folders(None))
+    messages = load_prompt(prompt_config, overrides).messages({"problem": mark})
     texts = [message.content for message in messages]
     if len(texts) != 1 or not isinstance(texts[0], str) or texts[0].count(mark) != 1:
         raise ConfigError(

@@ -148,7 +148,8 @@ def check_prompts(
         if shipped is not None:
             config = _moved(unit, {folder: shipped.source}).config
         elif local is not None:
-            config = replace(config, input_file=local)
+            here = paths.here(config.official_prompts) if config.official_prompts else None
+            config = replace(config, input_file=local, official_prompts=here or config.official_prompts)
         if code_paths(config):
             config, whole = sources(config, paths.packaged)
         if paths.contained:

@@ -26,7 +26,8 @@ from newskills.base.terminal import listed
 from newskills.benchmarks.downloads.readers import read_source
 from newskills.models.serving.weights import PACKAGED
 from newskills.models.tokenizer import HFTokenizer
-from newskills.prompts.renderer import load_prompt
+from newskills.prompts.official.table import official_folders
+from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.recipes.aimo.lines import (
     BUILT,
     DATA,
@@ -326,7 +327,7 @@ def _with_true_programs(
 def _fitting(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[Row]:
     """The rows that fit into the longest sequence and the model's context. Raises DataError where none does."""
     tokenizer, limit = HFTokenizer(start), _context(start)
-    prompt = load_prompt(stage.prompt)
+    prompt = load_prompt(stage.prompt, PromptOverrides(official_folders=official_folders(None)))
     if isinstance(stage, SftStage):
         limit = min(limit, stage.max_length)
 

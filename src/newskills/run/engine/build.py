@@ -32,6 +32,8 @@ from newskills.models.context import shortened
 from newskills.models.parameters import is_reasoning_model
 from newskills.models.tokenizer import ServerTokenizer, make_tokenizer
 from newskills.prompts.code_tags import code_tags
+from newskills.prompts.official.table import FOLDER as OFFICIAL
+from newskills.prompts.official.table import entries_of, is_official, official_folders
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.run.engine.adapters import SystemMergingModel, for_rendered_prompts, rendered_body
 from newskills.run.engine.endpoint import ContextStrategy
@@ -81,6 +83,31 @@ class RunBuilder:
 
         return load_prompt(config.prompt_config, prompt_overrides(config), examples)
 
+    def more_prompts(self, config: GenerationConfig) -> str:
+        """Name the official prompts that the solver's settings ask for, with their hashes, for a run's fingerprint.
+
+        Raises ConfigError, DataError.
+        """
+        names = [value for value in config.solver_config.values() if isinstance(value, str)]
+        for value in config.solver_config.values():
+            names += [name for name in value.values() if isinstance(name, str)] if isinstance(value, dict) else []
+        load = self._loader(config)
+        prompts = [load(name) for name in names if entries_of(name)]
+        return ", ".join(f"{prompt.name} {prompt.hash}" for prompt in prompts if is_official(prompt.source))
+
+    def _loader(self, config: GenerationConfig) -> Callable[[str], Prompt]:
+        """Load further prompts by name, of the same source."""
+        own = prompt_overrides(config)
+        return partial(
+            load_prompt,
+            overrides=PromptOverrides(
+                chat_template_kwargs=config.chat_template_kwargs,
+                merge_system=own.merge_system,
+                official_folders=own.official_folders,
+                official_required=own.official_required,
+            ),
+        )
+
     def solver(self, config: GenerationConfig, prompt: Prompt) -> Solver:
         """Raises ConfigError (no tokenizer, settings), UnknownNameError, and what a server's tokenizer raises."""
         text = config.inference.endpoint_type == "text"
@@ -113,12 +140,7 @@ class RunBuilder:
             data_dir=Path(config.input_file).parent,
             agent=agent_options(config),
             resumes=bool(config.output_file),
-            load=partial(
-                load_prompt,
-                overrides=PromptOverrides(
-                    chat_template_kwargs=config.chat_template_kwargs, merge_system=config.server.merge_system
-                ),
-            ),
+            load=self._loader(config),
         )
         return self._selecting(config, parts)
 
@@ -286,6 +308,10 @@ def prompt_overrides(config: GenerationConfig) -> PromptOverrides:
         chat_template_kwargs=config.chat_template_kwargs,
         data_dir=str(Path(config.input_file).parent),
         merge_system=config.server.merge_system,
+        official_folders=official_folders(
+            config.prompt_source, config.official_prompts or Path(config.input_file).parent / OFFICIAL
+        ),
+        official_required=config.prompt_source == "official",
     )
 
 

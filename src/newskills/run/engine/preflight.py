@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -77,7 +78,7 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
     source, rows = _input(unit, state)
     keep_input(source, paths.output.parent)
     prompt = builder.prompt(unit.config)
-    wanted = settings(unit.config, input_digest=source.digest, prompt=f"{prompt.name} {prompt.hash}")
+    wanted = _settings(unit, builder, source.digest)
     changed = changes(state.settings, wanted) if state is not None and _binds(unit, state) else []
     fresh = RunState(
         status="running",
@@ -149,10 +150,7 @@ def check_same_run(unit: Unit, builder: RunBuilder) -> None:
     state = load_state(unit.paths.state)
     if state is None or state.status != "done":
         return
-    prompt = builder.prompt(unit.config)
-    wanted = settings(
-        unit.config, input_digest=_input(unit, state)[0].digest, prompt=f"{prompt.name} {prompt.hash}"
-    )
+    wanted = _settings(unit, builder, _input(unit, state)[0].digest)
     if changed := changes(state.settings, wanted):
         raise changed_settings(unit, changed)
 
@@ -162,10 +160,20 @@ def check_begun(unit: Unit, builder: RunBuilder) -> None:
     state = load_state(unit.paths.state)
     if state is None or not unit.config.skip_filled or not _binds(unit, state):
         return
-    prompt = builder.prompt(unit.config)
-    wanted = settings(unit.config, input_digest="", prompt=f"{prompt.name} {prompt.hash}")
+    wanted = _settings(unit, builder, "")
     if changed := changes({**state.settings, "input_file": None}, {**wanted, "input_file": None}):
         raise changed_settings(unit, changed)
+
+
+def _settings(unit: Unit, builder: RunBuilder, input_digest: str) -> dict[str, Any]:
+    """What a resume of `unit` must share. Raises ConfigError, UnknownNameError, DataError."""
+    prompt = builder.prompt(unit.config)
+    return settings(
+        unit.config,
+        input_digest=input_digest,
+        prompt=f"{prompt.name} {prompt.hash}",
+        more_prompts=builder.more_prompts(unit.config),
+    )
 
 
 def first_request(unit: Unit, builder: RunBuilder) -> Request:

@@ -39,7 +39,7 @@ from newskills.run.records.log_index import ABSENT, KeptIndex, LogIndex, RecordK
 from newskills.run.records.paths import done_path
 from newskills.run.records.record import record_of
 from newskills.run.records.rows import MARK, Input
-from newskills.run.records.state import RunState
+from newskills.run.records.state import PROMPT, RunState
 from newskills.solve.judges.judge import PREFIX
 
 YIELD_EVERY = 256
@@ -448,9 +448,11 @@ def request_key(request: Request | Failure) -> str:
 def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:
     """The refusal to mix two runs in one file."""
     anew = JUDGE_ANEW if unit.config.judges else "start these files over with --rerun_done."
+    wording = any(words.startswith(PROMPT) for words in what)
     return DataError(
         f"{unit.paths.output} was started with other settings; changed: {', '.join(what)}.",
-        hint=f"Use another output folder, or {anew}",
+        hint=f"Use another output folder, or {anew}"
+        + (" --prompt_source sets whose wording of a prompt is used: official or newskills." if wording else ""),
     )
 
 

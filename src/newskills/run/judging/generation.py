@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Judge
 from newskills.config.layers import Layer
+from newskills.prompts.official.table import FOLDER as OFFICIAL
 from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.execute import SIGNALLED, execute
 from newskills.run.engine.preflight import asks_nothing, check_begun
@@ -41,12 +42,16 @@ class JudgeSettings(Struct, frozen=True, kw_only=True):
     hosting: HostedServers | None = None
 
 
-def judge_layer(judge: Judge) -> Layer:
-    """The settings of a generation that judges. Single refused requests leave single samples unscored."""
+def judge_layer(judge: Judge, rows: Path | None = None) -> Layer:
+    """The settings of a generation that judges. Single refused requests leave single samples unscored.
+
+    `rows`: the folder of the benchmark's rows, where official instructions for its judge lie.
+    """
     return Layer(
         "judge",
         {
             "prompt_config": judge.prompt,
+            **({"official_prompts": str(rows / OFFICIAL)} if rows is not None else {}),
             "solver": JUDGES.get(judge.kind, judge.kind),
             "generation_key": judge.generation_key,
             "add_generation_stats": False,
@@ -64,10 +69,11 @@ def judge_units(
     *,
     output_dir: Path,
     seeds: tuple[int, ...] | None,
+    rows: Path,
 ) -> list[PlannedUnit]:
-    """One unit per seed of the benchmark `name`. Raises ConfigError, UnknownNameError."""
+    """Plan one unit per seed of the benchmark `name`; its rows are in `rows`. Raises ConfigError, UnknownNameError."""
     place = Path(*name.split("."))
-    layers = [judge_layer(judging.judge), *judging.layers]
+    layers = [judge_layer(judging.judge, rows), *judging.layers]
     planned = folder_units(
         output_dir / ANSWERS / place,
         output_dir=output_dir / RESULTS / place,

@@ -12,6 +12,7 @@ from newskills.base.records import Inference, Row
 from newskills.base.registry import fold
 from newskills.environments.config import EnvironmentConfig
 from newskills.models.config import ServerConfig
+from newskills.prompts.official.table import PromptSource
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.code.config import CodeExecution
 from newskills.solve.selection.config import ParallelThinking
@@ -104,6 +105,16 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["ns", "openai"],
         Meta(description="ns: fill the template prompt_config; openai: each row has its `messages`"),
     ] = "ns"
+    prompt_source: Annotated[
+        PromptSource | None,
+        Meta(
+            description="wording of prompts that are published: official, newskills; default: official where "
+            "ns prepare_data has downloaded it"
+        ),
+    ] = None
+    official_prompts: Annotated[
+        str, Meta(description="folder with official prompts (default: beside the rows, then in the data folder)")
+    ] = ""
     prompt_suffix: Annotated[str, Meta(description="text to add to the end of the last user message")] = ""
     system_message: Annotated[str | None, Meta(description="system message, instead of the prompt's own")] = None
     user_message: Annotated[str | None, Meta(description="user template, instead of the prompt's own")] = None

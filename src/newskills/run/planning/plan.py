@@ -20,6 +20,7 @@ from newskills.benchmarks.folders import data_dir as root
 from newskills.benchmarks.interactive.environments import split_samples
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.graders import GRADERS
+from newskills.prompts.official.table import FOLDER as OFFICIAL
 from newskills.run.planning.config import ALIASES, DEPRECATED, SC_TIR, GenerationConfig
 from newskills.run.planning.spec import Unit
 from newskills.run.records.paths import output_name
@@ -161,6 +162,7 @@ def task_layer(benchmark: Benchmark, folder: Path, name: str = "") -> Layer:
         f"benchmark {name or benchmark.name}",
         {
             "prompt_config": benchmark.prompt or None,
+            "official_prompts": str(folder / OFFICIAL),
             "solver": benchmark.solver,
             "eval_type": benchmark.grader or None,
             "eval_config": in_folder(benchmark.grader_config, folder),

@@ -35,6 +35,7 @@ _SOUND = ("audio_chunk_task_types", "chunk_audio_threshold_sec")
 _CODE = ("total_code_executions_in_prompt", "override_max_code_executions")
 INPUT = "the content of the input file"
 """What differs, where the input does."""
+PROMPT = "the prompt"
 _NOT_SAMPLING = {"timeout", "stream"}
 _canonical = msgspec.json.Encoder(order="deterministic")
 
@@ -94,9 +95,19 @@ def load_state(path: Path) -> RunState | None:
         return None
 
 
-def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dict[str, Any]:
-    """Everything that decides what the model is asked, by name; not where it runs and how long it may take."""
-    settings: dict[str, Any] = {"input_file": input_digest, "prompt": prompt, "server.model": config.server.model}
+def settings(
+    config: GenerationConfig, *, input_digest: str, prompt: str, more_prompts: str = ""
+) -> dict[str, Any]:
+    """Everything that decides what the model is asked, by name; not where it runs and how long it may take.
+
+    `more_prompts`: official prompts that the solver's settings name, with their hashes.
+    """
+    settings: dict[str, Any] = {
+        "input_file": input_digest,
+        "prompt": prompt,
+        "more_prompts": more_prompts,
+        "server.model": config.server.model,
+    }
     settings |= {name: getattr(config, name) for name in _PLAIN}
     sampling = msgspec.to_builtins(config.inference)
     settings |= {f"inference.{name}": value for name, value in sampling.items() if name not in _NOT_SAMPLING}
@@ -132,7 +143,7 @@ def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         if name == "input_file":
             words.append(INPUT)
         elif name == "prompt":
-            words.append(f"the prompt ({old} → {new})")
+            words.append(f"{PROMPT} ({old} → {new})")
         else:
             words.append(f"{name} ({_shown(old)} → {_shown(new)})")
     return words

@@ -17,6 +17,8 @@ GroupFor = Callable[[str], Group | None]
 MODE = "score"
 """Row of a group's table, where its score names no modes."""
 COUNT = "num_benchmarks_in_group"
+PROMPTS = ("prompt", "judge_prompt")
+"""What metrics.json says of the wording of prompts: `official (source, hash)`, `newskills`, or that of the user."""
 
 
 def group_reports(
@@ -81,7 +83,7 @@ def _scored(group: Group, name: str, members: Mapping[str, Report]) -> Report:
         modes={mode: {COUNT: len(members), **metrics} for mode, metrics in scores.items()},
         numbers=numbers,
         ledger=ledger,
-        versions=next(iter(members.values())).versions,
+        versions=_versions(next(iter(members.values()))),
         columns=(
             COUNT,
             *(group.columns or dict.fromkeys(metric for metrics in scores.values() for metric in metrics)),
@@ -132,10 +134,15 @@ def _average(name: str, members: Sequence[Report]) -> Report:
         modes=modes,
         numbers=numbers,
         ledger=ledger,
-        versions=first.versions,
+        versions=_versions(first),
         columns=tuple(COUNT if c == "num_entries" else c for c in first.columns),
         shown=first.shown,
     )
+
+
+def _versions(member: Report) -> dict[str, str]:
+    """What a member says of versions that holds for its group: prompts are those of each member."""
+    return {name: value for name, value in member.versions.items() if name not in PROMPTS}
 
 
 def _mean_metrics(rows: Sequence[Row], numbers: Mapping[str, Number]) -> Row:

@@ -21,10 +21,11 @@ from newskills.base.store import write_json
 from newskills.benchmarks import get_group
 from newskills.metrics import VERSION, make_metric
 from newskills.metrics.counting.base import ScoreMetric
+from newskills.prompts.official.table import NEWSKILLS
 from newskills.run.planning.until import METHOD, UntilRecord, load_until
 from newskills.run.records.completeness import check_complete
 from newskills.run.reporting.counted import ALL, SubsetCounts
-from newskills.run.reporting.groups import GroupFor, group_reports
+from newskills.run.reporting.groups import PROMPTS, GroupFor, group_reports
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover, read_output
 from newskills.run.reporting.tables import ACCEPT_LOST
@@ -38,7 +39,7 @@ EXTENDED_FILE = "metrics_extended.json"
 BENCHMARK_FILE = "benchmark.json"
 """Beside the records of a benchmark: which version of it, prompt, grader and data they were made with."""
 
-NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored", "until")
+NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored", "until", *PROMPTS)
 """What metrics.json still says of a mode whose scores are withheld."""
 TELLTALES = {
     "expected_judgement": "answer-judgement",
@@ -52,12 +53,25 @@ TELLTALES = {
 """Field that only records of one metric have → that metric."""
 
 
+class _JudgeOrigin(Struct):
+    prompt: str = ""
+    prompt_source: str = ""
+
+
 class _Origin(Struct):
     """metric_of_import: what understands records that another system graded, whatever the benchmark is called."""
 
     benchmark: str = ""
     group_score: bool = False
     metric_of_import: str = ""
+    prompt: str = ""
+    prompt_source: str = ""
+    judge: _JudgeOrigin | None = None
+
+    def prompts(self) -> dict[str, str]:
+        """Whose wording the prompts are, for metrics.json."""
+        sources = {"prompt": self.prompt_source, "judge_prompt": self.judge.prompt_source if self.judge else ""}
+        return {name: source for name, source in sources.items() if source}
 
 
 class SummaryOptions(Struct, frozen=True, kw_only=True):
@@ -154,6 +168,14 @@ def named_in(folder: Path) -> str:
     return _origin(folder).benchmark
 
 
+def own_prompts(folder: Path) -> list[str]:
+    """Return the names of prompts that a benchmark's records were made with in the wording of newskills."""
+    origin = _origin(folder)
+    pairs = [(origin.prompt, origin.prompt_source)]
+    pairs += [(origin.judge.prompt, origin.judge.prompt_source)] if origin.judge is not None else []
+    return [prompt for prompt, source in pairs if source == NEWSKILLS]
+
+
 def _origin(folder: Path) -> _Origin:
     try:
         return msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=_Origin)
@@ -187,7 +209,7 @@ def summarize_files(
         return [], [*notes, f"{files[0].parent} has no rows; skipped."]
     if len(graders) > 1:
         notes.append(f"{benchmark} was graded by different versions: {', '.join(sorted(graders))}.")
-    versions = {"newskills": __version__, "metric": f"{name}@{VERSION}"}
+    versions = {"newskills": __version__, "metric": f"{name}@{VERSION}", **_origin(files[0].parent).prompts()}
     if graders:
         versions["grader"] = ", ".join(sorted(graders))
     return [
@@ -222,7 +244,7 @@ def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = AC
     Where more than the share `accept_lost` was lost, metrics.json has no scores; the other file has them, marked.
     """
     withheld = {report.benchmark: lost_share([report]) > accept_lost for report in reports}
-    write_json(path, {r.benchmark: _unscored_modes(r) if withheld[r.benchmark] else r.modes for r in reports})
+    write_json(path, {r.benchmark: _told_modes(r, withheld=withheld[r.benchmark]) for r in reports})
     extended = {
         report.benchmark: {
             "withheld": withheld[report.benchmark],
@@ -240,9 +262,11 @@ def extended_path(path: Path) -> Path:
     return path.with_name(EXTENDED_FILE if path.name == METRICS_FILE else f"{path.stem}_extended{path.suffix}")
 
 
-def _unscored_modes(report: Report) -> dict[str, Row]:
+def _told_modes(report: Report, *, withheld: bool) -> dict[str, Row]:
+    """The modes of a report, each with whose prompts they were made with; without scores where these are withheld."""
+    prompts = {name: report.versions[name] for name in PROMPTS if name in report.versions}
     return {
-        mode: {name: value for name, value in metrics.items() if name in NOT_SCORES}
+        mode: {name: value for name, value in metrics.items() if not withheld or name in NOT_SCORES} | prompts
         for mode, metrics in report.modes.items()
     }
 

@@ -180,7 +180,9 @@ def _prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -
         judge = None
         if benchmark.judge is not None:
             files: Sequence[Layer] = [Layer("rows", {"input_file": config.input_file, "output_file": "-"})]
-            judge = builder.prompt(resolve_config([*files, judge_layer(benchmark.judge)]).value)
+            judge = builder.prompt(
+                resolve_config([*files, judge_layer(benchmark.judge, Path(config.input_file).parent)]).value
+            )
         prompt = builder.prompt(config)
         if benchmark.solver == SOFTWARE_AGENT:
             config = structs.replace(config, agent="bash")  # a run names one; the first will do here

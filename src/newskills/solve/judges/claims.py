@@ -19,7 +19,6 @@ from newskills.base.errors import ConfigError, FatalToolError, ToolError
 from newskills.base.protocols import Kit, Toolbox
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.judges.judge import ASKED, PREFIX, JudgeSolver
 from newskills.solve.parts import SolverParts
@@ -68,7 +67,7 @@ class ClaimsJudgeSolver(JudgeSolver):
         if not searches:
             raise ConfigError(f"None of the tools takes a query: {', '.join(s.name for s in parts.tools.specs)}.")
         self._search = searches[0]
-        self._prompt = load_prompt(config.claim_prompt)
+        self._prompt = parts.load(config.claim_prompt)
         self._config = config
         self._tools = parts.tools.settings
 

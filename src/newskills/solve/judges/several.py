@@ -10,15 +10,18 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError
 from newskills.base.protocols import Kit
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.prompts.renderer import load_prompt
+from newskills.prompts.official.table import is_official
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.judges.judge import ASKED, JudgeSolver, is_lost
 from newskills.solve.parts import SolverParts
 
+MT_BENCH = "judge/mt-bench"
+WITH_REFERENCE = ("math", "reasoning", "coding")
+"""Categories of MT-Bench that are judged by a reference answer."""
 _COUNTS = ("judge_num_generated_tokens", "judge_num_input_tokens")
 
 
@@ -38,7 +41,7 @@ class SeveralJudgements(JudgeSolver):
     def __init__(self, parts: SolverParts, config: SeveralConfig = SeveralConfig()) -> None:  # noqa: B008 - frozen
         super().__init__(parts)
         self._others: Mapping[str, ChatSolver] = {
-            category: parts.chat.with_prompt(load_prompt(name)) for category, name in config.prompts.items()
+            category: parts.chat.with_prompt(parts.load(name)) for category, name in config.prompts.items()
         }
 
     @abstractmethod
@@ -76,12 +79,16 @@ class SeveralJudgements(JudgeSolver):
     def _solver(self, row: Row) -> ChatSolver:
         return self._others.get(str(row.get("category")), self._chat)
 
+    def _solver_of(self, name: str, row: Row) -> ChatSolver:
+        """The solver of one of the row's questions."""
+        return self._solver(row)
+
     def _requests(self, sample: Sample) -> dict[str, Request]:
-        solver = self._solver(sample.row)
-        return {
-            name: solver.request(Sample(id=sample.id, row={**sample.row, **more}, position=sample.position))
-            for name, more in self.questions(sample.row).items()
-        }
+        requests = {}
+        for name, more in self.questions(sample.row).items():
+            question = Sample(id=sample.id, row={**sample.row, **more}, position=sample.position)
+            requests[name] = self._solver_of(name, sample.row).request(question)
+        return requests
 
 
 class ArenaJudgeSolver(SeveralJudgements):
@@ -103,7 +110,33 @@ class ArenaJudgeSolver(SeveralJudgements):
 
 
 class TurnsJudgeSolver(SeveralJudgements):
-    """One question for each turn: `conversation` is what was said before it, `answer` the answer of the turn."""
+    """One question for each turn: `conversation` is what was said before it, `answer` the answer of the turn.
+
+    The official instructions of MT-Bench are four: for the first and the second turn, each with a reference or without.
+    """
+
+    def __init__(self, parts: SolverParts, config: SeveralConfig = SeveralConfig()) -> None:  # noqa: B008 - frozen
+        """Raises ConfigError where some of the official instructions are missing, or do not fit."""
+        super().__init__(parts, config)
+        self._official: dict[str, ChatSolver] = {}
+        if not str(parts.stamp.get("prompt")).startswith(f"{MT_BENCH} ") or not is_official(
+            parts.load(MT_BENCH).source
+        ):
+            return
+        for name in ("turn1_with_ref", "turn2", "turn2_with_ref"):
+            prompt = parts.load(f"{MT_BENCH}/{name}")
+            if not is_official(prompt.source):
+                raise ConfigError(
+                    f"Of the official instructions of MT-Bench {prompt.name} is missing.",
+                    hint="Run: ns prepare_data mt-bench",
+                )
+            self._official[name] = parts.chat.with_prompt(prompt)
+
+    def _solver_of(self, name: str, row: Row) -> ChatSolver:
+        """The first turn without a reference is the main prompt's."""
+        with_reference = row.get("category") in WITH_REFERENCE and bool(row.get("turn_references"))
+        key = name.replace("-", "") + ("_with_ref" if with_reference else "")
+        return self._official.get(key, self._solver(row))
 
     def questions(self, row: Row) -> dict[str, Row]:
         """One for each turn, with the conversation before it.
@@ -116,6 +149,7 @@ class TurnsJudgeSolver(SeveralJudgements):
             raise DataError(f"Record {row.get('id')} has {len(turns)} turns and {len(answers)} turn_answers.")
         questions: dict[str, Row] = {}
         before = ""
+        earlier: Row = {}
         for number, (question, answer) in enumerate(zip(turns, answers, strict=True), 1):
             reference = references[number - 1] if number <= len(references) else ""
             questions[f"turn-{number}"] = {
@@ -123,7 +157,15 @@ class TurnsJudgeSolver(SeveralJudgements):
                 "question": question,
                 "answer": answer,
                 "reference": reference or "(there is none)",
+                f"question_{number}": question,
+                f"answer_{number}": answer,
+                f"ref_answer_{number}": reference,
+                **earlier,
             }
+            earlier |= {
+                key: questions[f"turn-{number}"][key] for key in (f"question_{number}", f"answer_{number}")
+            }
+            earlier[f"ref_answer_{number}"] = reference
             before += f"User: {question}\n\nAssistant: {answer}\n\n"
         return questions
 
@@ -140,7 +182,4 @@ class RubricJudgeSolver(SeveralJudgements):
         if not isinstance(rubrics, list) or not rubrics:
             raise DataError(f"Record {row.get('id')} has no list of rubrics.")
         answer = without_thinking(str(row.get("generation") or ""))
-        return {
-            f"rubric-{number}": {"criterion": rubric["criterion"], "answer": answer}
-            for number, rubric in enumerate(rubrics, 1)
-        }
+        return {f"rubric-{number}": {**rubric, "answer": answer} for number, rubric in enumerate(rubrics, 1)}

@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.prompts.renderer import load_prompt
 from newskills.solve.parts import SolverParts
 from newskills.solve.turns import TurnsSolver
 
@@ -28,7 +27,7 @@ class CritPtSolver(TurnsSolver):
     def __init__(self, parts: SolverParts, config: CritPtConfig = CritPtConfig()) -> None:  # noqa: B008 - frozen
         """Raises UnknownNameError, ConfigError for the prompt."""
         super().__init__(parts)
-        self._second = load_prompt(config.second_prompt)
+        self._second = parts.load(config.second_prompt)
 
     def request(self, sample: Sample) -> Request:
         """Raises DataError for a row that a prompt does not fit."""

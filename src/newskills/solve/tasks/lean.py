@@ -19,7 +19,6 @@ from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader
 from newskills.graders.lean.statement import LeanStatementConfig, LeanStatementGrader, StatementCheck
-from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
@@ -101,6 +100,7 @@ class _RoundSolver:
 
     def __init__(self, parts: SolverParts) -> None:
         self._chat: ChatSolver = parts.chat
+        self._load = parts.load
 
     def _first(self, row: Row, sample: Sample, settings: Row) -> Request:
         """Raises DataError (the row does not fit the prompt), ConfigError (no chat endpoint)."""
@@ -112,7 +112,7 @@ class _RoundSolver:
 
     def _text(self, prompt: str, row: Row) -> str:
         """A further user turn."""
-        return str(load_prompt(prompt).messages(row)[-1].content)
+        return str(self._load(prompt).messages(row)[-1].content)
 
     async def _attempt(self, sample: Sample, request: Request, talk: _LeanConversation, fields: Row) -> Attempt:
         """The last reply, with the costs of all."""
@@ -210,6 +210,6 @@ class AutoformalizeSolver(_RoundSolver):
             raise ConfigError(
                 f"There is no model '{self._config.judge_role}'; the choices are {', '.join(sorted(kit.models))}."
             )
-        question = self._chat.with_prompt(load_prompt(prompt)).request(Sample(id=str(row.get("id", "")), row=row))
+        question = self._chat.with_prompt(self._load(prompt)).request(Sample(id=str(row.get("id", "")), row=row))
         reply = await ask(kit.models[self._config.judge_role], question)
         return without_thinking(reply.text)

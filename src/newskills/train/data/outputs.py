@@ -12,6 +12,7 @@ from newskills.base.errors import DataError
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
 from newskills.base.store import encode_line
+from newskills.prompts.official.table import official_folders
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.train.data.settings import DataRecipe, TrainingDataConfig
 
@@ -184,5 +185,7 @@ def _prompt(config: TrainingDataConfig) -> Prompt | None:
         code_tags=config.code_tags,
         start_assistant_response_key=config.start_assistant_response_key,
         chat_template_kwargs=config.chat_template_kwargs or {},
+        official_folders=official_folders(config.prompt_source, config.official_prompts),
+        official_required=config.prompt_source == "official",
     )
     return load_prompt(config.prompt_config, overrides)

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
+from newskills.prompts.official.table import PromptSource
 
 RecipeName = Literal["math_sft", "stem_sft", "agent_sft", "code_sft", "math_rl"]
 Output = Literal["sft", "conversation", "rl"]
@@ -114,6 +115,13 @@ class TrainingDataConfig(Struct, frozen=True, kw_only=True):
     prompt_config: Annotated[
         str | None, _doc("prompt that wraps the problem; with a tokenizer, rows become text")
     ] = None
+    prompt_source: Annotated[
+        PromptSource | None,
+        _doc("wording of prompts that are published: official, newskills; null = official where it is downloaded"),
+    ] = None
+    official_prompts: Annotated[str | None, _doc("folder with official prompts (default: in the data folder)")] = (
+        None
+    )
     tokenizer: Annotated[str | None, _doc("folder, tokenizer.json or name on the hub")] = None
     chat_template_kwargs: Annotated[Row | None, _doc("chat template variables")] = None
     prompt_format: Annotated[Literal["ns", "openai"], _doc("openai: the rows hold `messages`")] = "ns"

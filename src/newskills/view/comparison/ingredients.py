@@ -72,13 +72,14 @@ Pair = tuple[Kind, str, str, str]
 
 def _described(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
     before, after = first.facts, second.facts
+    judges = _table(before.get("judge")), _table(after.get("judge"))
     return [
         ("data", "data hash", _data(first), _data(second)),
         ("data", "split", _text(before.get("split")), _text(after.get("split"))),
-        ("prompt", "prompt", _prompt(before), _prompt(after)),
+        ("prompt", "prompt", *_with_source(before, after, _prompt(before), _prompt(after))),
         ("grader", "grader", _grader(first), _grader(second)),
         ("grader", "score", first.score, second.score),
-        ("grader", "judge", _judge(before), _judge(after)),
+        ("grader", "judge", *_with_source(*judges, _judge(before), _judge(after))),
     ]
 
 
@@ -101,6 +102,14 @@ def _prompt(facts: Row) -> str:
     return f"{facts.get('prompt')} {facts.get('prompt_hash')}" if facts.get("prompt_hash") else ""
 
 
+def _with_source(before: Row, after: Row, first: str, second: str) -> tuple[str, str]:
+    """Two prompts, with whose wording each is where they differ in their texts."""
+    sources = [_text(facts.get("prompt_source")) for facts in (before, after)]
+    if first == second or not all(sources):
+        return first, second
+    return f"{first}, {sources[0]}", f"{second}, {sources[1]}"
+
+
 def _grader(records: BenchmarkRecords) -> str:
     """Name, version and settings; the records tell better than the file beside them."""
     stamps = ", ".join(sorted(records.graders))
@@ -109,8 +118,13 @@ def _grader(records: BenchmarkRecords) -> str:
 
 
 def _judge(facts: Row) -> str:
-    judge = facts.get("judge")
-    return f"{judge.get('model')} {judge.get('prompt_hash')}" if isinstance(judge, dict) else ""
+    judge = _table(facts.get("judge"))
+    return f"{judge.get('model')} {judge.get('prompt_hash')}" if judge else ""
+
+
+def _table(value: object) -> Row:
+    """`value` where it is a table, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def _seeds(records: BenchmarkRecords) -> str:

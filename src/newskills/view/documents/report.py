@@ -314,7 +314,8 @@ def _origins(runs: Sequence[RunRecords]) -> Iterator[Block]:
                     name,
                     _known(facts.get("newskills")),
                     _known(", ".join(sorted(records.graders)) or facts.get("grader")),
-                    f"{_known(facts.get('prompt'))} {facts.get('prompt_hash') or ''}".strip(),
+                    f"{_known(facts.get('prompt'))} {facts.get('prompt_hash') or ''} "
+                    f"{facts.get('prompt_source') or ''}".strip(),
                     _known(described.get("sha256"))[:16],
                     " ".join(_known(described.get(key)) for key in ("licence", "homepage") if described.get(key))
                     or "not known",

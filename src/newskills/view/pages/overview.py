@@ -18,7 +18,8 @@ from newskills.view.rows import OUTCOMES
 
 PREFERRED = ("symbolic_correct", "judge_correct", "is_correct", "accuracy", "correct")
 NOT_SCORES = {"num_entries", "avg_tokens", "gen_seconds", "no_answer", "unscored", "num_benchmarks_in_group"}
-_TOLD = ("prompt", "prompt_hash", "grader", "version", "split", "model", "system")
+NOT_SCORES |= {"prompt", "judge_prompt"}
+_TOLD = ("prompt", "prompt_hash", "prompt_source", "grader", "version", "split", "model", "system")
 
 
 def overview(library: Library) -> Row:

@@ -17,7 +17,7 @@ from newskills.base.reading.row_files import SUFFIXES, is_plain
 from newskills.base.store import open_for_reading, read_rows
 from newskills.base.tables import print_table
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
-from newskills.benchmarks.data import load_rows, prepare
+from newskills.benchmarks.data import load_rows, prepare, split_folder
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.folders import data_dir
 from newskills.commands.data.prepare_training_data import Options
@@ -50,6 +50,7 @@ REMOVED = {
 }
 ASKING = (
     "prompt_config",
+    "official_prompts",
     "prompt_format",
     "system_message",
     "user_message",
@@ -111,7 +112,8 @@ def settings(
 
 def _asked_by(name: str) -> Layer:
     """The settings of a benchmark that decide what a model reads."""
-    task_values = task_layer(get_benchmark(name), Path()).values
+    benchmark = get_benchmark(name)
+    task_values = task_layer(benchmark, split_folder(benchmark)).values
     return Layer(f"--benchmark={name}", {key: value for key, value in task_values.items() if key in ASKING})
 
 
