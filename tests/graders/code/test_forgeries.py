@@ -92,6 +92,27 @@ def test_calls_that_cannot_be_carried_are_judged_together_and_said_to_be() -> No
     assert all("tests share its process" in score.fields["suspicious"] for score in scores)
 
 
+RUST_IN_PLACE: Row = {
+    "style": "program",
+    "language": "rust",
+    "prompt": "fn double(list: &mut Vec<i64>) {\n",
+    "entry_point": "double",
+    "test": "fn main() {\n    let mut list = vec![1, 2];\n    double(&mut list);\n    assert_eq!(list, vec![2, 4]);\n}\n",
+    "closing": "}\n",
+    "stop_tokens": ["\n}"],
+}
+
+
+@pytest.mark.skipif(not shutil.which("rustc", path=PLACES), reason="needs rustc")
+@pytest.mark.slow
+def test_tests_in_main_run_beside_a_rust_answer_too() -> None:
+    """What it changes in place cannot be carried. Built as a test harness, such a program would test nothing."""
+    codes = ["    for each in list.iter_mut() { *each *= 2; }\n}", "    list.clear();\n}", '    panic!("no");\n}']
+    codes.append("fn double(list: &mut Vec<i64>) { list.clear(); }\nfn main() {}")
+    scores = graded("code_tests", [{**RUST_IN_PLACE, "generation": fenced(code, "rust")} for code in codes])
+    assert [score.outcome for score in scores] == ["correct", "wrong", "wrong", "wrong"], scores
+
+
 MORE = {
     "js": (
         "// Doubles.\nfunction double(x) {\n",

@@ -166,6 +166,8 @@ def make_task(language: str, program: str, inputs: list[str], cpu: float) -> Pro
     build = chain.build
     if language == "cpp" and "<openssl/" in program:
         build = tuple((*step, "-lcrypto") for step in build)
+    if language == "rust" and "#[test]" not in program:
+        build = tuple(tuple(part for part in step if part != "--test") for step in build)  # tests are in main
     return ProgramTask(files={chain.file: program}, build=build, run=chain.run, inputs=inputs, cpu=cpu)
 
 
