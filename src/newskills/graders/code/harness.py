@@ -97,10 +97,19 @@ async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[Su
 
 @cache
 def _source(cpu_seconds: int) -> str:
-    """The text that the sandbox runs. It is the same for all programs and holds nothing secret."""
+    return judge_source(cpu_seconds)
+
+
+def judge_source(cpu_seconds: int, *more: str, work: str = "None") -> str:
+    """Return the text that the sandbox runs. It is the same for all programs and holds nothing secret.
+
+    `more`: modules of `inside` that the judge needs besides; `work`: its way to judge, `module.function` of those.
+    """
     candidate = f"{sent('values', 'candidate')}sys.modules['{INSIDE}.candidate'].main()\n"
-    judge = sent("values", "judge")
-    return f"{judge}sys.modules['{INSIDE}.judge'].main({candidate!r}, {cpu_seconds})\n"
+    module, _, function = work.partition(".")
+    way = f"sys.modules['{INSIDE}.{module}'].{function}" if function else work
+    judge = sent("hiding", "values", "judge", *more)
+    return f"{judge}sys.modules['{INSIDE}.judge'].main({candidate!r}, {cpu_seconds}, {way})\n"
 
 
 def sent(*names: str) -> str:

@@ -252,7 +252,7 @@ def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
 def _source(work: str) -> str:
     """The text that the sandbox runs: `work` is a module of `inside` and its function."""
     module, _, function = work.partition(".")
-    names = ("driver",) if module == "driver" else ("driver", module)
+    names = ("hiding", "driver") if module == "driver" else ("hiding", "driver", module)
     texts = {f"{_INSIDE}.{name}": files(_INSIDE).joinpath(f"{name}.py").read_text("utf-8") for name in names}
     return (
         f"import sys, types\nfor name, text in {texts!r}.items():\n"

@@ -80,7 +80,8 @@ class CodeTestsGrader(CodeGrader):
             )
         tests = str(record["test"])
         before = str(record.get("test_setup_code") or "")
-        needs = imported(before, tests, str(record.get("canonical_solution") or ""))
+        solution = str(record.get("canonical_solution") or "")
+        needs = imported(before, tests, solution)
         if style == "junit":
             return unjudged("tests in JUnit are not run")
         if style in ("unit", "pytest"):
@@ -93,6 +94,7 @@ class CodeTestsGrader(CodeGrader):
                 needs=("pytest", *needs) if collect else needs,
                 expects=test_names(tests),
                 collect=collect,
+                reference=f"{before}\n{solution}" if solution else "",
             )
         elif style == "script":
             unit = UnitTask(code=f"answer = {code!r}\n", tests=tests, needs=needs, script=True)

@@ -18,12 +18,14 @@ import os
 import sys
 import types
 
+from newskills.graders.code.inside.hiding import hide as hide_process
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-ANSWER_FILE, TESTS_FILE = "answer.py", "tests.py"
+ANSWER_FILE = "answer.py"
 _COPIED = ("unittest", "contextlib")
 """Modules of Python that the tests get a copy of: what they do decides on a verdict."""
 _MEMORY = ("/mem", "/maps", "/environ", "/pagemap", "/auxv", "/syscall")
@@ -206,7 +208,7 @@ class World:
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(type))
         sys._getframe = lambda depth=0: self._frame(depth)
         sys.addaudithook(self._audit)
-        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no process of this user reads this one's memory
+        hide_process()
 
     def is_private_class(self, cls: type) -> bool:
         """Whether a class has a method of the private world (which `type` was given by `hide`)."""
