@@ -168,7 +168,7 @@ def _why(verdict: _Verdict, status: str) -> str:
 
 @cache
 def _source() -> str:
-    modules = sent("hiding", "private", "equality", "rewriting", "testcases", "trial", "unit")
+    modules = sent("hiding", "private", "near", "equality", "rewriting", "testcases", "trial", "unit")
     return f"{modules}sys.modules['{INSIDE}.unit'].main()\n"
 
 

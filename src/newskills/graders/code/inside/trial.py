@@ -11,6 +11,7 @@ import ast
 import builtins
 import importlib
 import os
+import re
 import resource
 import sys
 import types
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _MESSAGE = 300
 _PYTEST = ("pytest", "_pytest", "pluggy")
 _MODULE_NAMES = ("__name__", "__file__", "__builtins__")
+_IMPORT_LINE = re.compile(r"^[ \t]*(?:import|from)[ \t].+$", re.MULTILINE)
+_NOT_BEFORE = ("ctypes", "unittest")
 _PREPARED = ("scicode",)
 """Packages that a benchmark's prelude installs for its tests."""
 
@@ -60,8 +63,9 @@ class _Trial:
     def run(self) -> dict[str, Any]:
         """Raises whatever the answer and the tests raise."""
         task = self.task
-        tree = rewritten(task["tests"])
-        self._prepare([name for text in (task["head"], task["prelude"]) for name in _imported(text)], tree)
+        given = [each for text in (task["head"], task["prelude"]) for each in _imported(text)]
+        tree = rewritten(task["tests"], given)
+        self._prepare([module for _, module in given], tree)
         exec(compile(task["prelude"], TESTS_FILE, "exec", dont_inherit=True), self.tests)  # noqa: S102
         for name in [each for each in sys.modules if each.partition(".")[0] in _PREPARED]:
             self.world.take(name)
@@ -102,6 +106,12 @@ class _Trial:
         for name in dict.fromkeys(names):
             own = name.partition(".")[0] == "unittest"
             _attempt(self.world.load if own else importlib.import_module, name)
+        for name, module in imports(tree):
+            _load_parts(name, sys.modules.get(module), tree)
+        for text in (self.task["code"], self.task["tests"]):  # some need ctypes, which is not here later
+            for statement in _all_imports(text):
+                if all(module.partition(".")[0] not in _NOT_BEFORE for _, module in imports(statement)):
+                    _attempt(exec, compile(statement, TESTS_FILE, "exec"), {})
         if "mock" in self.task["tests"]:
             self.rules.guard_calls(self.world.load("unittest.mock"))
         self._names = names
@@ -217,6 +227,13 @@ def _attempt(step: Callable[..., object], *arguments: Any) -> None:
         return
 
 
+def _load_parts(name: str, module: Any, tree: ast.AST) -> None:
+    """Load what tests take from a module that loads its parts when they are asked for first."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
+            _attempt(getattr, module, node.attr)
+
+
 def _called(tree: ast.AST) -> set[str]:
     """Return names that the tests call and do not give to anything themselves."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
@@ -226,8 +243,22 @@ def _called(tree: ast.AST) -> set[str]:
     return called - {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
-def _imported(text: str) -> list[str]:
-    return [module for statement in _import_statements(text) for _, module in imports(statement)]
+def _imported(text: str) -> list[tuple[str, str]]:
+    return [each for statement in _import_statements(text) for each in imports(statement)]
+
+
+def _all_imports(text: str) -> Iterable[ast.Module]:
+    """Yield the imports anywhere in a text, and in programs that it holds as texts."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and getattr(node, "module", "") != "__future__":
+            yield ast.Module([node], [])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "import " in node.value:
+            for line in _IMPORT_LINE.findall(node.value):
+                yield from _import_statements(line.strip())
 
 
 def _import_statements(text: str) -> Iterable[ast.Module]:
