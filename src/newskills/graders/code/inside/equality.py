@@ -14,7 +14,7 @@ import sys
 import types
 import weakref
 
-from newskills.graders.code.inside.near import differ_in_content, is_array, is_table
+from newskills.graders.code.inside.near import differ_in_content, is_array, is_table, settled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,9 +166,11 @@ class Rules:
             self._world.check_functions(package)
         if self._world.broken:
             raise AssertionError(self._world.broken)
-        if len(values) >= 2 and differ_in_content(*values[:2]):
+        given = [self.given(value) for value in values]
+        given[:2] = [settled(compare, value) for value in given[:2]]
+        if len(given) >= 2 and differ_in_content(*given[:2]):
             raise AssertionError(_NOTHING)
-        return compare(*map(self.given, values), **named)
+        return compare(*given, **named)
 
     def _note(self, *values: Any) -> None:
         if not any(type(value) in self.own for value in values):

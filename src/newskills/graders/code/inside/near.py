@@ -22,6 +22,28 @@ COMPARING = frozenset(
     )
 )
 """Functions of numpy and pandas by which tests compare two values."""
+_NO_SEQUENCES = frozenset({int, float, complex, bool, str, bytes, type(None), dict, set, frozenset})
+
+
+def settled(compare: Any, value: Any) -> Any:
+    """Return what `compare` will see of a value: numpy makes arrays of all that looks like a sequence.
+
+    It is made once, since an object of the answer's may say something else when it is asked again.
+    """
+    numpy = sys.modules.get("numpy")
+    if numpy is None or str(getattr(compare, "__module__", "")).partition(".")[0] != "numpy" or not _is_odd(value):
+        return value
+    return numpy.asarray(value)
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether a value is, or holds, a sequence that is no list, array or table."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return any(map(_is_odd, value))
+    if kind in _NO_SEQUENCES or is_array(kind) or is_table(kind):
+        return False
+    return hasattr(kind, "__array__") or (hasattr(kind, "__len__") and hasattr(kind, "__getitem__"))
 
 
 def differ_in_content(first: Any, second: Any) -> bool:
@@ -68,8 +90,10 @@ def _numpy_dtype() -> type:
 
 def guard_comparisons() -> None:
     """Let numpy's comparisons tell nothing from something, in a process where no answer runs."""
-    import numpy
-
+    try:
+        import numpy
+    except ImportError:
+        return
     for module in (numpy, numpy.testing):
         for name in COMPARING & set(vars(module)):
             setattr(module, name, _guarded(getattr(module, name)))
@@ -77,8 +101,9 @@ def guard_comparisons() -> None:
 
 def _guarded(compare: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*values: Any, **named: Any) -> Any:
-        if len(values) > 1 and differ_in_content(*values[:2]):
+        pair = [settled(compare, value) for value in values[:2]]
+        if len(pair) > 1 and differ_in_content(*pair):
             raise AssertionError("a value with nothing in it is compared with one that has something")
-        return compare(*values, **named)
+        return compare(*pair, *values[2:], **named)
 
     return guarded
