@@ -153,7 +153,7 @@ def test_functions_are_not_fooled(tests: Row) -> None:
 
 SQUARES = {
     "a loop": "def task_func(x):\n    total = 0\n    for _ in range(x): total += x\n    return total",
-    "words": "import sys\ndef task_func(x):\n    print('working', x)\n    print('more', file=sys.stderr)\n    return x ** 2",
+    "words": "import sys\ndef task_func(x):\n    print('working')\n    print('x', file=sys.stderr)\n    return x ** 2",
     "a class": "class Square:\n    def __init__(self, x): self.x = x\n    def __int__(self): return self.x * self.x\n"
     "def task_func(x):\n    return int(Square(x))",
     "a data class": "from dataclasses import dataclass\n@dataclass(order=True)\nclass P:\n    x: int\n    @property\n"

@@ -31,7 +31,7 @@ class ClassEvalGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "classeval"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     Config = ClassEvalConfig
 
     def __init__(self, config: ClassEvalConfig = ClassEvalConfig()) -> None:  # noqa: B008 - frozen

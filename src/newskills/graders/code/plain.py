@@ -56,7 +56,7 @@ class PlainTests(Struct, frozen=True, kw_only=True):
 def plain_tests(tests: str, head: str, entry: str) -> PlainTests | None:
     """Return what the tests need; None where they reach into objects, files, modules or the run itself."""
     try:
-        tree, given = ast.parse(tests), list(_head_imports(head))
+        tree, head_imports = ast.parse(tests), list(_head_imports(head))
     except (SyntaxError, ValueError):
         return None
     tree.body = [node for node in tree.body if not _is_main(node)]
@@ -66,7 +66,7 @@ def plain_tests(tests: str, head: str, entry: str) -> PlainTests | None:
         return None
     loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _bound(tree)
     names = sorted(name for name in loaded if name == entry or not hasattr(builtins, name))
-    imports = [node for node in given if {*_imported(node)} & set(names)]
+    imports = [node for node in head_imports if {*_imported(node)} & set(names)]
     if not all(map(_is_allowed_import, imports)):
         return None
     names = [name for name in names if not any(name in _imported(node) for node in imports)]

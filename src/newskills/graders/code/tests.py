@@ -33,7 +33,8 @@ class CodeTestsGrader(CodeGrader):
     """Row: `language` (python where there is none), `test`, and by `style`:
 
     function   Python, as for `evalplus`; the tests see the answer over a pipe only
-    unit       Python, `test` with unittest classes or test functions, in the answer's process
+    unit       Python, `test` with unittest classes or test functions, in the answer's process unless they hand over
+               and compare plain data only
     pytest     the same with what pytest gives to tests
     script     Python, `test` is a program to which the answer, part of another, is the text `answer`; it ends without
                an exception
@@ -44,7 +45,7 @@ class CodeTestsGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "code_tests"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
     Config = CodeTestsConfig
 
     def __init__(self, config: CodeTestsConfig = CodeTestsConfig()) -> None:  # noqa: B008 - frozen

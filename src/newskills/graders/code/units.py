@@ -100,9 +100,9 @@ async def _is_decisive(task: UnitTask, plain: PlainTests, cpu: float, sandbox: S
 
 async def _run_apart(task: UnitTask, plain: PlainTests, cpu: float, sandbox: Sandbox) -> CodeFinding | None:
     """None where the tests turn out to hand over what cannot travel."""
-    told = {name: getattr(task, name) for name in ("code", "tests", "needs", "classes", "each")}
-    told |= {"names": plain.names, "imports": plain.imports}
-    finding = await _run(task, _apart_source(max(1, math.ceil(cpu))), told, cpu, sandbox)
+    task_fields: Row = {name: getattr(task, name) for name in ("code", "tests", "needs", "classes", "each")}
+    task_fields |= {"names": plain.names, "imports": plain.imports}
+    finding = await _run(task, _apart_source(max(1, math.ceil(cpu))), task_fields, cpu, sandbox)
     return finding if finding.why != _UNFIT else None
 
 
@@ -110,14 +110,14 @@ async def _run_beside(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFindi
     return await _run(task, _source(), {"cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}, cpu, sandbox)
 
 
-async def _run(task: UnitTask, source: str, told: Row, cpu: float, sandbox: Sandbox) -> CodeFinding:
+async def _run(task: UnitTask, source: str, task_fields: Row, cpu: float, sandbox: Sandbox) -> CodeFinding:
     mark = secrets.token_hex(16)
     result = await sandbox.execute(
         Execution(
             code=source,
             language="python",
             timeout=_WALL * cpu,
-            std_input=msgspec.json.encode({"mark": mark, **told}).decode(),
+            std_input=msgspec.json.encode({"mark": mark, **task_fields}).decode(),
             max_output_characters=10_000,
         )
     )
@@ -235,7 +235,7 @@ class BigCodeBenchGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "bigcodebench"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     Config = BigCodeBenchConfig
 
     def __init__(self, config: BigCodeBenchConfig = BigCodeBenchConfig()) -> None:  # noqa: B008 - frozen

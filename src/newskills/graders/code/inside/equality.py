@@ -14,7 +14,7 @@ import sys
 import types
 import weakref
 
-from newskills.graders.code.inside.near import differ_in_content, is_array, is_table, settled
+from newskills.graders.code.inside.near import NOTHING, differ_in_content, is_array, is_table, settled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ _PREDICATES = frozenset(
     }
 )
 """Methods of values that tests ask for a truth."""
-_NOTHING = "a value with nothing in it is compared with one that has something"
 _DISGUISES = ("__class__", "__getattribute__")
 _MOST_ITEMS = 20_000
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -121,7 +120,7 @@ class Rules:
         if type(left) in _PLAIN and type(right) in _PLAIN:
             return _OPERATORS[name](left, right)
         if name not in ("In", "NotIn") and _is_nothing_beside(left, right):
-            raise AssertionError(_NOTHING)
+            raise AssertionError(NOTHING)
         if name in ("In", "NotIn") and self._is_own_container(right):
             return _OPERATORS[name](left, right)
         if self._decides(left) == self._decides(right):
@@ -166,11 +165,11 @@ class Rules:
             self._world.check_functions(package)
         if self._world.broken:
             raise AssertionError(self._world.broken)
-        given = [self.given(value) for value in values]
-        given[:2] = [settled(compare, value) for value in given[:2]]
-        if len(given) >= 2 and differ_in_content(*given[:2]):
-            raise AssertionError(_NOTHING)
-        return compare(*given, **named)
+        arguments = [self.given(value) for value in values]
+        arguments[:2] = [settled(compare, value) for value in arguments[:2]]
+        if len(arguments) >= 2 and differ_in_content(*arguments[:2]):
+            raise AssertionError(NOTHING)
+        return compare(*arguments, **named)
 
     def _note(self, *values: Any) -> None:
         if not any(type(value) in self.own for value in values):

@@ -115,17 +115,17 @@ class Link:
 
     def call(self, target: Remote, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call something of the candidate's; what it changes of lists and their like is changed here, too."""
-        given = [*args, *kwargs.values()]
-        if not self.carries_changes or not any(isinstance(each, _CHANGEABLE) for each in given):
+        arguments = [*args, *kwargs.values()]
+        if not self.carries_changes or not any(isinstance(each, _CHANGEABLE) for each in arguments):
             return self.ask("call", target, args, kwargs)
-        told = self.ask("change", target, args, kwargs)
-        if not isinstance(told, list) or len(told) != 2 or not isinstance(told[1], list):
+        reply = self.ask("change", target, args, kwargs)
+        if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[1], list):
             raise self._broken("unreadable reply")
-        for before, after in zip(given, told[1], strict=False):
+        for before, after in zip(arguments, reply[1], strict=False):
             if isinstance(before, _CHANGEABLE) and type(before) is type(after) and before != after:
                 before.clear()
                 getattr(before, "update" if isinstance(before, dict | set) else "extend")(after)
-        return told[0]
+        return reply[0]
 
     def _number(self, value: Any) -> int:
         if isinstance(value, Remote):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+NOTHING = "a value with nothing in it is compared with one that has something"
 COMPARING = frozenset(
     (
         *("allclose", "isclose", "array_equal", "array_equiv", "assert_allclose", "assert_array_equal"),
@@ -103,7 +104,7 @@ def _guarded(compare: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*values: Any, **named: Any) -> Any:
         pair = [settled(compare, value) for value in values[:2]]
         if len(pair) > 1 and differ_in_content(*pair):
-            raise AssertionError("a value with nothing in it is compared with one that has something")
+            raise AssertionError(NOTHING)
         return compare(*pair, *values[2:], **named)
 
     return guarded

@@ -361,21 +361,21 @@ _is = operator.is_
 
 def _all_classes() -> list[type]:
     """Return all classes that there are."""
-    found, waiting = {object: None}, [object]
+    classes, waiting = {id(object): object}, [object]
     while waiting:
-        new = [cls for cls in type.__subclasses__(waiting.pop()) if cls not in found]
-        found |= dict.fromkeys(new)
-        waiting += new
-    return list(found)
+        subclasses = [cls for cls in type.__subclasses__(waiting.pop()) if id(cls) not in classes]
+        classes |= {id(cls): cls for cls in subclasses}
+        waiting += subclasses
+    return list(classes.values())
 
 
 def _forget_ctypes() -> None:
     """Take away what other modules hold of `ctypes`, which would give any place of memory to the answer."""
     for name in ("ctypes", "_ctypes"):
-        known = sys.modules.get(name)
+        hidden_module = sys.modules.get(name)
         for module in list(sys.modules.values()):
             for key, value in list(vars(module).items()) if isinstance(module, types.ModuleType) else ():
-                if value is known and module.__name__.partition(".")[0] != "ctypes":
+                if value is hidden_module and module.__name__.partition(".")[0] != "ctypes":
                     vars(module)[key] = None
 
 

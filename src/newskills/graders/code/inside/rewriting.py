@@ -17,13 +17,13 @@ _NUMERIC = frozenset({"abs", "round", "sum", "float", "int"})
 _OWN = frozenset({"self", "cls"})
 
 
-def rewritten(tests: str, given: Iterable[tuple[str, str]] = ()) -> ast.Module:
+def rewritten(tests: str, more_imports: Iterable[tuple[str, str]] = ()) -> ast.Module:
     """Return the tests with calls of `__compare__`, `__assert__`, `__value__`, `__given__`, `__near__`.
 
-    `given`: imports beside the tests' own. Raises SyntaxError.
+    `more_imports`: those beside the tests' own. Raises SyntaxError.
     """
     tree = ast.parse(tests)
-    modules = {name for name, _ in (*imports(tree), *given)}
+    modules = {name for name, _ in (*imports(tree), *more_imports)}
     return ast.fix_missing_locations(_Routes(modules).visit(tree))  # type: ignore[no-any-return]
 
 

@@ -63,9 +63,9 @@ class _Trial:
     def run(self) -> dict[str, Any]:
         """Raises whatever the answer and the tests raise."""
         task = self.task
-        given = [each for text in (task["head"], task["prelude"]) for each in _imported(text)]
-        tree = rewritten(task["tests"], given)
-        self._prepare([module for _, module in given], tree)
+        head_imports = [each for text in (task["head"], task["prelude"]) for each in _imported(text)]
+        tree = rewritten(task["tests"], head_imports)
+        self._prepare([module for _, module in head_imports], tree)
         exec(compile(task["prelude"], TESTS_FILE, "exec", dont_inherit=True), self.tests)  # noqa: S102
         for name in [each for each in sys.modules if each.partition(".")[0] in _PREPARED]:
             self.world.take(name)
