@@ -55,7 +55,7 @@ def test_right_solutions_pass_all(data: Path, tmp_path: Path, fake_server: FakeS
     assert "passing_plus_tests" not in found
     assert "passing_base_tests" in done.stdout
     record = rows_of(tmp_path / "out/eval-results/human-eval/output.jsonl")[0]
-    assert (record["outcome"], record["is_correct"], record["grader"]) == ("correct", True, "evalplus@4")
+    assert (record["outcome"], record["is_correct"], record["grader"]) == ("correct", True, "evalplus@5")
     assert record["completion"].startswith("from typing import List")
 
 

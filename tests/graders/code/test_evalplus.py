@@ -201,7 +201,7 @@ def test_verdicts(honest: dict[str, Score], name: str) -> None:
     _, outcome, why = HONEST[name]
     score = honest[name]
     assert (score.outcome, score.why[: len(why)]) == (outcome, why)
-    assert score.grader == "evalplus@4"
+    assert score.grader == "evalplus@5"
     correct = {"correct": True, "unscored": None}.get(outcome, False)
     assert score.fields["is_correct"] == (True if name == "plus tests fail" else correct)
     assert score.cause == {

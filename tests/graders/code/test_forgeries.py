@@ -7,7 +7,9 @@ import shutil
 
 import pytest
 from tests.graders.code.forgeries import CPP, FORGERIES, HONEST
+from tests.graders.code.more_forgeries import MORE
 from tests.graders.code.running_any import fenced, graded
+from tests.night import NIGHTLY
 
 from newskills.base.records import Row
 from newskills.benchmarks.code.multilingual import multipl_e
@@ -31,7 +33,9 @@ def answered(task: Row, language: str, code: str) -> Row:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_forgery_passes(language: str) -> None:
-    task, forgeries = FORGERIES[language]
+    task, first = FORGERIES[language]
+    more = list(MORE[language].items())[:: 1 if NIGHTLY or language in ("js", "sh") else 3]
+    forgeries = first | dict(more)
     scores = graded("code_tests", [answered(task, language, code) for code in forgeries.values()])
     outcomes = {name: (s.outcome, s.why) for name, s in zip(forgeries, scores, strict=True)}
     assert {name: told for name, told in outcomes.items() if told[0] != "wrong"} == {}
@@ -92,7 +96,29 @@ def test_calls_that_cannot_be_carried_are_judged_together_and_said_to_be() -> No
     assert all("tests share its process" in score.fields["suspicious"] for score in scores)
 
 
-MORE = {
+RUST_IN_PLACE: Row = {
+    "style": "program",
+    "language": "rust",
+    "prompt": "fn double(list: &mut Vec<i64>) {\n",
+    "entry_point": "double",
+    "test": "fn main() {\n    let mut list = vec![1, 2];\n    double(&mut list);\n"
+    "    assert_eq!(list, vec![2, 4]);\n}\n",
+    "closing": "}\n",
+    "stop_tokens": ["\n}"],
+}
+
+
+@pytest.mark.skipif(not shutil.which("rustc", path=PLACES), reason="needs rustc")
+@pytest.mark.slow
+def test_tests_in_main_run_beside_a_rust_answer_too() -> None:
+    """What it changes in place cannot be carried. Built as a test harness, such a program would test nothing."""
+    codes = ["    for each in list.iter_mut() { *each *= 2; }\n}", "    list.clear();\n}", '    panic!("no");\n}']
+    codes.append("fn double(list: &mut Vec<i64>) { list.clear(); }\nfn main() {}")
+    scores = graded("code_tests", [{**RUST_IN_PLACE, "generation": fenced(code, "rust")} for code in codes])
+    assert [score.outcome for score in scores] == ["correct", "wrong", "wrong", "wrong"], scores
+
+
+MORE_OF_ANSWER = {
     "js": (
         "// Doubles.\nfunction double(x) {\n",
         "if (double(2) !== 4 || half(4) !== 2) throw new Error('wrong');",
@@ -108,9 +134,9 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize("language", [name for name in MORE if shutil.which(NEEDS[name], path=PLACES)])
+@pytest.mark.parametrize("language", [name for name in MORE_OF_ANSWER if shutil.which(NEEDS[name], path=PLACES)])
 def test_tests_may_call_more_of_an_answer_than_its_function(language: str) -> None:
-    prompt, test, *codes = MORE[language]
+    prompt, test, *codes = MORE_OF_ANSWER[language]
     row = {"style": "program", "language": language, "prompt": prompt, "entry_point": "double", "test": test}
     scores = graded("code_tests", [{**row, "generation": fenced(code, language)} for code in codes])
     assert [score.outcome for score in scores] == ["correct", "wrong"], scores

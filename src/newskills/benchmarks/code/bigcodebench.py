@@ -28,7 +28,7 @@ _TRAPS = (
     "The tests use some 70 libraries (pandas, sklearn, …): answers to tasks whose library the sandbox lacks "
     "are unscored, and named so.",
     "Tasks 1006 and 1012 download something: answers that fail are unscored.",
-    "The tests share a process with the answer, guarded but not sealed: see [Grading code](../grading-code.md).",
+    "Most tests share a process with the answer, guarded but not sealed: see [Grading code](../grading-code.md).",
     "The tasks were made for older libraries: with pandas 3 the own solutions of 108, 503, 511 and 879 fail, with "
     "chardet 7 that of 1020.",
 )

@@ -46,6 +46,7 @@ BENCHMARK = Benchmark(
     traps=(
         "Python tests need pytest in the sandbox, Java tests JUnit; answers are unscored where they cannot run.",
         "Some tasks need libraries or files that only the authors' container has.",
-        "The tests share a process with the answer, guarded but not sealed: see [Grading code](../grading-code.md).",
+        "Most Python tests share a process with the answer, guarded but not sealed: see "
+        "[Grading code](../grading-code.md).",
     ),
 )

@@ -51,6 +51,7 @@ BENCHMARK = Benchmark(
         "are taken out, as by them: a step has those that its problem names.",
         "A step has 30 CPU seconds, as in NeMo-Skills; the authors wait half an hour: ++eval_config.timeout=1800.",
         "Some steps call functions that newer releases of SciPy have renamed (simps): use SciPy below 1.14.",
-        "The tests share a process with the answer, guarded but not sealed: see [Grading code](../grading-code.md).",
+        "The tests and their targets share a process with the answer, guarded but not sealed: see "
+        "[Grading code](../grading-code.md).",
     ),
 )

@@ -26,6 +26,7 @@ from newskills.graders.code.separate import WRITERS
 from newskills.graders.code.separate.cpp import undefine_macros
 from newskills.graders.code.separate.java import java_program
 from newskills.graders.code.separate.parts import Answer
+from newskills.graders.code.separate.rust import rename_main
 from newskills.graders.code.separate.suspicious import suspicions
 
 _MARKED = frozenset({"cpp", "java", "js", "sh"})
@@ -241,7 +242,7 @@ def _plain(body: str, tests: str, main: str) -> str:
 
 
 def _rust(body: str, tests: str, main: str) -> str:
-    return f"{body.replace('fn main(){}', '')}\n{tests}\n"
+    return f"{rename_main(body)}\n{tests}\n"
 
 
 _FRAMES = {"cpp": _cpp, "java": _java, "js": _js, "sh": _sh, "rust": _rust, "go": _plain}

@@ -31,7 +31,7 @@ class ClassEvalGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "classeval"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     Config = ClassEvalConfig
 
     def __init__(self, config: ClassEvalConfig = ClassEvalConfig()) -> None:  # noqa: B008 - frozen
@@ -42,12 +42,13 @@ class ClassEvalGrader(CodeGrader):
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         tests, before = str(record["test"]), str(record.get("test_setup_code") or "")
-        classes = tuple(record["test_classes"])
+        classes, solution = tuple(record["test_classes"]), str(record.get("canonical_solution") or "")
         task = UnitTask(
             code=f"{before}\n{static_methods_marked(code)}",
             tests=tests,
             head=before,
-            needs=imported(before, tests, str(record.get("canonical_solution") or "")),
+            reference=f"{before}\n{static_methods_marked(solution)}" if solution else "",
+            needs=imported(before, tests, solution),
             expects=test_names(tests),
             classes=classes,
             each=self.config.timeout,

@@ -37,7 +37,7 @@ class EvalPlusGrader:
     """
 
     name = "evalplus"
-    version = "4"
+    version = "5"
     Config = EvalPlusConfig
 
     def __init__(self, config: EvalPlusConfig = EvalPlusConfig()) -> None:  # noqa: B008 - frozen

@@ -85,7 +85,7 @@ async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[Su
     mark = secrets.token_hex(16)
     result = await sandbox.execute(
         Execution(
-            code=_source(max(1, math.ceil(time.cpu))),
+            code=_source(max(1, math.ceil(time.cpu)), any(map(_uses_numpy, program.suites))),
             language="python",
             timeout=time.wall,
             std_input=msgspec.json.encode({"mark": mark, **msgspec.to_builtins(program)}).decode(),
@@ -95,12 +95,25 @@ async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[Su
     return _verdicts(result, mark, len(program.suites))
 
 
+def _uses_numpy(suite: Suite) -> bool:
+    return any("numpy" in text for text in (suite.before, *suite.tests))
+
+
 @cache
-def _source(cpu_seconds: int) -> str:
-    """The text that the sandbox runs. It is the same for all programs and holds nothing secret."""
+def _source(cpu_seconds: int, uses_numpy: bool) -> str:
+    return judge_source(cpu_seconds, *(("near",) if uses_numpy else ()))
+
+
+def judge_source(cpu_seconds: int, *more: str, work: str = "None") -> str:
+    """Return the text that the sandbox runs. It is the same for all programs and holds nothing secret.
+
+    `more`: modules of `inside` that the judge needs besides; `work`: its way to judge, `module.function` of those.
+    """
     candidate = f"{sent('values', 'candidate')}sys.modules['{INSIDE}.candidate'].main()\n"
-    judge = sent("values", "judge")
-    return f"{judge}sys.modules['{INSIDE}.judge'].main({candidate!r}, {cpu_seconds})\n"
+    module, _, function = work.partition(".")
+    way = f"sys.modules['{INSIDE}.{module}'].{function}" if function else work
+    judge = sent("hiding", "values", "judge", *more)
+    return f"{judge}sys.modules['{INSIDE}.judge'].main({candidate!r}, {cpu_seconds}, {way})\n"
 
 
 def sent(*names: str) -> str:

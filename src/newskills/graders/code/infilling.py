@@ -35,6 +35,7 @@ class InfillingGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "human_eval_infilling"
+    version: ClassVar[str] = "3"
     Config = InfillingConfig
 
     def __init__(self, config: InfillingConfig = InfillingConfig()) -> None:  # noqa: B008 - frozen

@@ -47,7 +47,7 @@ class SciCodeGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "scicode"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     Config = SciCodeConfig
 
     def __init__(self, config: SciCodeConfig = SciCodeConfig()) -> None:  # noqa: B008 - frozen

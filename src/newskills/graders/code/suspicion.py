@@ -10,8 +10,9 @@ _WORDS = {
     "patches unittest": r"\b(?:TestCase|TestResult|TestSuite|TextTestRunner|TestLoader)\.\w+\s*=(?!=)",
     "patches builtins": r"\b(?:builtins|__builtins__)\.\w+\s*=(?!=)|setattr\(\s*builtins\b",
     "looks at frames": r"\b_getframe\b|\bf_back\b|\bcurrentframe\b|\bgi_frame\b|\btb_frame\b|\b_current_frames\b",
-    "looks into memory": r"\bgc\.get_|/proc/(?:self|\d+|\{)|\bctypes\.(?:pythonapi|cast|string_at|py_object)\b",
-    "follows execution": r"\bsettrace\b|\bsetprofile\b|\bsys\.monitoring\b",
+    "looks into memory": r"\bgc\.(?:get_|garbage\b)|\bDEBUG_SAVEALL\b|/proc/(?:self|\d+|\{)"
+    r"|\bctypes\.(?:pythonapi|cast|string_at|py_object)\b|\w\.ctypes\b|import_module\(\s*['\"]_?ctypes",
+    "follows execution": r"\bsettrace\b|\bsetprofile\b|\bsys\.monitoring\b|\baddaudithook\b",
     "equals everything": r"def __(?:eq|ne|instancecheck)__\([^)]*\)[^\n]{0,40}:\s*return (?:True|False)\b"
     r"|\bmock\.ANY\b",
     "ends the process": r"\bos\._exit\b|\batexit\.register\b",

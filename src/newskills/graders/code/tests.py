@@ -33,7 +33,8 @@ class CodeTestsGrader(CodeGrader):
     """Row: `language` (python where there is none), `test`, and by `style`:
 
     function   Python, as for `evalplus`; the tests see the answer over a pipe only
-    unit       Python, `test` with unittest classes or test functions, in the answer's process
+    unit       Python, `test` with unittest classes or test functions, in the answer's process unless they hand over
+               and compare plain data only
     pytest     the same with what pytest gives to tests
     script     Python, `test` is a program to which the answer, part of another, is the text `answer`; it ends without
                an exception
@@ -44,7 +45,7 @@ class CodeTestsGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "code_tests"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
     Config = CodeTestsConfig
 
     def __init__(self, config: CodeTestsConfig = CodeTestsConfig()) -> None:  # noqa: B008 - frozen
@@ -80,7 +81,8 @@ class CodeTestsGrader(CodeGrader):
             )
         tests = str(record["test"])
         before = str(record.get("test_setup_code") or "")
-        needs = imported(before, tests, str(record.get("canonical_solution") or ""))
+        solution = str(record.get("canonical_solution") or "")
+        needs = imported(before, tests, solution)
         if style == "junit":
             return unjudged("tests in JUnit are not run")
         if style in ("unit", "pytest"):
@@ -93,6 +95,7 @@ class CodeTestsGrader(CodeGrader):
                 needs=("pytest", *needs) if collect else needs,
                 expects=test_names(tests),
                 collect=collect,
+                reference=f"{before}\n{solution}" if solution else "",
             )
         elif style == "script":
             unit = UnitTask(code=f"answer = {code!r}\n", tests=tests, needs=needs, script=True)

@@ -19,10 +19,13 @@ from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
-from newskills.graders.code.harness import INSIDE, sent
+from newskills.graders.code.harness import INSIDE, judge_source, sent
+from newskills.graders.code.plain import PlainTests, plain_tests
 from newskills.graders.code.suspicion import suspicions
 
 _WALL = 6
+_MOST_TASKS = 4096
+_UNFIT = "the tests hand over what cannot travel"
 
 
 class UnitTask(Struct, frozen=True, kw_only=True):
@@ -34,6 +37,7 @@ class UnitTask(Struct, frozen=True, kw_only=True):
     expects    tests that must have passed
     collect    by pytest
     script     `tests` is a program, nothing in it is called
+    reference  a right answer, which tells whether the tests can be run in another process than the answer
     classes    test classes that get a verdict each (field `test_classes_passed`), within `each` seconds
     """
 
@@ -42,6 +46,7 @@ class UnitTask(Struct, frozen=True, kw_only=True):
     head: str = ""
     prelude: str = ""
     entry: str = ""
+    reference: str = ""
     needs: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     expects: tuple[str, ...] = ()
@@ -63,15 +68,56 @@ class _Verdict(Struct, frozen=True):
 
 
 async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
-    """Raises SandboxError where the sandbox failed or did not begin."""
+    """Run the tests in another process than the answer where they can be, else beside it.
+
+    Who passes there has passed. Who does not may have given what such tests cannot see: the reference tells.
+    Raises SandboxError where the sandbox failed or did not begin.
+    """
+    is_program = task.script or task.data or task.prelude
+    plain = None if is_program else plain_tests(task.tests, task.head, task.entry)
+    if plain is not None:
+        apart = await _run_apart(task, plain, cpu, sandbox)
+        if apart is not None and (apart.passed is not False or await _is_decisive(task, plain, cpu, sandbox)):
+            return apart
+    return await _run_beside(task, cpu, sandbox)
+
+
+_decisive: dict[tuple[str, str], bool] = {}
+
+
+async def _is_decisive(task: UnitTask, plain: PlainTests, cpu: float, sandbox: Sandbox) -> bool:
+    """Whether a right answer would have passed in a process of its own."""
+    if not task.reference:
+        return plain.calls
+    key = (task.reference, task.tests)
+    if key not in _decisive:
+        if len(_decisive) >= _MOST_TASKS:
+            _decisive.clear()
+        finding = await _run_apart(msgspec.structs.replace(task, code=task.reference), plain, cpu, sandbox)
+        _decisive[key] = finding is not None and finding.passed is True
+    return _decisive[key]
+
+
+async def _run_apart(task: UnitTask, plain: PlainTests, cpu: float, sandbox: Sandbox) -> CodeFinding | None:
+    """None where the tests turn out to hand over what cannot travel."""
+    task_fields: Row = {name: getattr(task, name) for name in ("code", "tests", "needs", "classes", "each")}
+    task_fields |= {"names": plain.names, "imports": plain.imports}
+    finding = await _run(task, _apart_source(max(1, math.ceil(cpu))), task_fields, cpu, sandbox)
+    return finding if finding.why != _UNFIT else None
+
+
+async def _run_beside(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
+    return await _run(task, _source(), {"cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}, cpu, sandbox)
+
+
+async def _run(task: UnitTask, source: str, task_fields: Row, cpu: float, sandbox: Sandbox) -> CodeFinding:
     mark = secrets.token_hex(16)
-    task_with_mark = {"mark": mark, "cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}
     result = await sandbox.execute(
         Execution(
-            code=_source(),
+            code=source,
             language="python",
             timeout=_WALL * cpu,
-            std_input=msgspec.json.encode(task_with_mark).decode(),
+            std_input=msgspec.json.encode({"mark": mark, **task_fields}).decode(),
             max_output_characters=10_000,
         )
     )
@@ -79,25 +125,33 @@ async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
     if not lines:
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to test ({result.status}): {last[0][:200]}")
-    nothing: Row = {"test_classes_passed": dict.fromkeys(task.classes, False)} if task.classes else {}
     if len(lines) == 1:
         why = "timeout" if result.status == "timeout" else f"ended before its tests ({result.status})"
-        return CodeFinding(passed=False, why=why, fields=nothing, suspicious=suspicions(task.code))
-    verdict = msgspec.json.decode(lines[1], type=_Verdict)
+        return CodeFinding(passed=False, why=why, fields=_nothing(task), suspicious=suspicions(task.code))
+    return _finding(task, msgspec.json.decode(lines[1], type=_Verdict), result.status)
+
+
+def _nothing(task: UnitTask) -> Row:
+    return {"test_classes_passed": dict.fromkeys(task.classes, False)} if task.classes else {}
+
+
+def _finding(task: UnitTask, verdict: _Verdict, status: str) -> CodeFinding:
     suspicious = suspicions(task.code, *verdict.notes)
+    if verdict.kind == "unfit":
+        return CodeFinding(passed=False, why=_UNFIT)
     if verdict.kind == "missing":
         return unjudged(f"not in the sandbox: {verdict.text}")
     if (absent := _ABSENT.search(verdict.text)) and absent[1] in task.needs:
         return unjudged(f"not in the sandbox, or not whole: {absent[1]}")
-    fields = {"test_classes_passed": verdict.passed} if verdict.passed else nothing
+    fields = {"test_classes_passed": verdict.passed} if verdict.passed else _nothing(task)
     missing = [name for name in task.expects if name not in verdict.ran]
     if verdict.kind == "passed" and missing:
         why = f"{len(task.expects) - len(missing)} of {len(task.expects)} tests ran"
-        return CodeFinding(passed=False, why=why, fields=nothing, suspicious=suspicious)
+        return CodeFinding(passed=False, why=why, fields=_nothing(task), suspicious=suspicious)
     passed = verdict.kind == "passed"
     return CodeFinding(
         passed=passed,
-        why="passed" if passed else _why(verdict, result.status),
+        why="passed" if passed else _why(verdict, status),
         unread=verdict.kind == "load" and verdict.text.startswith(("SyntaxError", "IndentationError")),
         fields=fields,
         suspicious=suspicious,
@@ -114,7 +168,13 @@ def _why(verdict: _Verdict, status: str) -> str:
 
 @cache
 def _source() -> str:
-    return sent("private", "equality", "rewriting", "trial", "unit") + f"sys.modules['{INSIDE}.unit'].main()\n"
+    modules = sent("hiding", "private", "near", "equality", "rewriting", "testcases", "trial", "unit")
+    return f"{modules}sys.modules['{INSIDE}.unit'].main()\n"
+
+
+@cache
+def _apart_source(cpu_seconds: int) -> str:
+    return judge_source(cpu_seconds, "testcases", "apart", work="apart.judge_unit")
 
 
 def _parsed(text: str) -> ast.Module:
@@ -175,7 +235,7 @@ class BigCodeBenchGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "bigcodebench"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     Config = BigCodeBenchConfig
 
     def __init__(self, config: BigCodeBenchConfig = BigCodeBenchConfig()) -> None:  # noqa: B008 - frozen
@@ -200,6 +260,7 @@ class BigCodeBenchGrader(CodeGrader):
             tests=tests,
             needs=imported(f"{head}{solution}", f"{head}    pass\n", tests),
             expects=test_names(tests),
+            reference=f"{head}{solution}" if solution else "",
         )
         finding = await run_unit(task, self.config.timeout, sandbox)
         if record.get("needs_network") and finding.passed is False:

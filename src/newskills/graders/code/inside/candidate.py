@@ -60,6 +60,7 @@ def _do(request: bytes, objects: Objects) -> Any:
 
 _ACTIONS: dict[str, Callable[..., Any]] = {
     "call": lambda target, args, kwargs: target(*args, **kwargs),
+    "change": lambda target, args, kwargs: [target(*args, **kwargs), [*args, *kwargs.values()]],
     "get": getattr,
     "set": setattr,
     "item": lambda target, key: target[key],
@@ -115,4 +116,5 @@ def _raised(error: BaseException) -> bytes:
         text = str(error)[:_MESSAGE]
     except BaseException:  # noqa: BLE001 - this is the model's code, too
         text = ""
-    return encode(["raised", type(error).__name__, text], Objects().number)
+    base = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+    return encode(["raised", type(error).__name__, text, base.__name__], Objects().number)

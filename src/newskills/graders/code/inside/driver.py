@@ -8,7 +8,6 @@ as a script.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import resource
@@ -19,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from newskills.graders.code.inside.hiding import hide
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
 
 PYTHON = "{python}"
 _TAIL = 2000
-_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
 
 
 def main(work: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Reads the task, tells `ready`, then what came of it, each on a line that begins with the task's mark."""
-    hide()
+    hide()  # this process holds the mark
     task = json.loads(sys.stdin.buffer.read())
     out = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
@@ -39,17 +39,6 @@ def main(work: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         os.dup2(null, descriptor)
     _tell(out, task["mark"], "ready")
     _tell(out, task["mark"], json.dumps(work(task)))
-
-
-def hide() -> None:
-    """From now on no process of this user may look into this one's memory and descriptors: they hold the mark.
-
-    What this process starts can be looked into again.
-    """
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    if libc.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0) != 0:
-        os._exit(1)
 
 
 def run_all(task: dict[str, Any]) -> dict[str, Any]:

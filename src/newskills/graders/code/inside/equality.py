@@ -14,6 +14,8 @@ import sys
 import types
 import weakref
 
+from newskills.graders.code.inside.near import NOTHING, differ_in_content, is_array, is_table, settled
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,6 +102,7 @@ class Rules:
             "__assert__": self.assert_,
             "__value__": self.value,
             "__given__": self.given,
+            "__near__": self.near,
         }
 
     def guard_calls(self, mock: Any) -> None:
@@ -116,6 +119,8 @@ class Rules:
         """Compare as Python does, unless one side alone is of a class that decides: then both differ."""
         if type(left) in _PLAIN and type(right) in _PLAIN:
             return _OPERATORS[name](left, right)
+        if name not in ("In", "NotIn") and _is_nothing_beside(left, right):
+            raise AssertionError(NOTHING)
         if name in ("In", "NotIn") and self._is_own_container(right):
             return _OPERATORS[name](left, right)
         if self._decides(left) == self._decides(right):
@@ -154,6 +159,18 @@ class Rules:
             raise AssertionError("a class of the answer's decides what its objects equal")
         return value
 
+    def near(self, compare: Any, *values: Any, **named: Any) -> Any:
+        """Call a library's function that compares its first two arguments. Raises AssertionError."""
+        for package in ("numpy", "pandas"):  # a patch that undoes itself as it is called is there now
+            self._world.check_functions(package)
+        if self._world.broken:
+            raise AssertionError(self._world.broken)
+        arguments = [self.given(value) for value in values]
+        arguments[:2] = [settled(compare, value) for value in arguments[:2]]
+        if len(arguments) >= 2 and differ_in_content(*arguments[:2]):
+            raise AssertionError(NOTHING)
+        return compare(*arguments, **named)
+
     def _note(self, *values: Any) -> None:
         if not any(type(value) in self.own for value in values):
             self._world.notes["a class of its own decides on equality"] = None
@@ -169,6 +186,8 @@ class Rules:
             return False
         if kind in _FORWARDS:
             return True
+        if (is_array(kind) or is_table(kind)) and any(map(self._world.is_new_class, _MRO(kind))):
+            return any(map(self._is_answers_class, _MRO(kind)))
         return any(
             self._is_answers(base, vars(base)[name])
             for base in _MRO(kind)
@@ -205,20 +224,43 @@ class Rules:
             return self._is_answers_function(base, value)
         if getattr(value, "__objclass__", None) is base or self._world.is_from_here(value):
             return False
-        home = sys.modules.get(str(vars(base).get("__module__", "")))
-        file = getattr(home, "__file__", None)
-        if home is None or not isinstance(file, str):
-            return home is None
-        return self._world.is_foreign(file) or self._is_universal(file)
+        if self._world.is_new_class(base):
+            return True  # whatever its name says of where it is from
+        file = getattr(sys.modules.get(base.__module__), "__file__", None)
+        return isinstance(file, str) and self._is_universal(file)
 
     def _is_answers_function(self, base: type, function: types.FunctionType) -> bool:
         filename = function.__code__.co_filename
-        if self._is_universal(filename):
+        if self._is_universal(filename) or (self._world.is_new_class(base) and self._passes_on(function)):
             return True
         return self._world.is_foreign(filename) and not _is_dataclass_method(base, function)
 
+    def _passes_on(self, function: types.FunctionType) -> bool:
+        """Whether a function of a library holds another one, of the answer's or that it does not tell of."""
+        for cell in function.__closure__ or ():
+            held = cell.cell_contents
+            if type(held) is types.FunctionType:
+                if self._world.is_foreign(held.__code__.co_filename):
+                    return True
+            elif type(held) not in _PLAIN and not isinstance(held, type):
+                return True
+        return False
+
     def _is_universal(self, file: str) -> bool:
         return any(part in file for part in self._universal)
+
+
+def _is_nothing_beside(left: Any, right: Any) -> bool:
+    """Whether an array or table is compared with another one, or an array with a number, and one alone has content."""
+    kinds = [type(each) for each in (left, right)]
+    arrays, tables = sum(map(is_array, kinds)), sum(map(is_table, kinds))
+    if not arrays + tables:
+        return False
+    is_number = any(issubclass(kind, int | float | complex) for kind in kinds)
+    is_pair = (
+        arrays + tables == 2 or any(issubclass(kind, list | tuple) for kind in kinds) or (arrays and is_number)
+    )
+    return bool(is_pair) and differ_in_content(left, right)
 
 
 def _is_given_to_mock(function: types.FunctionType) -> bool:

@@ -9,24 +9,24 @@ into `/proc`. A candidate can therefore kill the judge, which is no verdict, but
 from __future__ import annotations
 
 import builtins
-import ctypes
 import json
 import os
 import resource
 import signal
 import sys
 
+from newskills.graders.code.inside.hiding import hide
 from newskills.graders.code.inside.values import decode, encode, receive, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 REQUESTS, REPLIES = 3, 4
 _PARKED = 64
-_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
 _MESSAGE = 300
+_CHANGEABLE = (list, dict, set, bytearray)
 _NEED_MORE = ("UnicodeEncodeError", "UnicodeDecodeError", "UnicodeTranslateError", "ExceptionGroup")
 
 
@@ -48,29 +48,96 @@ class CandidateError(Exception):
 class Link:
     """The pipe to the candidate."""
 
-    def __init__(self, pid: int, requests: int, replies: int, cpu_seconds: int) -> None:
-        self._pid, self._requests, self._replies, self._cpu_seconds = pid, requests, replies, cpu_seconds
+    def __init__(self, program: str, cpu_seconds: int) -> None:
+        self._program, self._cpu_seconds = program, cpu_seconds
+        self._path = os.pathsep.join(sys.path)
+        self._is_waiting = False
+        self.carries_changes = False
+        self.unfit = ""
+        self.gone: CandidateGone | None = None
+        self._start()
+
+    def _start(self) -> None:
+        """Start the candidate: a fresh interpreter with two pipes and nothing else of ours."""
+        requests_out, self._requests = os.pipe()
+        self._replies, replies_in = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                _become(self._program, self._cpu_seconds, self._path, requests_out, replies_in)
+            finally:
+                os._exit(127)
+        os.close(requests_out)
+        os.close(replies_in)
 
     def started(self) -> bool:
         """Whether the candidate's interpreter is up; nothing of the model's has run yet."""
         return receive(self._replies) is not None
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the candidate is there and owes no answer."""
+        return self.gone is None and not self._is_waiting
+
+    def restart(self) -> None:
+        """Begin with another candidate, which knows nothing of the first. Raises CandidateGone."""
+        if self.gone is None:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        os.close(self._requests)
+        os.close(self._replies)
+        self._start()
+        self.gone, self._is_waiting = None, False
+        if not self.started():
+            raise self._gone()
+
     def ask(self, what: str, *arguments: Any) -> Any:
-        """What the candidate answers. Raises what it raises, Gone, Unsupported."""
+        """What the candidate answers. Raises what it raises, CandidateGone, Unsupported."""
+        if self.gone is not None:
+            raise self.gone
         try:
-            send(self._requests, encode([what, *arguments], _number))
+            request = encode([what, *arguments], self._number)
+            self._is_waiting = True
+            send(self._requests, request)
             reply = receive(self._replies)
             if reply is None:
                 raise self._gone()
             kind, *content = decode(reply, lambda number: Remote(self, number))
+            self._is_waiting = False
             if kind == "value" and len(content) == 1:
                 return content[0]
-            name, text = content
+            name, text, base = content
         except BrokenPipeError:
             raise self._gone() from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
-            raise CandidateGone("protocol", f"unreadable reply ({type(error).__name__})") from None
-        raise _exception(str(name), str(text)[:_MESSAGE])
+            raise self._broken(f"unreadable reply ({type(error).__name__})") from None
+        raise _exception(str(name), str(text)[:_MESSAGE], str(base))
+
+    def call(self, target: Remote, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call something of the candidate's; what it changes of lists and their like is changed here, too."""
+        arguments = [*args, *kwargs.values()]
+        if not self.carries_changes or not any(isinstance(each, _CHANGEABLE) for each in arguments):
+            return self.ask("call", target, args, kwargs)
+        reply = self.ask("change", target, args, kwargs)
+        if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[1], list):
+            raise self._broken("unreadable reply")
+        for before, after in zip(arguments, reply[1], strict=False):
+            if isinstance(before, _CHANGEABLE) and type(before) is type(after) and before != after:
+                before.clear()
+                getattr(before, "update" if isinstance(before, dict | set) else "extend")(after)
+        return reply[0]
+
+    def _number(self, value: Any) -> int:
+        if isinstance(value, Remote):
+            number: int = object.__getattribute__(value, "_number")
+            return number
+        self.unfit = f"a test hands over {type(value).__name__}"
+        raise Unsupported(self.unfit)
+
+    def _broken(self, text: str) -> CandidateGone:
+        self._gone()
+        self.gone = CandidateGone("protocol", text)
+        return self.gone
 
     def _gone(self) -> CandidateGone:
         os.kill(self._pid, signal.SIGKILL)
@@ -78,8 +145,12 @@ class Link:
         code = os.waitstatus_to_exitcode(status)
         # The kernel counts by ticks where it limits, exactly where it reports.
         if code in (-signal.SIGKILL, -signal.SIGXCPU) and usage.ru_utime + usage.ru_stime > self._cpu_seconds / 2:
-            return CandidateGone("timeout", f"more than {self._cpu_seconds} s of CPU time")
-        return CandidateGone("crashed", f"ended by signal {-code}" if code < 0 else f"exited with code {code}")
+            self.gone = CandidateGone("timeout", f"more than {self._cpu_seconds} s of CPU time")
+        else:
+            self.gone = CandidateGone(
+                "crashed", f"ended by signal {-code}" if code < 0 else f"exited with code {code}"
+            )
+        return self.gone
 
 
 class Remote:
@@ -97,9 +168,12 @@ class Remote:
         return link.ask(what, self, *arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._do("call", args, kwargs)
+        link: Link = object.__getattribute__(self, "_link")
+        return link.call(self, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__array"):  # numpy would take an address in this process's memory from it
+            raise AttributeError(name)
         return self._do("get", name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -139,34 +213,28 @@ def _items(iterator: Remote) -> Iterator[Any]:
             return
 
 
-def _number(value: Any) -> int:
-    if isinstance(value, Remote):
-        number: int = object.__getattribute__(value, "_number")
-        return number
-    raise Unsupported(f"a test hands over {type(value).__name__}")
-
-
-def _exception(name: str, text: str) -> Exception:
-    """As the candidate raised it, where it is one of Python's own, so that tests can expect it."""
-    kind = getattr(builtins, name, None)
-    raisable = isinstance(kind, type) and issubclass(kind, Exception) and name not in _NEED_MORE
+def _exception(name: str, text: str, base: str) -> Exception:
+    """As the candidate raised it, or the one of Python's own that it derives from, so that tests can expect it."""
+    kind = getattr(builtins, base, None)
+    raisable = isinstance(kind, type) and issubclass(kind, Exception) and base not in _NEED_MORE
+    raisable = raisable and (name == base or base not in ("Exception", "AssertionError"))
     error: Exception = kind(text) if raisable else CandidateError(f"{name}: {text}")  # type: ignore[misc]
     error.remote = f"{name}: {text}".rstrip(": ")  # type: ignore[attr-defined]
     return error
 
 
-def main(program: str, cpu_seconds: int) -> None:
-    """`program`: the text that the candidate's interpreter runs. Never returns."""
+def main(program: str, cpu_seconds: int, work: Callable[[dict[str, Any], Link], Any] | None = None) -> None:
+    """`program`: the text that the candidate's interpreter runs; `work` judges, in place of `judge`. Never returns."""
     out = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):
         os.dup2(null, descriptor)
-    link = _start(program, cpu_seconds)
+    link = Link(program, cpu_seconds)
     _hide()
     task = json.loads(_read_all(0))
     if link.started():
         _report(out, task["mark"], "ready")
-        _report(out, task["mark"], json.dumps(judge(task, link)))
+        _report(out, task["mark"], json.dumps((work or judge)(task, link)))
     os._exit(0)
 
 
@@ -175,10 +243,12 @@ def judge(task: dict[str, Any], link: Link) -> list[dict[str, str]]:
 
     What the benchmark brings is made ready first: once the model's code runs, its own failures are all there can be.
     """
+    if near := sys.modules.get("newskills.graders.code.inside.near"):
+        near.guard_comparisons()
     suites = [_TestSuite(suite["before"], suite["tests"]) for suite in task["suites"]]
     try:
         loaded = link.ask("load", task["prefix"], task["answer"], task["prompt"], task["names"])
-        names = {name: loaded[name] if name in loaded else _missing(name) for name in task["names"]}
+        names = {name: loaded[name] if name in loaded else missing_name(name) for name in task["names"]}
     except CandidateGone as gone:
         failed = _verdict(gone.kind, gone.text)
     except Exception as error:  # noqa: BLE001 - an answer that cannot be loaded fails every suite
@@ -222,11 +292,11 @@ def _verdict(kind: str, text: str) -> dict[str, str]:
     return {"kind": kind, "text": text[:_MESSAGE]}
 
 
-def _missing(name: str) -> Any:
+def missing_name(name: str) -> Any:
     """Stands for a name that the answer does not define, lest a builtin of that name should pass for it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        raise _exception("NameError", f"name '{name}' is not defined")
+        raise _exception("NameError", f"name '{name}' is not defined", "NameError")
 
     return call
 
@@ -235,22 +305,7 @@ def _compiled(source: str) -> Any:
     return compile(source, "<tests>", "exec", dont_inherit=True)
 
 
-def _start(program: str, cpu_seconds: int) -> Link:
-    """The candidate: a fresh interpreter with two pipes and nothing else of ours."""
-    requests_out, requests_in = os.pipe()
-    replies_out, replies_in = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            _become(program, cpu_seconds, requests_out, replies_in)
-        finally:
-            os._exit(127)
-    os.close(requests_out)
-    os.close(replies_in)
-    return Link(pid, requests_in, replies_out, cpu_seconds)
-
-
-def _become(program: str, cpu_seconds: int, requests: int, replies: int) -> None:
+def _become(program: str, cpu_seconds: int, path: str, requests: int, replies: int) -> None:
     os.dup2(1, 0)
     os.dup2(requests, _PARKED)
     os.dup2(replies, _PARKED + 1)
@@ -260,7 +315,7 @@ def _become(program: str, cpu_seconds: int, requests: int, replies: int) -> None
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     # The order of sets of texts must be the same every time: verdicts would depend on it.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    environment |= {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment |= {"PYTHONHASHSEED": "0", "PYTHONPATH": path}
     os.execve(sys.executable, [sys.executable, "-S", "-P", "-c", program], environment)  # noqa: S606
 
 
@@ -276,10 +331,7 @@ def _hide() -> None:
         if os.path.isabs(place) and (place.startswith(installed) or not os.access(place, os.W_OK))
     ]
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    if libc.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0) != 0:
-        os._exit(1)
+    hide()
 
 
 def _read_all(descriptor: int) -> bytes:

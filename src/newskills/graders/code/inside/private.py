@@ -18,12 +18,14 @@ import os
 import sys
 import types
 
+from newskills.graders.code.inside.hiding import hide as hide_process
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-ANSWER_FILE, TESTS_FILE = "answer.py", "tests.py"
+ANSWER_FILE = "answer.py"
 _COPIED = ("unittest", "contextlib")
 """Modules of Python that the tests get a copy of: what they do decides on a verdict."""
 _MEMORY = ("/mem", "/maps", "/environ", "/pagemap", "/auxv", "/syscall")
@@ -31,6 +33,7 @@ _BLOCKED_EVENTS = frozenset(
     {
         *("gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys._current_frames"),
         *("sys._current_exceptions", "sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"),
+        "sys.addaudithook",
     }
 )
 _STARTS = frozenset({"os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen"})
@@ -74,6 +77,7 @@ class World:
         self._files: tuple[str, ...] = ()
         self._hidden: tuple[str, ...] = ()
         self._kept: dict[str, types.ModuleType] = {}
+        self._classes: dict[int, type] = {}
         self._globals: set[int] = set()
         self._modules: dict[str, types.ModuleType] = {}
         self._trusted = tuple(
@@ -84,6 +88,7 @@ class World:
         self._all_subclasses = type.__dict__["__subclasses__"]
         self._names: list[str] = []
         self._remembered: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = []
+        self._functions: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = []
 
     def adopt(self, space: dict[str, Any]) -> dict[str, Any]:
         """Make `space` one of the private ones, with builtins of its own."""
@@ -194,6 +199,9 @@ class World:
         these packages."""
         self._files = tuple(files)
         self._kept = dict(sys.modules)
+        self._classes = {id(cls): cls for cls in _all_classes()}
+        if "ctypes" in hidden:
+            _forget_ctypes()
         for name in [each for each in sys.modules if each.partition(".")[0] in hidden]:
             del sys.modules[name]
         self._hidden = tuple(hidden)
@@ -206,7 +214,11 @@ class World:
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(type))
         sys._getframe = lambda depth=0: self._frame(depth)
         sys.addaudithook(self._audit)
-        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no process of this user reads this one's memory
+        hide_process()
+
+    def is_new_class(self, cls: type) -> bool:
+        """Whether a class has been made since the answer was loaded, by whomever."""
+        return self._classes.get(id(cls)) is not cls
 
     def is_private_class(self, cls: type) -> bool:
         """Whether a class has a method of the private world (which `type` was given by `hide`)."""
@@ -273,8 +285,10 @@ class World:
             if function and self.is_from_here(arguments[0]) and self.is_asked_from_outside():
                 self._refuse("writes into the tests")
         elif event == "import":
-            if arguments[0].partition(".")[0] in self._hidden and self._is_imported_by_answer():
-                self._refuse(f"import of {arguments[0]}")
+            if arguments[0].partition(".")[0] in self._hidden:
+                if self._is_imported_by_answer():
+                    self.notes[f"import of {arguments[0]}"] = None
+                raise ImportError(f"{arguments[0]} is not here")
         else:
             self._audit_files(event, arguments)
 
@@ -306,18 +320,27 @@ class World:
             if root in roots and root not in _DYNAMIC and isinstance(module, types.ModuleType):
                 tables[name] = vars(module)
         classes = {
-            f"{name}.{key}": vars(value)
+            id(value): (f"{name}.{key}", vars(value))
             for name, table in list(tables.items())
             for key, value in list(table.items())
             if isinstance(value, type) and value.__module__.partition(".")[0] in roots
         }
-        tables.update(classes)
-        self._remembered = [(name, table, dict(table)) for name, table in tables.items()]
+        self._functions = [(name, table, dict(table)) for name, table in tables.items()]
+        self._remembered = [(name, table, dict(table)) for name, table in classes.values()]
 
     def check(self) -> None:
         """Note what of the remembered is not what it was."""
         self._check_modules()
-        for label, table, before in self._remembered:
+        self._check_tables(self._functions)
+        self._check_tables(self._remembered)
+
+    def check_functions(self, package: str) -> None:
+        """Note which functions of a package, and of Python, are not what they were: a part of `check`."""
+        roots = (package, "builtins")
+        self._check_tables([each for each in self._functions if each[0].partition(".")[0] in roots])
+
+    def _check_tables(self, tables: list[tuple[str, Mapping[str, Any], dict[str, Any]]]) -> None:
+        for label, table, before in tables:
             if all(map(_is, map(table.get, before), before.values())):
                 continue
             for name, value in before.items():
@@ -334,6 +357,26 @@ class World:
 
 
 _is = operator.is_
+
+
+def _all_classes() -> list[type]:
+    """Return all classes that there are."""
+    classes, waiting = {id(object): object}, [object]
+    while waiting:
+        subclasses = [cls for cls in type.__subclasses__(waiting.pop()) if id(cls) not in classes]
+        classes |= {id(cls): cls for cls in subclasses}
+        waiting += subclasses
+    return list(classes.values())
+
+
+def _forget_ctypes() -> None:
+    """Take away what other modules hold of `ctypes`, which would give any place of memory to the answer."""
+    for name in ("ctypes", "_ctypes"):
+        hidden_module = sys.modules.get(name)
+        for module in list(sys.modules.values()):
+            for key, value in list(vars(module).items()) if isinstance(module, types.ModuleType) else ():
+                if value is hidden_module and module.__name__.partition(".")[0] != "ctypes":
+                    vars(module)[key] = None
 
 
 def _matters(name: str, value: Any) -> bool:

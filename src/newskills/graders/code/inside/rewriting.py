@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import ast
 
+from newskills.graders.code.inside.near import COMPARING
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 _COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
@@ -14,10 +17,13 @@ _NUMERIC = frozenset({"abs", "round", "sum", "float", "int"})
 _OWN = frozenset({"self", "cls"})
 
 
-def rewritten(tests: str) -> ast.Module:
-    """Return the tests with calls of `__compare__`, `__assert__`, `__value__`, `__given__`. Raises SyntaxError."""
+def rewritten(tests: str, more_imports: Iterable[tuple[str, str]] = ()) -> ast.Module:
+    """Return the tests with calls of `__compare__`, `__assert__`, `__value__`, `__given__`, `__near__`.
+
+    `more_imports`: those beside the tests' own. Raises SyntaxError.
+    """
     tree = ast.parse(tests)
-    modules = {name for name, _ in imports(tree)}
+    modules = {name for name, _ in (*imports(tree), *more_imports)}
     return ast.fix_missing_locations(_Routes(modules).visit(tree))  # type: ignore[no-any-return]
 
 
@@ -76,6 +82,10 @@ class _Routes(ast.NodeTransformer):
                 node.args = [root, ast.Constant(called.attr), *node.args]
                 node.func = ast.Name("__assert__", ast.Load())
             return node
-        if root.id in self._modules or (called is root and root.id in _NUMERIC):
+        compares = called.attr if isinstance(called, ast.Attribute) else root.id
+        if root.id in self._modules and compares in COMPARING:
+            node.args = [node.func, *node.args]
+            node.func = ast.Name("__near__", ast.Load())
+        elif root.id in self._modules or (called is root and root.id in _NUMERIC):
             node.args = [each if isinstance(each, ast.Starred) else _call("__given__", each) for each in node.args]
         return node

@@ -11,14 +11,15 @@ import ast
 import builtins
 import importlib
 import os
+import re
 import resource
-import signal
 import sys
 import types
 
 from newskills.graders.code.inside.equality import Rules
-from newskills.graders.code.inside.private import ANSWER_FILE, TESTS_FILE, World
+from newskills.graders.code.inside.private import ANSWER_FILE, World
 from newskills.graders.code.inside.rewriting import imports, rewritten
+from newskills.graders.code.inside.testcases import TESTS_FILE, TestRunner, error_verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _MESSAGE = 300
 _PYTEST = ("pytest", "_pytest", "pluggy")
 _MODULE_NAMES = ("__name__", "__file__", "__builtins__")
+_IMPORT_LINE = re.compile(r"^[ \t]*(?:import|from)[ \t].+$", re.MULTILINE)
+_NOT_BEFORE = ("ctypes", "unittest")
 _PREPARED = ("scicode",)
 """Packages that a benchmark's prelude installs for its tests."""
 
@@ -40,7 +43,7 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     try:
         verdict = trial.run()
     except BaseException as error:  # noqa: BLE001 - whatever the answer or the tests raise
-        verdict = _verdict("exception", error)
+        verdict = error_verdict("exception", error)
     if trial.world.broken:
         verdict |= {"kind": "tampered", "text": trial.world.broken}
     return {"ran": trial.ran, "passed": {}, **verdict, "notes": list(trial.world.notes)}
@@ -60,8 +63,9 @@ class _Trial:
     def run(self) -> dict[str, Any]:
         """Raises whatever the answer and the tests raise."""
         task = self.task
-        tree = rewritten(task["tests"])
-        self._prepare([name for text in (task["head"], task["prelude"]) for name in _imported(text)], tree)
+        head_imports = [each for text in (task["head"], task["prelude"]) for each in _imported(text)]
+        tree = rewritten(task["tests"], head_imports)
+        self._prepare([module for _, module in head_imports], tree)
         exec(compile(task["prelude"], TESTS_FILE, "exec", dont_inherit=True), self.tests)  # noqa: S102
         for name in [each for each in sys.modules if each.partition(".")[0] in _PREPARED]:
             self.world.take(name)
@@ -74,9 +78,12 @@ class _Trial:
         self.world.check()
         if task["script"]:
             return {"kind": "passed", "text": ""}
+        runner = TestRunner(self.unittest, self._passed)
         if task["classes"]:
-            return self._run_classes(task["classes"], task["each"])
-        return self._run_all([value for name, value in self.tests.items() if before.get(name) is not value])
+            return runner.run_classes(
+                {name: self.tests.get(name, object) for name in task["classes"]}, task["each"]
+            )
+        return runner.run_all([value for name, value in self.tests.items() if before.get(name) is not value])
 
     def load(self) -> dict[str, Any]:
         """Close the tests' world, load the answer and hand its names to the tests; return why that cannot be."""
@@ -99,6 +106,12 @@ class _Trial:
         for name in dict.fromkeys(names):
             own = name.partition(".")[0] == "unittest"
             _attempt(self.world.load if own else importlib.import_module, name)
+        for name, module in imports(tree):
+            _load_parts(name, sys.modules.get(module), tree)
+        for text in (self.task["code"], self.task["tests"]):  # some need ctypes, which is not here later
+            for statement in _all_imports(text):
+                if all(module.partition(".")[0] not in _NOT_BEFORE for _, module in imports(statement)):
+                    _attempt(exec, compile(statement, TESTS_FILE, "exec"), {})
         if "mock" in self.task["tests"]:
             self.rules.guard_calls(self.world.load("unittest.mock"))
         self._names = names
@@ -121,7 +134,7 @@ class _Trial:
             self.world.loaded = True
             exec(program, vars(module))  # noqa: S102 - this process is here for it
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is its verdict
-            return _verdict("load", error)
+            return error_verdict("load", error)
         self.world.check()
         return module
 
@@ -147,56 +160,11 @@ class _Trial:
         if self.world.broken:
             raise RuntimeError(self.world.broken)
 
-    # ---- unittest ----
-
-    def _run_all(self, values: list[Any]) -> dict[str, Any]:
-        for value in values:
-            if isinstance(value, type) and issubclass(value, self.unittest.TestCase):
-                if bad := self._run_class(value):
-                    return {"kind": "failed", "text": bad}
-            elif self._is_test(value):
-                value()
-                self._passed(value.__name__)
-        return {"kind": "passed", "text": ""}
-
-    @staticmethod
-    def _is_test(value: Any) -> bool:
-        """Whether a value is a test function of the tests' own text."""
-        if not isinstance(value, types.FunctionType) or not value.__name__.startswith("test"):
-            return False
-        return value.__code__.co_filename == TESTS_FILE
-
-    def _run_class(self, cls: type) -> str:
-        """Run the tests of a class and return what failed."""
-        result = _make_result(self.unittest, self._passed)
-        self.unittest.defaultTestLoader.loadTestsFromTestCase(cls).run(result)
-        return result.bad[0] if result.bad else ""
-
     def _passed(self, name: str) -> None:
         self.world.check()
         if self.world.broken:
             raise RuntimeError(self.world.broken)
         self.ran.append(name)
-
-    def _run_classes(self, names: list[str], seconds: float) -> dict[str, Any]:
-        """Run each class by itself and within `seconds`: passed where it has tests and all of them pass."""
-        passed: dict[str, bool] = {}
-
-        def late(*_: object) -> None:
-            raise _LateError
-
-        signal.signal(signal.SIGALRM, late)
-        for name in names:
-            count = len(self.ran)
-            try:
-                signal.setitimer(signal.ITIMER_REAL, seconds)
-                passed[name] = not self._run_class(self.tests[name]) and len(self.ran) > count
-            except BaseException:  # noqa: BLE001 - whatever the answer raises, and the signal
-                passed[name] = False
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-        bad = [name for name in names if not passed[name]]
-        return {"kind": "failed" if bad else "passed", "text": ", ".join(bad)[:_MESSAGE], "passed": passed}
 
     # ---- pytest ----
 
@@ -251,53 +219,19 @@ class _Counter:
             self.bad = str(report.longrepr).strip().splitlines()[-1]
 
 
-class _LateError(BaseException):
-    """Not an Exception, so that code which takes those goes on to nothing."""
-
-
-def _make_result(unittest: Any, tell: Callable[[str], None]) -> Any:
-    """Return a result of the private `unittest` that counts a skip as a failure, unless the tests' text demands it."""
-
-    class Result(unittest.TestResult):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.bad: list[str] = []
-
-        def addSuccess(self, test: Any) -> None:  # noqa: N802
-            tell(test.id().removeprefix("__test__."))
-
-        addExpectedFailure = lambda self, test, error: self.addSuccess(test)  # noqa: E731, N815
-
-        def addError(self, test: Any, error: Any) -> None:  # noqa: N802
-            name = getattr(test, "_testMethodName", "") or str(test)
-            self.bad.append(f"{name}: {_told(error[1])}"[:_MESSAGE])
-            self.shouldStop = True
-
-        addFailure = addError  # noqa: N815
-
-        def addSubTest(self, test: Any, part: Any, error: Any) -> None:  # noqa: N802
-            if error is not None:
-                self.addError(test, error)
-
-        def addSkip(self, test: Any, reason: Any) -> None:  # noqa: N802
-            method = getattr(type(test), getattr(test, "_testMethodName", ""), None)
-            if getattr(method, "__unittest_skip__", False) or getattr(type(test), "__unittest_skip__", False):
-                self.addSuccess(test)
-            else:
-                self.bad.append(f"{getattr(test, '_testMethodName', test)}: skipped")
-
-        def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
-            self.bad.append(f"{test._testMethodName}: unexpected success")
-
-    return Result()
-
-
 def _attempt(step: Callable[..., object], *arguments: Any) -> None:
     """Take a step that a library may fail in any way: who needs what it brings fails then, too."""
     try:
         step(*arguments)
     except Exception:  # noqa: BLE001 - a library's import may raise anything
         return
+
+
+def _load_parts(name: str, module: Any, tree: ast.AST) -> None:
+    """Load what tests take from a module that loads its parts when they are asked for first."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
+            _attempt(getattr, module, node.attr)
 
 
 def _called(tree: ast.AST) -> set[str]:
@@ -309,8 +243,22 @@ def _called(tree: ast.AST) -> set[str]:
     return called - {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
-def _imported(text: str) -> list[str]:
-    return [module for statement in _import_statements(text) for _, module in imports(statement)]
+def _imported(text: str) -> list[tuple[str, str]]:
+    return [each for statement in _import_statements(text) for each in imports(statement)]
+
+
+def _all_imports(text: str) -> Iterable[ast.Module]:
+    """Yield the imports anywhere in a text, and in programs that it holds as texts."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and getattr(node, "module", "") != "__future__":
+            yield ast.Module([node], [])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "import " in node.value:
+            for line in _IMPORT_LINE.findall(node.value):
+                yield from _import_statements(line.strip())
 
 
 def _import_statements(text: str) -> Iterable[ast.Module]:
@@ -324,18 +272,3 @@ def _import_statements(text: str) -> Iterable[ast.Module]:
             if isinstance(node, ast.Import | ast.ImportFrom) and getattr(node, "module", "") != "__future__":
                 yield ast.Module([node], [])
         return
-
-
-def _told(error: BaseException) -> str:
-    try:
-        text = str(error)
-    except BaseException:  # noqa: BLE001 - this is the answer's code, too
-        text = ""
-    kind = type(error)
-    home = "" if kind.__module__ in ("builtins", "__test__") else f"{kind.__module__}."
-    lines = text.strip().splitlines()
-    return f"{home}{kind.__qualname__}: {lines[-1] if lines else ''}".removesuffix(": ")
-
-
-def _verdict(kind: str, error: BaseException) -> dict[str, Any]:
-    return {"kind": kind, "text": f"{type(error).__name__}: {_told(error).partition(': ')[2]}"[:_MESSAGE]}

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::hash::Hash;
 use std::io::{Read, Write};
-use std::os::fd::FromRawFd;
+use std::os::unix::io::FromRawFd;
 use std::sync::Mutex;
 
 pub struct Reader {
@@ -109,7 +109,7 @@ impl<T: Take> Take for Box<T> {
 }
 impl Take for &'static str {
     fn take(from: &mut Reader) -> Option<&'static str> {
-        String::take(from).map(|text| &*text.leak())
+        String::take(from).map(|text| &*Box::leak(text.into_boxed_str()))
     }
 }
 impl Take for &'static String {

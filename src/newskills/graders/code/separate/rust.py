@@ -33,7 +33,7 @@ def separate_rust(answer: Answer, cpu: float) -> PairTask | None:
     takes = "".join(f"        let ns_{number} = ns_wire::take(ns_in)?;\n" for number in range(len(names)))
     passed = ", ".join(f"ns_{number}" for number in range(len(names)))
     program = (
-        f"{_MAIN.sub('fn ns_answer_main(', _EMPTY_MAIN.sub('', answer.body))}\n"
+        f"{rename_main(answer.body)}\n"
         f'#[path = "wire.rs"]\nmod ns_wire;\nfn main() {{\n    ns_wire::serve(|ns_in, ns_out| {{\n{takes}'
         f"        ns_wire::put(&{answer.entry}({passed}), ns_out);\n        Some(())\n    }})\n}}\n"
     )
@@ -46,6 +46,11 @@ def separate_rust(answer: Answer, cpu: float) -> PairTask | None:
         ),
         cpu=cpu,
     )
+
+
+def rename_main(body: str) -> str:
+    """Return the answer with its own main under another name."""
+    return _MAIN.sub("fn ns_answer_main(", _EMPTY_MAIN.sub("", body))
 
 
 def _used(program: str) -> str:
