@@ -1612,7 +1612,7 @@ def nemo_gym_rollouts(
         installation_command: command to run first, once per node
         skip_hf_home_check: do not require HF_HOME
         keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:ro|rw]
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
         sandbox_container: container image of the sandbox
 
     Returns:

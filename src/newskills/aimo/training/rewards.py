@@ -54,7 +54,7 @@ class MathRewardFunction:
 
 def _verified(verifier: Verifier, text: str, truth: str) -> bool | None:
     """Raises GraderError for NaN, which Python takes for true."""
-    verdict = verifier(text, truth)
+    verdict: Any = verifier(text, truth)
     if isinstance(verdict, float) and math.isnan(verdict):
         raise GraderError(
             f"The verifier gave {verdict} for the answer to '{truth}'.", hint="Return true or false."
