@@ -54,8 +54,8 @@ class MathRewardFunction:
 
 def _verified(verifier: Verifier, text: str, truth: str) -> bool | None:
     """Raises GraderError for NaN, which Python takes for true."""
-    verdict: Any = verifier(text, truth)
-    if isinstance(verdict, float) and math.isnan(verdict):
+    verdict = verifier(text, truth)
+    if verdict is not None and math.isnan(verdict):
         raise GraderError(
             f"The verifier gave {verdict} for the answer to '{truth}'.", hint="Return true or false."
         )
