@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import sys
 import wave
 from pathlib import Path
@@ -37,6 +38,7 @@ from newskills.base.records import Inference, Message, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.models.errors import ModelNotFoundError
+from newskills.models.serving import ServeSpec, serve_argv
 
 
 def sound(path: Path, samples: int) -> bytes:
@@ -78,6 +80,28 @@ def test_transcripts_are_generations(sounds: tuple[Path, dict[bytes, str]]) -> N
     assert [configs[f"sound {n}"].language_code for n in (1, 2)] == ["en-US", "de-DE"]
     assert configs["sound 1"].speech_contexts[0].phrases == ["Riva"]
     assert configs["sound 1"].enable_automatic_punctuation
+
+
+def test_a_speech_nim_is_started_here(sounds: tuple[Path, dict[bytes, str]]) -> None:
+    folder, _ = sounds
+    line = (
+        "ns generate --server_type=asr_nim --model=parakeet --server_gpus=0 --input_file=in.jsonl --output_dir=out"
+    )
+    root = Path(__file__).parents[2]
+    words = f"--server_entrypoint '{sys.executable} -m tests.server.speech_nim'"
+    done = ns(
+        f"{line} {words} --server_args '--nim-tags-selector name=parakeet,mode=ofl'",
+        cwd=folder,
+        env={"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert [row["generation"] for row in rows_of(folder / "out/output.jsonl")] == ["name=parakeet,mode=ofl"] * 2
+
+
+def test_an_argument_that_no_speech_nim_has_is_named() -> None:
+    spec = ServeSpec(model="m", server_type="tts_nim", port=9000, extra_args=["--voice=x"])
+    with pytest.raises(ConfigError, match="has no argument --voice=x; it has --nim-tags-selector"):
+        serve_argv(spec)
 
 
 def test_sounds_lie_beside_the_output(tmp_path: Path) -> None:

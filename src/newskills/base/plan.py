@@ -56,11 +56,13 @@ class HardwareConfig(Struct, frozen=True, kw_only=True):
 class Ready(Struct, frozen=True, kw_only=True):
     """How others learn that a server answers: `path` gives 200 within `patience` seconds of its start.
 
+    offset      it is asked at the port so many above the one of clients
     any_answer  any HTTP answer below 500 will do, for servers without a health route
     """
 
     path: str = "/health"
     patience: float = 1800.0
+    offset: int = 0
     any_answer: bool = False
 
 

@@ -252,7 +252,8 @@ def _await(scene: _CommandContext, component: str) -> str:
     if ready is None:
         return f"await {component} {PORT_PATIENCE:.0f}\n"
     status = "'[1-4]??'" if ready.any_answer else "200"
-    return f"await {component} {ready.patience:.0f} {quote(ready.path)} {status}\n"
+    offset = f" {ready.offset}" if ready.offset else ""
+    return f"await {component} {ready.patience:.0f} {quote(ready.path)} {status}{offset}\n"
 
 
 def _remember(scene: _CommandContext, component: str, *, meets: bool = False) -> str:

@@ -19,9 +19,9 @@ give_up() {
     exit 1
 }
 
-# await NAME SECONDS [PATH STATUS]: waits until NAME has a port and, if there is a PATH, answers there with a STATUS
-# (a pattern); sets `job_host`, `job_port` and, where it has one, `job_meeting`. Ends the command when NAME has ended or
-# the time is up.
+# await NAME SECONDS [PATH STATUS [OFFSET]]: waits until NAME has a port and, if there is a PATH, answers there with a
+# STATUS (a pattern), at the port OFFSET above; sets `job_host`, `job_port` and, where it has one, `job_meeting`. Ends the
+# command when NAME has ended or the time is up.
 await() {
     local began=$SECONDS said=$SECONDS what
     job_host="" job_port="" job_meeting=""
@@ -33,8 +33,8 @@ await() {
         fi
         if [[ -n $job_port ]]; then
             [[ -n ${3:-} ]] || return 0
-            what="http://$job_host:$job_port$3 of '$1'"
-            if answers "$job_host" "$job_port" "$3" "$4"; then return 0; fi
+            what="http://$job_host:$((job_port + ${5:-0}))$3 of '$1'"
+            if answers "$job_host" "$((job_port + ${5:-0}))" "$3" "$4"; then return 0; fi
         fi
         if [[ -e $job_folder/$1.exit ]]; then
             give_up "$1" "'$1' ended with exit code $(<"$job_folder/$1.exit") before it was ready for '$job_command'."

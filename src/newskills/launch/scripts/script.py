@@ -244,7 +244,12 @@ class ServerScript(JobScript):
             argv,
             context,
             env=made.env,
-            ready=Ready(path=made.health_path, patience=self.patience, any_answer=made.any_answer),
+            ready=Ready(
+                path=made.health_path,
+                patience=self.patience,
+                offset=made.ready_offset,
+                any_answer=made.any_answer,
+            ),
             all_nodes=several or self.span_group_nodes,
             tasks_per_node=made.tasks_per_node,
             secrets=tuple(name for name in (made.key_variable,) if name in context.environ),

@@ -26,6 +26,8 @@ SERVERS = Registry(
         "sglang": "newskills.models.serving.sglang:make",
         "trtllm": "newskills.models.serving.trtllm:make",
         "megatron": "newskills.models.serving.megatron:make",
+        "asr_nim": "newskills.models.serving.speech:make",
+        "tts_nim": "newskills.models.serving.speech:make",
         "generic": "newskills.models.serving.generic:make",
     },
     group="newskills.servers",
@@ -35,9 +37,7 @@ SERVERS = Registry(
 PREPARERS = {"llamacpp": "newskills.models.serving.llamacpp:prepare"}
 """What has to be there before the server starts, so that fetching does not count as a slow start."""
 
-NOT_STARTED_HERE = frozenset(
-    {"openai", "azureopenai", "azure", "gemini", "anthropic", "nim", "tts_nim", "asr_nim", "litellm", "custom"}
-)
+NOT_STARTED_HERE = frozenset({"openai", "azureopenai", "azure", "gemini", "anthropic", "nim", "litellm", "custom"})
 
 
 def serve_argv(spec: ServeSpec) -> ServeCommand:

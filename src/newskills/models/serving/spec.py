@@ -58,6 +58,7 @@ class ServeCommand(Struct, frozen=True, kw_only=True):
 
     env             variables on top of the starter's own; a PYTHONPATH goes in front of the inherited one
     health_path     a GET there answers 2xx once the model is loaded
+    ready_offset    that GET goes to the port so many above the one of clients
     any_answer      any HTTP answer below 500 means ready, for engines without a health route
     tasks_per_node  processes of this command that each node starts
     key_variable    the engine answers only who sends the key that this variable holds; empty = it has no such way
@@ -67,6 +68,7 @@ class ServeCommand(Struct, frozen=True, kw_only=True):
     base_url: str
     env: dict[str, str] = {}
     health_path: str = "/health"
+    ready_offset: int = 0
     any_answer: bool = False
     tasks_per_node: int = 1
     key_variable: str = ""

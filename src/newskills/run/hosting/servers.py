@@ -204,7 +204,9 @@ def _await_ready(command: ServeCommand, server: RunningServer, timeout: float) -
 
 def _answers(command: ServeCommand, timeout: float) -> bool:
     address = urlsplit(command.base_url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=timeout)
+    connection = http.client.HTTPConnection(
+        address.hostname or "", (address.port or 80) + command.ready_offset, timeout=timeout
+    )
     try:
         connection.request("GET", command.health_path)
         status = connection.getresponse().status
