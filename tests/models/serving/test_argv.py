@@ -98,6 +98,8 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
         {"num_gpus": 2, "entrypoint": "run 'my server'", "extra_args": ["--x", "a b"]},
         "run|my server|--model|M|--num_gpus|2|--num_nodes|1|--port|8000|--x|a b",
     ),
+    ("asr_nim", {"num_gpus": 1}, "/opt/nim/start_server.sh"),
+    ("tts_nim", {"entrypoint": "nim start"}, "nim start"),
     ("generic", {"entrypoint": "serve.py"}, "PY serve.py --model M --num_gpus 0 --num_nodes 1 --port 8000"),
     ("generic", {"entrypoint": "-m mine"}, "PY -m mine --model M --num_gpus 0 --num_nodes 1 --port 8000"),
 ]
