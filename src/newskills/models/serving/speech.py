@@ -30,10 +30,10 @@ SETTINGS = {
 def make(spec: ServeSpec) -> ServeCommand:
     """`/opt/nim/start_server.sh` with its settings in the environment. Raises ConfigError for other arguments."""
     settings = {variable: told(spec, flag, f"--{variable}") for flag, variable in SETTINGS.items()}
-    known = {flag.replace("_", "-") for flag in (*SETTINGS, *(f"--{name}" for name in SETTINGS.values()))}
+    flags = {flag.replace("_", "-") for flag in (*SETTINGS, *(f"--{name}" for name in SETTINGS.values()))}
     for word in spec.extra_args:
         flag = word.partition("=")[0].replace("_", "-")
-        if flag.startswith("-") and flag not in known:
+        if flag.startswith("-") and flag not in flags:
             raise ConfigError(f"A speech NIM has no argument {word}; it has {', '.join(SETTINGS)}.")
     env = {name: str(spec.port + number) for number, name in enumerate(PORTS)}
     env["NIM_DISABLE_MODEL_DOWNLOAD"] = "true"
