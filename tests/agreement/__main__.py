@@ -3,7 +3,7 @@
 
 python -m tests.agreement                          prints the table and every disagreement
 python -m tests.agreement --write                  and writes it into docs/agreement.md and, for
-                                                   docs/generate.py, its figures into the package
+                                                   pages of benchmarks, its figures into the package
 python -m tests.agreement --record NAME=FOLDER     runs the original that is checked out in FOLDER, writes its verdicts
 """
 

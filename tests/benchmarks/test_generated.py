@@ -8,7 +8,6 @@ import subprocess
 import sys
 from datetime import date
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,6 @@ from newskills.graders import make_grader
 from newskills.metrics import make_metric
 from newskills.prompts import prompt_names
 
-DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 ALL = [benchmark for _, benchmark in built_in()]
 GROUPS = [group for _, group in built_in_groups()]
 pages_of_all = cache(pages)
@@ -34,11 +32,6 @@ def test_the_catalog_is_up_to_date() -> None:
 def test_the_catalog_is_data() -> None:
     body = ast.parse(TARGET.read_text(encoding="utf-8")).body
     assert [type(node).__name__ for node in body] == ["Expr", "AnnAssign"]
-
-
-def test_the_pages_are_up_to_date() -> None:
-    hint = "run: python -m newskills.benchmarks.pages docs/benchmarks"
-    assert {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")} == pages(), hint
 
 
 @pytest.mark.parametrize("benchmark", ALL, ids=lambda benchmark: benchmark.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.official`: a table of the comparisons; `--write` stores the figures of all, for docs/generate.py."""
+"""`python -m tests.official`: a table of the comparisons; `--write` stores the figures of all, for docs/generated_pages.py."""
 
 from __future__ import annotations
 

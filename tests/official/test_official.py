@@ -22,7 +22,7 @@ KNOWN = {
 
 
 def _with_figures(name: str) -> Compared:
-    """What the comparison comes to now, after a look at the figures that docs/headlines.md shows of it."""
+    """What the comparison comes to now, after a look at the figures that the page of headlines shows of it."""
     figure, stored_here = compared(name), stored_figures(FIGURES)
     now = Agreement(figure.scorer, figure.attempts, figure.agreement, figure.part)
     assert [stored_here[benchmark] for benchmark in figure.benchmarks] == [now] * len(figure.benchmarks)

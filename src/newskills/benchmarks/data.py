@@ -200,7 +200,7 @@ def _check_users_own(benchmark: Benchmark, split: str, folder: Path) -> None:
     if not path.is_file():
         raise DataError(
             f"{benchmark.name}: its problems are yours to bring, and there is no file {path}.",
-            hint="Lay them there, one JSON object per line; its page says which fields: docs/benchmarks.",
+            hint="Lay them there, one JSON object per line; its page in the documentation says which fields.",
         )
     for row in read_rows(path):
         if not row.get("id"):
