@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.official`: a table of the comparisons; `--write` stores the figures of all, for docs/generated_pages.py."""
+"""`python -m tests.official`: a table of the comparisons; `--write` stores all figures for the page of headlines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the comparisons that docs/agreement.md does not show, for the page of headlines (`docs/generated_pages.py`)."""
+"""Figures of the comparisons that docs/agreement.md does not show, for the page of headlines."""
 
 from __future__ import annotations
 
