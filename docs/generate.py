@@ -15,8 +15,8 @@ from pathlib import Path
 
 from newskills._api.public import HEAD, table
 from newskills._api.stub import stub
-from newskills.benchmarks.generate_catalog import TARGET as CATALOG
 from newskills.benchmarks.generate_catalog import catalog_text
+from newskills.benchmarks.listing import CATALOG
 from newskills.interop.harness import framework_text
 from newskills.interop.harness import target as framework
 

@@ -8,9 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+import msgspec
+
 from newskills.base.errors import UnknownNameError
 from newskills.base.registry import fold
 
+CATALOG = Path(__file__).with_name("catalog.jsonl")
+"""One entry a line, written by `python -m newskills.benchmarks.generate_catalog`."""
 ENTRY_POINTS = "newskills.benchmarks"
 
 State = Literal["not verified", "differs here", "schema checked", "verified", "checked here"]
@@ -102,9 +106,7 @@ def list_all(category: str | None = None) -> list[CatalogEntry]:
 
 def entries() -> Iterator[CatalogEntry]:
     """All entries."""
-    from newskills.benchmarks.catalog import CATALOG
-
-    return map(CatalogEntry._make, CATALOG)
+    return iter(msgspec.json.Decoder(CatalogEntry).decode_lines(CATALOG.read_bytes()))
 
 
 def state_of(entry: CatalogEntry, root: Path) -> State:
