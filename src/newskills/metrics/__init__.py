@@ -112,7 +112,7 @@ METRICS = Registry(
 
 
 def make_metric(name: str, **options: Any) -> Metric:
-    """A fresh metric. Raises UnknownNameError for the name, ConfigError for an option that it does not have."""
+    """Return a fresh metric. Raises UnknownNameError for the name, ConfigError for an option that it does not have."""
     from inspect import signature
 
     maker = METRICS.get(name)

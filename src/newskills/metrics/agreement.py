@@ -103,7 +103,8 @@ class AnswerJudgementMetric(ScoreMetric):
 
 
 def _taken(family: str, k: int, expected: bool | None, verdicts: tuple[Said, ...]) -> tuple[Said, ...]:
-    """The judgements that count: those of the first k runs, or the one that stands for them; nothing of too few."""
+    """Return the judgements that count: those of the first k runs, or the one that stands for them; nothing of too
+    few."""
     first = verdicts[:k]
     if family == AVERAGE:
         return first
@@ -118,7 +119,8 @@ def _taken(family: str, k: int, expected: bool | None, verdicts: tuple[Said, ...
 
 
 def _kind(expected: bool | None, verdict: Said) -> str:
-    """A right answer that is not accepted, for want of a judgement or by one, is missed."""
+    """Return the kind of a judgement: a right answer that is not accepted, for want of a judgement or by one, is
+    missed."""
     if verdict is True:
         return "accepted" if expected else "wrongly_accepted"
     return "missed" if expected else "other"
@@ -133,7 +135,7 @@ def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
 
 
 def _ratio(judged: Judged, parts: Sequence[RatioTerm]) -> Number:
-    """The mean over runs; its interval is that of all runs together."""
+    """Return the mean over runs; its interval is that of all runs together."""
     runs = max(len(taken) for _, taken, _ in judged)
     pooled: Counter[str] = Counter()
     values = []

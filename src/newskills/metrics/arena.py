@@ -97,7 +97,7 @@ def _summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
 
 
 def _samples(problem: list[list[str | None]], mode: str) -> list[list[str | None]]:
-    """The games that a mode counts: of the first sample, of all, or the best of each order."""
+    """Return the games that a mode counts: of the first sample, of all, or the best of each order."""
     if mode == "pass@1":
         return problem[:1]
     if "avg-of" in mode:
@@ -162,7 +162,7 @@ class RatingMetric(ScoreMetric):
         return prediction | worst | {"outcome": "wrong", "outcome_cause": "truncation"}
 
     def numbers(self) -> dict[str, dict[str, Number]]:
-        """Marks, not percent."""
+        """Return the numbers in marks, not percent."""
         return {
             mode: {
                 name: replace(number, value=number.value / 10, low=number.low / 10, high=number.high / 10)

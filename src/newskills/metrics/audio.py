@@ -73,7 +73,7 @@ class AudioMetric(ScoreMetric):
         return prediction | wrong | {"outcome_cause": "truncation"}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         for seed, record in enumerate(predictions):
             if is_lost(record):

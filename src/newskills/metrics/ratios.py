@@ -27,10 +27,10 @@ class RatioMetric(SeedMetric):
 
     @abstractmethod
     def counts(self, record: Row) -> Sequence[float] | None:
-        """What one sample adds; None = nothing."""
+        """Return what one sample adds; None = nothing."""
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         self._counts.append([None if is_lost(record) else self.counts(record) for record in predictions])
 
@@ -108,7 +108,7 @@ class SpecDecMetric(RatioMetric):
         return None if None in counts else [*(count or 0 for count in counts), 1]
 
     def incorrect(self, prediction: Row) -> Row:
-        """A reply that was cut short has been measured all the same."""
+        """Return the prediction as it is: a reply that was cut short has been measured all the same."""
         return prediction
 
 

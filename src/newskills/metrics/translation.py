@@ -32,7 +32,7 @@ class SegmentMetric(ScoreMetric):
         return self._common()
 
     def incorrect(self, prediction: Row) -> Row:
-        """An empty translation: its counts keep the length of the reference."""
+        """Return the prediction as an empty translation: its counts keep the length of the reference."""
         wrong: Row = {"sentence_chrf": 0.0, self.answer_key: None, "outcome": NO_ANSWER}
         if counts := prediction.get("bleu_counts"):
             wrong["bleu_counts"] = [0, counts[1], *[0] * (2 * _ORDERS)]
@@ -61,7 +61,7 @@ class TranslationMetric:
         self._segments: dict[Pair, list[list[Row]]] = {}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where segments have different numbers of samples."""
+        """Count the samples of one segment. Raises DataError where segments have different numbers of samples."""
         self._all.update(predictions)
         source, target = predictions[0]["source_language"], predictions[0]["target_language"]
         for pair in dict.fromkeys(((source, target), (source, ANY), (ANY, target), (ANY, ANY))):
@@ -116,7 +116,7 @@ class TranslationMetric:
 
 
 def _counted(record: Row, field: str) -> Any:
-    """What a segment adds to the sums of its corpus."""
+    """Return what a segment adds to the sums of its corpus."""
     value = record.get(field)
     return [value, 1] if isinstance(value, int | float) else value
 
@@ -137,7 +137,7 @@ def _pair_numbers(segments: Sequence[Sequence[Row]]) -> dict[str, Number]:
 
 
 def _seed_scores(segments: Sequence[Sequence[Row]], name: str) -> list[float]:
-    """The corpus score of each seed."""
+    """Return the corpus score of each seed."""
     scores = []
     for seed in range(len(segments[0])):
         rows = [counts for segment in segments if (counts := segment[seed].get(name))]
@@ -182,7 +182,7 @@ def chrf(counts: Sequence[float]) -> float:
 
 
 def comet(counts: Sequence[float]) -> float:
-    """The mean of the segments' scores, in percent."""
+    """Return the mean of the segments' scores, in percent."""
     total, segments = counts
     return 100 * total / segments if segments else 0.0
 

@@ -37,7 +37,8 @@ TOGETHER = "tests share its process"
 
 
 async def judge_program(code: str, record: Row, language: str, cpu: float, sandbox: Sandbox) -> CodeFinding:
-    """Raises KeyError where the record lacks a field, SandboxError."""
+    """Run the tests of the record on the code, as two programs where calls between them can be carried. Raises KeyError
+    where the record lacks a field, SandboxError."""
     if language not in CHAINS:
         return unjudged(f"nothing is known of how to run {language}; known: {', '.join(sorted(CHAINS))}")
     program = f"{record['prompt']}\n{record.get('declaration', '')}\n{record['test']}"
@@ -94,7 +95,7 @@ def _pair_finding(ended: PairResult, language: str, program: str) -> CodeFinding
 
 
 async def _judge_together(code: str, record: Row, program: str, cpu: float, sandbox: Sandbox) -> CodeFinding:
-    """Tests and answer in one program, where calls between two cannot be carried.
+    """Run tests and answer in one program, where calls between two cannot be carried.
 
     It repeats the mark that it gets as input once its tests have ended. An answer that hunts for it can do so, too.
     """
@@ -117,7 +118,7 @@ _MODULE = re.compile(r"Cannot find module '([^'\n]{1,100})'")
 
 
 def _why(run: ProgramRun) -> str:
-    """The line that tells the error, where there is one; a machine's last words are its version."""
+    """Return the line that tells the error, where there is one; a machine's last words are its version."""
     error_lines = [line.strip() for line in run.err.splitlines() if "rror" in line[:100]]
     error_lines.sort(key=lambda line: _ERROR.match(line) is None)
     return f"exit code {run.code}: {error_lines[0][:200]}" if error_lines and run.kind == "ended" else str(run)
@@ -135,13 +136,13 @@ def _instrument(run: ProgramRun, language: str, program: str) -> CodeFinding | N
 
 
 def assembled(code: str, record: Row) -> str:
-    """The program: the answer, or what it goes on with, then the tests, which end by repeating their input."""
+    """Return the program: the answer, or what it goes on with, then the tests, which end by repeating their input."""
     frame = _FRAMES[str(record["language"])]
     return frame(answer_program(code, record), str(record["test"]), str(record.get("main", "Main")))
 
 
 def read_answer(code: str, record: Row) -> Answer:
-    """The answer and what the row says of its tests. A prompt without the head of its function gets it from the
+    """Return the answer and what the row says of its tests. A prompt without the head of its function gets it from the
     row's `declaration`."""
     inside, entry = bool(record.get("inside")), str(record["entry_point"])
     body = answer_program(code, record)
@@ -164,7 +165,7 @@ def _is_whole(code: str, record: Row) -> bool:
 
 
 def answer_program(code: str, record: Row) -> str:
-    """The answer with what is given around it: the head, or all of the prompt where it goes on with that."""
+    """Return the answer with what is given around it: the head, or all of the prompt where it goes on with that."""
     if not _is_whole(code, record):
         return f"{record['prompt']}{_stopped(code, record)}{record.get('closing', '')}"
     helper = str(record.get("helper", ""))
@@ -175,7 +176,7 @@ def answer_program(code: str, record: Row) -> str:
 
 
 def _stopped(code: str, record: Row) -> str:
-    """What goes on with the prompt, up to the first of the stop tokens, which may end with the line."""
+    """Return what goes on with the prompt, up to the first of the stop tokens, which may end with the line."""
     if not record.get("closing"):
         return code
     text = f"{code.rstrip()}\n"
@@ -211,7 +212,7 @@ int main() {
 
 
 def _cpp(body: str, tests: str, main: str) -> str:
-    """Main returns 0 by itself under its own name only."""
+    """Return the program, whose tests get a `return 0`: main returns 0 by itself under its own name only."""
     end = tests.rfind("}")
     return (
         f"#define main answer_main\n{body}\n#undef main\n{undefine_macros(body)}#undef NDEBUG\n"

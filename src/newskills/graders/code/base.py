@@ -53,11 +53,11 @@ class CodeGrader(ABC):
         return extract_marked(str(record.get("generation") or ""), language, wanted)
 
     def gold_head(self, record: Row) -> str:
-        """What stands before the reference solution in a whole answer."""
+        """Return what stands before the reference solution in a whole answer."""
         return ""
 
     def gold_reply(self, record: Row) -> str | None:
-        """The row's `canonical_solution` in a block."""
+        """Return the row's `canonical_solution` in a block; None where it has none."""
         solution = record.get("canonical_solution")
         return None if solution is None else f"```{self.language(record)}\n{self.gold_head(record)}{solution}\n```"
 
@@ -68,7 +68,7 @@ class CodeGrader(ABC):
         return {}
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        """Runs the answer's code. Raises SandboxError where there is no sandbox."""
+        """Run the answer's code. Raises SandboxError where there is no sandbox."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run the code in.")
         extracted = self.extract(record)
@@ -122,8 +122,8 @@ def extract_marked(text: str, language: str, wanted: str = "") -> ExtractedCode:
 
 
 def not_built(ran: ProgramResult, program: str = "") -> CodeFinding | None:
-    """What a job that did not come to run says. `given`: text of the benchmark's, whose own needs are not the
-    answer's fault."""
+    """Return the finding on a job that did not come to run; None for one that did. `program`: text of the benchmark's,
+    whose own needs are not the answer's fault."""
     if ran.missing:
         return unjudged(f"'{ran.missing}' is not in the sandbox: install it where the sandbox runs")
     if ran.build is None:
@@ -143,7 +143,7 @@ _BEGINNINGS = ("fatal error: ", "error: package ", "unresolved import `", "unlin
 
 
 def _lacking(line: str, program: str) -> str:
-    """The header or package that the line of a compiler misses, if `given` is what asks for it."""
+    """Return the header or package that the line of a compiler misses, if `program` is what asks for it."""
     for begin, end in zip(_BEGINNINGS, _ENDS, strict=True):
         _, opening, rest = line.partition(begin)
         name, ended, _ = rest.partition(end)

@@ -57,7 +57,9 @@ class ClassEvalGrader(CodeGrader):
 
 
 def static_methods_marked(code: str) -> str:
-    """
+    """Mark each method whose line names neither `self` nor `cls` with `@staticmethod`, in place of the marks that are
+    there.
+
     >>> print(static_methods_marked("class A:\\n    def one(x):\\n        return x"))
     class A:
         @staticmethod

@@ -64,7 +64,7 @@ def calling(code: str, starter: str, function: str) -> str:
 
 
 def _check_types(result: str, parameters: list[str]) -> None:
-    """The last word of each parameter is its name."""
+    """Raise ValueError for a type without values of JSON. The last word of each parameter is its name."""
     words = [
         *_WORD.findall(result.rpartition(";")[2]),
         *(w for part in parameters for w in _WORD.findall(part)[:-1]),

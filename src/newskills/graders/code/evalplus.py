@@ -45,17 +45,17 @@ class EvalPlusGrader:
         self._stamp = f"{self.name}@{self.version}"
 
     def gold_reply(self, record: Row) -> str | None:
-        """The row's `canonical_solution`, behind the head that the prompt gives."""
+        """Return the row's `canonical_solution`, behind the head that the prompt gives; None where it has none."""
         solution = record.get("canonical_solution")
         return None if solution is None else f"```python\n{record.get('prompt', '')}{solution}\n```"
 
     def same_replies(self, record: Row) -> list[str]:
-        """The same with words around it."""
+        """Return the gold reply with words around it; empty where there is none."""
         gold = self.gold_reply(record)
         return [] if gold is None else [f"Here is the function.\n\n{gold}\n\nIt passes `assert 1 < 2`."]
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        """Runs the answer's function against the suites of the record.
+        """Run the answer's function against the suites of the record.
 
         Raises SandboxError where there is no sandbox.
         """
@@ -74,7 +74,7 @@ class EvalPlusGrader:
         return self._score(extracted, record, verdicts)
 
     def time(self, record: Row, suites: int) -> Time:
-        """What the suites of a record may take together."""
+        """Return the time that the suites of a record may take together."""
         cpu = suites * max(self.config.timeout, float(record.get("cpu_seconds") or 0))
         return Time(cpu=cpu, wall=_WALL * cpu)
 
@@ -122,7 +122,7 @@ _NO_PROGRAM = ("SyntaxError", "IndentationError", "TabError")
 
 
 def program_of(record: Row, code: str) -> Program:
-    """The answer and the tests of a row. Raises KeyError, TypeError, ValueError for a row without them."""
+    """Return the answer and the tests of a row. Raises KeyError, TypeError, ValueError for a row without them."""
     prompt = str(record.get("prompt", ""))
     names = [str(name) for name in record.get("names") or [record["entry_point"]]]
     return Program(
@@ -151,6 +151,6 @@ def _texts(tests: Any) -> list[str]:
 
 
 def _head(prompt: str, entry: str) -> str:
-    """What the prompt gives before the function itself."""
+    """Return what the prompt gives before the function itself."""
     at = prompt.find(f"def {entry}(")
     return prompt[: prompt.rfind("\n", 0, at) + 1] if at >= 0 else ""

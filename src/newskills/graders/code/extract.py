@@ -33,7 +33,8 @@ class ExtractedCode(Struct, frozen=True, kw_only=True):
 
 
 def extract_code(text: str, language: str = "python", wanted: str = "") -> ExtractedCode:
-    """What follows the first reasoning, and of it the last block marked `language`, else the last unmarked one.
+    """Return the code of what follows the first reasoning: its last block marked `language`, else its last unmarked
+    one.
 
     `wanted`: name of a Python function; a block that defines it goes before later ones that do not, such as tests of
     it or examples. A text without any block is the program itself. A block that never ends holds none, unless it is a
@@ -62,7 +63,7 @@ def text_with_code(text: str) -> str | None:
 
 
 def _wanted_block(answer: str, fence: str, how: str, wanted: str) -> ExtractedCode | None:
-    """The last block behind `fence` that defines the wanted function."""
+    """Return the last block behind `fence` that defines the wanted function; None where there is none."""
     start = len(answer)
     for _ in range(_MOST_BLOCKS):
         if (start := answer.rfind(fence, 0, start)) < 0:
@@ -80,7 +81,7 @@ def _defines(code: str, name: str) -> bool:
 
 
 def _block(answer: str, start: int, how: str, wanted: str) -> ExtractedCode:
-    """The block whose opening fence stands at `start`; the rest of that line is its mark.
+    """Return the block whose opening fence stands at `start`; the rest of that line is its mark.
 
     A fence within a line closes, too, where none stands at the beginning of one. A whole program moves to the left as
     far as the fence is indented.
@@ -97,7 +98,8 @@ def _block(answer: str, start: int, how: str, wanted: str) -> ExtractedCode:
 
 
 def _moved(code: str, before: str) -> str:
-    """A whole program as far to the left as what stands before its fence is wide: blanks, or the mark of a list."""
+    """Move a whole program as far to the left as what stands before its fence is wide: blanks, or the mark of a
+    list."""
     if not before or not (before.isspace() or _LIST_MARK.fullmatch(before)):
         return code
     moved = re.sub(rf"^[ \t]{{1,{len(before)}}}", "", code, flags=re.MULTILINE)
@@ -107,7 +109,7 @@ def _moved(code: str, before: str) -> str:
 
 
 def _whole_program(code: str, wanted: str) -> str:
-    """The code of a block without an end, if it is whole Python that defines something; else ''.
+    """Return the code of a block without an end, if it is whole Python that defines something; else ''.
 
     Where it has the wanted function, what follows that and is no Python (prose, a line that was cut off) is left out.
     """
@@ -136,7 +138,8 @@ def _is_python(code: str) -> bool:
 
 
 def _generic(answer: str, wanted: str) -> ExtractedCode:
-    """The last block without a mark, or with a short one; else the last of all. Fences open and close in turn."""
+    """Return the last block without a mark, or with a short one; else the last of all. Fences open and close in
+    turn."""
     fences = [match.start() for match in re.finditer(FENCE, answer)]
     if len(fences) % 2:
         return _block(answer, fences[-1], "generic", wanted)

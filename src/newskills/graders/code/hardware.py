@@ -89,8 +89,8 @@ class VerilogGrader(CodeGrader):
 
 
 def hide_bench(test: str, reference: str, word: str) -> tuple[str, str]:
-    """The bench and its reference with `word` before the names of their modules, instances and records, by which an
-    answer could reach them, and before the count of mismatches."""
+    """Return the bench and its reference with `word` before the names of their modules, instances and records, by which
+    an answer could reach them, and before the count of mismatches."""
     modules = [name for name in _MODULE.findall(test + reference) if name != "TopModule"]
     kinds = [*modules, "TopModule", *re.findall(r"\}\s*(\w+)\s*;", test)]
     made = re.findall(rf"(?m)^\s*(?:{'|'.join(map(re.escape, kinds))})\s+(?:#\s*\([^;]*?\)\s*)?(\w+)\s*[(;]", test)

@@ -135,5 +135,6 @@ def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[SuiteVerd
 
 
 def _for_memory(verdict: SuiteVerdict) -> SuiteVerdict:
-    """What the judge sees of a process that the kernel has ended for its memory is a signal only."""
+    """Return a crash as `out_of_memory`: the judge sees only a signal of a process that the kernel has ended for its
+    memory."""
     return msgspec.structs.replace(verdict, kind="out_of_memory") if verdict.kind == "crashed" else verdict

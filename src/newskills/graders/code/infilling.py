@@ -84,7 +84,7 @@ class InfillingGrader(CodeGrader):
 
 
 def _block(answer: str, language: str) -> str:
-    """The last block marked with the language, else without a mark, else the last, as it stands."""
+    """Return the last block marked with the language, else without a mark, else the last, as it stands."""
     blocks = [block.partition("\n") for block in answer.split(_FENCE)[1::2]]
     for marks in ((language,), ("", "py")):
         if chosen := [body for mark, _, body in blocks if mark.strip().lower() in marks]:
@@ -93,7 +93,7 @@ def _block(answer: str, language: str) -> str:
 
 
 def pieces(code: str, prefix: str, suffix: str) -> Iterator[str]:
-    """Readings of the answer, the plainest first, each once."""
+    """Yield readings of the answer, the plainest first, each once."""
     bare = code[_overlap(prefix, code) :]
     cut = _overlap(bare, suffix)
     bare = bare[: len(bare) - cut] if cut else bare

@@ -60,7 +60,7 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
         return await self._run_tests(code, self._with_header(problem), sandbox)
 
     def _with_header(self, problem: Subtask) -> Subtask:
-        """Raises ValueError where the checker needs testlib.h, which is nowhere."""
+        """Return the problem with testlib.h where its checker needs it. Raises ValueError where that is nowhere."""
         if _HEADER not in problem.checker or _HEADER in dict(problem.grader_files):
             return problem
         try:
@@ -101,7 +101,7 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
 
 
 def package(place: Path) -> Subtask | str:
-    """The problem in an archive or a folder; a reason why it cannot be judged. Raises ValueError."""
+    """Return the problem in an archive or a folder, or a reason why it cannot be judged. Raises ValueError."""
     return _package(place, place.stat().st_mtime_ns)
 
 
@@ -155,7 +155,7 @@ def _pairs(files: Mapping[str, bytes], config: Mapping[str, Any]) -> list[tuple[
 
 
 def _seconds(config: Mapping[str, Any]) -> float:
-    """The largest of the limits; 0 where there is none."""
+    """Return the largest of the limits; 0 where there is none."""
     limits = [config.get("time"), *(part.get("time") for part in config.get("subtasks") or ())]
     matches = [_TIME.fullmatch(str(each).strip()) for each in limits if each is not None]
     return max((float(each[1]) / (1000 if each[2] == "ms" else 1) for each in matches if each), default=0.0)

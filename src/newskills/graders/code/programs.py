@@ -161,7 +161,7 @@ class PairResult(Struct, frozen=True, kw_only=True):
 
 
 def make_task(language: str, program: str, inputs: list[str], cpu: float) -> ProgramTask:
-    """A program in one file. Raises KeyError for a language that is not in `CHAINS`."""
+    """Return the task of a program in one file. Raises KeyError for a language that is not in `CHAINS`."""
     chain = CHAINS[language]
     build = chain.build
     if language == "cpp" and "<openssl/" in program:
@@ -172,7 +172,7 @@ def make_task(language: str, program: str, inputs: list[str], cpu: float) -> Pro
 
 
 async def run_task(program_task: ProgramTask, sandbox: Sandbox) -> ProgramResult:
-    """Raises SandboxError where the sandbox failed or nothing of the job began."""
+    """Run a program on its inputs. Raises SandboxError where the sandbox failed or nothing of the job began."""
     build = 3 * program_task.build_cpu * len(program_task.build)
     seconds = build + len(program_task.inputs) * (WALL * program_task.cpu + 1)
     report, status = await _drive("driver.run_all", program_task, seconds, sandbox)
@@ -188,7 +188,8 @@ async def run_task(program_task: ProgramTask, sandbox: Sandbox) -> ProgramResult
 
 
 async def run_pair(task: PairTask, sandbox: Sandbox) -> PairResult:
-    """Raises SandboxError where the sandbox failed or nothing of the job began."""
+    """Run answer and tests as two programs. Raises SandboxError where the sandbox failed or nothing of the job
+    began."""
     steps = len(task.answer.build) + len(task.tests.build)
     seconds = 3 * task.build_cpu * steps + WALL * task.cpu
     report, status = await _drive("pair.run_pair", task, seconds, sandbox)
@@ -203,7 +204,7 @@ async def run_pair(task: PairTask, sandbox: Sandbox) -> PairResult:
 async def _drive(
     work: str, task: ProgramTask | PairTask, seconds: float, sandbox: Sandbox
 ) -> tuple[str | None, str]:
-    """What the function `work` reports from inside, and the sandbox's status; without a report, the kind of end.
+    """Return what the function `work` reports from inside, and the sandbox's status; without a report, the kind of end.
 
     Raises SandboxError where the sandbox failed or nothing of the job began.
     """
@@ -235,7 +236,7 @@ def _read(report: str, form: type[_Form]) -> _Form:
 
 
 def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
-    """Inputs for one call of the sandbox each, so that what they say can leave it at once."""
+    """Return the inputs for one call of the sandbox each, so that what they say can leave it at once."""
     batch_list: list[list[str]] = []
     size = 0
     room = max(1, min(_BATCH_RUNS, _LONGEST // (2 * output)))
@@ -250,7 +251,7 @@ def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
 
 @cache
 def _source(work: str) -> str:
-    """The text that the sandbox runs: `work` is a module of `inside` and its function."""
+    """Return the text that the sandbox runs: `work` is a module of `inside` and its function."""
     module, _, function = work.partition(".")
     names = ("hiding", "driver") if module == "driver" else ("hiding", "driver", module)
     texts = {f"{_INSIDE}.{name}": files(_INSIDE).joinpath(f"{name}.py").read_text("utf-8") for name in names}

@@ -24,7 +24,7 @@ _LONGEST = 100_000
 
 
 def extract_snippet(text: str) -> ExtractedCode:
-    """What stands before the first mark, if that is a program; else the last block, or what a `<code>` begins.
+    """Return what stands before the first mark, if that is a program; else the last block, or what a `<code>` begins.
 
     A thought that never ends holds no code, nor a block that neither a fence nor another mark ends.
     """
@@ -46,7 +46,7 @@ def extract_snippet(text: str) -> ExtractedCode:
 
 
 def _solution(answer: str) -> str:
-    """What stands before END SOLUTION, with the fence that the line may have left open."""
+    """Return what stands before END SOLUTION, with the fence that the line may have left open."""
     mark = _LAST.search(answer)
     if mark is None or not answer[: mark.start()].strip():
         return answer
@@ -55,7 +55,7 @@ def _solution(answer: str) -> str:
 
 
 def _blocks(answer: str, fences: Sequence[re.Match[str]]) -> Iterator[str]:
-    """The code of each block that is marked as Python, or not marked."""
+    """Yield the code of each block that is marked as Python, or not marked."""
     for fence, closing in zip_longest(fences[::2], fences[1::2]):
         inside = answer[fence.end() : closing.start() if closing else len(answer)]
         if fence[1].strip().lower() in _MARKS and (closing or _ENDS.search(inside)) and (code := _clean(inside)):

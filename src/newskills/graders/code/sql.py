@@ -59,7 +59,8 @@ class BirdGrader(CodeGrader):
     Config = BirdConfig
 
     def __init__(self, config: BirdConfig = BirdConfig()) -> None:  # noqa: B008 - frozen
-        """Raises ConfigError for an `extraction_regex` that is none, or has no group where one is needed."""
+        """Compile the `extraction_regex`. Raises ConfigError for one that is none, or has no group where one is
+        needed."""
         self.config = config
         try:
             self._pattern = re.compile(config.extraction_regex, re.DOTALL if config.regex_dotall else 0)

@@ -171,12 +171,12 @@ class LiveBenchCodingGrader(LiveCodeBenchGrader):
 
 
 def packed(tests: Cases) -> str:
-    """`tests` as a short text, for rows with megabytes of them."""
+    """Return `tests` as a short text, for rows with megabytes of them."""
     return base64.b64encode(zlib.compress(msgspec.json.encode(tests), 9)).decode()
 
 
 def unpacked(text: str) -> Cases:
-    """The reverse of `packed`. Raises ValueError."""
+    """Return the tests that `packed` made a text of. Raises ValueError."""
     unzip = zlib.decompressobj()
     try:
         data = unzip.decompress(base64.b64decode(text, validate=True), _UNPACKED)

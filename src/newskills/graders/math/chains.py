@@ -51,7 +51,7 @@ class Chain(NamedTuple):
 
 
 def chain(node: Node) -> Chain | None:
-    """The chain that a relation is; None for anything else, and where no side is a value."""
+    """Return the chain that a relation is; None for anything else, and where no side is a value."""
     if node.kind != "rel" or not set(node.name) <= _RELATIONS:
         return None
     sides = tuple(side for side in node.args if not _is_dots(side))
@@ -83,7 +83,7 @@ def known_sides(text: str, read: Callable[[str], Node]) -> Node | None:
 
 
 def _split(text: str) -> tuple[list[str], str]:
-    """The sides of a text and the relations between them."""
+    """Return the sides of a text and the relations between them."""
     texts, relations, depth, start = [], "", 0, 0
     for mark in _SIGN.finditer(text):
         if mark[0] in "({[":
@@ -110,7 +110,7 @@ def is_constant(side: Node) -> bool:
 
 
 def _value(node: Node) -> tuple[Node, Node | None]:
-    """(the value, the last decimal that rounds it) of a relation with at least one constant side."""
+    """Return (the value, the last decimal that rounds it) of a relation with at least one constant side."""
     exact: list[Node] = []
     about: list[Node] = []
     for relation, side in zip("=" + node.name, node.args, strict=True):
@@ -195,7 +195,7 @@ def rounds(exact: Node, shown: Node, *, whole: bool = False) -> bool:
 
 
 def _numbers(first: Node, second: Node) -> Iterator[tuple[Any, Any]]:
-    """The real values of both, under each reading of their units, percent and degree signs."""
+    """Yield the real values of both, under each reading of their units, percent and degree signs."""
     a, b = quantities.pair(first, second)
     if not quantities.comparable(a, b):
         return
@@ -214,7 +214,7 @@ class _Literal(NamedTuple):
 
 
 def _literal(node: Node) -> _Literal | None:
-    """The digits of a number with a sign, a unit or a power of ten; None for a calculation."""
+    """Return the literal of a number with a sign, a unit or a power of ten; None for a calculation."""
     while node.kind in ("neg", "unit", "percent", "deg"):
         node = node.args[0]
     if node.kind == "num" and (node.places >= 0 or node.value.denominator == 1):

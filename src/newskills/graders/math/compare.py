@@ -46,7 +46,8 @@ _COLLECTIONS = frozenset({"list", "set", "tuple"})
 
 
 def same(gold: Node, pred: Node, options: Options) -> bool | None:
-    """True, False or None (cannot tell). Gold decides what must be said: labels and units may be missing in `pred`."""
+    """Return whether both are the same: True, False or None (cannot tell). Gold decides what must be said: labels and
+    units may be missing in `pred`."""
     if gold == pred:
         return True
     gold, pred = _settle(gold), _settle(pred)
@@ -136,7 +137,7 @@ def _is_set_of_sets(node: Node) -> bool:
 
 
 def _scaled(node: Node) -> Node:
-    """A scalar times a matrix, multiplied out."""
+    """Multiply out a scalar times a matrix."""
     if node.kind == "neg":
         factor, matrix = number(-1), _settle(node.args[0])
     elif node.kind == "div":
@@ -272,7 +273,8 @@ def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
 
 
 def _same_operation(gold: Node, pred: Node, options: Options) -> bool | None:
-    """Sets that are not known numerically: the same operation on the same sets, or they cannot be told apart."""
+    """Compare sets that are not known numerically: the same operation on the same sets, or they cannot be told
+    apart."""
     if gold.kind == pred.kind == "builder":
         pred = with_bound_name(gold, pred)
     if gold.kind == pred.kind:
@@ -387,7 +389,7 @@ def _all_of(verdicts: Sequence[bool | None]) -> bool | None:
 
 
 def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:
-    """A matching of the elements, written alike first. Sameness is an equivalence: the first fit is enough."""
+    """Match the elements, those that are written alike first. Sameness is an equivalence: the first fit is enough."""
     if len(gold) != len(pred):
         return False
     open_gold, open_pred = _without_twins(gold, pred)
@@ -412,7 +414,7 @@ def _same_member(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _without_twins(gold: Sequence[Node], pred: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """What is left of both after taking away pairs that are written alike."""
+    """Return what is left of both after taking away pairs that are written alike."""
     counts = Counter(gold) & Counter(pred)
     left = []
     for items in (gold, pred):

@@ -29,7 +29,7 @@ def same_remainder(pred: str, gold: str) -> bool | None:
 
 
 def _both(pattern: re.Pattern[str], word: str, pred: str, gold: str) -> list[tuple[int, int]] | None:
-    """The two numbers of each text; None unless both are of that form, and one of them has the word."""
+    """Return the two numbers of each text; None unless both are of that form, and one of them has the word."""
     if word not in pred and word not in gold:
         return None
     matches = pattern.fullmatch(pred), pattern.fullmatch(gold)

@@ -46,14 +46,14 @@ class MathGrader:
         self._stamp = f"{self.name}@{self.version}"
 
     def preload(self) -> None:
-        """Imports what undecided answers need; called once before workers are forked."""
+        """Import what undecided answers need; called once before workers are forked."""
         symbolic.preload()
 
     def gold_reply(self, record: Row) -> str | None:
         return self._said(as_text(record.get("expected_answer")))
 
     def same_replies(self, record: Row) -> list[str]:
-        """The gold answer spelt otherwise."""
+        """Return replies with the gold answer spelt otherwise."""
         gold = as_text(record.get("expected_answer"))
         replies = [self._said(spelling) for spelling in spellings(gold)] if gold else []
         return [text for text in replies if text]
@@ -79,7 +79,7 @@ class MathGrader:
         )
 
     def _judged(self, answer: str, golds: list[str]) -> Verdict:
-        """The first of the right answers that this is one of; undecided if it may be one."""
+        """Compare the answer with the right ones in turn, up to the first that it is; undecided if it may be one."""
         if len(golds) == 1 and not (self.config.relative_tolerance or self.config.absolute_tolerance):
             return self._compared(answer, golds[0])
         return in_time(lambda: self._compared_with_all(answer, golds), golds)
@@ -141,7 +141,7 @@ class MathGrader:
 
 
 def as_text(value: object) -> str | None:
-    """A field of a record as text; a list as its elements with commas between."""
+    """Return a field of a record as text; a list as its elements with commas between."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, list):

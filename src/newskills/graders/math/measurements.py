@@ -68,7 +68,7 @@ class Measure(NamedTuple):
 
 
 def measure(text: str) -> Measure | None:
-    """The measure that the whole text is, else None."""
+    """Return the measure that the whole text is, else None."""
     if (money := _CURRENCY.match(text)) is not None:
         value = money[1] + money[3].strip() + text[money.end() :]
         return Measure(value, Fraction(1), ((CURRENCIES[money[2]], 1),), True) if is_value(value) else None

@@ -76,7 +76,8 @@ _LABEL = re.compile(
 
 
 def tidy(text: str) -> str:
-    """The answer without what is around it: dollars, boxes, one `\\text{…}` around all, markdown, end punctuation."""
+    """Return the answer without what is around it: dollars, boxes, one `\\text{…}` around all, markdown, end
+    punctuation."""
     return _tidied(text) if len(text) <= _KEPT_LENGTH else _tidied.__wrapped__(text)
 
 
@@ -157,7 +158,7 @@ def latinise(text: str) -> str:
 
 
 def key(text: str) -> str:
-    """The form in which two texts are the same answer whatever it means: no blanks, no decoration.
+    """Return the form in which two texts are the same answer whatever it means: no blanks, no decoration.
 
     Blanks between two digits go only where they part groups of three; elsewhere they stay as a mark.
     """
@@ -179,7 +180,7 @@ def _script(match: re.Match[str]) -> str:
 
 
 def _unwrap(text: str) -> str:
-    """Takes off one wrapper that spans the whole text."""
+    """Remove one wrapper that spans the whole text."""
     for opening in _WRAPPERS if text.startswith("\\") else ():
         if text.startswith(opening) and text.endswith("}"):
             inner = text[len(opening) : -1]

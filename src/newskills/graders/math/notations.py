@@ -101,7 +101,7 @@ _LONGEST = 120
 
 
 def renotated(text: str) -> str:
-    """The text in usual notation."""
+    """Return the text in usual notation."""
     for mark, pattern, usual in _NOTATIONS:
         if mark in text:
             text = pattern.sub(usual, text)

@@ -30,7 +30,7 @@ _SCALES = {"thousand": 1_000, "million": 1_000_000}
 
 
 def spelled(text: str) -> str | None:
-    """The number that the whole text spells, in digits; None for any other text."""
+    """Return the number that the whole text spells, in digits; None for any other text."""
     if len(text) > _LONGEST or _WORDS.fullmatch(text) is None:
         return None
     words = text.lower().replace("-", " ").split()

@@ -46,7 +46,7 @@ _QUOTIENT = re.compile(
 
 
 def terms(node: Node) -> list[Node]:
-    """The terms of a sum; of anything else itself."""
+    """Return the terms of a sum; of anything else itself."""
     return [term for a in node.args for term in terms(a)] if node.kind == "add" else [node]
 
 
@@ -69,7 +69,8 @@ def constants_alike(gold: Node, pred: Node) -> Iterator[Node]:
 
 
 def _one_letter(new: str, old: str, gold: Node, pred: Node) -> bool:
-    """The same letter in another case; or another letter, where both are added, once, to what depends on variables."""
+    """Return whether both are the same letter in another case; or another letter, where both are added, once, to what
+    depends on variables."""
     if old.lower() == new.lower() and old[:1].lower() in ("c", "k"):
         return True
     return (
@@ -99,7 +100,7 @@ def same_antiderivative(gold: Node, pred: Node) -> bool:
 
 
 def _without_constant(tree: Node) -> Node | None:
-    """What is added to the constant of integration; None where there is none."""
+    """Return what is added to the constant of integration; None where there is none."""
     if tree.kind != "add":
         return None
     for name in ("C", "c", "K", "k"):
@@ -175,7 +176,7 @@ def _occurrences(letter: str) -> re.Pattern[str]:
 
 
 def with_bound_name(gold: Node, pred: Node) -> Node:
-    """A set `{2^k | k ∈ ℕ}` with the letter of the gold answer's."""
+    """Return a set `{2^k | k ∈ ℕ}` with the letter of the gold answer's."""
     (element, condition), (_, other) = gold.args, pred.args
     if condition.kind == other.kind == "rel" and condition.args[0].kind == other.args[0].kind == "sym":
         new, old = condition.args[0].name, other.args[0].name

@@ -132,7 +132,7 @@ def _weekday(text: str) -> str:
 
 
 def _shorter(text: str) -> tuple[str, ...]:
-    """The text without what stands before it, and without the noun behind."""
+    """Return the forms of the text without what stands before it, and without the noun behind."""
     bare = _without_lead(text)
     forms = (SYNONYMS.get(bare, bare), _NOUN.sub("", bare), _weekday(bare))
     return tuple(form for form in forms if form and form != text)

@@ -64,7 +64,7 @@ def _is_run(node: Node) -> bool:
 
 
 def _letters(node: Node) -> tuple[str, ...]:
-    """The factors of a product that is written without signs; empty for anything else."""
+    """Return the factors of a product that is written without signs; empty for anything else."""
     if node.kind == "sym" or (node.kind == "const" and node.name in ("e", "i")):
         return (node.name,)
     if node.kind != "mul" or node.name:
@@ -92,7 +92,7 @@ def _is_of_matrices(node: Node) -> bool:
 
 
 def _is_capital(node: Node) -> bool:
-    """A name in capitals, or a product or power of such names."""
+    """Return whether the node is a name in capitals, or a product or power of such names."""
     if node.kind == "pow":
         return _is_capital(node.args[0])
     if node.kind == "mul":
@@ -102,7 +102,7 @@ def _is_capital(node: Node) -> bool:
 
 
 def _mark(exponent: Node) -> str:
-    """What `-1` or `T` above a matrix does to it; empty for a power."""
+    """Return what `-1` or `T` above a matrix does to it; empty for a power."""
     if exponent.kind == "neg" and exponent.args[0].kind == "num" and exponent.args[0].value == 1:
         return "inverse"
     return exponent.name if exponent.kind == "sym" and exponent.name in _TRANSPOSES else ""
@@ -119,7 +119,7 @@ def _goes_both_ways(node: Node) -> bool:
 
 
 def _expanded(node: Node) -> _Terms:
-    """The sum of products that a tree is when no factors are exchanged. Raises _NoWords."""
+    """Return the sum of products that a tree is when no factors are exchanged. Raises _NoWords."""
     match node.kind:
         case "num":
             return {(): node.value} if node.value else {}
@@ -179,7 +179,7 @@ def _power(base: _Terms, exponent: Node) -> _Terms:
 
 
 def _marked(base: _Terms, mark: str) -> _Terms:
-    """The inverse of one product, or the transposes of all: the factors change sides."""
+    """Return the inverse of one product, or the transposes of all: the factors change sides."""
     if mark == "inverse" and len(base) != 1:
         raise _NoWords
     marked: _Terms = {}

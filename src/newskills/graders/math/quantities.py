@@ -142,7 +142,7 @@ def _is_another_number(word: str) -> bool:
 
 
 def _content(words: str) -> frozenset[str]:
-    """The words that say something, in the singular; where a noun follows, `even` and its like do not."""
+    """Return the words that say something, in the singular; where a noun follows, `even` and its like do not."""
     plain = _LEFT_OVER.sub("", words.lstrip("?")).replace("/", " ").replace(".", "")
     words_of_text = [w.strip("(),:;") for w in plain.split()]
     kept = [

@@ -80,7 +80,8 @@ def _named(name: Node, value: Node, shown: Node | None) -> LabelledValue:
 
 
 def _required(sides_of_chain: Chain) -> tuple[Node, ...]:
-    """The names that a reply must say: of `x = -y = 3` both, of `S = \\pi r^2 = 9\\pi` only S, which it computes."""
+    """Return the names that a reply must say: of `x = -y = 3` both, of `S = \\pi r^2 = 9\\pi` only S, which it
+    computes."""
     names = tuple(side for side in sides_of_chain.names if _label(side) or _is_multiple(side))
     return names if any(map(_label, names)) or len(names) > 1 else sides_of_chain.names
 
@@ -184,7 +185,7 @@ def values_of(node: Node, names: Sequence[str]) -> list[Node]:
 
 
 def _label(node: Node) -> str:
-    """What may stand before `=` as a mere name: a symbol, `f(x)`, a tuple of symbols, `AB`, `\\sin x`."""
+    """Return what may stand before `=` as a mere name: a symbol, `f(x)`, a tuple of symbols, `AB`, `\\sin x`."""
     match node.kind:
         case "sym":
             return node.name
@@ -227,7 +228,7 @@ def same_relation(gold: Node, pred: Node, same: Same) -> bool | None:
 
 
 def _same_names(gold: Node, pred: Node) -> bool:
-    """`a = b = c` in any order."""
+    """Return whether both are `a = b = c` with the same names, in any order."""
     return set(gold.name + pred.name) == {"="} and set(gold.args) == set(pred.args) and all(map(_label, gold.args))
 
 

@@ -14,7 +14,7 @@ _SIGN_WITHIN = re.compile(r"[+\-−±=,;]")
 
 
 def as_tuple(text: str, size: int = 0) -> str | None:
-    """The sum as a tuple in angle brackets, of at least `size` components; None for any other text."""
+    """Return the sum as a tuple in angle brackets, of at least `size` components; None for any other text."""
     components: dict[str, str] = {}
     at = 0
     for mark in _UNIT.finditer(text):
@@ -30,7 +30,8 @@ def as_tuple(text: str, size: int = 0) -> str | None:
 
 
 def _factor(text: str, *, first: bool) -> str | None:
-    """What stands before a unit vector, with its sign; None where it is no factor, or where the sign is missing."""
+    """Return what stands before a unit vector, with its sign; None where it is no factor, or where the sign is
+    missing."""
     factor = _TIMES.sub("", text.strip().replace("−", "-"))
     sign, value = (factor[:1], factor[1:].strip()) if factor[:1] in ("+", "-") else ("", factor)
     if not sign and not first:

@@ -75,7 +75,7 @@ _LONGEST_REMARK = 200
 
 
 def equal(pred: str, gold: str, options: Options = DEFAULT) -> Verdict:
-    """(True | False | None, which step decided). None: undecided, never to be counted as wrong."""
+    """Return (True | False | None, which step decided). None: undecided, never to be counted as wrong."""
     if len(pred) + len(gold) <= _CACHED_LENGTH:
         return _cached(pred, gold, options)
     return _decide(pred, gold, options)
@@ -227,7 +227,7 @@ def _same_plain(a: PlainNumber, b: PlainNumber, options: Options) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _tree(text: str, comma_groups: bool) -> Node | str:
-    """The tree, or why there is none: `big` or `unreadable`."""
+    """Return the tree, or why there is none: `big` or `unreadable`."""
     try:
         return parse(text, comma_groups=comma_groups)
     except TooBig:
@@ -336,14 +336,14 @@ def _unread_gold(p: str, g: str, why: str, options: Options) -> Verdict:
 
 
 def _same_option(letter: str, p: str, g: str, options: Options) -> Verdict:
-    """A right answer such as `(C) 12`: its letter, or what stands behind it."""
+    """Compare with a right answer such as `(C) 12`: its letter, or what stands behind it."""
     if chosen := option_letter(p):
         return chosen == letter, "option"
     return equal(p, behind_letter(g), options)
 
 
 def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdict:
-    """An answer with prose around it counts by its one formula, unless the prose denies or hedges it."""
+    """Judge an answer with prose around it by its one formula, unless the prose denies or hedges it."""
     if why == "big":
         return False, "length"
     if same_words(g, p):

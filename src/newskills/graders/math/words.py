@@ -58,7 +58,8 @@ def words(text: str) -> str:
 
 
 def same_words(gold: str, pred: str) -> bool:
-    """The same words in the same order, blanks aside; a date may be written either way round."""
+    """Return whether both are the same words in the same order, blanks aside; a date may be written either way
+    round."""
     a, b = words(gold), words(pred)
     if same_letters(gold, pred):
         return True
@@ -78,7 +79,7 @@ def is_prose(text: str) -> bool:
 
 
 def option(text: str) -> str:
-    """The letter of an answer that is nothing but an option letter, however bracketed; else ''."""
+    """Return the letter of an answer that is nothing but an option letter, however bracketed; else ''."""
     if len(text) > 40:
         return ""
     match = _OPTION.fullmatch(text)
@@ -103,7 +104,8 @@ def same_letters(gold: str, pred: str) -> bool:
 
 
 def option_letter(text: str) -> str:
-    """The option letter of `C`, `(C)`, `C) 12`, `Option C`; upper case; '' also where another option is named too."""
+    """Return the option letter of `C`, `(C)`, `C) 12`, `Option C`; upper case; '' also where another option is named
+    too."""
     text = text.strip()
     if letter := option(text):
         return letter.upper()
@@ -118,6 +120,6 @@ def option_letter(text: str) -> str:
 
 
 def behind_letter(text: str) -> str:
-    """What stands behind the letter of `(C) 12`; '' for any other text."""
+    """Return what stands behind the letter of `(C) 12`; '' for any other text."""
     match = _OPTION_WITH_TEXT.fullmatch(_OPTION_DRESS.sub(" ", text).strip())
     return match[3] if match is not None else ""

@@ -174,7 +174,7 @@ def alternatives(words: list[str]) -> str:
 
 @cache
 def named_letters(codes: tuple[str, ...]) -> dict[str, str]:
-    """Return the names of letters in these languages → A, B, …"""
+    """Return the letters A, B, … by their names in these languages."""
     entries: dict[str, str] = {}
     for code in codes:
         for order in languages()[code].letters.split():

@@ -26,7 +26,8 @@ def plain(text: str) -> str:
 
 
 def amount_is_near(reply: str, gold: str) -> bool:
-    """The first number of the reply is within a tenth of the right one; points and commas belong to numbers.
+    """Return whether the first number of the reply is within a tenth of the right one; points and commas belong to
+    numbers.
 
     Raises ValueError for a right answer that is no whole number of dollars.
     """

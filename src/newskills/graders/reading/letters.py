@@ -42,7 +42,8 @@ class NamedLetter(NamedTuple):
 
 
 def _wide_letters() -> dict[int, str]:
-    """Return full-width, circled, bracketed, squared and mathematical letters → A, B, …"""
+    """Return the letters A, B, … by the code points of full-width, circled, bracketed, squared and mathematical
+    ones."""
     letters_found: dict[int, str] = {}
     for start in (0x249C, 0x24B6, 0x24D0, 0xFF21, 0xFF41, 0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6):
         letters_found |= {start + place: letter for place, letter in enumerate(ascii_uppercase)}
@@ -137,7 +138,7 @@ def announces(text: str, label: Label) -> bool:
 
 
 def what_follows(text: str, label: Label) -> list[str]:
-    """The rest of the line behind a label: behind its colon, also without mark-up, also without "is".
+    """Return the rest of the line behind a label: behind its colon, also without mark-up, also without "is".
 
     An "is" that is led by neither a colon nor another "is" begins no answer.
     """
@@ -188,13 +189,14 @@ def _rest(text: str, at: int) -> str:
 
 
 def letter_in_double_brackets(text: str, count: int) -> str | None:
-    """The last `[[B]]`, in which judges write which of several replies is best."""
+    """Return the letter of the last `[[B]]`, in which judges write which of several replies is best."""
     letters = [letter for letter in _DOUBLE.findall(text) if letter in ascii_uppercase[:count]]
     return letters[-1] if letters else None
 
 
 def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | None:
-    """The letter on the last line, alone or before its option (`meant`: text of it → letter), behind one with a colon.
+    """Return the letter on the last line, alone or before its option (`meant`: text of it → letter), behind one with a
+    colon.
 
     So a reply may go through the options before.
     """
@@ -206,7 +208,8 @@ def letter_announced(text: str, count: int, meant: Mapping[str, str]) -> str | N
 
 
 def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | None:
-    """The letter that is all of a line, or stands before its option (`meant`: text of it → letter), if no other does.
+    """Return the letter that is all of a line, or stands before its option (`meant`: text of it → letter), if no other
+    does.
 
     A reply that goes through several options names none of them, unless its last line is a letter alone; one line may
     go on behind a capital letter, since small ones number the parts of a solution.
@@ -229,7 +232,7 @@ def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | N
 
 
 def _letter_alone(line: str, count: int) -> str | None:
-    """The capital letter that is all of a line."""
+    """Return the capital letter that is all of a line; None where there is none."""
     letter, alone = begins_with(line, count, {})
     return letter if alone and letter is not None and letter in line else None
 
@@ -253,7 +256,7 @@ def begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str | 
 
 
 def bare_option(text: str) -> str:
-    """The text of an option as the keys of `meant` have it: small letters, single spaces, no marks around it."""
+    """Return the text of an option as the keys of `meant` have it: small letters, single spaces, no marks around it."""
     return " ".join(stripped(text.casefold(), _DRESS).split())
 
 
@@ -328,5 +331,5 @@ def letter_of_native(mark: str, text: str, words: Grammar) -> str:
 
 
 def _is_word(mark: str, text: str, end: int, words: Grammar) -> bool:
-    """An article or a pronoun: "a dog", "A dog", "I think"."""
+    """Return whether the letter is an article or a pronoun: "a dog", "A dog", "I think"."""
     return (mark.islower() or mark.lower() in words.single) and words.goes_on.match(text, end) is not None

@@ -47,7 +47,7 @@ class MathVistaGrader(MathGrader):
 
 
 def normal_answer(answer: str, record: Row) -> str | None:
-    """The answer as it is compared: a letter, a number's text, or the text; None where it is no such number."""
+    """Return the answer as it is compared: a letter, a number's text, or the text; None where it is no such number."""
     answer = _TEXT.sub(r"\1", answer).strip()
     options = {letter: str(record[letter]) for letter in ascii_uppercase if letter in record}
     if options:

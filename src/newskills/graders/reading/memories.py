@@ -52,7 +52,7 @@ class MemoryGrader:
 
 
 def memory_score(answer: str, gold: str, kind: str) -> float:
-    """What the answer is worth, 0–1."""
+    """Return the score of the answer, 0–1."""
     if kind == ADVERSARIAL:
         return float(any(phrase in answer.lower() for phrase in _ABSTAINS))
     if kind == "multi-hop":

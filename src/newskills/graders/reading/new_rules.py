@@ -48,7 +48,7 @@ class NewRulesGrader:
         return f"[[{gold}]]"
 
     def same_replies(self, record: Row) -> list[str]:
-        """The right answer within a sentence, and in bold brackets."""
+        """Return replies with the right answer within a sentence, and in bold brackets."""
         gold = self.gold_reply(record)
         return [f"So the answer is {gold}.", f"Thus:\n\n**{gold}**"]
 
@@ -88,7 +88,7 @@ def comparison(category: str, rule: str, gold: str) -> Same:
 
 
 def _answer(text: str | None) -> str | None:
-    """What the last `[[…]]` holds, with brackets of its own; else the final answer."""
+    """Return what the last `[[…]]` holds, with brackets of its own; else the final answer."""
     if not text:
         return None
     end = text.rfind("]]")
@@ -199,7 +199,7 @@ def _signs_put_in(answer: str, gold: str) -> bool:
 
 
 def _made_of_numbers(answer: str, gold: str) -> bool:
-    """The four numbers, each once, make 24 in each of the terms that are given."""
+    """Return whether the four numbers, each once, make 24 in each of the terms that are given."""
     wanted = sorted(re.sub(r"\W+", "", gold.partition("\n")[0].partition("=")[0]))
     terms = [line.translate(_SIGNS).partition("=")[0] for line in answer.splitlines() if line.strip()]
     return bool(terms) and all(
@@ -208,7 +208,7 @@ def _made_of_numbers(answer: str, gold: str) -> bool:
 
 
 def _worth(term: str) -> Fraction | None:
-    """The value of a term of whole numbers; None for anything else. Nothing is executed."""
+    """Return the value of a term of whole numbers; None for anything else. Nothing is executed."""
     try:
         return _value(ast.parse(term.strip(), mode="eval").body) if len(term) <= _LONGEST else None
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
@@ -216,7 +216,7 @@ def _worth(term: str) -> Fraction | None:
 
 
 def _value(node: ast.expr) -> Fraction:
-    """Raises ValueError for what is no number, sum, difference, product or quotient."""
+    """Return the value of a term. Raises ValueError for what is no number, sum, difference, product or quotient."""
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return Fraction(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

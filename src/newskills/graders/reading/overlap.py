@@ -96,7 +96,7 @@ def anls(answer: str, gold: str) -> float:
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Insertions, deletions and substitutions of characters (or other items) that lead from one to the other.
+    """Count the insertions, deletions and substitutions of characters (or other items) that lead from one to the other.
 
     A column of the table at once, as bits of two numbers (Myers 1999; Hyyrö 2003, fig. 8).
     """
@@ -182,7 +182,7 @@ def _bag_f1(first: set[str], second: set[str]) -> float:
 
 
 def best_pairing(worth: Sequence[Sequence[float]]) -> float:
-    """The largest sum over pairs (row, column), each used once at most."""
+    """Return the largest sum over pairs (row, column), each used once at most."""
     return sum(worth[row][column] for row, column in pairing(worth).items())
 
 

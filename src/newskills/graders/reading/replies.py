@@ -23,12 +23,13 @@ def stripped(text: str, around: str) -> str:
 
 
 def unscored(grader: str, why: str, fields: Row) -> Score:
-    """The record cannot be graded, whatever the model said."""
+    """Return the score of a record that cannot be graded, whatever the model said."""
     return Score(outcome="unscored", fields=fields, grader=grader, why=why, cause="data")
 
 
 def unanswered(grader: str, record: Row, fields: Row) -> Score:
-    """The model gave no answer; cut short where the reply was, or the thinking did not end."""
+    """Return the score of a reply without an answer; the cause is truncation where the reply was cut short, or the
+    thinking did not end."""
     thinking = visible(str(record.get("generation") or "")) is None
     short = thinking or record.get("finish_reason") == "length"
     why = "the thinking did not end" if thinking else "no answer"
@@ -38,7 +39,7 @@ def unanswered(grader: str, record: Row, fields: Row) -> Score:
 
 
 def decided(grader: str, correct: bool, fields: Row, why: str, value: float | None = None) -> Score:
-    """A verdict on an answer; `value` where it is worth something between 0 and 1."""
+    """Return the score of a verdict on an answer; `value` where it is worth something between 0 and 1."""
     return Score(
         outcome="correct" if correct else "wrong",
         fields=fields,

@@ -27,7 +27,7 @@ def rouge_l(answer: str, gold: str, language: str) -> float:
 
 
 def rouge_l_of_lines(answer: str, gold: str) -> float:
-    """rougeLsum of rouge-score: of each line of `gold`, the words that it shares with any line of the answer."""
+    """Return rougeLsum of rouge-score: of each line of `gold`, the words that it shares with any line of the answer."""
     ours, theirs = (
         _cut([_LATIN_WORD.findall(line) for line in text.lower().split("\n")]) for text in (answer, gold)
     )
@@ -102,7 +102,8 @@ def _length(row: int, size: int) -> int:
 
 
 def _rows(first: Sequence[str], second: Sequence[str]) -> list[int]:
-    """The table of longest common subsequences, by sets of bits (Hyyrö 2004); a bit is 0 where the length grows."""
+    """Return the table of longest common subsequences, by sets of bits (Hyyrö 2004); a bit is 0 where the length
+    grows."""
     places: dict[str, int] = {}
     for at, token in enumerate(first):
         places[token] = places.get(token, 0) | 1 << at

@@ -75,8 +75,9 @@ _CONTRARY = re.compile(rf"(?:\b(?:not|but|however|wrong|incorrect)|n't|n’t){_W
 
 
 def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None:
-    """The last "option B is correct"; else "So C.", "It must be C.", "It is (C).", "I choose C."; else "B is correct.";
-    else, in the last line, "This matches option B."; else a reply of one line that ends with the text of an option.
+    """Return the letter of the last "option B is correct"; else "So C.", "It must be C.", "It is (C).", "I choose C.";
+    else "B is correct."; else, in the last line, "This matches option B."; else a reply of one line that ends with the
+    text of an option.
 
     A letter may have its option behind it (`meant`: text of it → letter). Sentences "B is correct." about several
     letters name none of them: SEVERAL, where they are the whole reply.
@@ -101,7 +102,7 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
 
 
 def _last(matches: list[re.Match[str]], tail: str, count: int) -> str | None:
-    """The letter of the last match; SEVERAL where another was named right before it."""
+    """Return the letter of the last match; SEVERAL where another was named right before it."""
     last = matches[-1]
     another = len(matches) > 1 and matches[-2][1].upper() != last[1].upper()
     if another and side_by_side(tail[matches[-2].end() : last.start()]):
@@ -110,12 +111,12 @@ def _last(matches: list[re.Match[str]], tail: str, count: int) -> str | None:
 
 
 def _with_option(match: re.Match[str], meant: Mapping[str, str]) -> str | None:
-    """The letter of a match, if what stands behind it is its option."""
+    """Return the letter of a match, if what stands behind it is its option."""
     return match[1] if meant.get(bare_option(match[2])) == match[1] else None
 
 
 def _fitting(text: str) -> set[str]:
-    """The options that the last line finds to fit, if it denies and restricts nothing."""
+    """Return the options that the last line finds to fit, if it denies and restricts nothing."""
     line = text.strip().rpartition("\n")[2]
     if (matches := list(_FITTING.finditer(line))) and not _CONTRARY.search(
         line, _sentence(line, matches[0].start())
@@ -125,7 +126,7 @@ def _fitting(text: str) -> set[str]:
 
 
 def _ending(text: str) -> set[str]:
-    """What the last line says in its last sentence, or a reply of one line in its first words."""
+    """Return the options that the last line names in its last sentence, or a reply of one line in its first words."""
     first, _, line = text.strip().rpartition("\n")
     if matches := list(_AT_THE_END.finditer(line.strip())):
         return {letter for letter in matches[-1].groups() if letter}
@@ -134,8 +135,8 @@ def _ending(text: str) -> set[str]:
 
 
 def _named(text: str, meant: Mapping[str, str]) -> set[str]:
-    """The option that a reply of one line ends with: "The planet is Venus.", "The red one is Mars (C)."; if no other is
-    mentioned and nothing denied."""
+    """Return the option that a reply of one line ends with: "The planet is Venus.", "The red one is Mars (C)."; if no
+    other is mentioned and nothing denied."""
     line = text.strip()
     if "\n" in line or _CONTRARY.search(line):
         return set()
@@ -155,7 +156,7 @@ def _named(text: str, meant: Mapping[str, str]) -> set[str]:
 
 
 def _last_words(line: str, meant: Mapping[str, str]) -> str:
-    """The name of an option that `line` ends with."""
+    """Return the name of an option that `line` ends with; '' where there is none."""
     folded = bare_option(line)
     return next((name for name in meant if folded == name or folded.endswith(f" {name}")), "")
 

@@ -60,7 +60,8 @@ def _doubled(word: str) -> bool:
 
 
 def _short(word: str) -> bool:
-    """Ends with consonant, vowel, consonant other than w, x, y; or is a vowel and a consonant."""
+    """Return whether the word ends with consonant, vowel, consonant other than w, x, y; or is a vowel and a
+    consonant."""
     end = len(word) - 1
     if len(word) == 2:
         return not _is_consonant(word, 0) and _is_consonant(word, 1)
@@ -144,7 +145,7 @@ def _final_e(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """The stem of a word, in small letters.
+    """Return the stem of a word, in small letters.
 
     >>> [stem(word) for word in ("flies", "relational", "hopping", "dying", "is")]
     ['fli', 'relat', 'hop', 'die', 'is']

@@ -78,7 +78,7 @@ def last_program(text: str | None) -> list[tuple[str, str]]:
 
 
 def executed(steps: Sequence[tuple[str, str]], table: Table) -> Value | None:
-    """The result of the last step; None where a step cannot be run."""
+    """Return the result of the last step; None where a step cannot be run."""
     named = {str(row[0]): [str(cell) for cell in row[1:]] for row in table if row}
     results: list[Value] = []
     for name, arguments in steps:

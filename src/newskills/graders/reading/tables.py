@@ -28,14 +28,14 @@ _NOTHING = frozenset(("", "#N/A", "#NA", "<NA>", "N/A", "n/a", "NA", "NULL", "nu
 
 
 def tagged(text: str) -> str | None:
-    """What the last `<solution>…</solution>` holds."""
+    """Return what the last `<solution>…</solution>` holds; None where there is none."""
     end = text.rfind(_END)
     start = text.rfind(_TAG, 0, max(end, 0))
     return text[start + len(_TAG) : end].strip() if start >= 0 else None
 
 
 def block(text: str) -> str:
-    """The last code block, without its first line; else the text."""
+    """Return the last code block, without its first line; else the text."""
     text = tagged(text) or text
     parts = text.split(_FENCE)
     if len(parts) < 3:
@@ -46,14 +46,15 @@ def block(text: str) -> str:
 
 
 def tags(text: str) -> list[str]:
-    """What each `<solution>…</solution>` of a line holds."""
+    """Return what each `<solution>…</solution>` of a line holds."""
     return [
         inner for part in text.split(_END)[:-1] if "\n" not in (inner := part.rpartition(_TAG)[2]) and _TAG in part
     ]
 
 
 def mapping(text: str) -> dict[str, Any] | None:
-    """The dictionary that a reply is, without what is None; as Python or JSON writes it. None where there is none.
+    """Return the dictionary that a reply is, without what is None; as Python or JSON writes it. None where there is
+    none.
 
     It is the whole reply or the tag, or the last code block, or the box; a dictionary amid words is none.
     """
@@ -72,7 +73,7 @@ def mapping(text: str) -> dict[str, Any] | None:
 
 
 def _fenced(text: str) -> str | None:
-    """The last code block of Python, else of JSON, else of any kind."""
+    """Return the last code block of Python, else of JSON, else of any kind; None where there is none."""
     for pattern in _FENCED:
         if blocks := pattern.findall(text):
             return str(blocks[-1])
@@ -87,7 +88,7 @@ def _from_box(text: str) -> str | None:
 
 
 def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
-    """The table in `text`, in the form json, jsonl, csv, tsv or html; None where there is none.
+    """Return the table in `text`, in the form json, jsonl, csv, tsv or html; None where there is none.
 
     `columns`: the names that are expected, by which a table is found between other lines.
     """
@@ -130,7 +131,7 @@ def _same_cell(first: Any, second: Any) -> bool:
 
 
 def _cell(value: Any) -> float | str | None:
-    """A number, a text without blanks around it, or None for what is missing."""
+    """Return a number, a text without blanks around it, or None for what is missing."""
     if value is None:
         return None
     text = str(value).strip()

@@ -55,14 +55,15 @@ class SweBenchGrader:
     needs_sandbox = False
 
     def check(self) -> None:
-        """Raises ConfigError where the harness's package is missing."""
+        """Raise ConfigError where the harness's package is missing."""
         if importlib.util.find_spec(PACKAGE) is None:
             raise ConfigError(
                 f"The package {PACKAGE}, which reads the logs of the tests, is not installed.", hint=INSTALL
             )
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        """Raises ConfigError, DataError (a row without a test script), EnvironmentFailedError, GraderError."""
+        """Apply the patch and run the tests. Raises ConfigError, DataError (a row without a test script),
+        EnvironmentFailedError, GraderError."""
         self.check()
         environments = environments_of(kit)
         task = software_task(record)
@@ -102,7 +103,7 @@ class SweBenchGrader:
 
 
 async def _apply(environment: AgentEnvironment, patch: str) -> ExecutedCommand:
-    """The last command's result: 0 where one of them did it."""
+    """Apply the patch and return the last command's result: 0 where one of them did it."""
     stored = await environment.execute(
         f"cat > {_PATCH}", timeout=SETUP_TIMEOUT, stdin=patch.encode("utf-8", "replace")
     )
@@ -124,7 +125,7 @@ async def _run(environment: AgentEnvironment, script: str, timeout: float) -> Ex
 
 
 def _script(record: Row) -> str:
-    """The test script as the package completes it. Raises GraderError where it cannot."""
+    """Return the test script as the package completes it. Raises GraderError where it cannot."""
     return str(_spec(record).eval_script)
 
 
@@ -138,7 +139,7 @@ def _spec(record: Row) -> Any:
 
 
 def _report(record: Row, patch: str, log: str) -> Row:
-    """What the package reads in the log. Raises GraderError."""
+    """Return what the package reads in the log. Raises GraderError."""
     from swebench.harness.grading import get_eval_report
 
     spec = _spec(record)

@@ -59,7 +59,8 @@ class SweBenchProGrader:
     needs_sandbox = False
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        """Raises ConfigError, DataError (a row without scripts), EnvironmentFailedError."""
+        """Apply the patch and run the tests. Raises ConfigError, DataError (a row without scripts),
+        EnvironmentFailedError."""
         environments = environments_of(kit)
         task = software_task(record)
         check_test_fields(task, record, NEEDED)
@@ -87,7 +88,7 @@ class SweBenchProGrader:
 
 
 def without_binaries(patch: str) -> str:
-    """The parts of a patch that are text.
+    """Return the parts of a patch that are text.
 
     >>> without_binaries("diff --git a/a b/a\\n+1\\ndiff --git a/b b/b\\nGIT binary patch\\nx\\n")
     'diff --git a/a b/a\\n+1\\n'

@@ -51,7 +51,7 @@ class SoftwareTask(Struct, frozen=True, kw_only=True):
 
 
 def software_task(row: Row) -> SoftwareTask:
-    """Raises DataError for a row that names no image."""
+    """Return the task of a row. Raises DataError for a row that names no image."""
     instance = str(row.get("instance_id") or row.get("id") or "")
     workdir = str(row.get("container_repo_dir") or REPOSITORY)
     fields = {key: str(value) for key, value in row.items() if isinstance(value, str | int)}
@@ -70,14 +70,14 @@ def software_task(row: Row) -> SoftwareTask:
 
 
 def environments_of(kit: Kit) -> AgentEnvironments:
-    """Raises ConfigError where there are none."""
+    """Return the environments of the kit. Raises ConfigError where there are none."""
     if kit.environments is None:
         raise ConfigError("This grader needs containers, which are not given here.")
     return kit.environments
 
 
 def check_test_fields(task: SoftwareTask, row: Row, needed: Sequence[str]) -> None:
-    """Raises DataError for a row that lacks one of the fields by which its tests are run."""
+    """Raise DataError for a row that lacks one of the fields by which its tests are run."""
     if missing := [field for field in needed if field not in row]:
         raise DataError(
             f"Task {task.instance} has no {', '.join(missing)}, so its tests cannot be run.",
@@ -86,7 +86,7 @@ def check_test_fields(task: SoftwareTask, row: Row, needed: Sequence[str]) -> No
 
 
 def patch_of(record: Row) -> str:
-    """The record's patch: what an agent left, else the last block of diff in the answer; '' where there is none.
+    """Return the record's patch: what an agent left, else the last block of diff in the answer; '' where there is none.
 
     >>> patch_of({"generation": "So:\\n```diff\\ndiff --git a/f b/f\\n```"})
     'diff --git a/f b/f\\n'
@@ -103,7 +103,8 @@ def patch_of(record: Row) -> str:
 
 
 async def begin(environment: AgentEnvironment, task: SoftwareTask) -> str:
-    """The commit that the task starts from; what is no repository yet becomes one. Raises EnvironmentFailedError."""
+    """Return the commit that the task starts from; what is no repository yet becomes one. Raises
+    EnvironmentFailedError."""
     made = await environment.execute(_BEGIN, timeout=SETUP_TIMEOUT)
     commit = made.output.decode("ascii", "replace").strip().rpartition("\n")[2]
     if made.exit_code != 0 or not commit.isalnum():
@@ -130,6 +131,6 @@ async def taken_patch(environment: AgentEnvironment, commit: str) -> tuple[str, 
 
 
 def shown(result: ExecutedCommand) -> str:
-    """A line on how a command ended."""
+    """Return a line on how a command ended."""
     text = result.output[-2000:].decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
     return f"{result.status}, exit code {result.exit_code}: {text or 'no output'}"

@@ -92,7 +92,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
 
 
 async def run_tests(environment: AgentEnvironment, task: TerminalTask) -> Row:
-    """What the task's own script says of the container as it is now. Raises EnvironmentFailedError.
+    """Run the task's own script on the container as it is now and return what it says. Raises EnvironmentFailedError.
 
     reward     0 to 1, from Harbor's reward file or pytest's summary; None where the script gave no verdict
     timed_out, exit_code, log (its end)
@@ -154,7 +154,7 @@ def _of_summary(log: str) -> float | None:
 
 
 async def solve_by_reference(environment: AgentEnvironment, task: TerminalTask) -> ExecutedCommand:
-    """Runs the solution that the task brings. Raises DataError where it brings none, EnvironmentFailedError."""
+    """Run the solution that the task brings. Raises DataError where it brings none, EnvironmentFailedError."""
     script = reference_solution(task.folder)
     if script is None:
         raise DataError(f"Task {task.instance} has no solution.")
@@ -201,7 +201,8 @@ class TerminalTestsGrader:
         self._folder = Path(config.folder)
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        """Raises ConfigError, DataError, EnvironmentFailedError."""
+        """Score the record's report, else that of the tests in a new container. Raises ConfigError, DataError,
+        EnvironmentFailedError."""
         report = record.get(REPORT)
         if not isinstance(report, dict):
             report = await self._in_new_container(record, kit)

@@ -57,7 +57,7 @@ class PatchVerdict(Struct, frozen=True, kw_only=True):
 
 
 def patch_score(report: Row, log: str, grader: str) -> Score:
-    """What a report in the words of SWE-bench's harness means; `tests_timed_out` besides them."""
+    """Return the score of a report in the words of SWE-bench's harness; `tests_timed_out` besides them."""
     fields = {REPORT: report, "test_output": log[-SHOWN:]}
     if report["resolved"]:
         return Score(outcome="correct", fields=fields, grader=grader, why="all tests pass")
@@ -81,7 +81,8 @@ class SoftwareTestsGrader:
     needs_sandbox = False
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        """Raises ConfigError, DataError (a row without tests), EnvironmentFailedError."""
+        """Apply the patch and run the tests. Raises ConfigError, DataError (a row without tests),
+        EnvironmentFailedError."""
         environments = environments_of(kit)
         task = software_task(record)
         tests, command = record.get("tests"), record.get("test_command")
@@ -125,7 +126,7 @@ class SoftwareTestsGrader:
         return f"{self.name}@{self.version}"
 
     def gold_reply(self, record: Row) -> Row | None:
-        """The fields of a right answer; None for a task without its solution."""
+        """Return the fields of a right answer; None for a task without its solution."""
         patch = record.get("patch")
         return {"generation": patch, "model_patch": patch} if isinstance(patch, str) and patch.strip() else None
 

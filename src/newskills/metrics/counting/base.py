@@ -118,26 +118,26 @@ class ScoreMetric(ABC):
 
     @abstractmethod
     def scores(self, record: Row) -> Scores:
-        """What one sample is worth."""
+        """Return the scores of one sample."""
 
     @abstractmethod
     def incorrect(self, prediction: Row) -> Row:
         """`prediction` as a wrong one without an answer."""
 
     def answer(self, record: Row) -> str | None:
-        """What the sample says; None = no answer."""
+        """Return the answer of the sample; None = no answer."""
         answer = record.get(self.answer_key)
         if answer is None or record.get("outcome") == NO_ANSWER:
             return None
         return answer if isinstance(answer, str) else str(answer)
 
     def vote(self, record: Row) -> str | None:
-        """The text that votes compare: that of its group, else the answer itself; None = no answer."""
+        """Return the text that votes compare: that of its group, else the answer itself; None = no answer."""
         answer = self.answer(record)
         return answer if answer is None else record.get(VOTE, answer)
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         self._samples = self._samples or len(predictions)
         if len(predictions) != self._samples:
             raise DataError(
@@ -169,7 +169,8 @@ class ScoreMetric(ABC):
         self._count_time(predictions)
 
     def _update_one(self, record: Row) -> None:
-        """The same for one sample, which costs a fifth of it: millions of rows are looked at so."""
+        """Count a problem of one sample, at a fifth of the cost of the general way: millions of rows are looked at
+        so."""
         gone = is_lost(record)
         scores = {} if gone else self.scores(record)
         answer = self.answer(record)
@@ -202,7 +203,8 @@ class ScoreMetric(ABC):
             self._alone[key] = problems
 
     def part_counts(self) -> Counts | None:
-        """What was counted so far; None where it cannot be told apart (rewards, or several samples of a problem)."""
+        """Return what was counted so far; None where it cannot be told apart (rewards, or several samples of a
+        problem)."""
         if not self._all_alone:
             return None
         return Counts(
@@ -219,7 +221,7 @@ class ScoreMetric(ABC):
         )
 
     def absorb(self, counts: Counts) -> None:
-        """Counts the problems of another part, behind those so far."""
+        """Count the problems of another part, behind those so far."""
         self._samples = 1
         self._problems += counts.problems
         for name, score, none, problems in counts.alone:
@@ -288,7 +290,7 @@ class ScoreMetric(ABC):
         return ledger
 
     def shown(self) -> tuple[str, ...]:
-        """The modes of the largest N."""
+        """Return the modes of the largest N."""
         n = self._samples
         if n <= 1:
             return ("pass@1",)
@@ -323,7 +325,7 @@ class ScoreMetric(ABC):
         return row
 
     def _beyond(self, numbers: Mapping[str, Number]) -> Row:
-        """What the contract does not know: intervals, and the share of samples that could not be scored."""
+        """Return what the contract does not know: intervals, and the share of samples that could not be scored."""
         row: Row = {
             f"{name}_interval": [number.low, number.high]
             for name, number in numbers.items()
@@ -346,7 +348,8 @@ class ScoreMetric(ABC):
         self._tally(NO_ANSWER).add(missing, {"pass": together})
 
     def _count_tokens(self, predictions: Sequence[Row], lost: Sequence[bool]) -> None:
-        """A request that failed has generated nothing, and says nothing about the length of answers."""
+        """Count the tokens. A request that failed has generated nothing, and says nothing about the length of
+        answers."""
         generated = [record.get("num_generated_tokens") for record in predictions]
         counted = [n for n, gone in zip(generated, lost, strict=True) if n or (n == 0 and not gone)]
         if counted:
@@ -363,7 +366,7 @@ class ScoreMetric(ABC):
         self._end = max([self._end, *(end for end in ends if end is not None)])
 
     def ending(self, record: Row, scores: Scores, answer: str | None) -> tuple[Outcome, Cause | None]:
-        """The record's own outcome; else what its fields tell."""
+        """Return the record's own outcome and its cause; else what its fields tell."""
         outcome = _outcome(record)
         if outcome is not None:
             return outcome, record.get("outcome_cause") or DEFAULT_CAUSES[outcome]
@@ -429,7 +432,7 @@ def percent(
 
 
 def clustered(number: Number, problems: Number) -> Number:
-    """`number`, of parts of problems, with the interval of as many units as there are problems."""
+    """Return `number`, of parts of problems, with the interval of as many units as there are problems."""
     low, high = wilson(number.value / 100, problems.n)
     return Number(
         value=number.value,

@@ -14,7 +14,7 @@ Sums = Sequence[float]
 
 
 def jackknife(counts: Sequence[Sums | None], score: Callable[[Sums], float]) -> Number | None:
-    """The score of the sums of columns, and its interval from leaving out each row in turn; None: no row."""
+    """Return the score of the sums of columns, and its interval from leaving out each row in turn; None: no row."""
     rows = [row for row in counts if row]
     if not rows:
         return None
@@ -33,7 +33,8 @@ def jackknife(counts: Sequence[Sums | None], score: Callable[[Sums], float]) -> 
 def sections_jackknife(
     counts: Mapping[tuple[str, tuple[float, ...]], int], score: Callable[[Mapping[str, Sums]], float | None]
 ) -> Number | None:
-    """The same for a score of the sums of each section; `counts`: (section, what a sample adds) → how many add it.
+    """Return the score of the sums of each section, and its interval from leaving out each sample in turn; `counts`:
+    (section, what a sample adds) → how many add it.
 
     Samples that add the same are left out once, for all of them. A section without samples is not shown to `score`,
     which says None where it has nothing to say; None, too, where there are no samples.

@@ -20,7 +20,7 @@ class SeedMetric(ScoreMetric):
 
     @abstractmethod
     def figure(self, name: str, seed: int) -> Number | None:
-        """The figure called `name` over the samples of one seed; None where it has none."""
+        """Return the figure called `name` over the samples of one seed; None where it has none."""
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         numbers_by_mode = super().numbers()

@@ -66,7 +66,7 @@ class Tally:
         return list(self._values)
 
     def values(self, family: str) -> dict[int, dict[float, int]]:
-        """k → value of a problem → how many problems have it."""
+        """Return k → value of a problem → how many problems have it."""
         histograms: dict[int, dict[float, int]] = {}
         for k, value, count in self._averages() if family == AVERAGE else self._listed(family):
             at = histograms.setdefault(k, {})
@@ -74,7 +74,7 @@ class Tally:
         return histograms
 
     def statistics(self) -> dict[int, Row]:
-        """k → variation over runs and within problems, in the unit of the score; k ≥ 2."""
+        """Return k → variation over runs and within problems, in the unit of the score; k ≥ 2."""
         averages, deviations = self.values(AVERAGE), self._mean_deviations()
         statistics = {}
         for k in range(2, self.samples + 1):
@@ -104,7 +104,7 @@ class Tally:
                 yield k, total / scored, count
 
     def _mean_deviations(self) -> dict[int, float]:
-        """k → mean over problems of the standard deviation (ddof 1) of their first k samples."""
+        """Return k → mean over problems of the standard deviation (ddof 1) of their first k samples."""
         sums: dict[int, list[float]] = {}
         for (k, scored, total, squares), count in self._prefixes.items():
             if scored >= 2:

@@ -48,7 +48,7 @@ class _Row(NamedTuple):
 
 
 def length_controlled(games: Sequence[Game], gamed: Sequence[GamedGame]) -> list[float] | None:
-    """The preference (0–1) that is predicted for each game at equal lengths; None where too little is known."""
+    """Return the preference (0–1) that is predicted for each game at equal lengths; None where too little is known."""
     differences = [float(game.baseline_length - game.model_length) for game in games]
     if len(games) < 2 or all(game.preference is None for game in games):
         return None
@@ -64,7 +64,7 @@ def length_controlled(games: Sequence[Game], gamed: Sequence[GamedGame]) -> list
 
 
 def _strength(rows: Sequence[_Row]) -> float:
-    """The one whose fits predict the folds best that they have not seen."""
+    """Return the strength whose fits best predict the folds that they have not seen."""
     losses = [0.0] * len(_STRENGTHS)
     folds = [(len(rows) - 1 - position) % _FOLDS for position in range(len(rows))]
     for fold in range(_FOLDS):
@@ -136,7 +136,7 @@ def _derivatives(
 def _penalised_step(
     coefficients: Features, gradient: Sequence[float], curvature: Sequence[Sequence[float]]
 ) -> Features:
-    """The minimum of the quadratic model with its penalty, by coordinates."""
+    """Return the minimum of the quadratic model with its penalty, by coordinates."""
     moved = list(coefficients)
     for _ in range(_ITERATIONS):
         change = 0.0

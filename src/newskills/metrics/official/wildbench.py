@@ -32,7 +32,7 @@ def _stretched(mark: float) -> float:
 
 
 def _weighted(sums: Sequence[float]) -> float:
-    """Groups without a sample weigh nothing."""
+    """Return the weighted mean of the groups' stretched marks; groups without a sample weigh nothing."""
     marks, counts = sums[2 : 2 + len(WEIGHTS)], sums[2 + len(WEIGHTS) :]
     parts = list(zip(WEIGHTS.values(), marks, counts, strict=True))
     weight = math.fsum(weight for weight, _, count in parts if count)
@@ -63,7 +63,7 @@ class WildBenchMetric(RatioMetric):
         return {}
 
     def counts(self, record: Row) -> Sequence[float] | None:
-        """The mark and 1; for each group the sum of the marks, then how often it is named."""
+        """Return the mark and 1; for each group the sum of the marks, then how often it is named."""
         mark, groups = (record.get("ratings") or {}).get("all"), record.get("task_groups") or ()
         if mark is None:
             return None

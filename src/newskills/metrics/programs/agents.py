@@ -27,7 +27,7 @@ class AgentMetric(ScoreMetric):
         self._counted: Counter[str] = Counter()
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         for record in predictions:
             for column, field in EFFORT.items():

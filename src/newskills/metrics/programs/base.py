@@ -20,7 +20,7 @@ class ProgramMetric(ScoreMetric):
         self.fields = {**self.fields, SUSPICIOUS: str | None}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         self._beside[SUSPICIOUS] += sum(bool(record.get(SUSPICIOUS)) for record in predictions)
 

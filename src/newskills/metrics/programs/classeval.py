@@ -57,5 +57,5 @@ class ClassEvalMetric(ProgramMetric):
 
 
 def _passed(record: Row, name: str) -> bool:
-    """An answer without code has passed none."""
+    """Return whether an answer has passed `name`; one without code has passed none."""
     return bool((record.get(_FIELD) or {}).get(name))

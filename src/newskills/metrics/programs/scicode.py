@@ -71,6 +71,6 @@ class SciCodeMetric(ProgramMetric):
 
 
 def _steps(record: Row) -> tuple[int, int] | None:
-    """(passed, all)."""
+    """Return (passed, all) of the steps; None where the record has no list of them."""
     status = record.get("eval_status")
     return (sum(bool(step["passed"]) for step in status), len(status)) if isinstance(status, list) else None

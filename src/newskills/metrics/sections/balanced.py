@@ -13,7 +13,7 @@ from newskills.metrics.sections.means import SectionMetric, SectionScore, sectio
 
 
 def balanced(sums: Mapping[str, Sums]) -> float:
-    """The mean over tasks of the mean over their right answers of how often each is given."""
+    """Return the mean over tasks of the mean over their right answers of how often each is given."""
     tasks: dict[str, list[float]] = {}
     for section, value in section_means(sums).items():
         tasks.setdefault(section.partition("/")[0], []).append(value)

@@ -36,7 +36,7 @@ class GroupsMetric(SeedMetric):
         """(figure, group) for each that the sample counts in."""
 
     def value(self, record: Row) -> float | None:
-        """What a sample is worth."""
+        """Return the score of a sample."""
         correct: float | None = record.get("symbolic_correct")
         return correct
 
@@ -44,7 +44,7 @@ class GroupsMetric(SeedMetric):
         return {"accuracy": self.value(record)}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         self._groups += [{} for _ in predictions[len(self._groups) :]]
         for seed, record in enumerate(predictions):

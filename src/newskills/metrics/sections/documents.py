@@ -18,14 +18,14 @@ MEASURES = (*EDITS, "table_teds")
 
 
 def measure_mean(name: str, sums: Mapping[str, Sums]) -> float | None:
-    """The mean of a measure over the pages that have it, in percent."""
+    """Return the mean of a measure over the pages that have it, in percent."""
     at = 2 * MEASURES.index(name)
     total, count = (math.fsum(values[at + part] for values in sums.values()) for part in (0, 1))
     return 100.0 * total / count if count else None
 
 
 def overall_edit(sums: Mapping[str, Sums]) -> float | None:
-    """The mean of the four edit distances, of those that there are."""
+    """Return the mean of the four edit distances, of those that there are."""
     means = [mean for name in EDITS if (mean := measure_mean(name, sums)) is not None]
     return math.fsum(means) / len(means) if means else None
 

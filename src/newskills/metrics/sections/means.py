@@ -23,7 +23,7 @@ def section_means(sums: Mapping[str, Sums]) -> dict[str, float]:
 
 
 def macro(sums: Mapping[str, Sums]) -> float:
-    """The plain mean of the sections' means."""
+    """Return the plain mean of the sections' means."""
     means = section_means(sums)
     return 100.0 * math.fsum(means.values()) / len(means)
 
@@ -60,7 +60,7 @@ class SectionMetric(SeedMetric):
         return {"accuracy": self.value(record)}
 
     def value(self, record: Row) -> float | None:
-        """What a sample is worth, 0–1; None = unscored."""
+        """Return the score of a sample, 0–1; None = unscored."""
         for field in self.value_fields:
             if record.get(field) is not None:
                 return float(record[field])
@@ -68,7 +68,7 @@ class SectionMetric(SeedMetric):
         return float(outcome == "correct") if outcome in ("correct", "wrong", NO_ANSWER) else None
 
     def section(self, record: Row) -> str:
-        """The section that the sample counts in."""
+        """Return the section that the sample counts in."""
         return str(record.get(self._section_key))
 
     def counts(self, record: Row) -> Sequence[float] | None:
@@ -76,7 +76,7 @@ class SectionMetric(SeedMetric):
         return None if value is None else (value, 1.0)
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         self._by_seed += [Counter() for _ in predictions[len(self._by_seed) :]]
         for seed, record in enumerate(predictions):
@@ -111,7 +111,7 @@ class MacroMetric(SectionMetric):
         self._by_mode: dict[tuple[str, int], Counter[tuple[str, tuple[float, ...]]]] = {}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         if len(predictions) == 1:
             return

@@ -26,7 +26,7 @@ def _by_source(sums: Mapping[str, Sums]) -> dict[str, dict[str, float]]:
 
 
 def f1(sums: Mapping[str, Sums]) -> float | None:
-    """The mean over sources of the harmonic mean of both accuracies; None where no source has both kinds."""
+    """Return the mean over sources of the harmonic mean of both accuracies; None where no source has both kinds."""
     values = []
     for accuracies in _by_source(sums).values():
         if set(accuracies) == set(KINDS):

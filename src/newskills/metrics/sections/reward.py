@@ -49,7 +49,7 @@ SECTIONS: Mapping[str, Mapping[str, int]] = {
 
 
 def section_score(section: str, sums: Mapping[str, Sums]) -> float | None:
-    """The weighted mean of the subsets of a section; None where there are none of them."""
+    """Return the weighted mean of the subsets of a section; None where there are none of them."""
     means, weights = section_means(sums), SECTIONS[section]
     present = [subset for subset in weights if subset in means]
     total = sum(weights[subset] for subset in present)
@@ -57,7 +57,7 @@ def section_score(section: str, sums: Mapping[str, Sums]) -> float | None:
 
 
 def reward_score(sums: Mapping[str, Sums]) -> float | None:
-    """The plain mean of the sections that are there."""
+    """Return the plain mean of the sections that are there; None where there are none."""
     values = [value for section in SECTIONS if (value := section_score(section, sums)) is not None]
     return math.fsum(values) / len(values) if values else None
 
@@ -161,7 +161,7 @@ class TiesMetric(SeedMetric):
         return {}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         names = self.score_fields
         self._rows.append(
@@ -198,7 +198,7 @@ def _without(question: str, ties: Ties) -> Ties:
 
 
 def rated_questions(rows: Iterable[Row | None]) -> dict[str, dict[str, RatedAnswers]]:
-    """Marks by kind and question; an answer without a mark has −1, lost ones are left out."""
+    """Return marks by kind and question; an answer without a mark has −1, lost ones are left out."""
     marks: dict[tuple[str, str], RatedAnswers] = {}
     for row in filter(None, rows):
         rated = marks.setdefault((str(row["tie_kind"]), str(row["question_id"])), RatedAnswers(right=[], wrong=[]))

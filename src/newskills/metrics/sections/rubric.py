@@ -34,7 +34,7 @@ class RubricMetric(SeedMetric):
         return {}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         self._values.append([_points(record) for record in predictions])
 

@@ -31,7 +31,7 @@ def turn_accuracy(turn: int, sums: Mapping[str, Sums]) -> float | None:
 
 
 def average_accuracy(sums: Mapping[str, Sums]) -> float | None:
-    """The mean of the turns' accuracies."""
+    """Return the mean of the turns' accuracies; None where there are none."""
     values = [value for turn in _TURNS if (value := turn_accuracy(turn, sums)) is not None]
     return math.fsum(values) / len(values) if values else None
 
@@ -54,7 +54,7 @@ class MultiIFMetric(SeedMetric):
         return {"conversation_accuracy": record.get("is_correct")}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """Raises DataError where problems have different numbers of samples."""
+        """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         self._by_seed += [Counter() for _ in predictions[len(self._by_seed) :]]
         for seed, record in enumerate(predictions):

@@ -46,7 +46,7 @@ class _Unit:
         self._space: dict[str, Any] = {"__name__": "__test__", "__file__": TESTS_FILE}
 
     def run(self) -> dict[str, Any]:
-        """Raises what the tests raise, CandidateGone."""
+        """Run the tests and return what came of them. Raises what the tests raise, CandidateGone."""
         exec(_compiled(self._task["imports"]), self._space)  # noqa: S102 - the benchmark's own text
         tests = _compiled(self._task["tests"])
         try:

@@ -36,7 +36,7 @@ class Objects:
 
 
 def main() -> None:
-    """Serves until the judge is gone."""
+    """Serve until the judge is gone."""
     for name in ("exit", "quit"):
         setattr(builtins, name, _sitebuiltins.Quitter(name, ""))
     objects = Objects()
@@ -73,7 +73,7 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _load(prefix: str, answer: str, prompt: str, names: list[str]) -> dict[str, Any]:
-    """Runs the code and returns those of `names` that it defines, the first of which decides.
+    """Run the code and return those of `names` that it defines, the first of which decides.
 
     An answer that does not define it, or that is no program by itself, is what follows the prompt.
     """

@@ -30,7 +30,7 @@ _TAIL = 2000
 
 
 def main(work: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Reads the task, tells `ready`, then what came of it, each on a line that begins with the task's mark."""
+    """Read the task, tell `ready`, then what came of it, each on a line that begins with the task's mark."""
     hide()  # this process holds the mark
     task = json.loads(sys.stdin.buffer.read())
     out = os.dup(1)
@@ -104,7 +104,7 @@ def run(argv: list[str], folder: str, data: bytes, task: dict[str, Any]) -> dict
 
 
 def environment() -> dict[str, str]:
-    """The variables of this process; the order of sets of texts is the same every time."""
+    """Return the variables of this process; the order of sets of texts is the same every time."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     places = os.pathsep.join(path for path in sys.path if path)
     return variables | {"PYTHONHASHSEED": "0", "PYTHONPATH": places}

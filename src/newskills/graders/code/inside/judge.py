@@ -92,7 +92,7 @@ class Link:
             raise self._gone()
 
     def ask(self, what: str, *arguments: Any) -> Any:
-        """What the candidate answers. Raises what it raises, CandidateGone, Unsupported."""
+        """Return what the candidate answers. Raises what it raises, CandidateGone, Unsupported."""
         if self.gone is not None:
             raise self.gone
         try:

@@ -181,7 +181,8 @@ class _Pair:
 
 
 def hidden(argv: list[str], folder: str) -> list[str]:
-    """The command by way of a file that may be run, but not read: the program itself, or a copy of its loader."""
+    """Return the command by way of a file that may be run, but not read: the program itself, or a copy of its
+    loader."""
     program = shutil.which(argv[0], path=f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     real = os.path.realpath(os.path.join(folder, program or argv[0]))
     if real.startswith(os.path.realpath(folder) + os.sep):
@@ -197,7 +198,7 @@ def hidden(argv: list[str], folder: str) -> list[str]:
 
 
 def _loader(program: str) -> str:
-    """What the kernel starts in place of a 64-bit program (elf(5), PT_INTERP); empty where there is none."""
+    """Return what the kernel starts in place of a 64-bit program (elf(5), PT_INTERP); empty where there is none."""
     with open(program, "rb") as file:
         head = file.read(64)
         if head[:5] != b"\x7fELF\x02":

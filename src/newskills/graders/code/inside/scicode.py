@@ -16,7 +16,7 @@ _FILE = os.path.join(os.environ["DATA_DIR"], "test_data.h5")
 
 
 def process_hdf5_to_tuple(step: Any, tests: Any, file: Any = _FILE) -> Any:
-    """The targets of the tests of a step."""
+    """Return the targets of the tests of a step."""
     with h5py.File(file, "r") as data:
         return [_target(data[f"{step}/test{number}"]) for number in range(1, tests + 1)]
 
@@ -49,7 +49,7 @@ def _key(name: Any) -> Any:
 
 
 def _named(key: Any) -> Any:
-    """A symbol by its name."""
+    """Return a symbol by its name, any other key as it is."""
     return key if isinstance(key, str | int | float | complex | tuple | np.generic) else str(key)
 
 
@@ -72,7 +72,7 @@ def are_csc_matrix_close(first: Any, second: Any) -> Any:
 
 
 def are_dicts_close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
-    """The same keys with close values."""
+    """Return whether both have the same keys with close values."""
     first, second = ({_named(key): value for key, value in each.items()} for each in (first, second))
     return first.keys() == second.keys() and all(_close(first[key], second[key], atol, rtol) for key in first)
 

@@ -61,7 +61,7 @@ class _Trial:
         self.unittest = self.world.load("unittest")
 
     def run(self) -> dict[str, Any]:
-        """Raises whatever the answer and the tests raise."""
+        """Run the tests on the answer and return what came of them. Raises whatever the answer and the tests raise."""
         task = self.task
         head_imports = [each for text in (task["head"], task["prelude"]) for each in _imported(text)]
         tree = rewritten(task["tests"], head_imports)

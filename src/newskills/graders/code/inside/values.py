@@ -20,7 +20,7 @@ LONGEST = 1 << 25
 
 
 def send(descriptor: int, message: bytes) -> None:
-    """Raises ValueError for a message that is too long, OSError where nobody listens."""
+    """Write a message behind its length. Raises ValueError for one that is too long, OSError where nobody listens."""
     if len(message) > LONGEST:
         raise ValueError("the value is too large")
     data = memoryview(len(message).to_bytes(4, "big") + message)
@@ -29,7 +29,7 @@ def send(descriptor: int, message: bytes) -> None:
 
 
 def receive(descriptor: int) -> bytes | None:
-    """The next message; None at the end. Raises ValueError for one that is too long."""
+    """Read the next message; None at the end. Raises ValueError for one that is too long."""
     head = _exactly(descriptor, 4)
     if head is None:
         return None
@@ -113,7 +113,7 @@ def _write_items(letter: bytes, items: Any, out: list[bytes], refer: Callable[[A
 
 
 def decode(data: bytes, resolve: Callable[[int], Any]) -> Any:
-    """The value of what `encode` made. Raises ValueError, TypeError, LookupError for anything else."""
+    """Return the value of what `encode` made. Raises ValueError, TypeError, LookupError for anything else."""
     value, end = _read(data, 0, resolve)
     if end != len(data):
         raise ValueError("more than one value")

@@ -67,7 +67,7 @@ def _imports(code: str) -> dict[str, str]:
 
 
 def _program(code: str, imports: dict[str, str], droppable: set[str]) -> str:
-    """The code as package main, with `imports`; those of `droppable` that it does not use are left out."""
+    """Return the code as package main, with `imports`; those of `droppable` that it does not use are left out."""
     rest = _IMPORTS.sub("", _PACKAGE.sub("", code))
     kept = [
         f'    {name} "{place}"\n'

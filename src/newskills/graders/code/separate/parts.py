@@ -57,12 +57,12 @@ def split_parameters(text: str) -> list[str]:
 
 
 def last_names(parameters: list[str]) -> list[str] | None:
-    """The name of each parameter, which ends it but for a default; None where one has no name."""
+    """Return the name of each parameter, which ends it but for a default; None where one has no name."""
     names = [WORD.findall(parameter.partition("=")[0].partition("[")[0])[-1:] for parameter in parameters]
     return [name[0] for name in names] if all(names) else None
 
 
 @cache
 def wire(name: str) -> str:
-    """The file of `inside` that carries calls in a language."""
+    """Return the text of the file of `inside` that carries calls in a language."""
     return files("newskills.graders.code.inside").joinpath(name).read_text("utf-8")

@@ -54,7 +54,7 @@ def rename_main(body: str) -> str:
 
 
 def _used(program: str) -> str:
-    """The program without imports of packages that it does not need."""
+    """Return the program without imports of packages that it does not need."""
     for line, needed in _CRATES.items():
         rest = program.replace(line, "")
         if re.search(needed, rest) is None:

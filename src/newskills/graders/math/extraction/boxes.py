@@ -103,7 +103,7 @@ def is_placeholder(content: str) -> bool:
 
 
 def _named(text: str, start: int, stop: int) -> re.Match[str] | None:
-    """The name to which the box at `stop` is set equal, behind `start`."""
+    """Return the name to which the box at `stop` is set equal, behind `start`."""
     if text.find("=", max(stop - _SIGN_REACH, 0), stop) < 0:
         return None
     return _NAMED.search(text, max(stop - _NAME_REACH, start), stop)
@@ -117,13 +117,13 @@ def _is_side_by_side(text: str, start: int, stop: int) -> bool:
 
 
 def _between_glm_marks(text: str, start: int) -> tuple[str | None, int]:
-    """(what GLM's models put between their marks of an answer, the place behind it)."""
+    """Return (what GLM's models put between their marks of an answer, the place behind it)."""
     stop = text.find(_GLM_END, start)
     return (None, len(text)) if stop < 0 else (text[start:stop], stop + len(_GLM_END))
 
 
 def _content(text: str, start: int) -> tuple[str | None, int]:
-    """(what the box holds, the place behind it); `\\boxed 5` holds one word."""
+    """Return (what the box holds, the place behind it); `\\boxed 5` holds one word."""
     if start >= len(text):
         return None, start
     if text[start] != "{":

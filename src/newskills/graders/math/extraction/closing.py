@@ -124,7 +124,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def stated_answer(sentence: str, masked: MaskedText) -> str | None:
-    """What one sentence states: its bold part, its last formula, an option, or a word that is an answer."""
+    """Return what one sentence states: its bold part, its last formula, an option, or a word that is an answer."""
     bold = [b for match in _BOLD.finditer(sentence) if (b := match[1] or match[2]) and not _LABEL.match(b.strip())]
     plain = _BOLD.sub(lambda m: m[1] or m[2], sentence)
     if len(bold) == 1 and bold[0].strip() != plain.strip():

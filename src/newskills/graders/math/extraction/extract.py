@@ -75,7 +75,7 @@ _TAIL = 4_000
 
 
 def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
-    """The last final answer of `text` in a form that `policy` lets count, and which form it was.
+    """Return the last final answer of `text` in a form that `policy` lets count, and which form it was.
 
     Raises ConfigError for a regular expression that does not compile.
     """
@@ -138,13 +138,13 @@ def _hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _json(text: str) -> ExtractedAnswer | None:
-    """The field `answer` of an object; several that differ are a list."""
+    """Return the field `answer` of an object; several that differ are a list."""
     answers = json_answers(text) if "nswer" in text else []
     return ExtractedAnswer(", ".join(answers), "json") if answers else None
 
 
 def _headed(text: str) -> ExtractedAnswer | None:
-    """What stands alone below a heading "Final Answer": a formula, or a line of few words."""
+    """Return what stands alone below a heading "Final Answer": a formula, or a line of few words."""
     rest = below_answer_heading(text) if "nswer" in text or "esult" in text else None
     if rest is None:
         return None
@@ -194,7 +194,7 @@ def _behind_phrase(text: str) -> str | None:
 
 
 def _display(rest: str) -> str | None:
-    """What stands between dollars where the answer is just that."""
+    """Return what stands between dollars where the answer is just that."""
     display = _DISPLAY.match(rest)
     if display is None or _GOES_ON.match(rest[display.end() :].split("\n", 1)[0]):
         return None
@@ -202,7 +202,7 @@ def _display(rest: str) -> str | None:
 
 
 def stated(rest: str) -> str:
-    """The answer that text begins with: up to the end of its statement, without reasons and remarks."""
+    """Return the answer that text begins with: up to the end of its statement, without reasons and remarks."""
     if (inside := _display(rest)) is not None:
         return value_of(inside) or inside.strip()
     if _ENVIRONMENT.match(rest) and (formulas := mask(rest).formulas):

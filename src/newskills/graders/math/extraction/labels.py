@@ -102,7 +102,7 @@ def _replaces(between: str) -> bool:
 
 
 def _value(text: str, start: int) -> str | None:
-    """The value that begins at `start`: a text, a number, a list or an object of them."""
+    """Return the value that begins at `start`: a text, a number, a list or an object of them."""
     if text[start : start + 1] == "[":
         return ", ".join(_elements(text, start, "]")) or None
     if text[start : start + 1] == "{":
@@ -133,7 +133,7 @@ _ELEMENT = re.compile(r"\s*(?:(?P<name>\"[^\"\\\n]{1,40}\"|'[^'\\\n]{1,40}')\s*:
 
 
 def _elements(text: str, start: int, closing: str) -> list[str]:
-    """The scalars between a bracket and the next `closing`, with the names that they have."""
+    """Return the scalars between a bracket and the next `closing`, with the names that they have."""
     elements: list[str] = []
     position = start + 1
     while len(elements) < _MOST_ELEMENTS and (element := _ELEMENT.match(text, position)) is not None:

@@ -35,7 +35,7 @@ def formula_in_prose(text: str) -> str:
 
 
 def _bare_formula(text: str) -> str:
-    """The one formula without dollars between plain words that neither deny, hedge nor change it; else ''."""
+    """Return the one formula without dollars between plain words that neither deny, hedge nor change it; else ''."""
     prose_words = _PROSE_WORD.findall(text)
     if not prose_words or "\\begin" in text or not is_prose(text) or _DENIAL.search(text):
         return ""

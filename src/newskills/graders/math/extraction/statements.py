@@ -61,7 +61,7 @@ def is_calculated(formula: str) -> bool:
 
 
 def _concluded(formula: str) -> str:
-    """The last line of several, behind the last arrow."""
+    """Return the last line of several, behind the last arrow."""
     if _ALIGNED.search(formula):
         lines = [line for line in _ALIGNED.sub(" ", formula).split("\\\\") if line.strip(_END)]
         formula = lines[-1].replace("&", " ") if lines else ""
@@ -73,7 +73,7 @@ def _concluded(formula: str) -> str:
 
 
 def _without_estimate(formula: str) -> tuple[str, str]:
-    """What stands before the first ≈, and that sign with what follows, where both sides have something."""
+    """Return what stands before the first ≈, and that sign with what follows, where both sides have something."""
     match = _ABOUT.search(formula)
     if match is None:
         return formula, ""
@@ -84,7 +84,7 @@ def _without_estimate(formula: str) -> tuple[str, str]:
 
 
 def _cut(formula: str, sign: str) -> list[str]:
-    """What stands between the signs outside of brackets; `<=` and its like are no equals signs."""
+    """Return what stands between the signs outside of brackets; `<=` and its like are no equals signs."""
     sides, depth, start = [], 0, 0
     for at, char in enumerate(formula):
         if char in "([{":

@@ -45,7 +45,7 @@ _APPLIED = frozenset({"f", "g", "h", "F", "G", "H", "P", "Q", "R", "T", "u", "p"
 
 
 def literal(text: str) -> Node:
-    """A number literal, `6.02e23` included."""
+    """Return the node of a number literal, `6.02e23` included."""
     mantissa, _, exponent = text.lower().partition("e")
     power = int(exponent) if exponent else 0
     if abs(power) > MAX_EXPONENT:
@@ -60,7 +60,7 @@ class Atoms(Cursor):
     """What can stand between two operators."""
 
     def _script(self) -> Node:
-        """What follows `^`: a group or one signed atom."""
+        """Parse what follows `^`: a group or one signed atom."""
         with self._nested():
             if self._is("-", "+"):
                 sign = self._take().text
@@ -118,7 +118,7 @@ class Atoms(Cursor):
         raise Unreadable(f"prose: '{word[:30]}'")
 
     def _repeating(self, text: str) -> Node:
-        """A literal, with its repetend where `\\overline{…}` or `\\dot` follows."""
+        """Parse a literal, with its repetend where `\\overline{…}` or `\\dot` follows."""
         if "." not in text or not self._is(r"\overline", r"\dot", r"\bar"):
             return literal(text)
         self._take()
@@ -255,7 +255,7 @@ class Atoms(Cursor):
         return Node("const", name=constant)
 
     def _digit_or_group(self) -> Node:
-        """An argument of `\\frac`: a group, or one token; `\\frac12` takes one digit only."""
+        """Parse an argument of `\\frac`: a group, or one token; `\\frac12` takes one digit only."""
         if self._now.kind == "num":
             token = self._now
             if len(token.text) > 1 and token.text.isdigit():

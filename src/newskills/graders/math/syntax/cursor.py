@@ -61,7 +61,7 @@ class Cursor(ABC):
         self._bars, self._in_set = bars, in_set
 
     def _raw_group(self) -> str:
-        """The text of a group or one token, without blanks (for names)."""
+        """Return the text of a group or one token, without blanks (for names)."""
         if not self._is("{"):
             token = self._take()
             return token.text

@@ -70,7 +70,7 @@ def has(node: Node, *kinds: str) -> bool:
 
 
 def replace(node: Node, change: Callable[[Node], Node | None]) -> Node:
-    """The tree with every node for which `change` returns a node exchanged for it, from the top."""
+    """Return the tree with every node for which `change` returns a node exchanged for it, from the top."""
     if (new := change(node)) is not None:
         return new
     if not node.args:

@@ -16,7 +16,8 @@ from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, number
 
 
 def parse(text: str, *, comma_groups: bool = True) -> Node:
-    """The tree of an answer. Raises Unreadable for what is no answer, TooBig for what is too long or too deep."""
+    """Return the tree of an answer. Raises Unreadable for what is no answer, TooBig for what is too long or too
+    deep."""
     return _Parser(tokenise(text, comma_groups=comma_groups)).answer()
 
 
@@ -117,7 +118,7 @@ class _Parser(Atoms):
         return first
 
     def _element_of(self) -> bool:
-        """The plain word `in` before a set."""
+        """Return whether the plain word `in` stands before a set."""
         return self._now.kind == "text" and self._now.text == "in" and self._ahead().text in ("(", "[", r"\{", "ℝ")
 
     def _union(self) -> Node:
@@ -215,7 +216,7 @@ class _Parser(Atoms):
         return self._power()
 
     def _implicit(self, node: Node) -> Node:
-        """A factor without a sign between; an integer before a plain fraction is a mixed number."""
+        """Parse a factor without a sign between; an integer before a plain fraction is a mixed number."""
         if node.kind == "num" and self._now.kind == "num":
             return self._mixed_slash(node)
         mixed = node.kind == "num" and node.places < 0 and self._is(r"\frac")
@@ -252,7 +253,7 @@ class _Parser(Atoms):
         return False
 
     def _annotated(self, node: Node) -> Node:
-        """A word after a value: percent, degree, a multiplier, or a unit (with its power and denominator)."""
+        """Parse a word after a value: percent, degree, a multiplier, or a unit (with its power and denominator)."""
         token = self._take()
         if token.text in JOINED_MULTIPLIERS and not token.spaced:
             return Node("mul", (node, number(JOINED_MULTIPLIERS[token.text])))
@@ -352,7 +353,8 @@ class _Parser(Atoms):
 
 
 def _times(left: Node, right: Node, sign: str) -> Node:
-    """A product that shows its sign; of two vectors with a cross between, what changes its sign with their order."""
+    """Return a product that shows its sign; of two vectors with a cross between, what changes its sign with their
+    order."""
     if sign == r"\times" and all(_is_vector(side) for side in (left, right)):
         first, second = sorted((left.name, right.name))
         crossed = Node("sym", name=f"{first} cross {second}")

@@ -52,7 +52,7 @@ class Options(Struct, frozen=True):
 
 
 def same_value(gold: Node, pred: Node, options: Options) -> bool | None:
-    """True, False, or None where the values cannot be computed."""
+    """Return whether the values are the same: True, False, or None where they cannot be computed."""
     names = symbols(gold) | symbols(pred)
     if not names and not has(gold, "app") and not has(pred, "app"):
         return _same_constant(gold, pred, options)
@@ -162,7 +162,7 @@ def _stays_equal(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool 
 
 
 def _rounds_to(a: Any, b: Any, places: int, digits: int) -> bool:
-    """A decimal against an irrational value: at least six places and six significant digits, correctly rounded."""
+    """Compare a decimal with an irrational value: at least six places and six significant digits, correctly rounded."""
     mp = context()
     difference, size = abs(a - b), max(abs(a), abs(b))
     if difference < size * mp.mpf(10) ** (1 - digits):
@@ -276,7 +276,7 @@ def _agree_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool | Non
 
 
 def ratio(first: Node, second: Node) -> Any:
-    """The constant c with second = c · first everywhere, None if there is none or it cannot be told."""
+    """Return the constant c with second = c · first everywhere, None if there is none or it cannot be told."""
     names = symbols(first) | symbols(second)
     mp = context()
     terms: list[Any] = []
@@ -312,7 +312,7 @@ def differ_by_constant(first: Node, second: Node) -> bool:
 
 
 def real_value(node: Node) -> Any:
-    """The value of a constant as a real mpf, or None."""
+    """Return the value of a constant as a real mpf, or None."""
     numeric = Numeric({})
     try:
         value = numeric.value(node)

@@ -37,7 +37,7 @@ class Undefined(Exception):
 
 
 def exact(node: Node, point: Exact) -> Fraction:
-    """The rational value of `node` with the variables of `point`. Raises NotExact, Undefined, TooBig."""
+    """Return the rational value of `node` with the variables of `point`. Raises NotExact, Undefined, TooBig."""
     match node.kind:
         case "num":
             return node.value
@@ -85,7 +85,7 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
 
 
 def _rational_root(base: Fraction, exponent: Fraction) -> Fraction:
-    """`base ** (p/q)` where the q-th root is rational; negative bases have real odd roots."""
+    """Return `base ** (p/q)` where the q-th root is rational; negative bases have real odd roots."""
     degree = exponent.denominator
     if degree > 64:
         raise NotExact("high root")
@@ -174,7 +174,7 @@ _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
 
 
 def square(node: Node) -> list[tuple[Node, ...]]:
-    """The rows of the square matrix that a determinant is of. Raises Undefined where it is none, TooBig."""
+    """Return the rows of the square matrix that a determinant is of. Raises Undefined where it is none, TooBig."""
     matrix = node.args[0]
     rows = [row.args for row in matrix.args] if matrix.kind == "matrix" else []
     if not rows or any(len(row) != len(rows) for row in rows):
@@ -242,7 +242,7 @@ class Numeric:
         self._steps = 0
 
     def value(self, node: Node) -> Any:
-        """An mpf or mpc. Raises Undefined, TooBig, Unreadable (kinds without a value)."""
+        """Return the value of `node` as an mpf or mpc. Raises Undefined, TooBig, Unreadable (kinds without a value)."""
         self._steps += 1
         if self._steps > _MAX_STEPS:
             raise TooBig("steps")
@@ -319,7 +319,7 @@ class Numeric:
         return self._opaque(node.name, [self.value(a) for a in node.args])
 
     def _opaque(self, name: str, args: list[Any]) -> Any:
-        """A fixed, unremarkable value for an unknown name, the same for equal arguments."""
+        """Return a fixed, unremarkable value for an unknown name, the same for equal arguments."""
         seed = crc32("|".join([name, *(self._mp.nstr(a, 25) for a in args)]).encode())
         return self._mp.sqrt(seed + 2) % 1 + self._mp.mpf("0.37")
 
@@ -373,7 +373,7 @@ class Numeric:
         return total
 
     def _limit(self, term: Callable[[Any], Any], low: int) -> Any:
-        """What an infinite sum converges to; None where it is not known."""
+        """Return what an infinite sum converges to; None where it is not known."""
         steps, branched = self._steps, self.branched
         try:
             return infinite_sum(self._mp, term, low)
@@ -474,7 +474,7 @@ _PLAIN = {
 
 
 def _odd_root(exponent: Node) -> Fraction | None:
-    """The exponent where it is a fraction with an odd denominator above one: real roots of negative numbers."""
+    """Return the exponent where it is a fraction with an odd denominator above one: real roots of negative numbers."""
     try:
         value = exact(exponent, {})
     except (NotExact, Undefined, TooBig):

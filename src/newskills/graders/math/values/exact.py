@@ -30,7 +30,7 @@ class PlainNumber(NamedTuple):
 
 
 def plain(text: str) -> PlainNumber | None:
-    """The number that the whole of `text` is, else None."""
+    """Return the number that the whole of `text` is, else None."""
     if _INTEGER.fullmatch(text):
         return PlainNumber(Fraction(int(text)))
     if len(text) > 700:

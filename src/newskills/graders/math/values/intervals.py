@@ -68,7 +68,7 @@ def _kinds(node: Node) -> set[str]:
 
 
 def real_set(node: Node) -> RealSet:
-    """Raises NoRealSet."""
+    """Return the set of real numbers that `node` is. Raises NoRealSet."""
     match node.kind:
         case "tuple":
             return RealSet(_interval(node))
@@ -167,7 +167,7 @@ def _interval(node: Node) -> tuple[Piece, ...]:
 
 
 def _relation(node: Node) -> RealSet:
-    """`a < x ≤ b`, `x ≠ a`, `x ∈ S`: one side is the variable."""
+    """Return the set of `a < x ≤ b`, `x ≠ a`, `x ∈ S`: one side is the variable."""
     sides, names = node.args, node.name
     if names == "∈":
         inner = real_set(sides[1])

@@ -127,7 +127,7 @@ class _Remainders:
 
 @lru_cache(maxsize=256)
 def _falling(high: int, low: int, step: int, modulus: int) -> int:
-    """high · (high - step) · … down to `low`."""
+    """Return the product high · (high - step) · … down to `low`, modulo `modulus`."""
     product = 1
     for factor in range(high, low - 1, -step):
         product = product * factor % modulus

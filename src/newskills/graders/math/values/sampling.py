@@ -83,7 +83,7 @@ def whole_break_points(gold: Node, pred: Node) -> Iterator[Point]:
 
 
 def _arguments(tree: Node) -> Iterator[Node]:
-    """What functions with a break are taken of, where it has variables."""
+    """Yield what functions with a break are taken of, where it has variables."""
     for node in walk(tree):
         if node.kind == "fn" and node.name in ("max", "min"):
             yield from (Node("add", (a, Node("neg", (b,)))) for a, b in combinations(node.args[:4], 2))

@@ -34,7 +34,7 @@ def is_smooth(term: Node) -> bool:
 
 
 def infinite_sum(mp: Any, term: Callable[[Any], Any], low: int) -> Any:
-    """The sum of `term(n)` for all n from `low`, or None where it diverges or is not found.
+    """Return the sum of `term(n)` for all n from `low`, or None where it diverges or is not found.
 
     The terms far out decide whether it converges: extrapolation also gives divergent sums a value.
     """

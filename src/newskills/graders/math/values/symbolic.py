@@ -42,7 +42,7 @@ _TOWER = re.compile(r"(?:\^\s?(?:[{(][^^})]{0,20}|\w)){2}\^|\d{4,}!|!{3,}|\^\{?\
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """The module math_verify, warm, or None where it is not installed."""
+    """Return the module math_verify, warm, or None where it is not installed."""
     try:
         import math_verify
     except ImportError:
@@ -55,7 +55,7 @@ def library() -> Any:
 
 
 def preload() -> None:
-    """Imports the library and builds its grammar's tables, so that forked workers have them."""
+    """Import the library and build its grammar's tables, so that forked workers have them."""
     library()
 
 
@@ -100,7 +100,7 @@ def _too_big(text: str) -> bool:
 
 
 def _row(text: str) -> re.Match[str] | None:
-    """A text that is nothing but numbers with blanks between: no product, whatever LaTeX's grammar says."""
+    """Match a text that is nothing but numbers with blanks between: no product, whatever LaTeX's grammar says."""
     return _ROW.fullmatch(_SPACING.sub(" ", text).replace("~", " "))
 
 
@@ -109,7 +109,7 @@ def balanced(text: str) -> bool:
 
 
 def _in_words(text: str) -> list[str]:
-    """The words and letters of a plain text with words in it; empty for a formula."""
+    """Return the words and letters of a plain text with words in it; empty for a formula."""
     words = [] if "\\" in text else _LETTERS.findall(text)
     return words if any(len(word) > _LONGEST_NAME for word in words) else []
 

@@ -41,7 +41,7 @@ def near(pred: str, gold: str, share: float, off: float, *, strict: bool = True)
 
 
 def _fraction(number: float) -> Fraction:
-    """What the number says in decimal: 0.05 is 1/20."""
+    """Return what the number says in decimal: 0.05 is 1/20."""
     return Fraction(str(number))
 
 
