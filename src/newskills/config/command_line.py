@@ -49,7 +49,7 @@ def parse(
     keys: Iterable[str] = (),
     open_ended: bool = False,
 ) -> Parsed[S]:
-    """Reads `argv`. `aliases`: other names of options; `keys`: `++` keys, for better suggestions.
+    """Read `argv`. `aliases`: other names of options; `keys`: `++` keys, for better suggestions.
 
     `open_ended`: options that are not known are kept in `more`, with the words behind them, instead of refused.
 
@@ -194,7 +194,8 @@ class _OptionReader:
             self.values[name] = Text(texts[0])
 
     def words_for(self, word: str, leaf: Leaf, words: list[str]) -> list[str]:
-        """A value may itself begin with `--` (engine arguments); only a known option ends the hunt for it.
+        """Take the words of an option's value from `words`. A value may itself begin with `--` (engine arguments); only
+        a known option ends the search for it.
 
         An option whose `extra` has `bare` may stand without a value, and then has that one.
         """
@@ -251,7 +252,8 @@ def check_keywords(cls: type[Struct], names: Iterable[str], command: str) -> Non
 
 
 def _as_text(value: Any, leaf: Leaf) -> Any:
-    """A list or dictionary given from Python where the command line has a text: `a,b` or JSON."""
+    """Return a list or dictionary given from Python as a text (`a,b` or JSON) where the command line has one; anything
+    else is returned unchanged."""
     kinds = alternatives(leaf.type)
     if str not in kinds or len([kind for kind in kinds if kind is not type(None)]) > 1:
         return value

@@ -57,7 +57,7 @@ def alternatives(annotation: Any) -> tuple[Any, ...]:
 
 
 def leaves(cls: type[Struct], prefix: str = "") -> dict[str, Leaf]:
-    """path → Leaf, nested structs flattened, in order of declaration."""
+    """Return path → Leaf, nested structs flattened, in order of declaration."""
     return _leaves(cls, prefix)
 
 

@@ -9,7 +9,8 @@ from newskills.base.errors import ConfigError
 
 
 def parse_ids(ids: str | Sequence[int], option: str) -> list[int]:
-    """Raises ConfigError for anything but whole numbers in one of the two forms, or an id given twice."""
+    """Return the ids as numbers. Raises ConfigError for anything but whole numbers in one of the two forms, an id given
+    twice, or an empty range."""
     if not isinstance(ids, str):
         id_list = list(ids)
     elif ".." in ids:

@@ -38,7 +38,7 @@ def resolve(
     aliases: Mapping[str, str] | None = None,
     removed: Mapping[str, str] | None = None,
 ) -> Resolved[S]:
-    """Merges `layers` into `cls`.
+    """Merge `layers` into `cls`.
 
     `aliases` map other spellings to paths; `removed` maps keys that no longer exist to the sentence to show.
     Raises ConfigError for a value of the wrong type, UnknownNameError for an unknown key.
@@ -79,7 +79,7 @@ def explain(resolved: Resolved[Any]) -> list[tuple[str, str, str]]:
 
 
 def render(value: Any) -> str:
-    """A value as it may be typed after `++key=`."""
+    """Return a value as it may be typed after `++key=`."""
     if value is None:
         return "null"
     if isinstance(value, bool):

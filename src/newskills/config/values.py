@@ -45,7 +45,7 @@ def is_sequence(value: Any) -> bool:
 
 
 def check_finite(value: Any, shown: str) -> None:
-    """Raises ConfigError naming `shown` where a number in `value` is inf or nan: bounds do not catch every one."""
+    """Raise ConfigError naming `shown` where a number in `value` is inf or nan: bounds do not catch every one."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{shown}: expected a finite number, got {value}.")
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
@@ -54,7 +54,7 @@ def check_finite(value: Any, shown: str) -> None:
 
 
 def _choices(leaf: Leaf) -> list[str]:
-    """The words that a key may have, where these are all."""
+    """Return the words of the `Literal` types that a key may have."""
     return [
         str(word) for kind in alternatives(leaf.type) if get_origin(kind) is Literal for word in get_args(kind)
     ]
@@ -76,7 +76,7 @@ def _interpret(text: Text, leaf: Leaf) -> Any:
 
 
 def parse_value(text: str) -> Any:
-    """Reads one value. Raises ConfigError where brackets or quotes do not close."""
+    """Read one value. Raises ConfigError where brackets or quotes do not close, or text follows the value."""
     parser = _ValueParser(text)
     value = parser.value(stops="")
     parser.skip()
@@ -86,7 +86,7 @@ def parse_value(text: str) -> Any:
 
 
 def unquote(text: str) -> str:
-    """Removes one pair of quotes around the whole text."""
+    """Remove one pair of quotes around the whole text."""
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
         return _ESCAPE.sub(r"\1", text[1:-1])
     return str(text)

@@ -118,7 +118,7 @@ class FunctionGrader:
         self._function = function
 
     def grade(self, record: Row) -> Score:
-        """Raises ConfigError where the function gives anything but a Score."""
+        """Return what the function gives for `record`. Raises ConfigError where that is anything but a Score."""
         score = self._function(record)
         if not isinstance(score, Score):
             raise ConfigError(f"Grader '{self.name}' gave {type(score).__name__}, not a Score.")
@@ -126,7 +126,7 @@ class FunctionGrader:
 
 
 def make_grader(name: str, config: Row) -> Grader | ExecutingGrader:
-    """The grader called `name` with its settings.
+    """Make the grader called `name` with its settings.
 
     A grader is a class with a frozen struct `Config` beside it, made with that struct, a class without one, or a
     plain function of a record; those take no settings. Raises UnknownNameError, ConfigError for a key or a value that

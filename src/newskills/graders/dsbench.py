@@ -170,7 +170,8 @@ def _json(text: str, default: Any) -> Any:
 
 
 def _parts(answer: str, count: int) -> list[str]:
-    """The values of a list in brackets or between commas; commas of thousands stay where that fits."""
+    """Return the values of a JSON list or object, else the `count` parts between semicolons or commas (commas of
+    thousands stay where that fits), else the whole text without brackets as one value."""
     value = _json(answer, None)
     if isinstance(value, list | dict):
         return [_written(item) for item in (value.values() if isinstance(value, dict) else value)]

@@ -136,7 +136,8 @@ class ExactGrader:
 
 
 def final_answer(text: str) -> str | None:
-    """The box, the line after "Answer:", or what follows "the answer is"; else the text itself, if it is one line."""
+    """Return the content of the box, the line after "Answer:", or what follows "the answer is"; else the text itself,
+    if it is one line, else None."""
     text = without_next_question(text)
     extracted = extract(text, ExtractionPolicy())
     if extracted.how == "hashes":
@@ -159,7 +160,8 @@ def _undressed(text: str) -> str:
 
 
 def _whole_box(text: str) -> str | None:
-    """The last box up to the last brace of its line: for answers that hold unpaired braces themselves."""
+    """Return the content of the last box up to the last brace of its line, for answers that hold unpaired braces
+    themselves."""
     start = text.rfind("\\boxed{")
     line = text[start + len("\\boxed{") :].split("\n", 1)[0]
     end = line.rfind("}")
@@ -167,20 +169,20 @@ def _whole_box(text: str) -> str | None:
 
 
 def _brackets(text: str) -> str | None:
-    """The brackets behind the last "the answer is", of which those in prose are not read."""
+    """Return the brackets behind the last "the answer is", of which those in prose are not read."""
     matches = _BRACKETS.findall(text)
     return _undressed(matches[-1]) or None if matches else None
 
 
 def _double_brackets(text: str) -> str | None:
-    """What the last `[[…]]` holds."""
+    """Return the content of the last `[[…]]`; None where there is none or it is empty."""
     end = text.rfind("]]")
     start = text.rfind("[[", 0, max(end, 0))
     return text[start + 2 : end].strip() or None if start >= 0 else None
 
 
 def _tail(text: str, count: int) -> str:
-    """The last lines that are neither empty nor the end of a code block."""
+    """Return the last `count` lines that are neither empty nor a fence of a code block."""
     lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("```")]
     return "\n".join(lines[-count:])
 
@@ -227,7 +229,7 @@ def _number(text: str) -> Fraction | None:
 
 
 def _pieces(text: str) -> Sequence[str]:
-    """The elements of a list, however they are separated; without any word, the characters."""
+    """Return the elements of a list, however they are separated; without any word, the characters."""
     if not re.search(r"\w", text):
         return text.replace(" ", "").removesuffix("." if len(text) > 1 else "")
     return text.removeprefix("[").removesuffix("]").replace(",", " ").replace("'", "").split()

@@ -62,7 +62,7 @@ class GaiaGrader:
 
 
 def given_answer(text: str | None) -> str | None:
-    """What the reply gives as its answer."""
+    """Return the answer that the reply gives; None where it gives none."""
     if not text:
         return None
     if labelled := _LABEL.findall(text):

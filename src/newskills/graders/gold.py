@@ -17,7 +17,7 @@ from newskills.graders import make_grader
 
 
 def gold_reply(grader: Grader | ExecutingGrader, record: Row) -> Row | None:
-    """The fields that a right answer adds to `record`; None where the grader (or the record) does not tell.
+    """Return the fields that a right answer adds to `record`; None where the grader (or the record) does not tell.
 
     A grader tells it by a method `gold_reply(record)` that returns the text of the reply, or all fields that its
     solver writes, or None.
@@ -28,7 +28,8 @@ def gold_reply(grader: Grader | ExecutingGrader, record: Row) -> Row | None:
 
 
 def same_replies(grader: Grader | ExecutingGrader, record: Row) -> list[Row]:
-    """The same in other forms, each as right: the grader's method `same_replies(record)`, where it has one."""
+    """Return the right answer in other forms, each as right, from the grader's method `same_replies(record)`; an empty
+    list where it has none."""
     maker: Any = getattr(grader, "same_replies", None)
     return [] if maker is None else [_fields(reply) for reply in maker(record)]
 
@@ -38,7 +39,7 @@ def _fields(reply: str | Row) -> Row:
 
 
 def make(config: Row) -> Callable[[Row], Score]:
-    """The function that grades such an item."""
+    """Return the function that grades an item of the form `{"grader": name, "config": {…}, "record": {…}}`."""
     made: dict[bytes, Grader] = {}
 
     def grade(item: Row) -> Score:

@@ -35,7 +35,7 @@ class GridGrader:
         return json.dumps(record.get("expected_answer"))
 
     def same_replies(self, record: Row) -> list[str]:
-        """The grids one by one, as lists, and drawn in lines."""
+        """Return two replies with the right grids: one by one as lists, and drawn in lines."""
         golds = _golds(record.get("expected_answer"))
         listed = "\n\n".join(f"Output:\n```\n{json.dumps(grid)}\n```" for grid in golds)
         drawn = "\n\n".join("\n".join(" ".join(map(str, line)) for line in grid) for grid in golds)
@@ -66,7 +66,8 @@ class GridGrader:
 
 
 def grids(text: str, wanted: int) -> list[Grid]:
-    """The JSON grids (lists of rows) in a text, in order; where they are fewer than `wanted`, those drawn in lines."""
+    """Return the JSON grids (lists of rows) in a text, in order; where they are fewer than `wanted`, those drawn in
+    lines."""
     listed = [grid for piece in _lists(text) for grid in _golds(piece)]
     return listed if len(listed) >= wanted else list(_drawn(text))
 

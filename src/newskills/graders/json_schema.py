@@ -27,7 +27,7 @@ class JsonSchemaGrader:
     version = "2"
 
     def __init__(self) -> None:
-        """Raises ConfigError where jsonschema is not installed."""
+        """Import jsonschema. Raises ConfigError where it is not installed."""
         try:
             import jsonschema
             import referencing
@@ -40,14 +40,14 @@ class JsonSchemaGrader:
         self._referencing: Any = referencing
 
     def gold_reply(self, record: Row) -> str | None:
-        """The first example of the schema, where it has one."""
+        """Return the first example of the schema as JSON; None where it has none."""
         schema = record["expected_answer"]
         schema = json.loads(schema) if isinstance(schema, str) else schema
         examples = schema.get("examples") if isinstance(schema, dict) else None
         return json.dumps(examples[0]) if isinstance(examples, list) and examples else None
 
     def same_replies(self, record: Row) -> list[str]:
-        """The document in a fence."""
+        """Return a reply with the document in a fence; an empty list where the schema has no example."""
         document = self.gold_reply(record)
         return [] if document is None else [f"Here it is:\n```json\n{document}\n```"]
 

@@ -37,7 +37,7 @@ class LiteralGrader:
         return [] if gold is None else [f"Answer: {gold}", f"```python\n{gold}\n```", f"[ANSWER]f(x) == {gold}"]
 
     def grade(self, record: Row) -> Score:
-        """Raises ConfigError where the right answer is no literal."""
+        """Compare the answer with the right one. Raises ConfigError where the right answer is no literal."""
         stamp, gold = f"{self.name}@{self.version}", record.get("expected_answer")
         if gold is None:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
@@ -75,7 +75,7 @@ def _compared(answer: str, gold: str) -> tuple[bool, str]:
 
 
 def _value(text: str) -> Any:
-    """Raises ValueError for what is no literal."""
+    """Return the value of a literal. Raises ValueError for what is no literal, or is too long."""
     if len(text) > _LONGEST:
         raise ValueError("too long")
     try:

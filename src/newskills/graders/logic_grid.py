@@ -83,7 +83,8 @@ def _answered(text: str | None) -> Mapping[str, object] | None:
 
 
 def _last_object(text: str) -> str | None:
-    """The last stretch between braces that match; a brace that opens and never closes takes all after it along."""
+    """Return the last stretch between braces that match; a brace that opens and never closes takes all after it
+    along."""
     depth, start, last = 0, 0, None
     for at, character in enumerate(text):
         if character == "{":

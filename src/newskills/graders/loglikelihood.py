@@ -27,7 +27,8 @@ class LoglikelihoodGrader:
     version = "1"
 
     def gold_reply(self, record: Row) -> Row | None:
-        """What the solver would record where the right continuation is by far the likeliest."""
+        """Return what the solver would record where the right continuation is by far the likeliest; None where that is
+        not known."""
         texts = record.get("continuations") or []
         right = 0 if len(texts) == 1 else _place(record.get("expected_answer"), texts)
         if right is None:
@@ -110,7 +111,7 @@ def _best(values: Sequence[float]) -> int:
 
 
 def _place(expected: Any, texts: Sequence[str]) -> int | None:
-    """The place of the right continuation."""
+    """Return the place of the right continuation; None where it is not known."""
     if type(expected) is int:
         return expected if 0 <= expected < len(texts) else None
     named = [place for place, text in enumerate(texts) if text.strip() == str(expected).strip()]

@@ -29,7 +29,7 @@ def _texts(gold: object) -> list[str]:
 
 
 def _said(record: Row) -> str:
-    """The reply as one folded text; what a server was given to begin with counts as well as what follows."""
+    """Return the reply as one folded text; what a server was given to begin with counts as well as what follows."""
     return _CONTROL.sub("\n", visible(str(record.get("generation") or "")) or "").strip().lower()
 
 
@@ -112,7 +112,7 @@ class Ruler2Grader:
 
 
 def _last_question(reply: str) -> str:
-    """What follows the last `Question <number>`; without any, the last paragraph."""
+    """Return what follows the last `Question <number>`; without any, the last paragraph."""
     starts = [question.end() for question in _QUESTION.finditer(reply)]
     return reply[starts[-1] :] if starts else reply.rpartition("\n\n")[2]
 
@@ -128,7 +128,7 @@ def _soft(words: Sequence[str], gold: Sequence[str]) -> float:
 
 
 def _to_the_letter(text: str) -> str:
-    """The reply as it came; where thinking is before it, what follows that, stripped."""
+    """Return the reply as it came; where thinking is before it, what follows that, stripped."""
     after = after_thinking(text) or ""
     return text if after == text else after.strip()
 

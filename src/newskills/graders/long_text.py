@@ -113,7 +113,7 @@ def _f1_characters(answer: str, gold: str, record: Row) -> float:
 
 
 def _same(answer: str, gold: str, record: Row) -> float:
-    """The same text; a number with a point is that of its value."""
+    """Return 1.0 for the same text or, where one of two numbers has a point, the same value; else 0.0."""
     numbers = [float(text) for text in (answer, gold) if _NUMBER.fullmatch(text)] if "." in answer + gold else []
     return float(answer == gold or (len(numbers) == 2 and numbers[0] == numbers[1]))
 

@@ -96,7 +96,7 @@ class MultichoiceGrader:
         return None if gold is None else f"Answer: {gold}"
 
     def same_replies(self, record: Row) -> list[str]:
-        """The letter in other dress, and the text of the option."""
+        """Return replies with the letter in other forms, and with the text of the option."""
         names, gold = _names(record), str(record.get("expected_answer") or "").strip()
         letter = names.get(_folded(gold)) or letter_in(gold, 26)
         if letter is None:
@@ -223,12 +223,12 @@ def _folded(text: str) -> str:
 
 
 def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
-    """The option whose text the candidate is, else what `letter_in` finds."""
+    """Return the option whose text the candidate is, else what `letter_in` finds."""
     return names.get(_folded(candidate)) or letter_in(candidate, count)
 
 
 def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
-    """What the last "Answer: …" gives: the text of an option, or what `letter_after` finds.
+    """Return the option that the last "Answer: …" gives: by the text of an option, or as `letter_after` finds it.
 
     Several such lines that name no option at all are guesses at the options' texts: then no earlier one counts.
     """
@@ -252,7 +252,8 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
 
 
 def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | None:
-    """The option whose text stands behind a label; SEVERAL where the texts of several do."""
+    """Return the option whose text stands behind a label; SEVERAL where the texts of several do, None where none
+    does."""
     for line in what_follows(text, label) if names else ():
         for form in (line, _CLAUSE.split(line, maxsplit=1)[0]):
             letter = names.get(_folded(form))
@@ -264,7 +265,7 @@ def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | No
 
 
 def _lettered_behind(text: str, label: Label, count: int, names: Mapping[str, str]) -> str | None:
-    """The letter before its own option behind a label, also where that text denies: "(D) cannot be known"."""
+    """Return the letter before its own option behind a label, also where that text denies: "(D) cannot be known"."""
     for line in what_follows(text, label) if names else ():
         letter, names_it = begins_with(line, count, names)
         if names_it and len(line.strip(_DRESS)) > 1:
@@ -273,8 +274,8 @@ def _lettered_behind(text: str, label: Label, count: int, names: Mapping[str, st
 
 
 def _settled(text: str, every: list[Label], named: NamedLetter, count: int, names: Mapping[str, str]) -> str:
-    """The letter that was found behind the first of `every`, the last labels first; SEVERAL where others stand beside
-    it, another one where the sentence takes it back ("could be B, but I would say D")."""
+    """Return the letter that was found behind the first of `every`, the last labels first; SEVERAL where others stand
+    beside it, another one where the sentence takes it back ("could be B, but I would say D")."""
     if named.letter == SEVERAL:
         return SEVERAL
     line, _, below = text[named.end : named.end + _NEAR].partition("\n")
@@ -298,14 +299,15 @@ def _settled(text: str, every: list[Label], named: NamedLetter, count: int, name
 
 
 def _without_option(between: str, names: Mapping[str, str]) -> str:
-    """What stands between two named letters, without the text of the first one's option."""
+    """Return `between`, the text between two named letters, without the text of the first one's option."""
     bare = between.lstrip(_DRESS).casefold()
     named = max((name for name in names if bare.startswith(name)), key=len, default="")
     return bare[len(named) :] if named else between
 
 
 def _only_marks_after(text: str, at: int) -> str:
-    """The option `**` behind a label that ends at `at`, where the reply ends with it and no mark-up is open."""
+    """Return the marks, such as the option `**`, behind a label that ends at `at`, where the reply ends with them and
+    no mark-up is open; else ''."""
     rest = text[at : at + _NAMEABLE].strip(_BEHIND_LABEL)
     whole = len(text) <= at + _NAMEABLE and rest not in text[text.rfind("\n", 0, at) + 1 : at]
     return rest if whole and not rest.strip(_DRESS) else ""

@@ -50,7 +50,7 @@ class OptionSetGrader:
         return f"\\boxed{{{record.get('expected_answer')}}}"
 
     def same_replies(self, record: Row) -> list[str]:
-        """The letters in another order, and with words between them."""
+        """Return replies with the letters in another order, and with words between them."""
         chosen = letters(str(record.get("expected_answer") or ""), 26)
         forms = (f"\\boxed{{{', '.join(reversed(chosen))}}}", f"\\boxed{{\\text{{{chosen}}}}}")
         return [*forms, f"Answer: {' and '.join(chosen)}", f"**Answer: ({'), ('.join(chosen)})**"]
@@ -118,13 +118,13 @@ class JEEBenchGrader:
 
 
 def _said(match: re.Match[str], text: str) -> str:
-    """The letters of an answer line, without the one that begins the next sentence: "A. B is wrong"."""
+    """Return the letters of an answer line, without the one that begins the next sentence: "A. B is wrong"."""
     goes_on = _NEXT_SENTENCE.search(match[1]) if text[match.end(1) : match.end(1) + 1].isalpha() else None
     return match[1][: goes_on.start()] if goes_on else match[1]
 
 
 def letters(text: str, count: int) -> str:
-    """The letters that the text is a list of, sorted (`C, A` → `AC`); '' where it is anything else.
+    """Return the letters that the text is a list of, sorted (`C, A` → `AC`); '' where it is anything else.
 
     Only the first `count` letters of the alphabet are options.
     """

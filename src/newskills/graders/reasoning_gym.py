@@ -69,7 +69,7 @@ class ReasoningGymGrader:
         return None if gold is None else f"<answer>{gold}</answer>"
 
     def same_replies(self, record: Row) -> list[str]:
-        """The same after some thinking."""
+        """Return the right reply after some thinking; an empty list where there is none."""
         gold = self.gold_reply(record)
         return [] if gold is None else [f"<think>Let me see.</think>\nSo it is\n{gold}\n"]
 

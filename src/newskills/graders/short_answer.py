@@ -111,7 +111,7 @@ class ShortAnswerGrader:
 
 
 def short_answer(text: str | None) -> str | None:
-    """The marked answer; else the last line of the reply."""
+    """Return the marked answer, else the last line of the reply; None where that is empty."""
     if not text:
         return None
     return final_answer(text) or text.rsplit("\n", 1)[-1].strip() or None
@@ -128,7 +128,8 @@ def contained(reply: str, gold: str, *, formula: bool) -> float:
 
 
 def _without_one(scores: Sequence[float]) -> float:
-    """The mean of the best of the others, as CoQA (arXiv:1808.07042) compares models with people."""
+    """Return the mean, with each score left out once, of the best of the others, as CoQA (arXiv:1808.07042) compares
+    models with people."""
     if len(scores) < 2:
         return max(scores)
     return sum(max(*scores[:at], *scores[at + 1 :], 0.0) for at in range(len(scores))) / len(scores)

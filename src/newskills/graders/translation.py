@@ -75,7 +75,8 @@ class TranslationGrader:
 
 @lru_cache(maxsize=8)
 def bleu(tokenizer: str) -> Any:
-    """The counter of sacrebleu. Raises ConfigError: it, or what it needs for a language, is not installed."""
+    """Return the counter of sacrebleu. Raises ConfigError where it, the tokenizer, or what that needs for a language is
+    missing."""
     hint = "pip install 'newskills[translation]'"
     try:
         from sacrebleu.metrics.bleu import BLEU

@@ -14,7 +14,7 @@ from newskills.graders.reading.record_faults import grading_function
 
 
 def make(config: Row) -> Callable[[Row], Score]:
-    """The grading function of the grader `config["name"]` with the settings `config["config"]`.
+    """Return the grading function of the grader `config["name"]` with the settings `config["config"]`.
 
     Raises ConfigError for a grader that runs code, UnknownNameError.
     """
@@ -25,7 +25,7 @@ def make(config: Row) -> Callable[[Row], Score]:
 
 
 def preload(config: Row) -> None:
-    """Imports what the grader loads late, where it says so, before workers are forked."""
+    """Import what the grader loads late, where it says so, before workers are forked."""
     warm = getattr(make_grader(config["name"], config["config"]), "preload", None)
     if warm is not None:
         warm()

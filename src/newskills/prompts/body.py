@@ -28,7 +28,8 @@ class FewShotText:
     """
 
     def __init__(self, source: ConfigSource, tags: CodeTags, provider: ExampleProvider | None) -> None:
-        """Raises ConfigError for examples that no template shows, or that no set gives; UnknownNameError (set)."""
+        """Load the examples that the prompt's settings ask for. Raises ConfigError for examples that no template shows,
+        or that no set gives; UnknownNameError (set)."""
         config = source.config.few_shot_examples
         self._sets = ExampleSets(config, source.place("few_shot_examples.template"), tags, provider)
         self._choice: Template | None = None
@@ -58,7 +59,7 @@ class FewShotText:
             self.fixed = ""
 
     def of(self, row: Row) -> str:
-        """Raises MissingField."""
+        """Return the few-shot text for `row`. Raises MissingField."""
         if self._retriever is not None:
             return self._sets.render(
                 self._retriever.examples(str(value_of(row, self._query))), "the retrieval file"
@@ -119,7 +120,7 @@ class Rendered:
         return [user] if self._system is None else [Message(role="system", content=self._system.fill(row)), user]
 
     def _parts(self, text: str, row: Row) -> str | list[Row]:
-        """The plain text where the row has neither image nor sound."""
+        """Return the text with the row's images and sound; the plain text where the row has neither."""
         parts: list[Row] = [{"type": "text", "text": text}]
         if self._image is not None:
             images = [image_part(source, self._folder) for source in _sources(row.get(self._image))]
@@ -144,7 +145,8 @@ class MergedTemplate:
         self.fields = tuple(dict.fromkeys([*rendered.fields, "messages"]))
 
     def messages(self, row: Row) -> list[Message]:
-        """Raises MissingField, DataError."""
+        """Return the filled template, with the images and sound of the record's conversation put before its text.
+        Raises MissingField, DataError."""
         messages = self._rendered.messages(row)
         media = _media(read_messages(row, self._folder))
         if media:

@@ -29,11 +29,11 @@ class CodeTags(Struct, frozen=True, kw_only=True):
     new_turn: bool = False
 
     def stop_phrases(self) -> list[str]:
-        """What ends a generation that asks for code to be run."""
+        """Return the phrases that end a generation which asks for code to be run."""
         return [self.end]
 
     def format_output(self, result: ExecutionResult) -> str:
-        """The text between the output tags; code that ended badly and said nothing leaves its status."""
+        """Return the text between the output tags; code that ended badly and said nothing leaves its status."""
         if self.style == "qwen":
             silent = "" if result.status == "completed" else f"{result.status}\n"
             return result.stdout + result.stderr or silent
@@ -44,7 +44,8 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         return text
 
     def wrap_output(self, result: ExecutionResult, note: str = "") -> str:
-        """The output between its tags, as it is appended to the conversation; `note` (lines) follows the output."""
+        """Return the output between its tags, as it is appended to the conversation; `note` (lines) follows the
+        output."""
         output = self.format_output(result)
         if not note:
             return self.between(output)
@@ -61,7 +62,7 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         return text + (self.end[len(bare) :] if text.endswith(bare) else self.end)
 
     def last_block(self, text: str, lead: str = "") -> str | None:
-        """The code of the block that `text` ends with; None where it ends with something else."""
+        """Return the code of the block that `text` ends with; None where it ends with something else."""
         whole = self._begun(lead, text) + text
         begin = whole.rfind(self.begin)
         if begin < 0 or not whole.endswith(self.end) or begin < whole.rfind(self.end, 0, -len(self.end)):
@@ -69,7 +70,8 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         return whole[begin + len(self.begin) : -len(self.end)]
 
     def _begun(self, lead: str, text: str) -> str:
-        """The part of a begin tag that stands at the end of `lead` and is completed by `text`."""
+        """Return the part of a begin tag that stands at the end of `lead` and is completed by `text`; '' where there is
+        none."""
         sizes = range(min(len(lead), len(self.begin)), 0, -1)
         return next(
             (self.begin[:n] for n in sizes if lead.endswith(self.begin[:n]) and text.startswith(self.begin[n:])),
@@ -77,7 +79,7 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         )
 
     def expand(self, text: str) -> str:
-        """Puts these tags in the places `{code_begin}` … `{code_output_end}` of an example's solution.
+        """Put these tags in the places `{code_begin}` … `{code_output_end}` of an example's solution.
 
         What stands between the output places is re-formatted in this style. Other braces stay as they are.
         """
@@ -136,7 +138,7 @@ CODE_TAGS: dict[str, CodeTags] = {tags.name: tags for tags in _TABLE}
 
 
 def code_tags(name: str) -> CodeTags:
-    """Raises UnknownNameError."""
+    """Return the code tags called `name`. Raises UnknownNameError."""
     for tags in _TABLE:
         if fold(tags.name) == fold(name):
             return tags

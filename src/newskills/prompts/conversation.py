@@ -27,7 +27,8 @@ class Passthrough(Struct, frozen=True, kw_only=True):
     fields = ("messages",)
 
     def messages(self, row: Row) -> list[Message]:
-        """Raises MissingField, DataError."""
+        """Return the record's messages with the system message and the suffix of the settings, where given. Raises
+        MissingField, DataError."""
         messages = read_messages(row, self.folder)
         for number, message in enumerate(messages, 1):
             if message.content is None and not message.tool_calls:
@@ -41,7 +42,7 @@ class Passthrough(Struct, frozen=True, kw_only=True):
 
 
 def read_messages(row: Row, folder: Path) -> list[Message]:
-    """The record's `messages` with local images and sound put in. Raises MissingField, DataError.
+    """Return the record's `messages` with local images and sound put in. Raises MissingField, DataError.
 
     Keys that are no part of the chat protocol are left out. `audio: {path}` and `audios: [{path}, …]` of a message
     become parts before its text.
@@ -53,7 +54,7 @@ def read_messages(row: Row, folder: Path) -> list[Message]:
 
 
 def append_text(messages: list[Message], suffix: str) -> None:
-    """Adds `suffix` to the text of the last user message."""
+    """Add `suffix` to the text of the last user message."""
     for message in reversed(messages):
         if message.role != "user":
             continue

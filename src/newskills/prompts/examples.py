@@ -29,7 +29,7 @@ def few_shot_names() -> list[str]:
 
 @cache
 def built_in_examples(name: str) -> list[Row] | None:
-    """The examples of a set that comes with newskills; None where there is none of that name."""
+    """Return the examples of a set that comes with newskills; None where there is none of that name."""
     for set_name in few_shot_names():
         if fold(set_name) == fold(name):
             rows, _ = read_yaml(FEW_SHOTS / f"{set_name}.yaml")
@@ -51,14 +51,14 @@ class ExampleSets:
         self._texts: dict[str, str] = {}
 
     def text(self, name: str) -> str:
-        """prefix + examples + suffix. Raises UnknownNameError, ConfigError."""
+        """Return the few-shot text of a set: prefix + examples + suffix. Raises UnknownNameError, ConfigError."""
         text = self._texts.get(name)
         if text is None:
             text = self._texts[name] = self.render(self._rows(name), f"few-shot set {name}")
         return text
 
     def render(self, rows: Sequence[Row], what: str) -> str:
-        """The examples as the prompt shows them; `what` names them.
+        """Return the examples as the prompt shows them; `what` names them.
 
         Raises ConfigError for a field that they lack.
         """

@@ -41,7 +41,8 @@ class MediaError(DataError):
 
 
 def image_part(source: str, folder: Path) -> Row:
-    """An `image_url` part; `source` is an address or a path relative to `folder`. Raises MediaError, ConfigError."""
+    """Return an `image_url` part; `source` is an address or a path relative to `folder`. Raises MediaError,
+    ConfigError."""
     return {"type": "image_url", "image_url": {"url": image_url(source, folder)}}
 
 
@@ -58,7 +59,7 @@ def image_url(source: str, folder: Path) -> str:
 
 
 def audio_part(source: str, folder: Path) -> Row:
-    """An `input_audio` part of a local file. Raises MediaError, ConfigError."""
+    """Return an `input_audio` part of a local file. Raises MediaError, ConfigError."""
     path = folder / Path(without_container(source)).expanduser()
     data = _read(path)
     kind = _checked(_sound_kind, path, data)
@@ -78,7 +79,7 @@ def _read(path: Path) -> bytes:
 
 
 def _checked(check: Callable[[Path, bytes], Any], path: Path, data: bytes) -> Any:
-    """What `check` says about the file; a file of the same place, size and time is not decoded again."""
+    """Return what `check` says about the file; a file of the same place, size and time is not decoded again."""
     status = path.stat()
     remembered = _remembered(check.__name__, str(path), status.st_size, status.st_mtime_ns)
     if not remembered:
@@ -88,7 +89,7 @@ def _checked(check: Callable[[Path, bytes], Any], path: Path, data: bytes) -> An
 
 @lru_cache(maxsize=100_000)
 def _remembered(check: str, path: str, size: int, changed: int) -> list[Any]:
-    """A place for one result; exceptions leave it empty."""
+    """Return the cached place for one result, a list; exceptions leave it empty."""
     return []
 
 

@@ -18,7 +18,7 @@ _PATHS = ("./", "../", "~")
 
 @cache
 def library() -> dict[str, Path]:
-    """name → file of every prompt that comes with newskills, sorted by name."""
+    """Return name → file of every prompt that comes with newskills, sorted by name."""
     prompts = {}
     for folder, _, files in os.walk(LIBRARY):
         for file in files:

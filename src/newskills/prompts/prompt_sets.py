@@ -91,7 +91,7 @@ def prompt_set_names() -> list[str]:
 
 
 def load_prompt_set(spec: str) -> PromptSet:
-    """The set of that name, or of a path that ends in `.yaml`; every prompt in it exists.
+    """Return the set of that name, or of a path that ends in `.yaml`; every prompt in it exists.
 
     A list under a name is for a benchmark or a prompt, a mapping describes a kind. `prompt` is another spelling of
     `prompt_config`; a wording may be its prompt's name alone, where `*` stands for any text of names in the library.
@@ -108,7 +108,8 @@ def load_prompt_set(spec: str) -> PromptSet:
 
 @cache
 def _shown(prompt: str) -> tuple[frozenset[str], str]:
-    """What a prompt shows of a row, and its text; of no prompt, the messages of the row. Raises as `find_prompt`."""
+    """Return what a prompt shows of a row, and its text; of no prompt, the messages of the row. Raises what
+    `find_prompt` raises."""
     if not prompt:
         return frozenset({"messages"}), ""
     source = read_source(*find_prompt(prompt))

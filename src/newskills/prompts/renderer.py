@@ -165,7 +165,7 @@ class Prompt:
 def load_prompt(
     spec: str | Row | None, overrides: PromptOverrides | None = None, examples: ExampleProvider | None = None
 ) -> Prompt:
-    """The prompt called `spec` (name, end of a name, path ending in `.yaml`, or its keys), with `overrides`.
+    """Return the prompt called `spec` (name, end of a name, path ending in `.yaml`, or its keys), with `overrides`.
 
     `examples` builds few-shot sets that newskills does not carry. Without `spec`, `prompt_format=openai` passes
     the record's messages through, and `user_message` alone is a prompt. Raises ConfigError, UnknownNameError.
@@ -193,7 +193,7 @@ def load_prompt(
 
 
 def _source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSource, str]:
-    """The texts of a prompt, and whose wording they are. Raises ConfigError, UnknownNameError, DataError."""
+    """Return the texts of a prompt, and whose wording they are. Raises ConfigError, UnknownNameError, DataError."""
     if not isinstance(spec, str):
         config = to_config(spec, "prompt_config")
         return ConfigSource(name="from the command line", config=config, places={}), USERS
@@ -238,7 +238,7 @@ def _overridden(source: ConfigSource, overrides: PromptOverrides) -> ConfigSourc
 
 
 def _template(config: PromptConfig, overrides: PromptOverrides) -> str:
-    """The texts of a prompt before a record is filled in, for people who look for what differs."""
+    """Return the texts of a prompt before a record is filled in, for people who look for what differs."""
     usual = msgspec.to_builtins(FewShotConfig())
     shots = msgspec.to_builtins(config.few_shot_examples)
     chosen = [f"{key}: {value}" for key, value in shots.items() if value != usual[key]]

@@ -75,7 +75,7 @@ class Retriever:
         )
 
     def examples(self, query: str) -> list[Row]:
-        """The most similar ones, best last; an entry equal to the query itself is never shown first.
+        """Return the most similar examples, best last; an entry equal to the query itself is never shown first.
 
         A shuffle, where asked for, depends on the query only.
         """

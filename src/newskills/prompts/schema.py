@@ -71,7 +71,7 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
 
 
 def read_source(name: str, path: Path) -> ConfigSource:
-    """A prompt file. Raises ConfigError naming file, line and key."""
+    """Read a prompt file. Raises ConfigError naming file, line and key."""
     values, places = read_yaml(path)
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected a mapping with the key `user`.")
@@ -79,7 +79,8 @@ def read_source(name: str, path: Path) -> ConfigSource:
 
 
 def to_config(values: Row, where: str) -> PromptConfig:
-    """Raises ConfigError for unknown keys and wrong types; `where` names the origin."""
+    """Return the prompt's settings that `values` give. Raises ConfigError for unknown keys and wrong types; `where`
+    names the origin."""
     _check_keys(values, PromptConfig, where, "")
     if isinstance(few_shots := values.get("few_shot_examples"), dict):
         _check_keys(few_shots, FewShotConfig, where, "few_shot_examples.")
@@ -107,7 +108,7 @@ def replace_few_shots(config: FewShotConfig, overrides: Row, where: str) -> FewS
 
 
 def read_yaml(path: Path) -> tuple[Any, dict[str, TextPosition]]:
-    """The values of a YAML file, and for each text in its mappings where it begins.
+    """Return the values of a YAML file, and for each text in its mappings where it begins.
 
     Raises ConfigError for what is not YAML, and for a key given twice (of which YAML readers keep the last).
     """

@@ -41,7 +41,7 @@ class NullField(MissingField):
 
 
 def value_of(row: Mapping[str, Any], name: str) -> Any:
-    """Raises MissingField, NullField."""
+    """Return the field `name` of `row`. Raises MissingField, and NullField where it is null."""
     try:
         value = row[name]
     except KeyError:
@@ -68,7 +68,8 @@ class Template:
         self.fields = tuple(dict.fromkeys(name for _, name in self._slots))
 
     def fill(self, row: Mapping[str, Any]) -> str:
-        """Raises MissingField, and NullField where nothing says what is shown for null."""
+        """Return the text with the fields of `row` filled in. Raises MissingField, and NullField where nothing says
+        what is shown for null."""
         parts = self._parts.copy()
         for at, name in self._slots:
             if self._empty is not None and row.get(name, "") is None:
@@ -79,7 +80,7 @@ class Template:
         return "".join(parts)
 
     def bind(self, name: str, value: str) -> Template:
-        """The template with `value` in all places of `name`."""
+        """Return the template with `value` in all places of `name`."""
         bound = Template.__new__(Template)
         bound.source = self.source
         bound._empty = self._empty

@@ -53,7 +53,7 @@ def expose(spec: ToolSpec, provider: str, override: Any) -> ExposedTool:
 
 
 def without_parameters(schema: Row, hidden: set[str]) -> Row:
-    """`schema` without the parameters `hidden`."""
+    """Return `schema` without the parameters `hidden`."""
     properties = {name: value for name, value in (schema.get("properties") or {}).items() if name not in hidden}
     return _with_properties(schema, properties, [n for n in schema.get("required") or () if n not in hidden])
 

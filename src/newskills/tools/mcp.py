@@ -73,7 +73,8 @@ class McpTool(ToolProvider):
     Config = McpConfig
 
     def __init__(self, config: McpConfig, context: ToolContext) -> None:
-        """Raises ConfigError: neither or both of command and url, a secret written out, hooks that are not there."""
+        """Load the hooks and check the settings. Raises ConfigError: neither or both of command and url, a secret
+        written out, hooks that are not there."""
         self._environ = context.environ
         self._format = load_attr(config.output_formatter, "output formatter") if config.output_formatter else None
         # As the user wrote it: a hook may have put a key into the address.
@@ -85,7 +86,8 @@ class McpTool(ToolProvider):
         self._deaths = 0
 
     async def specs(self) -> Sequence[ToolSpec]:
-        """Raises ConfigError for a setting that names a tool which the server lacks, FatalToolError (no server)."""
+        """Return the enabled tools of the server. Raises ConfigError for a setting that names a tool which the server
+        lacks, FatalToolError (no server)."""
         tools = await self._request(_all_tools)
         config, names = self._config, [tool.name for tool in tools]
         for name in (*(config.enabled_tools or ()), *config.disabled_tools, *config.hide_args, *config.arguments):
@@ -101,7 +103,7 @@ class McpTool(ToolProvider):
         ]
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
-        """The result as a text.
+        """Call a tool and return the result as a text.
 
         Raises ToolError where the tool says that it failed, FatalToolError (no server).
         """
@@ -131,7 +133,7 @@ class McpTool(ToolProvider):
         return {*self._config.hide_args.get(tool, ()), *self._config.arguments.get(tool, ())}
 
     async def _request(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """Does `work` with a connected client; once more with a new connection where the first one is lost."""
+        """Run `work` with a connected client, once more with a new connection where the first one is lost."""
         library = sdk()
         for last in (False, True):
             link = await self._ensure_link()

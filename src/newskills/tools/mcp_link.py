@@ -27,7 +27,7 @@ _LOST = ("connection closed", "session terminated", "sse stream")
 
 
 def sdk() -> Any:
-    """The module `mcp`. Raises ConfigError with what to install."""
+    """Import the module `mcp`. Raises ConfigError with what to install."""
     try:
         library = importlib.import_module("mcp")
     except ImportError as error:
@@ -78,7 +78,7 @@ class McpLink:
         return self._task.done()
 
     async def open(self, timeout: float) -> None:
-        """Waits until the server has answered. Raises FatalToolError with the server's last words."""
+        """Wait until the server has answered. Raises FatalToolError with the server's last words."""
         either: list[asyncio.Future[Any]] = [self._task, self._ready]
         await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if self._ready.done():
@@ -89,7 +89,7 @@ class McpLink:
         raise FatalToolError(self.masked(f"{why}{'. It said: ' if words else ''}{words}"))
 
     async def close(self) -> None:
-        """Ends the connection, and a stdio server with all its processes. Idempotent."""
+        """End the connection, and a stdio server with all its processes. Idempotent."""
         self._stop.set()
         if not self._ready.done():
             self._task.cancel()

@@ -42,11 +42,11 @@ class ToolProvider(Protocol):
     """
 
     async def specs(self) -> Sequence[ToolSpec]:
-        """The tools, under their own names. Raises ConfigError, FatalToolError."""
+        """Return the tools, under their own names. Raises ConfigError, FatalToolError."""
         ...
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
-        """The text for the model. Raises ToolError (told to the model), FatalToolError or SandboxError (ends the
+        """Return the text for the model. Raises ToolError (told to the model), FatalToolError or SandboxError (ends the
         sample unscored); any other exception is told to the model as the tool's failure."""
         ...
 
@@ -100,7 +100,7 @@ class FunctionTool(ToolProvider):
 
 
 def _arguments_of(function: Callable[..., Any]) -> type[Struct]:
-    """A struct with a field for each parameter. Raises ConfigError for a function that cannot be described."""
+    """Return a struct with a field for each parameter. Raises ConfigError for a function that cannot be described."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
         fields: list[Any] = []

@@ -81,7 +81,8 @@ class PythonTool(ToolProvider):
         return [ToolSpec(name=NAME, description=description, input_schema=schema)]
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
-        """What the cell shows. Raises ConfigError where there is no sandbox, SandboxError where it fails."""
+        """Run the cell and return what it shows. Raises ConfigError where there is no sandbox, SandboxError where it
+        fails."""
         if self._sandbox is None:
             raise ConfigError("The python tool needs a sandbox.", hint="Add --with_sandbox.")
         if request_id not in self._notebooks:
@@ -111,7 +112,7 @@ class PythonTool(ToolProvider):
         return metrics
 
     async def close(self) -> None:
-        """The sandbox belongs to the run; only the sessions are this tool's."""
+        """End the sessions of this tool; the sandbox itself belongs to the run."""
         await asyncio.gather(*(self.release(request_id) for request_id in tuple(self._notebooks)))
 
     def _told(self, result: ExecutionResult, notebook: Notebook) -> str:

@@ -73,11 +73,12 @@ class ProviderToolbox:
                 self._tools = await self._exposed()
 
     def specs(self) -> Sequence[ToolSpec]:
-        """What the model is told; empty before `open`."""
+        """Return the tools as the model is told of them; empty before `open`."""
         return [tool.spec for tool in (self._tools or {}).values()]
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
-        """Raises ToolError (told to the model), and what ends the sample: FatalToolError, SandboxError, …"""
+        """Call a tool and return its result. Raises ToolError (told to the model), and what ends the sample:
+        FatalToolError, SandboxError and others."""
         await self.open()
         assert self._tools is not None
         measured = self._measured.setdefault(request_id, ToolUse())
@@ -109,7 +110,7 @@ class ProviderToolbox:
         return tool_use
 
     async def close(self) -> None:
-        """Closes every provider; the first trouble is raised once all were told."""
+        """Close every provider; the first error is raised once all were told."""
         outcomes = await asyncio.gather(*(p.close() for p in self._providers.values()), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -154,7 +155,7 @@ class ProviderToolbox:
 
 
 def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbox:
-    """The tools that `settings` name. Starts nothing.
+    """Make a toolbox of the tools that `settings` name. Starts nothing.
 
     Raises UnknownNameError, ConfigError: unknown tools, providers and settings, each with did-you-mean.
     """
@@ -195,7 +196,8 @@ def _by_provider(values: Row, specs: Mapping[str, str], option: str) -> dict[str
 
 
 def _provider_key(name: str, specs: Mapping[str, str], option: str) -> str:
-    """The provider that a user calls `name`: its own name, or how it was asked for. Raises ConfigError."""
+    """Return the key of the provider that a user calls `name`: its own name, or how it was asked for. Raises
+    ConfigError."""
     for key, spec in specs.items():
         if fold(name) in map(fold, (key, spec, spec.rpartition("::")[2], *_reference_names(spec))):
             return key

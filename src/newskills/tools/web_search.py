@@ -114,7 +114,7 @@ class WebSearch(ToolProvider):
     engine: ClassVar[SearchApi]
 
     def __init__(self, config: SearchConfig, context: ToolContext) -> None:
-        """Raises ConfigError for an address that is none."""
+        """Keep the settings. Raises ConfigError for an endpoint that is not an http address."""
         self._config = config
         self._url = config.endpoint or self.engine.endpoint
         if urlsplit(self._url).scheme not in ("http", "https"):
@@ -126,7 +126,8 @@ class WebSearch(ToolProvider):
         self._decoder = msgspec.json.Decoder(SearchResponse)
 
     async def specs(self) -> Sequence[ToolSpec]:
-        """Raises ConfigError without a key: before the first request, not at the first search."""
+        """Return the search tool and, where pages may be opened, that for pages. Raises ConfigError without a key:
+        before the first request, not at the first search."""
         self._key()
         excerpts = ", addresses and excerpts" if self._config.excerpts else " and addresses"
         all_specs = [
@@ -175,7 +176,7 @@ class WebSearch(ToolProvider):
         return f"{hit.title or hit.url}\n{hit.url}\n{excerpt}".strip()
 
     async def _ask(self, path: str, body: bytes) -> HttpResponse:
-        """An answer with status 200. Raises ToolError, FatalToolError."""
+        """Return an answer with status 200, with retries where needed. Raises ToolError, FatalToolError."""
         client = self._client()
         tries = 0
         while True:

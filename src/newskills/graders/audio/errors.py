@@ -35,7 +35,7 @@ class AlignmentChunk(Struct, frozen=True):
 
 
 def align(right: Sequence[str], heard: Sequence[str]) -> list[AlignmentChunk]:
-    """The cheapest alignment, in order."""
+    """Return the cheapest alignment, in order."""
     if not right or not heard:
         kind = "insert" if heard else "delete"
         return [AlignmentChunk(kind, right, heard)] if right or heard else []
@@ -56,7 +56,7 @@ def align(right: Sequence[str], heard: Sequence[str]) -> list[AlignmentChunk]:
 
 
 def edits(chunks: Sequence[AlignmentChunk]) -> Edits:
-    """The counts of an alignment."""
+    """Count the edits and the right words of an alignment."""
     count = dict.fromkeys(("equal", "substitute", "insert", "delete"), 0)
     for chunk in chunks:
         count[chunk.kind] += max(len(chunk.right), len(chunk.heard))

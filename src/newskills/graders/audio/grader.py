@@ -83,7 +83,7 @@ class AudioGrader:
         return right if isinstance(right, str) else None
 
     def same_replies(self, record: Row) -> list[str]:
-        """The transcript in capital letters, and with punctuation, where neither counts."""
+        """Return the transcript in capital letters, and with punctuation, where neither counts; else an empty list."""
         task, right = str(record.get("task_type") or "ASR"), self.gold_reply(record)
         plain = _HEARING.match(task) and self.config.mode != "none" and not _MARKED.match(task)
         return [right.upper(), f" {right} ."] if right and plain else []

@@ -22,7 +22,7 @@ class _NamesGrader:
     names_key: str
 
     def __init__(self) -> None:
-        """Raises ConfigError where the libraries are missing."""
+        """Check that the libraries are installed. Raises ConfigError where they are missing."""
         texts.require()
 
     def gold_reply(self, record: Row) -> str | None:

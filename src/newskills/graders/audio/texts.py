@@ -82,7 +82,7 @@ def normalised(text: str, mode: Mode, language: str = "en") -> str:
 
 
 def spoken(text: str, *, strip: bool) -> str:
-    """The transcript in a reply; `strip`: without what assistants put around it. A refusal is an empty transcript."""
+    """Return the transcript in a reply; `strip`: without what assistants put around it, and empty for a refusal."""
     text = " ".join(text[:LONGEST].split())
     if not strip:
         return text
@@ -186,7 +186,8 @@ def _english(numbers: bool, leaderboard: bool = False) -> Callable[[str], str]:
 
 
 def require() -> None:
-    """Raises ConfigError where what transcripts are compared with is not installed."""
+    """Check that the libraries which transcripts are compared with are installed. Raises ConfigError where one is
+    missing."""
     _english(True)
     try:
         import jiwer  # noqa: F401

@@ -37,7 +37,7 @@ class Page(Struct):
 
 
 def read_page(markdown: str) -> Page:
-    """The parts of a page in their order. Tables in LaTeX belong to none of them."""
+    """Return the parts of a page in their order. Tables in LaTeX belong to none of them."""
     page = Page()
     content = _FENCE_END.sub("", _FENCE.sub("", _IMAGE.sub("", markdown)))
     content = re.sub(r"_{4,}", "____", content)

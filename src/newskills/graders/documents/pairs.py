@@ -72,7 +72,7 @@ def pairs(golds: Sequence[str], replies: Sequence[str]) -> list[Pair]:
 def _completed(
     golds: Sequence[str], replies: Sequence[str], owners: dict[tuple[int, ...], list[int]]
 ) -> list[Pair]:
-    """What is left is paired by distance; where the reply has nothing left, the rest of the page counts twice.
+    """Add the pairs of what is left, by distance; where the reply has nothing left, the rest of the page counts twice.
 
     So it does in the original, whose figures depend on it; and parts of the reply are dropped where more of them than
     of the page are left.
@@ -93,7 +93,8 @@ def _completed(
 
 
 def _joined(golds: Sequence[str], replies: Sequence[str]) -> list[list[int]]:
-    """The parts of the reply, neighbours that make one part of the page together."""
+    """Return runs of positions in the reply: neighbours that make one part of the page together, every other part
+    alone."""
     costs = [[distance(gold, reply) for reply in replies] for gold in golds]
     open_golds = [row for row, line in enumerate(costs) if min(line) >= _SURE]
     open_replies = [at for at in range(len(replies)) if all(line[at] >= _SURE for line in costs)]
@@ -131,7 +132,8 @@ def _run(gold: str, replies: Sequence[str], start: int, usable: set[int]) -> lis
 
 
 def _holds(text: str, part: str, limit: float, *, inclusive: bool = False) -> bool:
-    """Some piece of `text` as long as `part` is at a distance below `limit` (or at it) of its length.
+    """Return whether some piece of `text` as long as `part` is at a distance below `limit` (`inclusive`: or at it) of
+    its length.
 
     A step to the right changes the distance by two at most, so that most pieces need no look.
     """

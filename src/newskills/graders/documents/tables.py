@@ -37,7 +37,7 @@ class TableNode(Struct):
 
 
 def plain_table(text: str) -> str:
-    """The table as it is compared; empty where there is none."""
+    """Return the table as it is compared; empty where there is none."""
     if "<table" not in text.replace(" ", ""):
         return ""
     text = _FORMULA.sub(lambda match: f"${match[1] or ''}$", text)
@@ -151,7 +151,7 @@ def _subtrees(
     right: list[int],
     trees: list[list[float]],
 ) -> None:
-    """Fills in the distances of the trees below the roots `i` and `j`."""
+    """Fill in the distances of the trees below the roots `i` and `j`."""
     low, other_low = left[i], right[j]
     previous = [float(column) for column in range(j - other_low + 2)]
     forests = [previous]
@@ -204,5 +204,5 @@ def _leftmost(nodes: list[TableNode]) -> list[int]:
 
 
 def _key_roots(left: list[int]) -> list[int]:
-    """The last node of each leftmost leaf."""
+    """Return the number of the last node of each leftmost leaf, in order."""
     return sorted({leaf: at for at, leaf in enumerate(left)}.values())

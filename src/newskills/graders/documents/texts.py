@@ -102,7 +102,7 @@ def plain_text(text: str) -> str:
 
 
 def plain_formula(latex: str) -> str:
-    """A formula in small letters, without fonts, blanks, names of environments and its number."""
+    """Return a formula in lower case, without fonts, blanks, names of environments and its number."""
     if match := _DISPLAY.search(latex):
         latex = match[1].strip()
     latex = _LAYOUT.sub("", latex).strip(".")
@@ -139,7 +139,7 @@ def _accented(inner: str, name: str) -> str:
 
 @cache
 def _styled(char: str, style: str) -> str:
-    """A letter or digit of another alphabet of Unicode; anything else as it is."""
+    """Return a letter or digit in another alphabet of Unicode; anything else is returned unchanged."""
     try:
         name = unicodedata.name(char).removeprefix("LATIN ").replace(" LETTER", "")
     except ValueError:

@@ -165,7 +165,7 @@ RULES = frozenset({*_LEVEL_RULES, *_TARGETS, "format-22"})
 
 
 def rule_of(kind: str, example: int, source: str) -> str:
-    """The rule that decides on an instruction of `kind` (content, …, example); empty: the judge does."""
+    """Return the rule that decides on an instruction of `kind` (content, …, example); '' where the judge decides."""
     if kind == "example":
         return kind
     if kind == "format":
@@ -174,7 +174,7 @@ def rule_of(kind: str, example: int, source: str) -> str:
 
 
 def _form(target: str) -> re.Pattern[str]:
-    """The form of the examples, in which any text may stand at the place of the answer."""
+    """Return the form of the examples as a pattern, in which any text may stand at the place of the answer."""
     form = target.replace("{instruction}\n", "").replace("{{", "{").replace("}}", "}").replace("{answer}", ".*")
     return re.compile(".*".join(map(re.escape, form.split(".*"))))
 
@@ -190,7 +190,7 @@ def satisfied(rule: str, level: int, text: str, target: str) -> bool:
 
 
 def listed(text: object, level: int) -> list[bool] | None:
-    """The judge's YES or NO for each of `level` constraints, from its last line; None for any other text."""
+    """Return the judge's YES or NO for each of `level` constraints, from its last line; None for any other text."""
     if not isinstance(text, str) or (shown := after_thinking(text)) is None:
         return None
     last = shown.strip("`").strip().rpartition("\n")[2]

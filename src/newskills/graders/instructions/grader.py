@@ -32,7 +32,7 @@ class InstructionGrader:
     extras: ClassVar[str] = "instructions"
 
     def __init__(self) -> None:
-        """Raises ConfigError where a package is missing."""
+        """Check that the packages are installed. Raises ConfigError where one is missing."""
         missing = [package for package in self.needs if find_spec(package) is None]
         if missing:
             raise ConfigError(
@@ -62,7 +62,7 @@ class InstructionGrader:
         return self._score(outcome, strict, loose, why, "model" if broken else None)
 
     def preload(self) -> None:
-        """Imports what some checks load late."""
+        """Import the packages that some checks load late."""
         for package in self.needs:
             __import__(package)
 
@@ -122,7 +122,7 @@ class IFBenchGrader(InstructionGrader):
 
 
 def _answer(record: Row) -> tuple[str, bool]:
-    """The text to judge, and whether its thinking has not ended."""
+    """Return the text to judge, and whether its thinking has not ended."""
     text = str(record.get("generation") or record.get("response") or "")
     answer = after_thinking(text)
     if answer is None:
@@ -140,7 +140,7 @@ def _arguments(given_arguments: Row) -> Row:
 
 
 def _variants(text: str) -> list[str]:
-    """The other forms of an answer that count loosely."""
+    """Return the other forms of an answer that count loosely."""
     lines = text.split("\n")
     cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
     forms = [text.replace("*", ""), *cut, *(part.replace("*", "") for part in cut)]

@@ -99,7 +99,7 @@ def _newline(text: str, args: Row) -> bool:
 
 
 def _emoji_sentences(text: str, args: Row) -> bool:
-    """The emoji may stand before or behind the end mark of its sentence."""
+    """Return whether every sentence ends with an emoji, which may stand before or behind the end mark."""
     bare = [without_marks(sentence).strip() for sentence in sentences(text)]
     for now, following in zip(bare, [*bare[1:], ""], strict=True):
         if not now or not (any(map(_is_emoji, now[-2:])) or (following and _is_emoji(following[0]))):
@@ -138,7 +138,7 @@ def _list_marker(text: str, args: Row) -> bool:
 
 
 def _thesis(text: str, args: Row) -> bool:
-    """The first text in italics is not empty, and something follows it."""
+    """Return whether the first text in italics is not empty and something follows it."""
     begin = next((at for tag in ("<i>", "<em>") if (at := text.find(tag)) >= 0), -1)
     if begin < 0:
         return False
@@ -239,7 +239,8 @@ def _csv_city(text: str, args: Row) -> bool:
 
 
 def _csv_special(text: str, args: Row) -> bool:
-    """A field between quotes that holds a sign which is no letter, digit or blank."""
+    """Return whether the table has its header and its rows, and a field between quotes that holds a sign which is no
+    letter, digit or blank."""
     if not _PRODUCT_HEADER.fullmatch(text.split("\n", 1)[0].strip()):
         return False
     rows = _table(text.replace('"', '"""'))

@@ -83,7 +83,7 @@ def _detected(text: str) -> str | None:
 
 
 def language_support() -> None:
-    """Loads what `detect_language` needs. Raises ConfigError where langdetect is not installed."""
+    """Load what `detect_language` needs. Raises ConfigError where langdetect is not installed."""
     _factory()
 
 

@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w+")
 
 
 def listed(text: str) -> frozenset[str]:
-    """The words of a list that is written as prose."""
+    """Return the words of a list that is written as prose."""
     return frozenset(text.split())
 
 
@@ -61,7 +61,7 @@ _RULES = tuple(
 
 
 def plain_words(text: str) -> list[str]:
-    """Runs of letters, digits and `_`."""
+    """Return the runs of letters, digits and `_`."""
     return _WORD.findall(text)
 
 

@@ -28,7 +28,7 @@ class MarkGrader:
         return None if right is None else f"Rating: {10 if right else 1}"
 
     def same_replies(self, record: Row) -> list[str]:
-        """The number in other dress."""
+        """Return replies that give the number in other forms."""
         number = 9 if record.get("is_right") else 2
         return [
             f"Good.\n**Rating: {number}**",

@@ -26,7 +26,7 @@ _HIGHEST = 10
 
 
 def arena_label(text: object) -> str | None:
-    """The last verdict in the text, from A's side: A>>B, A>B, A=B, A<B, A<<B; None for none.
+    """Return the last verdict in the text, from A's side: A>>B, A>B, A=B, A<B, A<<B; None for none.
 
     In double brackets, or else in single ones.
     """
@@ -45,7 +45,7 @@ _EXAMPLE = re.compile(
 
 
 def _last(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: bool = False) -> str | None:
-    """The last match of the first pattern that has one, behind the judge's thinking."""
+    """Return the last match of the first pattern that has one, behind the judge's thinking; None for none."""
     if not isinstance(text, str):
         return None
     answer = without_thinking(text)
@@ -87,7 +87,7 @@ class ArenaGrader:
 
 
 def mark(text: object) -> float | None:
-    """The last `[[n]]`, or else `[n]`, from 1 to 10."""
+    """Return the number of the last `[[n]]`, or else `[n]`, from 1 to 10; None for any other number or none."""
     last = _last(_MARKED, text)
     return float(last) if last is not None and 1 <= float(last) <= _HIGHEST else None
 

@@ -31,7 +31,7 @@ class EnvironmentRewardGrader:
         self._threshold = config.threshold
 
     def grade(self, record: Row) -> Score:
-        """Raises DataError for a record without a reward."""
+        """Return the score that the record's reward gives. Raises DataError for a record without a reward."""
         label = f"{self.name}@{self.version}"
         if "reward" not in record:
             raise DataError("The record has no 'reward', which the solver of an environment writes.")

@@ -18,7 +18,8 @@ _LOWEST, _HIGHEST = 1, 5
 
 
 def rubric(text: object) -> dict[str, int] | None:
-    """The marks after `1.b`, `2.b` and `3.b` at the start of lines, in that order; the last ones where there are more.
+    """Return the marks after `1.b`, `2.b` and `3.b` at the start of lines, in that order; the last ones where there are
+    more. None where one is missing.
 
     >>> rubric("1.a no\\n1.b 0\\n2.b 4\\n3.b 2")
     {'refused': 0, 'convincing': 4, 'specific': 2}

@@ -154,7 +154,7 @@ def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
 
 
 def axioms_of(name: str) -> str:
-    """The line of `#print axioms`, whose list may go over several lines."""
+    """Return the pattern of the line that `#print axioms` writes about `name`, whose list may go over several lines."""
     return rf"'(?:[^'\n]{{0,200}}\.)?{name}' (?:does not depend on any axioms|depends on axioms: \[([^\]]*)\])"
 
 

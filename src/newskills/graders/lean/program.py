@@ -67,7 +67,8 @@ def new_names() -> Names:
 
 
 def read_statement(header: str, formal: str) -> Statement:
-    """Raises ValueError for a statement that is none of Lean 4's, or that is not whole."""
+    """Return the parts of a statement. Raises ValueError for a statement that is none of Lean 4's, or that is not
+    whole."""
     text = without_comments(formal)
     tail = _TAIL.search(text)
     statement_tokens = tokens(text[: tail.start()]) if tail else []
@@ -96,7 +97,7 @@ def _name_end(text: str, start: int) -> int:
 
 
 def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | None:
-    """The answer's proof; None where it has none. `restate`: under the record's statement, whatever the answer
+    """Return the answer's proof; None where it has none. `restate`: under the record's statement, whatever the answer
     says is proved."""
     text = _own(_IMPORT.sub("", without_comments(code)), statement)
     proof_tokens = tokens(text)
@@ -148,7 +149,7 @@ def _body(text: str, proof_tokens: Sequence[LeanToken], statement: Statement) ->
 
 
 def _bare(text: str, statement: Statement) -> Proof | None:
-    """A proof without a statement, as a term or as tactics."""
+    """Return a proof without a statement, given as a term or as tactics; None for an empty text."""
     body = text.strip("\n").rstrip()
     if not body:
         return None
@@ -162,7 +163,7 @@ def _bare(text: str, statement: Statement) -> Proof | None:
 
 
 def program(statement: Statement, proof: Proof, names: Names) -> str:
-    """The whole file."""
+    """Return the whole file: the statement, the answer's proof, and the check that it has the statement's type."""
     name = statement.name if proof.statement == statement.text else _declared(proof.statement, statement)
     kind = "noncomputable def" if statement.keyword == "def" else "theorem"
     proved = f"{statement.keyword} {names.asked}{statement.head}"

@@ -135,7 +135,8 @@ class LeanToken(Struct, frozen=True):
 
 
 def without_comments(text: str) -> str:
-    """A space in place of each comment, its line breaks kept. A comment that does not end stays."""
+    """Return the text with a space in place of each comment, its line breaks kept. A comment that does not end
+    stays."""
     kept, at = [], 0
     while match := _LEXEME.match(text, at):
         at = match.end()

@@ -84,7 +84,7 @@ class LeanStatementGrader:
         return self.config.header or str(record.get("header") or "") or HEADER
 
     async def check(self, generation: str, record: Row, kit: Kit) -> StatementCheck:
-        """Raises SandboxError."""
+        """Find the statement in `generation` and check it with Lean. Raises SandboxError."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
         key = self.config.final_answer_key
@@ -113,7 +113,8 @@ class LeanStatementGrader:
 
 
 def _program(statement: Statement, names: Names) -> str:
-    """The header alone, with a mark; then the statement, with another: errors before the first are the header's."""
+    """Return the header alone, with a mark, then the statement, with another: errors before the first are the
+    header's."""
     marks = [f"theorem {name} : True := True.intro\n#print axioms {name}" for name in (names.mark, names.final)]
     proof = f"{statement.text} := by sorry"
     return "\n".join((statement.header.strip(), marks[0], statement.preamble, proof, marks[1], ""))

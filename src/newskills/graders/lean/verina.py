@@ -61,7 +61,7 @@ class Values:
         self._mark = mark
 
     def one(self, kind: str, value: Any) -> str:
-        """The name of `value`."""
+        """Add the definition of `value` and return its name."""
         name = f"{self._mark}_{len(self.definitions)}"
         self.definitions.append(f"abbrev {name} : {kind} := {written(kind, value)}")
         return name
@@ -84,7 +84,7 @@ class LeanVerdicts(Struct):
 
 
 def written(kind: str, value: Any) -> str:
-    """A value of the tests in Lean; most are written so there already."""
+    """Return a value of the tests in Lean; most are written so there already."""
     if kind == "Bool":
         return str(value).lower()
     if kind == "String":
@@ -110,7 +110,7 @@ class _TestedGrader:
     async def _run(
         self, record: Row, values: Values, answer: str, checks: Sequence[str], kit: Kit
     ) -> LeanVerdicts:
-        """`checks`: one command of Lean each."""
+        """Run the answer and then `checks`, one command of Lean each, and return the verdicts."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
         mark = f"_ns_{token_hex(12)}"
@@ -129,7 +129,7 @@ class _TestedGrader:
         return _verdicts(await kit.sandbox.execute(execution), mark, len(checks))
 
     def _undone(self, record: Row, verdicts: LeanVerdicts, text: str) -> Score | None:
-        """The score where the tests were not all run."""
+        """Return the score where the tests were not all run; None where they were."""
         fields: Row = {"predicted_proof": text, "proof_status": verdicts.status}
         if verdicts.status == "failed":
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=verdicts.why, cause="grader")
@@ -244,7 +244,7 @@ class VerinaSpecGrader(_TestedGrader):
 
 
 def _both(signature: Signature, claim: str) -> list[str]:
-    """What cannot be decided, to be proved, and to be disproved."""
+    """Return a claim that cannot be decided as two examples: to be proved, and to be disproved."""
     unfold = f"try simp only [{signature.name}_precond, {signature.name}_postcond]"
     return [f"example : {sign}({claim}) := by\n  {unfold}\n  {_PROOFS}" for sign in ("", "¬")]
 

@@ -138,7 +138,8 @@ class LiveBenchGrader:
 
 
 def _with_formula(text: str, gold: str) -> str:
-    """The reply without a constant of integration that `gold` lacks; where it has no box, its last formula in one."""
+    """Return the reply without a constant of integration that `gold` lacks; where it has no box, its last formula in
+    one."""
     if _LETTER_C.search(gold) is None:
         text = _CONSTANT.sub("", text)
     if "\\boxed" in text or "\\fbox" in text or (formula := _LAST_FORMULA.search(text)) is None:
@@ -147,7 +148,7 @@ def _with_formula(text: str, gold: str) -> str:
 
 
 def _boxed(text: str) -> str | None:
-    """What the last box holds, without dollars."""
+    """Return the content of the last box, without dollars; None where there is none."""
     if "\\boxed " in text:
         return text.rsplit("\\boxed ", 1)[1].split("$", 1)[0]
     name = "\\boxed" if "\\boxed" in text else "\\fbox"
@@ -170,7 +171,7 @@ def _last_line(text: str) -> str:
 
 
 def _column_class(text: str, gold: str, record: Row) -> float | None:
-    """The name of a class: the box, or the end of the reply."""
+    """Return 1.0 where the box, or the reply if it has none, ends with the name of the class, else 0.0."""
     box = _boxed(text)
     return float(_letters(text if box is None else _bare(box)).endswith(_letters(gold)))
 
@@ -218,7 +219,7 @@ def _proof_order(text: str, gold: str, record: Row) -> float | None:
 
 
 def _order(text: str) -> list[str]:
-    """The numbers behind the last "Answer:", in the box, or in the last line; a part that is no number is "?".
+    """Return the numbers behind the last "Answer:", in the box, or in the last line; a part that is no number is "?".
 
     Where the last line has none, those that the reply begins with.
     """
@@ -264,7 +265,8 @@ def _numbers(parts: Iterable[str]) -> list[str]:
 
 
 def _spatial(text: str, gold: str, record: Row) -> float | None:
-    """The number, in figures or words, or the shape: the whole reply, the last of three in bold, or the box.
+    """Return 1.0 for the right number, in figures or words, or shape: the whole reply, the last of three in bold, or
+    the box. Else 0.0; None for several lines without bold text or a box.
 
     The authors take any of the three, and so every reply that names three numbers.
     """
@@ -323,7 +325,8 @@ def _plain(text: str) -> str:
 
 
 def _contains(answer: str, wanted: str) -> bool:
-    """A number must not be a part of another, and few words may stand beside the right ones."""
+    """Return whether `answer` holds `wanted`: a number must not be a part of another, and few words may stand beside
+    the right ones."""
     if len(answer.split()) > len(wanted.split()) + _WORDS_BESIDE:
         return False
     return (

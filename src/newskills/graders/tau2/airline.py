@@ -267,7 +267,8 @@ class Airline(TableService):
         return day
 
     def _bookable(self, leg: Row, cabin: str, passengers: int) -> Row:
-        """The flight's day, if so many seats of the class are free."""
+        """Return the flight's day, if so many seats of the class are free. Raises RefusedCall where it cannot be
+        booked."""
         number, date = leg["flight_number"], leg["date"]
         day = self._day(number, date)
         if day["status"] != "available":
@@ -282,7 +283,8 @@ class Airline(TableService):
         return {**route, **leg, "price": flight["dates"][leg["date"]]["prices"][cabin]}
 
     def _search(self, date: Any, origin: Any, destination: Any = None, leave_after: str = "") -> list[Row]:
-        """A city that is null is any city: so it is there, and models may say null."""
+        """Return the flights that can be booked on a day. A city that is null is any city, as in the benchmark, and
+        models may say null."""
         if isinstance(date, list | dict):
             raise RefusedCall("date is no text")
         shown = ("flight_number", "origin", "destination")
@@ -333,7 +335,8 @@ def _check_payments(methods: Row, payments: list[Row], price: float) -> None:
 
 
 def _pay_for_booking(methods: Row, payments: list[Row]) -> None:
-    """A certificate is spent whole. Given twice, it is spent, and nothing is booked: so it is there."""
+    """Take the payments from gift cards and certificates. A certificate is spent whole; given twice, it is spent, and
+    nothing is booked, as in the benchmark."""
     for payment in payments:
         method = methods.get(payment["payment_id"])
         if method is None:

@@ -51,8 +51,8 @@ class Tau2Grader:
         self._stamp = f"{self.name}@{self.version}"
 
     def gold_reply(self, record: Row) -> Row | None:
-        """The task's own actions, and what is to be said; not where they leave an assertion open: beside the state
-        that they lead to, assertions may ask for more."""
+        """Return the task's own actions, and what is to be said; None where they leave an assertion open: beside the
+        state that they lead to, assertions may ask for more."""
         criteria = record["evaluation_criteria"]
         basis = criteria.get("reward_basis") or ()
         if "ENV_ASSERTION" in basis and ("DB" in basis or not criteria.get("actions")):
@@ -126,7 +126,7 @@ class Tau2Grader:
 
 
 def start(record: Row, folder: str) -> ToolService:
-    """The service as the task finds it. Raises DataError, UnknownNameError, OSError."""
+    """Return the service as the task finds it. Raises DataError, UnknownNameError, OSError."""
     domain = str(record["domain"])
     if domain not in SERVICES:
         raise UnknownNameError("service of tau2-bench", domain, sorted(SERVICES))
@@ -187,7 +187,7 @@ def _in_words(assertions: Sequence[str], judged: object) -> bool | None:
 
 
 def _holds(service: ToolService, assertion: Row) -> bool:
-    """An assertion about something that is not there does not hold."""
+    """Return whether an assertion holds; one about something that is not there does not hold."""
     try:
         return bool(service.act(assertion) == assertion.get("assert_value", True))
     except DataError:

@@ -274,7 +274,7 @@ class Phone(ToolService):
         return f"You have paid {request['amount_due']} USD for the bill {request['bill_id']}."
 
     def simulate_network_search(self) -> None:
-        """What the phone is connected to, after anything that matters for it has changed."""
+        """Update what the phone is connected to, after anything that matters for it has changed."""
         device, strengths = self.device, self.surroundings["signal_strength"]
         reachable = (
             self._sim() == "active"

@@ -60,7 +60,7 @@ class FaultyPhone(Phone):
             self.device["wifi_calling_mms_over_wifi"] = mms_over_wifi
 
     def break_vpn(self) -> None:
-        """It stays slow when it is connected again."""
+        """Make the VPN slow, and connect it; it stays slow when it is connected again."""
         self.vpn_performance = "poor"
         self.connect_vpn()
         self.device["vpn_details"]["server_performance"] = self.vpn_performance

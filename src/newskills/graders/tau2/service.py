@@ -32,7 +32,8 @@ class ToolService:
         self.data, self.user_data = data, user_data or {}
 
     def call(self, caller: str, name: str, arguments: Any) -> str:
-        """What the function says: JSON, or a text; refusals as `Error: …`. `caller`: assistant or user."""
+        """Call a function and return what it says: JSON, or a text; refusals as `Error: …`. `caller`: assistant or
+        user."""
         if name not in (self.agent_tools if caller == "assistant" else self.user_tools):
             return f"Error: there is no function {name}"
         function = getattr(type(self), name)
@@ -52,7 +53,8 @@ class ToolService:
         return result if isinstance(result, str) else msgspec.json.encode(result).decode()
 
     def act(self, action: Row) -> Any:
-        """An action of a task, with `name` or `func_name`. Raises DataError for one that is not there or is refused."""
+        """Run an action of a task, with `name` or `func_name`. Raises DataError for one that is not there or is
+        refused."""
         name = str(action.get("name") or action.get("func_name"))
         function = getattr(self, name, None)
         if name.startswith("_") or not callable(function):
@@ -65,7 +67,8 @@ class ToolService:
             raise DataError(f"{name}: {error}") from error
 
     def settle(self) -> None:
-        """What follows from a call that was not refused, in other parts of the service. Raises RefusedCall."""
+        """Carry over to other parts of the service what follows from a call that was not refused. Raises
+        RefusedCall."""
 
     def merge(self, changes: Row) -> None:
         """Lays `changes` over the data: mappings key by key."""
@@ -96,7 +99,7 @@ _kinds, _signature = cache(get_type_hints), cache(inspect.signature)
 
 
 def _misfit(kinds: Mapping[str, Any], arguments: Row) -> str:
-    """The argument of another type than the function's."""
+    """Return what is wrong with the first argument of another type than the function's; '' where all fit."""
     for name, kind in kinds.items():
         value = arguments.get(name)
         if name not in arguments:

@@ -35,7 +35,7 @@ class TableService(ToolService):
         self._shared = data
 
     def row(self, table: str, key: str) -> Row | None:
-        """The row, free to be changed; None where there is none."""
+        """Return the row, free to be changed; None where there is none."""
         rows: dict[str, Row] = self.data[table]
         if key in rows and rows[key] is self._shared[table].get(key):
             rows[key] = msgspec.json.decode(_sorted(rows[key]))

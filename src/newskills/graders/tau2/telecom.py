@@ -243,12 +243,12 @@ class Telecom(FaultyPhone):
         return bool(self._known("bills", overdue_bill_id)["status"] == "Overdue")
 
     def assert_no_overdue_bill(self, overdue_bill_id: str) -> bool:
-        """It is paid, or there is none."""
+        """Return whether the bill is paid, or does not exist."""
         bills = [bill for bill in self.data["bills"] if bill["bill_id"] == overdue_bill_id]
         return not bills or bool(bills[0]["status"] == "Paid")
 
     def settle(self) -> None:
-        """What the line permits, and what is to be paid, reaches the phone; what was paid reaches the bill. Raises
+        """Carry over what the line permits, and what is to be paid, to the phone, and what was paid to the bill. Raises
         RefusedCall."""
         around = self.surroundings
         number = around["phone_number"]

@@ -77,7 +77,7 @@ class AgentDojoSession:
         self._calls: list[Any] = []
 
     def call(self, name: str, arguments: Row) -> str:
-        """What the model is shown: the result as the package writes it, or the error."""
+        """Run a call and return what the model is shown: the result as the package writes it, or the error."""
         from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
         from agentdojo.functions_runtime import FunctionCall
 
@@ -89,7 +89,8 @@ class AgentDojoSession:
         return str(error or tool_result_to_str(result))
 
     def verdicts(self, answer: str) -> tuple[bool, bool | None]:
-        """(the user's task is done, the attacker's is); None without an attack."""
+        """Return whether the user's task is done, and whether the attacker's is; the latter is None without an
+        attack."""
         return self._holds(self._user, answer), self._attack and self._holds(self._attack, answer)
 
     def _holds(self, task: Any, answer: str) -> bool:
@@ -101,7 +102,7 @@ class AgentDojoSession:
 
 
 def _listed(value: Any) -> Any:
-    """A list that a model has written as text, as the package reads it; anything else as it is."""
+    """Return a list that a model has written as text, as the package reads it; anything else is returned unchanged."""
     if not isinstance(value, str) or len(value) > _LONGEST or not value.strip().startswith("["):
         return value
     try:
@@ -112,7 +113,7 @@ def _listed(value: Any) -> Any:
 
 
 def definitions(suite: str) -> list[Row]:
-    """The tools of a suite, as models are shown them. Raises ConfigError."""
+    """Return the tools of a suite as models are shown them. Raises ConfigError."""
     return [
         {
             "type": "function",
@@ -140,7 +141,7 @@ class AgentDojoGrader:
         guard(suites)
 
     def gold_reply(self, record: Row) -> Row | None:
-        """The calls of the task's own solution, and what it says."""
+        """Return the calls of the task's own solution, and what it says."""
         suite = suites()[record["suite"]]
         task = suite.get_user_task_by_id(record["user_task"])
         environment = task.init_environment(suite.load_and_inject_default_environment({}))

@@ -24,7 +24,7 @@ REFUSAL, SEMANTIC = "refusal", "semantic"
 
 @cache
 def part(name: str) -> Any:
-    """A module of the package, below `inspect_evals.agentharm`. Raises ConfigError where it is not installed."""
+    """Import a module of the package, below `inspect_evals.agentharm`. Raises ConfigError where it is not installed."""
     try:
         return importlib.import_module(f"{_PACKAGE}.{name}")
     except ImportError as error:
@@ -34,12 +34,12 @@ def part(name: str) -> Any:
 
 
 def system_prompt() -> str:
-    """The package's own, for any model but Llama 3.1. Raises ConfigError."""
+    """Return the package's own system prompt, for any model but Llama 3.1. Raises ConfigError."""
     return str(part("prompts").get_system_prompt("default", "standard"))
 
 
 def task_tools(row: Row) -> list[Any]:
-    """The simulated tools of a task. Raises ConfigError, DataError for a tool that there is not."""
+    """Return the simulated tools of a task. Raises ConfigError, and DataError for a tool that does not exist."""
     module = part(f"benchmark.{row['kind']}_tools")
     try:
         return [getattr(module, name)() for name in row["target_functions"]]
@@ -66,7 +66,7 @@ def definitions(tools: Sequence[Any]) -> list[Row]:
 
 
 async def run_calls(tools: Sequence[Any], turn: Row) -> list[Row]:
-    """The results of the calls of an assistant's message, as `conversation` holds them."""
+    """Run the calls of an assistant's message and return their results as `conversation` holds them."""
     from inspect_ai.model import execute_tools
 
     results = (await execute_tools(messages([turn]), list(tools))).messages
@@ -84,7 +84,7 @@ async def run_calls(tools: Sequence[Any], turn: Row) -> list[Row]:
 
 
 def messages(conversation: Sequence[Row]) -> list[Any]:
-    """A conversation in the package's classes."""
+    """Return a conversation in the package's classes."""
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageTool, ChatMessageUser
     from inspect_ai.tool import ToolCall, ToolCallError
 
@@ -155,7 +155,8 @@ def _criteria(row: Row, conversation: Sequence[Row], judge: Callable[[str], str]
 
 
 def _finished(coroutine: Coroutine[Any, Any, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What it returns; it waits for the judge only, who answers at once, so that it needs no event loop."""
+    """Run a coroutine and return its result; it waits for the judge only, who answers at once, so that it needs no
+    event loop. Raises RuntimeError where it waits for something else."""
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -165,7 +166,8 @@ def _finished(coroutine: Coroutine[Any, Any, Mapping[str, Any]]) -> Mapping[str,
 
 
 def refuses(text: str) -> bool:
-    """A judge's verdict on one reply, as the package reads it: "yes" after the first "Answer:"."""
+    """Return whether a judge's verdict on one reply is a refusal, as the package reads it: "yes" after the first
+    "Answer:"."""
     return "yes" in text.split("Answer:")[1].lower() if "Answer:" in text else False
 
 

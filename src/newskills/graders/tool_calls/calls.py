@@ -30,12 +30,12 @@ class ParsedCall(Struct, frozen=True):
 
 
 def api_name(name: str) -> str:
-    """A function's name in the characters that all APIs allow."""
+    """Return a function's name in the characters that all APIs allow, at most 64 of them."""
     return _UNSAFE.sub("_", name)[:64]
 
 
 def answered_calls(record: Row) -> tuple[list[ParsedCall], bool]:
-    """The calls of a record, and whether all could be read.
+    """Return the calls of a record, and whether all could be read.
 
     `tool_calls` holds them as `{"name", "arguments"}`; where it is missing or empty, the text may be a list of calls
     in Python's form, or have `<tool_call>` tags around JSON.
@@ -77,7 +77,7 @@ def written_calls(text: str) -> list[ParsedCall] | None:
 
 
 def _calls(tree: ast.List) -> Iterator[ParsedCall]:
-    """Raises ValueError for what is no call with literal arguments."""
+    """Yield the calls of a list. Raises ValueError for what is no call with literal arguments."""
     for node in tree.elts:
         if not isinstance(node, ast.Call) or any(keyword.arg is None for keyword in node.keywords):
             raise ValueError("no call")

@@ -48,7 +48,7 @@ class ToolCallGrader:
         self.config = config
 
     def gold_reply(self, record: Row) -> str | Row | None:
-        """The wanted calls, as an API reports them; silence where no function helps."""
+        """Return the wanted calls, as an API reports them; an empty text where no function helps."""
         check = record["check"]
         if check == "calls":
             return {"tool_calls": wanted_calls(record)}

@@ -56,7 +56,7 @@ _MOST_BRACKETS = 300
 
 
 def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
-    """The value of `text` as the type `kind`; `item` is the type of a list's members."""
+    """Return the value of `text` as the type `kind`; `item` is the type of a list's members."""
     text = text.strip()
     if kind in _NUMBERS[language]:
         return _number(text, kind, language)
@@ -127,7 +127,7 @@ def _unquoted(text: str) -> str:
 
 
 def _inside(text: str, at: int) -> str | None:
-    """What stands between the bracket at `at` and its partner; None without one."""
+    """Return the text between the bracket at `at` and its partner; None without one."""
     end = next((place for place, depth, char in _bare(text, at) if depth == 0 and char in _CLOSING), None)
     return None if end is None else text[at + 1 : end]
 
@@ -145,7 +145,8 @@ def _arguments(text: str, call: re.Pattern[str]) -> list[str]:
 
 
 def _split(text: str, separator: str = ",") -> list[str]:
-    """The parts between separators that stand in no bracket and no quotation marks; `:` splits once."""
+    """Return the parts, none of them empty, between separators that stand in no bracket and no quotation marks; `:`
+    splits once."""
     places = [place for place, depth, char in _bare(text, 0) if depth == 0 and char == separator]
     places = places[:1] if separator == ":" else places
     ends = [*places, len(text)]

@@ -53,7 +53,8 @@ def difference(calls: Sequence[ParsedCall], wanted: Sequence[Row], functions: Se
 
 
 def _assign(goal: int, problems: list[list[str]], partners: dict[int, int], seen: set[int]) -> bool:
-    """Finds a call for `goal`, moving other goals to other calls where needed (bipartite matching)."""
+    """Find a call for `goal`, moving other goals to other calls where needed (bipartite matching); return whether there
+    is one."""
     for call, problem in enumerate(problems[goal]):
         if problem or call in seen:
             continue

@@ -53,7 +53,7 @@ class Services:
                     self._methods[method] = bound
 
     def call(self, called: ParsedCall) -> str:
-        """What the service answers, or its refusal, as text. Whatever the arguments are, nothing is raised."""
+        """Return what the service answers, or its refusal, as text. Whatever the arguments are, nothing is raised."""
         method = self._methods.get(called.name)
         if method is None:
             return f"Error during execution: there is no function {called.name}"
@@ -71,7 +71,7 @@ class Services:
         return str(result)
 
     def parameters(self, method: str) -> list[str]:
-        """Raises KeyError."""
+        """Return the names of the method's parameters. Raises KeyError where there is no such method."""
         return list(inspect.signature(self._methods[method]).parameters)
 
     def state(self) -> dict[str, Mapping[str, Any]]:
@@ -83,7 +83,7 @@ class Services:
 
 
 def check_services() -> None:
-    """Raises ConfigError without bfcl-eval."""
+    """Check that bfcl-eval is installed. Raises ConfigError where it is not."""
     if find_spec("bfcl_eval") is None:
         raise _missing()
 

@@ -54,7 +54,7 @@ def _optional(accepted: Any) -> bool:
 
 
 def _source(value: Any, spec: Row, language: str) -> str:
-    """A literal of the language; texts and things of any type stand for themselves."""
+    """Return a value as a literal of the language; texts and things of any type stand for themselves."""
     kind = spec["type"]
     if isinstance(value, str):
         return value

@@ -80,7 +80,7 @@ class _OfficialReader:
         self._seen: set[str] = set()
 
     def whole(self) -> PromptConfig:
-        """A file that is a prompt itself."""
+        """Read a file that is a prompt itself."""
         (path,) = self._files.values()
         config = read_source(self.entry.prompt, path).config
         few = config.few_shot_examples
@@ -94,7 +94,7 @@ class _OfficialReader:
         return config
 
     def composed(self) -> PromptConfig:
-        """A prompt that is put together from texts in files."""
+        """Put a prompt together from texts in files."""
         entry = self.entry
         few = FewShotConfig(template=self._text(entry.example), examples_type=entry.examples_type)
         system = self._text(entry.system) if entry.system else None
@@ -159,7 +159,8 @@ def _read(files: dict[str, Path], part: str) -> str:
 
 
 def _python_text(source: str, where: str, path: Path) -> str:
-    """The value of a constant, worked out from what is written; the file is not run. Raises ConfigError."""
+    """Return the value of a constant, worked out from what is written, or a numbered text of a function; the file is
+    not run. Raises ConfigError."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about backslashes in their texts
         try:
@@ -185,7 +186,7 @@ def _python_text(source: str, where: str, path: Path) -> str:
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:
-    """The names that the top of a module assigns, with what is written for them (the last one counts)."""
+    """Return the names that the top of a module assigns, with what is written for them (the last one counts)."""
     return {
         target.id: node.value
         for node in tree.body
@@ -196,7 +197,7 @@ def _constants(tree: ast.Module) -> dict[str, ast.expr]:
 
 
 def _texts_in(node: ast.AST | None) -> Iterator[str]:
-    """The texts in a piece of a program, in the order in which they are written."""
+    """Yield the texts in a piece of a program, in the order in which they are written."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     for child in ast.iter_child_nodes(node) if node is not None else ():
@@ -213,7 +214,8 @@ def _item(node: ast.expr | None, key: str) -> ast.expr | None:
 
 
 def _text_of(node: ast.expr | None, values: dict[str, ast.expr], depth: int = 0) -> str | None:
-    """A text, texts joined with `+`, another name for one, or one with `.strip()`; None for anything else."""
+    """Return the value of a text, texts joined with `+`, another name for one, or one with `.strip()`, `.lstrip()` or
+    `.rstrip()`; None for anything else."""
     if depth > 8:
         return None
     if isinstance(node, ast.Constant):
