@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 
 def make_environments(config: EnvironmentConfig, environ: Mapping[str, str]) -> AgentEnvironments:
-    """Starts nothing. Raises ConfigError where no engine is installed."""
+    """Return the pool of containers for `config`; nothing is started. Raises ConfigError where no engine is
+    installed."""
     from newskills.environments.containers import ContainerPool
 
     return ContainerPool(config, environ)
 
 
 def check_engine(config: EnvironmentConfig, environ: Mapping[str, str], mounts: Mapping[str, str]) -> None:
-    """Raises ConfigError where no engine is installed, or where it cannot show `mounts`. The sandbox says itself, when
+    """Raise ConfigError where no engine is installed, or where it cannot show `mounts`. The sandbox says itself, when
     it starts, what it lacks."""
     from newskills.environments.engines import find_engine
     from newskills.environments.sessions import refuse_mounts
@@ -34,7 +35,7 @@ def check_engine(config: EnvironmentConfig, environ: Mapping[str, str], mounts: 
 
 
 def check_image(config: EnvironmentConfig, spec: EnvironmentSpec, environ: Mapping[str, str]) -> None:
-    """Raises ConfigError for an image that cannot be named, or that the engine cannot use. Starts nothing."""
+    """Raise ConfigError for an image that cannot be named, or that the engine cannot use. Nothing is started."""
     from newskills.environments.containers import with_image
     from newskills.environments.engines import find_engine
 

@@ -31,7 +31,8 @@ def pack_folder(source: Path, archive: IO[bytes]) -> None:
 
 
 def unpack_folder(archive: IO[bytes], target: Path, source: str, max_bytes: int) -> None:
-    """What a model left there: no links out of the folder, no devices, no more than `max_bytes`. Raises DataError."""
+    """Unpack into `target` the archive of a folder that a model left: no links out of the folder, no devices, no more
+    than `max_bytes`. Raises DataError."""
     archive.seek(0)
     size = 0
     try:
@@ -53,7 +54,8 @@ def _extract(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> 
 
 
 def checked_member(member: tarfile.TarInfo, target: Path) -> tarfile.TarInfo:
-    """What the filter `data` of later versions of tarfile lets through (PEP 706). Raises tarfile.TarError."""
+    """Return a copy of `member` as the filter `data` of later versions of tarfile lets it through (PEP 706). Raises
+    tarfile.TarError."""
     made = copy.copy(member)
     made.name = member.name.lstrip("/")
     _check_inside(target, made.name)

@@ -54,7 +54,8 @@ class Container:
         self._removal: asyncio.Future[None] | None = None
 
     async def start(self, timeout: float) -> None:
-        """Raises ConfigError (image), EnvironmentFailedError."""
+        """Start the container and copy the folders of its specification into it. Raises ConfigError (image),
+        EnvironmentFailedError."""
         for argv in self._engine.start(self.name, self._spec):
             if self._engine.resume(self.name):
                 await self._start_joined([*argv, *words_of_kept()], timeout)
@@ -67,7 +68,7 @@ class Container:
     async def execute(
         self, command: str, *, timeout: float, stdin: bytes = b"", max_output: int = MIB
     ) -> ExecutedCommand:
-        """Raises EnvironmentFailedError."""
+        """Execute a shell command in the container. Raises EnvironmentFailedError."""
         words = command.encode("utf-8", "replace")
         if b"\0" in words or len(words) > LONGEST_WORD:
             why = f"a command has at most {LONGEST_WORD:,} bytes and no zero bytes; write long texts in parts"
@@ -80,7 +81,8 @@ class Container:
         return result
 
     async def copy_in(self, source: Path, target: str) -> None:
-        """Raises EnvironmentFailedError, DataError where `source` cannot be read."""
+        """Copy the folder `source` to the folder `target` of the container. Raises EnvironmentFailedError, DataError
+        where `source` cannot be read."""
         with tempfile.TemporaryFile() as archive:
             await asyncio.to_thread(pack_folder, source, archive)
             at_root = structs.replace(self._spec, workdir="/")  # its own may be what is made here
@@ -97,7 +99,8 @@ class Container:
         )
 
     async def copy_out(self, source: str, target: Path, *, max_bytes: int) -> None:
-        """Raises EnvironmentFailedError, DataError."""
+        """Copy the folder `source` of the container to `target`, no more than `max_bytes`. Raises
+        EnvironmentFailedError, DataError."""
         with tempfile.TemporaryFile() as archive:
             argv = self._engine.pack(self.name, self._spec, source)
             done = await run_program(argv, timeout=COPYING, environ=self._environ, stdout=archive)
@@ -108,7 +111,7 @@ class Container:
             await asyncio.to_thread(unpack_folder, archive, target, source, max_bytes)
 
     async def stop(self) -> None:
-        """Returns when it is gone, whoever asked first."""
+        """Remove the container; return when it is gone, whoever asked first."""
         if self._removal is None:
             self._removal = asyncio.ensure_future(self._remove())
         await asyncio.shield(self._removal)
@@ -160,7 +163,7 @@ class Container:
         return self._kept
 
     async def _keep(self, argv: Argv, timeout: float, errors: IO[bytes] | None = None) -> Beginning:
-        """Keeps the process that `argv` starts, if it can be kept."""
+        """Keep the process that `argv` starts, if it can be kept."""
         self._let_go()
         try:
             kept = KeptProcess(argv, self._environ, errors)
@@ -183,7 +186,7 @@ class Container:
             self._kept = None
 
     async def _by_engine(self, command: bytes, timeout: float, stdin: bytes, max_output: int) -> ExecutedCommand:
-        """Raises EnvironmentFailedError."""
+        """Execute `command` by a call of the engine. Raises EnvironmentFailedError."""
         argv = self._shell(self._spec, command.decode(), WITH_INPUT if stdin else INSIDE)
 
         async def run() -> ExecutedCommand:
@@ -204,7 +207,7 @@ class Container:
         return result
 
     async def _watched(self, running: Coroutine[Any, Any, EndedProgram | None]) -> ExecutedCommand | None:
-        """A command, ended where it fills the disk; None where it has not begun."""
+        """Await a command and end it where it fills the disk; return None where it has not begun."""
         work = asyncio.ensure_future(running)
         full = asyncio.create_task(self._disk.until_full())
         try:
@@ -264,7 +267,7 @@ class Container:
 async def _call_engine(
     argv: Argv, timeout: float, environ: Mapping[str, str], stdin: bytes | IO[bytes] = b""
 ) -> EndedProgram:
-    """Raises EnvironmentFailedError where the engine cannot be started."""
+    """Call the engine. Raises EnvironmentFailedError where it cannot be started."""
     try:
         return await run_program(argv, timeout=timeout, environ=environ, stdin=stdin)
     except OSError as error:
@@ -272,7 +275,8 @@ async def _call_engine(
 
 
 async def remove_container(engine: EngineProgram, name: str, environ: Mapping[str, str]) -> None:
-    """Tried three times: podman refuses to remove one that is just ending. Raises EnvironmentFailedError."""
+    """Remove a container, in up to three tries: podman refuses to remove one that is just ending. Raises
+    EnvironmentFailedError."""
     for argv in engine.remove(name):
         for attempt in range(1, TRIES + 1):
             if (await _call_engine(argv, HOUSEKEEPING, environ)).exit_code == 0:

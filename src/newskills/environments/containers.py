@@ -43,7 +43,7 @@ class ContainerPool:
     """Implements `AgentEnvironments` by the engine that the configuration names."""
 
     def __init__(self, config: EnvironmentConfig, environ: Mapping[str, str]) -> None:
-        """Raises ConfigError where no engine is installed."""
+        """Find the engine for `config`. Raises ConfigError where none is installed."""
         self._config, self._environ = config, environ
         self._engine: EngineProgram = find_engine(config, environ)
         self._gate = Gate(config.at_once)
@@ -54,7 +54,7 @@ class ContainerPool:
         self._clear = False
 
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
-        """Tried three times. Raises ConfigError (image), EnvironmentFailedError."""
+        """Start a container for `spec`, in up to three tries. Raises ConfigError (image), EnvironmentFailedError."""
         await self._remove_left_over()
         spec = with_image(self._config, spec)
         await self._gate.acquire()
@@ -101,7 +101,7 @@ class ContainerPool:
 
 
 async def remove_left_over(engine: EngineProgram, environ: Mapping[str, str]) -> list[str]:
-    """Removes containers whose process on this machine is no more; their names. Raises EnvironmentFailedError."""
+    """Remove containers whose process on this machine is no more; return their names. Raises EnvironmentFailedError."""
     shown = await run_program(engine.names(), timeout=HOUSEKEEPING, environ=environ)
     lines = shown.output.decode("utf-8", "replace").split("\n")
     names = [words[0] for line in lines if (words := line.split()) and is_left_over(words[0])]

@@ -52,12 +52,13 @@ class DiskWatch:
         self._is_full = False
 
     async def begin(self) -> None:
-        """Raises what asking for its files raises."""
+        """Begin to watch: note the free space of the disk with the container's files. Raises what asking for its files
+        raises."""
         await self._storage.find(self._find_folder)
         self._free = self._storage.free()
 
     async def until_full(self) -> None:
-        """Returns when more was written than may be; never where that cannot be known. Raises as `begin`."""
+        """Return when more was written than may be; never where that cannot be known. Raises as `begin`."""
         if self._is_full:  # what an earlier command has left is no fault of this one
             self._most, self._is_full = self._step + max(self._storage.limit, await self._size()), False
             self._free = self._storage.free()

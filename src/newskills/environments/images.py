@@ -26,8 +26,9 @@ class ImageBuilder:
         self._there: set[str] = set()
 
     async def ensure(self, spec: EnvironmentSpec, timeout: float) -> None:
-        """Raises ConfigError (an engine that builds nothing), DataError (a folder that is not there),
-        EnvironmentFailedError with the last line of a build that failed."""
+        """Build the image of `spec` where this machine does not have it. Raises ConfigError (an engine that builds
+        nothing), DataError (a folder that is not there), EnvironmentFailedError with the last line of a build that
+        failed."""
         async with self._building:
             if spec.image in self._there:
                 return
@@ -58,7 +59,8 @@ class ImageBuilder:
 
 
 def _staged(source: Path, target: Path) -> None:
-    """A copy in which scripts may be executed: prepared data keeps the bytes of files, not their modes."""
+    """Copy `source` to `target`, where scripts may be executed: prepared data keeps the bytes of files, not their
+    modes."""
     try:
         shutil.copytree(source, target)
         for file in target.rglob("*"):

@@ -53,7 +53,8 @@ def take_request() -> tuple[bytes, bytes, bytes]:
 
 
 def hide(libc: ctypes.CDLL) -> None:
-    """Looks like no Python, which commands may kill by that name; they can neither read nor write what is its own."""
+    """Make this process look like no Python, which commands may kill by that name; they can neither read nor write what
+    is its own."""
     with open("/proc/self/status") as status:
         rights = [int(line.split()[1], 16) for line in status if line.startswith("CapEff:")]
     with open("/proc/self/comm", "wb") as name:
@@ -107,14 +108,14 @@ def start(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, in
 
 
 def execute(words: list[bytes]) -> None:
-    """Returns where the program is nowhere."""
+    """Replace this process by the program that `words` name; return where it is nowhere."""
     for place in os.environb.get(b"PATH", b"/bin:/usr/bin").split(b":"):
         with contextlib.suppress(OSError):
             os.execv(place + b"/" + words[0], words)  # noqa: S606 - it is the shell
 
 
 def feed(entry: int, text: bytes) -> bytes:
-    """What is still to be written."""
+    """Write what `entry` takes of `text`; return what is still to be written."""
     try:
         return text[os.write(entry, text[:CHUNK]) :]
     except BlockingIOError:
@@ -155,7 +156,7 @@ def follow(child: int, entry: int, output: int, text: bytes, alarm: int) -> int:
 
 
 def tell_output(output: int) -> int:
-    """The number of bytes that there were; 0 at its end."""
+    """Tell a piece of the output; return the number of its bytes, 0 at the end of the output."""
     data = os.read(output, CHUNK)
     if data:
         tell(b"O", data)

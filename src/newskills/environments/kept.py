@@ -113,7 +113,7 @@ class KeptProcess:
         return not self._lost
 
     def close(self) -> None:
-        """Ends the engine's client; the process inside ends when it notices, or with its container."""
+        """End the engine's client; the process inside ends when it notices, or with its container."""
         self._lose()
         if self._process.returncode is None:
             kill_group(self._process.pid)

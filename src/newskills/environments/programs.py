@@ -38,7 +38,7 @@ class EndedProgram(Struct, frozen=True, kw_only=True):
 
 
 def last_line(output: bytes) -> str:
-    """What a program ended with, fit to be shown."""
+    """Return the last line of a program's output, fit to be shown."""
     lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300] if lines else "no output"
 
@@ -74,7 +74,8 @@ async def run_program(
     stdout: IO[bytes] | None = None,
     max_output: int = MIB,
 ) -> EndedProgram:
-    """Standard output and error together, unless `stdout` takes the first. Raises OSError where it cannot start.
+    """Run a program; keep standard output and error together, unless `stdout` takes the first. Raises OSError where it
+    cannot start.
 
     At the deadline, and where the caller is cancelled, it is killed with its process group.
     """
@@ -161,7 +162,7 @@ async def _write(process: subprocess.Popen[bytes], data: bytes | IO[bytes]) -> N
 
 
 async def _end(pid: int) -> None:
-    """Returns when the process has ended; it is not reaped."""
+    """Return when the process has ended; it is not reaped."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     descriptor = os.pidfd_open(pid)
     try:

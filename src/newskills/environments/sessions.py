@@ -46,7 +46,7 @@ def place_in_session(path: str) -> str:
 
 
 def refuse_mounts(mounts: Mapping[str, str]) -> None:
-    """Raises ConfigError where there are any: sessions see no folders of this machine."""
+    """Raise ConfigError where there are any mounts: sessions see no folders of this machine."""
     if mounts:
         raise ConfigError(
             "This agent is a program that needs a container, and sessions of the sandbox are none.",
@@ -63,7 +63,8 @@ class SessionPool:
         self._alive: set[SessionEnvironment] = set()
 
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
-        """Raises ConfigError (isolation that gives no folders of one's own), EnvironmentFailedError."""
+        """Start a session for `spec`. Raises ConfigError (isolation that gives no folders of one's own),
+        EnvironmentFailedError."""
         await self._gate.acquire()
         environment = SessionEnvironment(self._sandbox, spec, self)
         self._alive.add(environment)
@@ -80,7 +81,7 @@ class SessionPool:
         await self._sandbox.close()
 
     def forget(self, environment: SessionEnvironment) -> None:
-        """Called when it is gone."""
+        """Forget an environment that is gone, and free its place."""
         if environment in self._alive:
             self._alive.remove(environment)
             self._gate.release()
@@ -96,7 +97,8 @@ class SessionEnvironment:
         self._begun = False
 
     async def start(self) -> None:
-        """Raises ConfigError, EnvironmentFailedError."""
+        """Make the working folder of the session and copy the folders of its specification into it. Raises ConfigError,
+        EnvironmentFailedError."""
         refuse_mounts(self._spec.mounts)
         made = await self._run(f"mkdir -p {shlex.quote(self._workdir)}", HOUSEKEEPING)
         if made.rung != ISOLATED:
@@ -133,7 +135,8 @@ class SessionEnvironment:
         )
 
     async def copy_in(self, source: Path, target: str) -> None:
-        """Raises EnvironmentFailedError, DataError where `source` cannot be read."""
+        """Copy the folder `source` to the folder `target` of the session. Raises EnvironmentFailedError, DataError
+        where `source` cannot be read."""
         place = shlex.quote(place_in_session(target))
         with tempfile.TemporaryFile() as archive:
             await asyncio.to_thread(pack_folder, source, archive)
@@ -143,7 +146,8 @@ class SessionEnvironment:
         await self._certain(f"tar -xf {_IN} -C {place} && rm -f {_IN}")
 
     async def copy_out(self, source: str, target: Path, *, max_bytes: int) -> None:
-        """Raises EnvironmentFailedError, DataError."""
+        """Copy the folder `source` of the session to `target`, no more than `max_bytes`. Raises EnvironmentFailedError,
+        DataError."""
         place = shlex.quote(place_in_session(source))
         await self._certain(f"tar -cf {_OUT} -C {place} .")
         with tempfile.TemporaryFile() as archive:
@@ -160,7 +164,7 @@ class SessionEnvironment:
         await self._certain(f"rm -f {_OUT}")
 
     async def stop(self) -> None:
-        """Raises EnvironmentFailedError where the sandbox cannot end it."""
+        """End the session. Raises EnvironmentFailedError where the sandbox cannot end it."""
         try:
             await self._sandbox.delete_session(self._name)
         except SandboxError as error:
@@ -169,7 +173,7 @@ class SessionEnvironment:
             self._pool.forget(self)
 
     async def _certain(self, command: str, stdin: str = "") -> ExecutionResult:
-        """A step of ours that must work. Raises EnvironmentFailedError."""
+        """Run a step of ours that must work; return its result. Raises EnvironmentFailedError."""
         result = await self._run(command, HOUSEKEEPING, stdin, LARGEST_OUTPUT)
         if result.exit_code != 0:
             last = result.stderr.strip().rpartition("\n")[2][:300]
@@ -179,7 +183,8 @@ class SessionEnvironment:
         return result
 
     async def _run(self, script: str, timeout: float, stdin: str = "", limit: int = MIB) -> ExecutionResult:
-        """Raises EnvironmentFailedError where the sandbox failed, or the session and its files are lost."""
+        """Run a shell script in the session. Raises EnvironmentFailedError where the sandbox failed, or the session and
+        its files are lost."""
         execution = Execution(
             code=script,
             language="shell",

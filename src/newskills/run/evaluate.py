@@ -99,7 +99,7 @@ class EvaluationPlan(Struct, frozen=True, kw_only=True):
 
 
 def plan_evaluation(spec: EvaluationSpec) -> EvaluationPlan:
-    """Raises ConfigError, UnknownNameError."""
+    """Plan the evaluation of `spec`. Raises ConfigError, UnknownNameError."""
     return EvaluationPlan(spec=spec, answers=_answers(spec), judgements=_judgements(spec))
 
 
@@ -114,7 +114,7 @@ def _answers(spec: EvaluationSpec) -> list[PlannedUnit]:
 
 
 def _judgements(spec: EvaluationSpec) -> list[PlannedUnit]:
-    """A part of the chunks is not judged: their answers are no whole file."""
+    """Plan the judgements of `spec`. A part of the chunks is not judged: their answers are no whole file."""
     planned: list[PlannedUnit] = []
     for run in spec.runs:
         if run.name in spec.judges and not spec.chunk_ids:
@@ -134,7 +134,7 @@ def _seeds(spec: EvaluationSpec, run: BenchmarkRun) -> tuple[int, ...] | None:
 
 
 def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
-    """Runs everything, then summarises; `say` gets the tables.
+    """Run everything, then summarise; `say` gets the tables.
 
     Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
     """
@@ -166,7 +166,8 @@ def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
 def stop_plans(
     spec: EvaluationSpec, rule: UntilRule, baselines: Mapping[str, Mapping[str, float]]
 ) -> dict[str, StopPlan]:
-    """The rule for each benchmark; `baselines`: of another run, benchmark → problem → score. Raises ConfigError."""
+    """Return the rule for each benchmark; `baselines`: of another run, benchmark → problem → score. Raises
+    ConfigError."""
     plans = {}
     for run in spec.runs:
         if run.name in spec.judges or not run.benchmark.grader:
@@ -203,7 +204,8 @@ def _write_down(spec: EvaluationSpec, units: Sequence[Unit], result: RunResult) 
 
 
 def _finished(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
-    """The benchmarks all of whose files are done, those of their judges included; none where a signal ended it."""
+    """Return the benchmarks all of whose files are done, those of their judges included; none where a signal ended
+    it."""
     if result.exit_code > SIGNALLED:
         return []
     finished = _finished_names(result)
@@ -341,7 +343,7 @@ def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Eval
 
 
 def _own_wording(spec: EvaluationSpec, done: Sequence[BenchmarkRun]) -> str:
-    """The sentence about benchmarks with prompts of our own in place of published ones; empty for none."""
+    """Return the sentence about benchmarks with prompts of our own in place of published ones; empty for none."""
     if any(layer.values.get("prompt_source") == NEWSKILLS for layer in spec.layers):
         return ""
     names = []
@@ -358,7 +360,7 @@ def _own_wording(spec: EvaluationSpec, done: Sequence[BenchmarkRun]) -> str:
 
 
 def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:
-    """The sentence where the instrument lost more than `accept_lost` percent of some benchmark; else empty."""
+    """Return the sentence where the instrument lost more than `accept_lost` percent of some benchmark; else empty."""
     lost = lost_share(reports) * 100
     if lost <= accept_lost:
         return ""
@@ -376,7 +378,7 @@ def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:
 
 
 def require_trust(reports: Sequence[Report], accept_lost: float) -> None:
-    """Raises NewskillsError where `lost_too_much` has something to say."""
+    """Raise NewskillsError where `lost_too_much` has something to say."""
     if message := lost_too_much(reports, accept_lost):
         raise NewskillsError(message)
 

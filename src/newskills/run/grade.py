@@ -178,7 +178,8 @@ class LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="newskills-grade", daemon=True)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Raises ConfigError outside the `with` block, where nothing would ever answer."""
+        """Begin `work` on the loop of the thread. Raises ConfigError outside the `with` block, where nothing would
+        ever answer."""
         if not self._thread.is_alive():
             work.close()
             raise ConfigError("Its workers are not running: use it inside its `with` block.")

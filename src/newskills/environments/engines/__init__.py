@@ -23,7 +23,8 @@ ENGINES: dict[str, type[EngineProgram]] = {
 
 
 def find_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> EngineProgram:
-    """The engine that the configuration names, or the first that is installed. Raises ConfigError without one."""
+    """Return the engine that the configuration names, or the first that is installed. Raises ConfigError without
+    one."""
     names = list(ENGINES) if config.engine == "auto" else [config.engine]
     for name in names:
         if shutil.which(name, path=environ.get("PATH")):

@@ -59,7 +59,8 @@ class Apptainer(EngineProgram):
         return [self.program, "exec", "--cleanenv", *options, f"instance://{name}"]
 
     def end_processes(self, name: str) -> list[Argv]:
-        """An instance's first process is apptainer's own and outlives the signal."""
+        """Return the command line that kills what runs in an instance, whose first process is apptainer's own and
+        outlives the signal."""
         return [[self.program, "exec", f"instance://{name}", *_KILL]]
 
     def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:

@@ -27,7 +27,7 @@ class Docker(EngineProgram):
         self.program, self._config = program, config
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
-        """Raises ConfigError for a folder or a file as the image."""
+        """Return the command line that starts a container. Raises ConfigError for a folder or a file as the image."""
         return [[*self._run(name, spec), "--entrypoint=sh", *self._image(spec.image), "-c", START_AND_STAY, "sh"]]
 
     def resume(self, name: str) -> Argv:
@@ -100,7 +100,8 @@ class Podman(Docker):
         return "private"
 
     def _image(self, image: str) -> Argv:
-        """A folder's files are not changed: what is written lies in a layer above them."""
+        """Return the words that name the image. A folder's files are not changed: what is written lies in a layer above
+        them."""
         if image.startswith(("/", "./", "../", "~")) and Path(image).expanduser().is_dir():
             return ["--rootfs", f"{Path(image).expanduser().resolve()}:O"]
         return super()._image(image)

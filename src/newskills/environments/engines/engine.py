@@ -41,47 +41,53 @@ class EngineProgram(Protocol):
     def __init__(self, program: str, config: EnvironmentConfig) -> None: ...
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
-        """What makes it, one after the other. Raises ConfigError for an image that this program cannot use."""
+        """Return the command lines that make the container, one after the other. Raises ConfigError for an image that
+        this program cannot use."""
         ...
 
     def resume(self, name: str) -> Argv:
-        """Starts it again, joined to our own input and output, with the program whose words followed those of `start`.
-        Empty where `start` takes none."""
+        """Return the command line that starts the container again, joined to our own input and output, with the program
+        whose words followed those of `start`. It is empty where `start` takes none."""
         ...
 
     def has_image(self, image: str) -> Argv:
-        """Ends with 0 where `image` is on this machine. Raises ConfigError where this program builds no images."""
+        """Return a command line that ends with 0 where `image` is on this machine. Raises ConfigError where this
+        program builds no images."""
         ...
 
     def build(self, image: str, folder: str) -> Argv:
-        """Makes `image` of the Dockerfile in `folder`."""
+        """Return the command line that makes `image` of the Dockerfile in `folder`."""
         ...
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
-        """Starts the program that follows in the folder and with the variables of `spec`, joined to our own input and
-        output."""
+        """Return the command line that starts the program that follows in the folder and with the variables of `spec`,
+        joined to our own input and output."""
         ...
 
     def end_processes(self, name: str) -> list[Argv]:
-        """What kills all that runs in it and keeps its files; once it is resumed, commands can be executed again."""
+        """Return the command lines that kill all that runs in the container and keep its files; once it is resumed,
+        commands can be executed again."""
         ...
 
     def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:
-        """Reads a tar archive from its standard input into the folder `target`, which is there."""
+        """Return the command line that reads a tar archive from its standard input into the folder `target`, which is
+        there."""
         ...
 
     def pack(self, name: str, spec: EnvironmentSpec, source: str) -> Argv:
-        """Writes the contents of the folder `source` to its standard output as a tar archive."""
+        """Return the command line that writes the contents of the folder `source` to its standard output as a tar
+        archive."""
         ...
 
     def remove(self, name: str) -> list[Argv]: ...
 
     def names(self) -> Argv:
-        """Prints a line for each container; its first word is the name."""
+        """Return the command line that prints a line for each container; its first word is the name."""
         ...
 
     def written_files(self, name: str) -> Argv:
-        """Prints the folder of this machine with what was written in it; empty where that is not known."""
+        """Return the command line that prints the folder of this machine with what was written in the container; empty
+        where that is not known."""
         ...
 
 

@@ -49,7 +49,7 @@ class Enroot(EngineProgram):
         self.program, self._config = program, config
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
-        """Raises ConfigError for an image that is no file."""
+        """Return the command lines that make and start a container. Raises ConfigError for an image that is no file."""
         if is_address(spec.image):
             image = without_scheme(spec.image)
             raise ConfigError(
@@ -77,7 +77,8 @@ class Enroot(EngineProgram):
         return self._joined(name, "env", *variables("", spec), *begin)
 
     def end_processes(self, name: str) -> list[Argv]:
-        """The first process outlives the signal, as it is the first of its namespace."""
+        """Return the command line that kills what runs in a container, whose first process outlives the signal, as it
+        is the first of its namespace."""
         return [self._joined(name, "sh", "-c", "kill -9 -1")]
 
     def unpack(self, name: str, spec: EnvironmentSpec, target: str) -> Argv:

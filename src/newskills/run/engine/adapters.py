@@ -41,7 +41,8 @@ class RenderedPromptModel:
         self._model, self._tokenizer = model, tokenizer
 
     async def complete(self, request: Request) -> Reply:
-        """Raises what the model raises, and what a tokenizer that is asked of a server raises."""
+        """Return the model's reply; a rendered prompt is sent as token ids where there is a tokenizer. Raises what the
+        model raises, and what a tokenizer that is asked of a server raises."""
         if FLAG in request.extra_body:
             prompt = request.prompt
             if self._tokenizer is not None and isinstance(prompt, str):
@@ -63,12 +64,12 @@ class SystemMergingModel:
         self._model = model
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
-        """Raises ConfigError for a setting that the model's backend cannot honour."""
+        """Raise ConfigError for a setting that the model's backend cannot honour."""
         if (check := getattr(self._model, "check", None)) is not None:
             check(inference, tools=tools)
 
     async def complete(self, request: Request) -> Reply:
-        """Raises what the model raises."""
+        """Return the model's reply to the request, whose system messages are merged. Raises what the model raises."""
         if request.messages is not None:
             request = msgspec.structs.replace(request, messages=merge_system(request.messages))
         return await self._model.complete(request)

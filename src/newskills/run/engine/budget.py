@@ -57,7 +57,7 @@ class RunBudget:
         return False
 
     def leave(self) -> None:
-        """An admitted row has ended, or there was none."""
+        """Count one row less under way: an admitted row has ended, or there was none."""
         self._under_way -= 1
         self._change.set()
 

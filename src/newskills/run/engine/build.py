@@ -68,13 +68,13 @@ class RunBuilder:
         self._tokenizers: dict[tuple[str | None, EndpointConfig], Tokenizer] = {}
 
     def close(self) -> None:
-        """Closes what tokenizers hold open."""
+        """Close what tokenizers hold open."""
         for tokenizer in self._tokenizers.values():
             if isinstance(tokenizer, ServerTokenizer):
                 tokenizer.close()
 
     def prompt(self, config: GenerationConfig) -> Prompt:
-        """Raises ConfigError, UnknownNameError, DataError."""
+        """Return the prompt of `config`. Raises ConfigError, UnknownNameError, DataError."""
 
         def examples(name: str) -> Sequence[Row] | None:
             from newskills.benchmarks.few_shot import few_shot_rows
@@ -109,7 +109,8 @@ class RunBuilder:
         )
 
     def solver(self, config: GenerationConfig, prompt: Prompt) -> Solver:
-        """Raises ConfigError (no tokenizer, settings), UnknownNameError, and what a server's tokenizer raises."""
+        """Return the solver of `config`. Raises ConfigError (no tokenizer, settings), UnknownNameError, and what a
+        server's tokenizer raises."""
         text = config.inference.endpoint_type == "text"
         template = self._template_tokenizer(config) if text else None
         counter = self._tokenizer(config, needed=True) if config.count_prompt_tokens else None
@@ -145,7 +146,8 @@ class RunBuilder:
         return self._selecting(config, parts)
 
     def _selecting(self, config: GenerationConfig, parts: SolverParts) -> Solver:
-        """The solver of single answers, within one that draws several where that is asked for. Raises as `solver`."""
+        """Return the solver of single answers, within one that draws several where that is asked for. Raises as
+        `solver`."""
         if config.draws_several:
             _check_sampling(config)
         if config.selected_by:
@@ -165,7 +167,7 @@ class RunBuilder:
         return parallel_thinking(structs.replace(parts, base=solver), thinking)
 
     def model(self, server: ServerConfig, concurrency: int) -> Model:
-        """Raises ConfigError, UnknownNameError, AuthError (no key)."""
+        """Return the model at `server`. Raises ConfigError, UnknownNameError, AuthError (no key)."""
         model = make_model(server, concurrency=concurrency, environ=self.environ)
         return SystemMergingModel(model) if server.merge_system else model
 
@@ -177,13 +179,13 @@ class RunBuilder:
         return for_rendered_prompts(model, MODELS.resolve(server.server_type), tokenizer)
 
     def check_model(self, config: GenerationConfig) -> None:
-        """Raises ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
+        """Raise ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
         check_speech(config.server.server_type, config.solved_by)
         for server in (config.server, *config.models.values()):
             check_inference(self.model(server, 1), config.inference, tools=bool(config.tool_modules))
 
     def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
-        """What to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""
+        """Return what to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""
         server = config.server
         strategy = server.context_limit_retry_strategy
         if strategy is None:
@@ -201,8 +203,8 @@ class RunBuilder:
     def grading(
         self, config: GenerationConfig, kit: Kit, on_broken: Callable[[WorkerStartError], None]
     ) -> Grading:
-        """The grader of `config` at work: in worker processes, or with `kit` on the running loop. Raises ConfigError
-        where something that it needs is not installed."""
+        """Return the grader of `config` at work: in worker processes, or with `kit` on the running loop. Raises
+        ConfigError where something that it needs is not installed."""
         grader = make_grader(config.eval_type or "", config.eval_config)
         if isinstance(grader, NeedsCheck):
             grader.check()
@@ -220,7 +222,7 @@ class RunBuilder:
         return make_sandbox(config, self.environ)
 
     def environments(self, config: EnvironmentConfig) -> AgentEnvironments:
-        """Starts nothing. Raises ConfigError where no engine is installed."""
+        """Return the environments of `config`; nothing is started. Raises ConfigError where no engine is installed."""
         if config.engine == SESSIONS:
             from newskills.environments.sessions import SessionPool
             from newskills.sandbox.host import LocalSandbox
@@ -229,7 +231,8 @@ class RunBuilder:
         return make_environments(config, self.environ)
 
     def _tool_options(self, config: GenerationConfig) -> ToolOptions:
-        """Raises ConfigError, UnknownNameError, FatalToolError (a tool that cannot be started)."""
+        """Return the options of the tools that `config` names. Raises ConfigError, UnknownNameError, FatalToolError (a
+        tool that cannot be started)."""
         settings = tool_settings(config)
         return ToolOptions(
             specs=list_tools(settings, self.environ),
@@ -250,7 +253,7 @@ class RunBuilder:
         return self._tokenizers[key]
 
     def _template_tokenizer(self, config: GenerationConfig) -> Tokenizer | None:
-        """The tokenizer that renders prompts for the text endpoint; None for a model without a chat template.
+        """Return the tokenizer that renders prompts for the text endpoint; None for a model without a chat template.
 
         Raises ConfigError for arguments of a template that is not there.
         """
@@ -276,7 +279,7 @@ class RunBuilder:
 
 
 def session_sandbox(config: EnvironmentConfig) -> SandboxConfig:
-    """A sandbox of its own for sessions that agents work in: their limits, and a turn for each."""
+    """Return the settings of a separate sandbox for sessions that agents work in: their limits, and a turn for each."""
     limits = Limits(
         memory_mb=config.memory_mb,
         disk_mb=config.disk_mb or config.memory_mb,
@@ -295,7 +298,7 @@ def session_sandbox(config: EnvironmentConfig) -> SandboxConfig:
 
 
 def prompt_overrides(config: GenerationConfig) -> PromptOverrides:
-    """The part of the schema that changes prompts."""
+    """Return the part of the schema that changes prompts."""
     return PromptOverrides(
         prompt_format=config.prompt_format,
         system_message=config.system_message,
@@ -316,7 +319,7 @@ def prompt_overrides(config: GenerationConfig) -> PromptOverrides:
 
 
 def chat_options(config: GenerationConfig) -> ChatSolverOptions:
-    """The part of the schema that says how the answer is asked for and recorded."""
+    """Return the part of the schema that says how the answer is asked for and recorded."""
     extra: Row = {}
     if config.chat_template_kwargs and config.inference.endpoint_type != "text":
         extra["chat_template_kwargs"] = config.chat_template_kwargs
@@ -336,7 +339,8 @@ def chat_options(config: GenerationConfig) -> ChatSolverOptions:
 
 
 def code_options(config: GenerationConfig) -> CodeOptions | None:
-    """The part of the schema that says how code in the answer is run. Raises UnknownNameError for the code tags."""
+    """Return the part of the schema that says how code in the answer is run. Raises UnknownNameError for the code
+    tags."""
     if config.code_tags is None:
         return None
     tags = code_tags(config.code_tags)
@@ -353,7 +357,7 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
 
 
 def agent_options(config: GenerationConfig) -> AgentOptions | None:
-    """The part of the schema that says which agent works, and where."""
+    """Return the part of the schema that says which agent works, and where."""
     if config.agent is None:
         return None
     return AgentOptions(

@@ -35,7 +35,7 @@ class Climb:
         self._since, self._answers = time.monotonic(), 0
 
     def begin(self) -> None:
-        """What was counted so far says nothing about the limit as it is now."""
+        """Begin to count anew: what was counted so far says nothing about the limit as it is now."""
         self._settling = True
         self._count()
 

@@ -53,7 +53,7 @@ class EarlyStop:
         self._looks = frozenset(looks(rows))
 
     def book(self, position: int, record: Row) -> None:
-        """A graded answer to the problem at `position`, from one of the files."""
+        """Count a graded answer to the problem at `position`, from one of the files."""
         score = None
         if not is_lost(record):
             scores = self._metric.scores(record)
@@ -98,7 +98,7 @@ class EarlyStop:
         return sorted(position for position in self.order[: self.counted] if position not in self._failed)
 
     def record(self) -> UntilRecord:
-        """What to write down, in points."""
+        """Return the record to write down, in points."""
         record = UntilRecord(
             rule=self.plan.rule.text,
             met=self.met,
@@ -168,7 +168,7 @@ def _scaled(values: Mapping[float, int], factor: float) -> dict[float, float]:
 
 
 def score_metric(plan: StopPlan) -> ScoreMetric:
-    """The metric of a benchmark that a rule can follow. Raises ConfigError for another kind."""
+    """Return the metric of a benchmark that a rule can follow. Raises ConfigError for another kind."""
     metric = make_metric(plan.metric, **plan.metric_options)
     if not isinstance(metric, ScoreMetric):
         raise ConfigError(

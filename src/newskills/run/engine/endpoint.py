@@ -142,7 +142,8 @@ class Endpoint:
         return self._waits.slow()
 
     async def complete(self, request: Request) -> Reply:
-        """Raises the HttpError family once the request is given up; cancelled when the run stops."""
+        """Return the reply; failed tries are repeated as the policy allows. Raises the HttpError family once the
+        request is given up; cancelled when the run stops."""
         pending = PendingRequest(request, refusals=self._refusals.begin())
         while True:
             outcome = await self._try(pending)
@@ -187,7 +188,7 @@ class Endpoint:
             )
 
     def drain(self) -> None:
-        """Requests in flight may finish; no further one is sent."""
+        """Let requests in flight finish, and send no further one."""
         self._draining = True
         self._gate.shut()
 
@@ -205,7 +206,7 @@ class Endpoint:
         await self.model.close()
 
     async def _try(self, pending: PendingRequest) -> Reply | HttpError:
-        """The reply, or what may be retried. Raises what may not."""
+        """Return the reply, or the error that may be retried. Raises an error that may not."""
         if not self._gate.try_enter():
             await self._gate.acquire()
         try:
@@ -325,7 +326,8 @@ class Endpoint:
         raise BadRequestError(f"{error.server_text} Other requests get answers.", status=error.status)
 
     async def _check_endpoint(self, since: float) -> HttpError | None:
-        """What a good request sent after `since` met: one for all that ask."""
+        """Return the error that a good request sent after `since` met, None without one: one request for all that
+        ask."""
         while (check := self._check) is None or self._check_began < since:
             if check is not None and not check.done():
                 await asyncio.wait([check])
@@ -336,7 +338,7 @@ class Endpoint:
         return check.result()
 
     def _count_refusal(self, error: HttpError) -> None:
-        """The first requests are all refused: it is the set-up, not the rows."""
+        """Count a refusal, and end the run where the first requests are all refused: it is the set-up, not the rows."""
         if self._proven or (self.policy.soft_fail and isinstance(error, ContextLimitError)):
             return
         if not self.policy.stops_if_refused:
@@ -420,7 +422,8 @@ class Endpoint:
             return self._trouble or RequestTimeoutError(f"No reply came within {LAST_PROBE:g} s.")
 
     async def _last_chance(self, error: HttpError) -> None:
-        """Requests that take long may be under way while others are refused: only silence ends the run."""
+        """Probe before the run ends: requests that take long may be under way while others are refused, so only silence
+        ends the run."""
         met = await self._probe_within_limit()
         if isinstance(met, RequestTimeoutError):
             met = error
@@ -445,7 +448,7 @@ class Endpoint:
             self._outage = asyncio.create_task(self._wait_for_recovery())
 
     async def _wait_for_recovery(self) -> None:
-        """The open breaker: probes until the endpoint answers, or patience ends."""
+        """Keep the breaker open: probe until the endpoint answers, or patience ends."""
         self._gate.shut()
         since = time.monotonic()
         tries, announced = 0, False

@@ -26,7 +26,7 @@ class SharedPool:
         self._pool: AgentEnvironments | None = None
 
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
-        """Raises ConfigError, EnvironmentFailedError."""
+        """Start an environment in the pool, which the first call makes. Raises ConfigError, EnvironmentFailedError."""
         if self._pool is None:
             self._pool = self._factory.environments(self._config)
         return await self._pool.start(spec)
@@ -44,13 +44,13 @@ class EnvironmentPools:
         self._shared: dict[EnvironmentConfig, SharedPool] = {}
 
     def get(self, config: EnvironmentConfig) -> SharedPool:
-        """Starts nothing."""
+        """Return the shared pool of `config`; nothing is started."""
         if config not in self._shared:
             self._shared[config] = SharedPool(self._factory, config)
         return self._shared[config]
 
     async def close(self) -> list[Failure]:
-        """Ends all environments; returns what went wrong with that."""
+        """End all environments; return what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
         outcomes = await asyncio.gather(*(guarded(pool.close()) for pool in shared))
         return [outcome for outcome in outcomes if outcome is not None]

@@ -69,8 +69,8 @@ class SharedUnits(NamedTuple):
     def taken(
         self, spec: RunSpec, builder: RunBuilder, stack: ExitStack, into: list[PreparedUnit | UnitResult]
     ) -> Iterator[PreparedUnit]:
-        """The next ones that nobody has and that have work to do. All that are finished or taken go `into` the run.
-        Raises as `prepare`."""
+        """Yield the next units that nobody has and that have work to do. All that are finished or taken go `into` the
+        run. Raises as `prepare`."""
         work = claim(self.offered, self.tried, lambda place: prepare(self.queue[place], spec, builder, stack))
         for _, prepared in work:
             into.append(prepared)
@@ -88,7 +88,7 @@ def execute(
     earlier: Sequence[UnitResult] = (),
     more: SharedUnits | None = None,
 ) -> RunResult:
-    """Generates, grades and writes every unit; finished units cost nothing.
+    """Generate, grade and write every unit; finished units cost nothing.
 
     `begin` is called once nothing can be refused any more and there is work to do. `until`: name of units → when they
     have enough answers; they are then `stopped_early`, and go on without it. `earlier`: units of the same run, for its
@@ -145,7 +145,7 @@ def execute(
 def _stops(
     until: Mapping[str, StopPlan], units: Sequence[PreparedUnit | UnitResult], progress: Progress
 ) -> dict[str, EarlyStop]:
-    """What watches each benchmark. Those with a seed that is finished are left alone."""
+    """Return what watches each benchmark. Those with a seed that is finished are left alone."""
     stops = {}
     for name, plan in until.items():
         own, work = _of_benchmark(name, units)
@@ -212,13 +212,13 @@ def _one_by_one(
 
 
 def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
-    """The first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
+    """Return the first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
     with closing(RunBuilder(os.environ if environ is None else environ)) as builder:
         return first_request(unit, builder)
 
 
 def _tidy(spec: RunSpec) -> None:
-    """Removes what killed processes have left of files that they were writing."""
+    """Remove what killed processes have left of files that they were writing."""
     names: dict[Path, set[str]] = {Path(spec.output_dir): {RUN_FILE}} if spec.output_dir else {}
     for unit in (unit for unit in spec.units if unit.config.output_file):
         for path in (unit.merged, *unit.paths.replaced):
@@ -236,7 +236,8 @@ def _save(spec: RunSpec) -> None:
 
 
 def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
-    """What can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first prompt."""
+    """Check what can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first
+    prompt."""
     with closing(RunBuilder(os.environ if environ is None else environ)) as builder:
         builder.check_model(unit.config)
         if rendered:
@@ -266,7 +267,7 @@ def _result(
 
 
 def _onward(engine: Engine, command: str) -> str:
-    """What to type next. Where the command itself is wrong, it is not the same one."""
+    """Return the sentence that says what to type next. Where the command itself is wrong, it is not the same one."""
     if isinstance(engine.fatal, ModelNotFoundError):
         return "Run the command again with a model that this server has."
     if engine.fatal is None and engine.used_up is not None:

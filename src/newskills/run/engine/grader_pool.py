@@ -58,7 +58,7 @@ class Grading(ABC):
         """No verdict is delivered any more."""
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Returns when `condition` holds; it is looked at whenever verdicts have come."""
+        """Return when `condition` holds; it is looked at whenever verdicts have come."""
         while not condition():
             self._change.clear()
             await self._change.wait()
@@ -109,7 +109,7 @@ class PoolGrading(Grading):
             future.add_done_callback(partial(self._receive, on_score))
 
     def _receive(self, on_score: OnScore, future: Future[Score | Failure]) -> None:
-        """Called in a thread of the pool."""
+        """Take a result in a thread of the pool, and have it delivered on the loop."""
         self._results.append((on_score, future))
         if not self._announced:
             self._announced = True
@@ -162,7 +162,7 @@ class ExecutingGrading(Grading):
 
 
 async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Score:
-    """The verdict of one record; where the sandbox fails and it may pass, it is asked again."""
+    """Return the verdict of one record; where the sandbox fails and the failure may pass, the grader is asked again."""
     fault = fault_of(grader, record)
     if fault is not None:
         return faulty(grader, fault)
@@ -206,7 +206,7 @@ def unscored(failure: Failure, grader: str, fields: Row) -> Score:
 
 
 def verdict_fields(record: Row, score: Score) -> Row:
-    """The fields that a verdict adds to its record.
+    """Return the fields that a verdict adds to its record.
 
     What is no answer or wrong is blamed on truncation where the text was cut off (finish_reason `length`, thinking that
     never ended), else on the model. Where a content filter cut it off, it is no verdict.

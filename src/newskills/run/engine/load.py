@@ -67,7 +67,7 @@ class Load:
         self._starts += 1
 
     def note_answer(self, started: float) -> None:
-        """`started` as by `time.monotonic()`."""
+        """Count the answer to a request and adapt the load; `started` is as by `time.monotonic()`."""
         if started >= self._cut_at:
             self._answered += 1
             self._in_flight = max(self._in_flight, self._gate.active)
@@ -87,7 +87,8 @@ class Load:
         self._judge()
 
     def note_wait(self, started: float) -> None:
-        """The endpoint said how long: fewer at once for a while, once for all that were in flight."""
+        """Lower the limit where the endpoint said how long to wait: fewer at once for a while, once for all that were
+        in flight."""
         if started >= self._cut_at:
             self._cut_at = time.monotonic()
             self._gate.limit = max(1.0, self._gate.limit * SHRINK)

@@ -74,9 +74,10 @@ class Engine:
         supply: Iterator[PreparedUnit] | None = None,
         window: int | None = None,
     ) -> None:
-        """`stops`: name of units → what says when they have enough answers. `finished`: units of the same run that
-        have nothing left to do; they count for its budget. `supply`: units like the first one, taken when the rows
-        of those before them are asked. `window`: requests in flight that this process has files for; None: any."""
+        """Set up the run of `prepared`. `stops`: name of units → what says when they have enough answers. `finished`:
+        units of the same run that have nothing left to do; they count for its budget. `supply`: units like the first
+        one, taken when the rows of those before them are asked. `window`: requests in flight that this process has
+        files for; None: any."""
         self._prepared = list(prepared)
         self._window = window
         self._builder, self._progress, self._stops = builder, progress, stops
@@ -165,7 +166,7 @@ class Engine:
                 await toolbox.open()
 
     async def _probe_servers(self) -> None:
-        """A benchmark that its server cannot serve is given up before its first row, and the others go on."""
+        """Give up a benchmark that its server cannot serve before its first row; the others go on."""
         refusals: dict[tuple[type, int], str] = {}
         for lane in self._lanes:
             solver, model = lane.solver, lane.kit.models[MAIN]

@@ -38,13 +38,13 @@ class Pace:
         return len(self._under_way)
 
     def begin(self) -> int:
-        """A row is asked; what is returned names it."""
+        """Note that a row is asked; return the number that names it."""
         self._numbers += 1
         self._under_way[self._numbers] = time.monotonic()
         return self._numbers
 
     def end(self, number: int, *, answered: bool) -> None:
-        """It has its answer, or never gets one."""
+        """Note that the row `number` has its answer, or never gets one."""
         seconds = time.monotonic() - self._under_way.pop(number)
         if answered:
             self.done += 1
@@ -99,14 +99,15 @@ def _mean(survival: list[float]) -> float:
 
 
 def _quantile(survival: list[float], rare: float) -> float:
-    """What only a share `rare` takes longer than; twice the longest that was seen where that is not known."""
+    """Return the seconds that only a share `rare` takes longer than; twice the longest that was seen where that is not
+    known."""
     if survival[-1] > rare:
         return 2 * _seconds(len(survival) - 1)
     return _seconds(next(kind for kind, share in enumerate(survival) if share <= rare))
 
 
 def _rest(survival: list[float], age: int, rare: float) -> float:
-    """What is left of a row that has taken `age` so far; as long again where no row took longer."""
+    """Return the seconds that are left of a row that has taken `age` so far; as long again where no row took longer."""
     share = survival[age]
     later = [kind for kind in range(age + 1, len(survival)) if survival[kind] <= rare * share]
     return _seconds(later[0]) - _seconds(age) if later and share else _seconds(age)

@@ -129,7 +129,7 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
 
 
 def is_finished(unit: Unit) -> bool:
-    """The marker and the whole file are there. Raises DataError."""
+    """Return whether the marker and the whole file are there. Raises DataError."""
     return is_marked(unit) and not is_cut(unit)
 
 
@@ -166,7 +166,7 @@ def check_begun(unit: Unit, builder: RunBuilder) -> None:
 
 
 def _settings(unit: Unit, builder: RunBuilder, input_digest: str) -> dict[str, Any]:
-    """What a resume of `unit` must share. Raises ConfigError, UnknownNameError, DataError."""
+    """Return the settings that a resume of `unit` must share. Raises ConfigError, UnknownNameError, DataError."""
     prompt = builder.prompt(unit.config)
     return settings(
         unit.config,
@@ -177,7 +177,8 @@ def _settings(unit: Unit, builder: RunBuilder, input_digest: str) -> dict[str, A
 
 
 def first_request(unit: Unit, builder: RunBuilder) -> Request:
-    """What the first row asks the model (dry run); for an empty chunk, the first row of all. Raises DataError."""
+    """Return the request of the first row (dry run); for an empty chunk, that of the first row of all. Raises
+    DataError."""
     source, rows = _input(unit, load_state(unit.paths.state) if unit.config.output_file else None)
     solver = builder.solver(unit.config, builder.prompt(unit.config))
     request = _first_request(solver, source, rows or range(source.rows))
@@ -201,7 +202,7 @@ def _reopens(unit: Unit, state: RunState) -> bool:
 
 
 def _finished(unit: Unit, state: RunState | None) -> UnitResult:
-    """The result of an earlier process; what a kill left undone behind its marker is done now."""
+    """Return the result of an earlier process; what a kill left undone behind its marker is done now."""
     unit.paths.remove_logs()
     merged, note = False, ""
     if unit.config.num_chunks is not None:
@@ -253,7 +254,7 @@ def _index(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, KeptIndex 
 
 
 def _begin_logs(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, KeptIndex | None]:
-    """The same where there are no logs yet."""
+    """Return the index as `_index` does, where there are no logs yet, and begin the files of a kept one."""
     index, kept = _index(unit, rows, state)
     if kept is not None:
         kept.records.load_into(index, unit.paths.log)
@@ -269,7 +270,8 @@ def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[s
 
 
 def _check_same(unit: Unit, index: LogIndex, state: RunState) -> None:
-    """The file with the settings is gone, and each record knows the hash of its own. Raises DataError."""
+    """Check that the records were made with the settings of `state`, by the hash that each of them knows: the file with
+    the settings is gone. Raises DataError."""
     if index.settings == {state.digest}:
         return
     if not index.settings - {""}:
@@ -281,8 +283,8 @@ def _check_same(unit: Unit, index: LogIndex, state: RunState) -> None:
 
 
 def _take_back(unit: Unit, before: RunState | None, rows: int, settings: str) -> None:
-    """A whole file without its marker, or one to be graded again: only its verdicts are made anew, and judgements that
-    were refused."""
+    """Turn a whole file without its marker, or one to be graded again, back into a log: only its verdicts are made
+    anew, and judgements that were refused."""
     paths = unit.paths
     finished_rows = count_lines(paths.output)
     if finished_rows != rows:
@@ -323,7 +325,7 @@ def _scan(path: Path, version: object, distinct: tuple[str, int] | None, folder:
 
 
 def _checked_solver(unit: Unit, builder: RunBuilder, prompt: Prompt, source: Input, rows: range) -> Solver:
-    """The solver, once it has rendered the first row and the model takes its settings. Raises as `prepare`."""
+    """Return the solver, once it has rendered the first row and the model takes its settings. Raises as `prepare`."""
     builder.check_model(unit.config)
     solver = builder.solver(unit.config, prompt)
     if isinstance(solver, NeedsCheck):

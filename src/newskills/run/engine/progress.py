@@ -117,7 +117,8 @@ class Progress:
             self._bar.stop()
 
     def begin(self) -> None:
-        """The first request is about to be sent: what went before is in no rate and no time left."""
+        """Begin to measure: the first request is about to be sent, and what went before is in no rate and no time
+        left."""
         self._began = time.monotonic()
 
     def say(self, text: str) -> None:
@@ -126,14 +127,14 @@ class Progress:
         self._print(text)
 
     def trace(self, text: str) -> None:
-        """What `++log_level=debug` adds; it may hold what a model said, so it is in no file."""
+        """Print what `++log_level=debug` adds; it may hold what a model said, so it is in no file."""
         self._print(text)
 
     def _print(self, text: str) -> None:
         self._console.print(printable(masked(text)), markup=False, highlight=False, soft_wrap=True)
 
     def show(self, snapshot: Snapshot, *, last: bool = False) -> None:
-        """Called often; prints as often as is useful."""
+        """Show the state of the run: called often, it prints as often as is useful."""
         if not snapshot.rows:
             return
         now = time.monotonic()
@@ -195,7 +196,7 @@ def _by_kind(counts: Mapping[str, int], singular: str, plural: str) -> str:
 
 
 def error_kind(error: HttpError) -> str:
-    """What a failed try is called where errors are counted."""
+    """Return the name under which a failed try is counted among the errors."""
     return next((name for kind, name in ERROR_KINDS if isinstance(error, kind)), "other")
 
 

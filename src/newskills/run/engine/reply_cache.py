@@ -46,5 +46,5 @@ class CachedModel:
             return ""
 
     async def close(self) -> None:
-        """The model behind it belongs to its owner."""
+        """Close the log of replies; the model behind it belongs to its owner."""
         await self._log.close()

@@ -127,13 +127,13 @@ class Sandboxes:
         self._shared: dict[SandboxConfig, SharedSandbox] = {}
 
     def get(self, config: SandboxConfig) -> SharedSandbox:
-        """Starts nothing."""
+        """Return the shared sandbox of `config`; nothing is started."""
         if config not in self._shared:
             self._shared[config] = SharedSandbox(lambda: self._maker.sandbox(config), self._on_fatal)
         return self._shared[config]
 
     async def close(self) -> list[Failure]:
-        """Ends all sandboxes with their sessions; returns what went wrong with that."""
+        """End all sandboxes with their sessions; return what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
         outcomes = await asyncio.gather(*(guarded(sandbox.close()) for sandbox in shared))
         return [outcome for outcome in outcomes if outcome is not None]

@@ -97,7 +97,7 @@ class Supervision:
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        """Runs started inside have this supervision."""
+        """Give this supervision to runs started inside."""
         token = _current.set(self)
         try:
             yield
@@ -129,5 +129,5 @@ def is_supervised() -> bool:
 
 
 def supervision() -> Supervision:
-    """That of the run; one that nobody holds where there is none."""
+    """Return the supervision of the run; one that nobody holds where there is none."""
     return _current.get() or Supervision()

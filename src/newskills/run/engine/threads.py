@@ -30,7 +30,7 @@ _rooms_loaded = False
 
 
 def ready_for_threads() -> None:
-    """Loads the modules of evaluations, once, and completes all structs there are, also those of plug-ins.
+    """Load the modules of evaluations, once, and complete all structs there are, also those of plug-ins.
 
     Half a second at first, then a millisecond. Nothing else may read structs meanwhile that are not complete yet.
     """

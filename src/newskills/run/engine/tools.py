@@ -25,7 +25,7 @@ OnFatal = Callable[[NewskillsError], None]
 
 
 def tool_settings(config: GenerationConfig) -> ToolSettings:
-    """The part of the schema that says which tools there are."""
+    """Return the part of the schema that says which tools there are."""
     return ToolSettings(
         modules=tuple(config.tool_modules or ()),
         overrides=config.tool_overrides,
@@ -34,7 +34,8 @@ def tool_settings(config: GenerationConfig) -> ToolSettings:
 
 
 def list_tools(settings: ToolSettings, environ: Mapping[str, str]) -> tuple[ToolSpec, ...]:
-    """What the model will be told, found out before the first request: servers are started and ended again, once.
+    """Return what the model will be told of tools, found out before the first request: servers are started and ended
+    again, once.
 
     Raises ConfigError, UnknownNameError, FatalToolError.
     """
@@ -63,7 +64,7 @@ class SharedToolbox:
         self._fatal = 0
 
     async def open(self) -> None:
-        """Raises ConfigError, FatalToolError."""
+        """Open the toolbox. Raises ConfigError, FatalToolError."""
         await self._toolbox.open()
 
     def specs(self) -> Sequence[ToolSpec]:
@@ -95,7 +96,8 @@ class Toolboxes:
         self._shared: dict[bytes, SharedToolbox] = {}
 
     def get(self, config: GenerationConfig, sandbox: Sandbox) -> SharedToolbox | None:
-        """Starts nothing; None for a run without tools. Raises ConfigError, UnknownNameError."""
+        """Return the shared toolbox of `config`; nothing is started. None for a run without tools. Raises ConfigError,
+        UnknownNameError."""
         if not config.tool_modules:
             return None
         settings = tool_settings(config)
@@ -106,7 +108,7 @@ class Toolboxes:
         return self._shared[key]
 
     async def close(self) -> list[Failure]:
-        """Ends all tools; returns what went wrong with that."""
+        """End all tools; return what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
         outcomes = await asyncio.gather(*(guarded(toolbox.close()) for toolbox in shared))
         return [outcome for outcome in outcomes if isinstance(outcome, Failure)]

@@ -117,7 +117,7 @@ class UnitRun:
         return (read * state.input_tokens + written * state.output_tokens) / 1e6
 
     def give_up_if_refused(self, first: int) -> None:
-        """Sets `given_up`, the reason why no more rows are asked, where the server refused each of the `first`."""
+        """Set `given_up`, the reason why no more rows are asked, where the server refused each of the `first`."""
         refusals = self.failure_causes.total() - self.unfit
         if not self.given_up and not self.index.done and refusals >= first and self.first_failure is not None:
             self.given_up = (
@@ -133,7 +133,7 @@ class UnitRun:
     def open(
         self, solver: Solver, disk: Disk, on_error: Callable[[StorageError], None], grading: Grading | None
     ) -> None:
-        """Opens the logs. Raises StorageError."""
+        """Open the logs. Raises StorageError."""
         self.solver, self._grading = solver, grading
         self._disk, self._on_error = disk, on_error
         self._log = self._new_log(self.paths.log)
@@ -161,7 +161,7 @@ class UnitRun:
                 watcher.book(position, record)
 
     async def await_grader(self) -> None:
-        """Returns when verdicts have caught up with answers, but for as many as are asked at a time."""
+        """Return when verdicts have caught up with answers, but for as many as are asked at a time."""
         grading, most = self._grading, self.config.max_concurrent_requests
         if grading is not None:
             await grading.until(lambda: not grading.full and self._in_grading < most)
@@ -177,7 +177,7 @@ class UnitRun:
         return self._log.full
 
     async def flush_log(self) -> None:
-        """Returns when the answers so far are with the kernel."""
+        """Return when the answers so far are with the kernel."""
         await self._log.await_written()
 
     async def flush(self) -> None:
@@ -298,8 +298,8 @@ class UnitRun:
             await self._grading.until(lambda: self._in_grading == 0)
 
     async def finish_early(self, positions: Sequence[int]) -> None:
-        """A rule says that these rows are enough: writes a final file of them, and keeps the logs, with which the same
-        unit goes on. Raises StorageError."""
+        """Write a final file of these rows, which a rule says are enough, and keep the logs, with which the same unit
+        goes on. Raises StorageError."""
         await self.await_verdicts()
         await self.flush()
         await self.close()
@@ -380,7 +380,7 @@ class UnitRun:
             )
 
     def _write_final(self, positions: Sequence[int]) -> RunState:
-        """Returns a state that has the tokens of these rows."""
+        """Write the final file of these rows; return a state that has their tokens."""
         ledger, written, unjudged = Ledger(), set[str](), 0
         tally = msgspec.structs.replace(self.state, input_tokens=None, output_tokens=None)
         with contextlib.ExitStack() as stack:
@@ -433,7 +433,7 @@ class UnitRun:
 
 
 def _count_tokens(state: RunState, record: Row, prefix: str) -> None:
-    """Adds what the server reported, in fields whose names begin with `prefix`."""
+    """Add the tokens that the server reported, in fields whose names begin with `prefix`."""
     if (read := record.get(f"{prefix}num_input_tokens")) is not None:
         state.input_tokens = (state.input_tokens or 0) + read
     if (written := record.get(f"{prefix}num_generated_tokens")) is not None:
@@ -441,12 +441,12 @@ def _count_tokens(state: RunState, record: Row, prefix: str) -> None:
 
 
 def request_key(request: Request | Failure) -> str:
-    """What the row asks the model; rows that can not be asked are all alike."""
+    """Return the key of what the row asks the model; rows that can not be asked are all alike."""
     return request.key() if isinstance(request, Request) else "f" * 16
 
 
 def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:
-    """The refusal to mix two runs in one file."""
+    """Return the error that refuses to mix two runs in one file."""
     anew = JUDGE_ANEW if unit.config.judges else "start these files over with --rerun_done."
     wording = any(words.startswith(PROMPT) for words in what)
     return DataError(
@@ -457,7 +457,7 @@ def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:
 
 
 def mark_done(output: Path) -> None:
-    """Creates the marker. Raises StorageError."""
+    """Create the marker. Raises StorageError."""
     try:
         done_path(output).touch()
     except OSError as error:
@@ -467,7 +467,7 @@ def mark_done(output: Path) -> None:
 def unit_result(
     unit: Unit, state: RunState, status: Status, *, kept: int, merged: bool = False, note: str = ""
 ) -> UnitResult:
-    """What the exit record says, for the caller."""
+    """Return what the exit record says, for the caller."""
     return UnitResult(
         name=unit.name,
         seed=unit.seed,

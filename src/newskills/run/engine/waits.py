@@ -39,7 +39,7 @@ class RequestInFlight(Struct, eq=False):
     expired: bool = False
 
     def expire(self) -> None:
-        """What waits for it stops waiting."""
+        """Cancel the task that waits for this request."""
         if not self.expired:
             self.expired = True
             self.task.cancel()
@@ -62,7 +62,7 @@ class Waits:
         self._timer: asyncio.TimerHandle | None = None
 
     async def within(self, request: Request, timeouts: int, work: Awaitable[Reply]) -> Reply:
-        """What `work` returns. Raises RequestTimeoutError after `timeout` seconds."""
+        """Return what `work` returns. Raises RequestTimeoutError after `timeout` seconds."""
         self._numbers += 1
         number, started, task = self._numbers, time.monotonic(), asyncio.current_task()
         assert task is not None
@@ -129,7 +129,7 @@ class Waits:
             self._slowest_token = max(self._slowest_token, seconds / tokens)
 
     def _watch(self) -> None:
-        """Ends what takes too long; looks again as long as something is in flight."""
+        """End the requests that take too long; look again as long as something is in flight."""
         now = time.monotonic()
         for flight in self._flights.values():
             if now - flight.started < self._shortest:

@@ -98,7 +98,8 @@ def execute_shared(
 def offers(
     look: Callable[[], OpenPlaces], tried: Collection[int], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[int]:
-    """What is worth trying, looked up anew where the last look is old; ends when a look has nothing to take.
+    """Yield the places that are worth trying, looked up anew where the last look is old; end when a look has nothing to
+    take.
 
     `tried` grows meanwhile, as its reader takes what it is offered.
     """
@@ -174,7 +175,7 @@ def _rotated(places: list[int]) -> list[int]:
 
 
 def _wait_in(folder: Path, places: int, stack: ExitStack) -> int | None:
-    """The first free place among those that wait there; None: there is none. Raises StorageError."""
+    """Take the first free place among those that wait there; return None where there is none. Raises StorageError."""
     for place in range(places):
         try:
             stack.enter_context(locked(folder / f".waiting_{place}.lock", "A place to wait"))

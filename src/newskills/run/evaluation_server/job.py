@@ -94,7 +94,7 @@ class EvaluationJob(Struct, kw_only=True):
         return {part.name: part.error for part in self.parts if part.error}
 
     def save(self) -> None:
-        """Raises StorageError."""
+        """Write the job into its output folder. Raises StorageError."""
         write_json(Path(self.output_dir) / JOB_FILE, self)
 
     def answer(self) -> tuple[int, Row]:
@@ -152,7 +152,7 @@ class EvaluationJob(Struct, kw_only=True):
 
 
 def load_job(path: Path) -> EvaluationJob:
-    """Raises DataError."""
+    """Read a job from `path`. Raises DataError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=EvaluationJob)
     except (OSError, msgspec.MsgspecError) as error:

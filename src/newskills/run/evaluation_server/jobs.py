@@ -139,7 +139,7 @@ class EvaluationJobs:
             self._keep(job)
 
     def all(self) -> list[EvaluationJob]:
-        """The latest first."""
+        """Return all jobs, the latest first."""
         return sorted(self._known.values(), key=lambda job: job.created, reverse=True)
 
     def get(self, job_id: str) -> EvaluationJob | None:
@@ -155,7 +155,7 @@ class EvaluationJobs:
         return progress
 
     async def obtain(self, request: EvaluationRequest) -> EvaluationJob:
-        """The job of this request: the one that it repeats, or a new one, begun.
+        """Return the job of this request: the one that it repeats, or a new one, begun.
 
         Raises NewskillsError where a part of it cannot be done; then nothing of it is. Data that are missing for some
         of several benchmarks are the failure of these alone.
@@ -172,7 +172,7 @@ class EvaluationJobs:
         return await asyncio.shield(self._beginning[key])
 
     async def await_end(self, job: EvaluationJob) -> None:
-        """Returns when nothing of it runs any more. Leaving early (cancellation) is a client's leaving."""
+        """Return when nothing of the job runs any more. Leaving early (cancellation) is a client's leaving."""
         self._clients[job.job_id] += 1
         self.heard(job)
         try:
@@ -183,7 +183,7 @@ class EvaluationJobs:
             self.heard(job)
 
     def heard(self, job: EvaluationJob, *, delivered: bool = False) -> None:
-        """A client has come, asked or left; `delivered`: it has its answer."""
+        """Note that a client has come, asked or left; `delivered`: it has its answer."""
         now, waiting = time.time(), self._clients[job.job_id] > 0
         news = waiting != job.waiting or delivered > job.delivered or now - job.contact > CONTACT_EVERY
         job.contact, job.waiting, job.delivered = now, waiting, job.delivered or delivered
@@ -191,7 +191,7 @@ class EvaluationJobs:
             self._save(job)
 
     async def cancel(self, job: EvaluationJob) -> None:
-        """Stops what runs of it and returns when it has ended; of an ended job, forgets it (its files stay)."""
+        """Stop what runs of the job and return when it has ended; forget an ended job (its files stay)."""
         if (task := self._running.get(job.job_id)) is None:
             self._forget(job)
             return
@@ -211,7 +211,7 @@ class EvaluationJobs:
         self._planning.shutdown()
 
     def hurry(self) -> None:
-        """Requests in flight are given up."""
+        """Give up the requests in flight."""
         for job in self._known.values():
             self._stop(job, at_once=True)
 
@@ -225,7 +225,7 @@ class EvaluationJobs:
         return hashlib.sha256(msgspec.json.encode([request, self._planner.settings])).hexdigest()
 
     def _repeated(self, key: str) -> EvaluationJob | None:
-        """The job that a request repeats."""
+        """Return the job that a request repeats."""
         job = self._known.get(self._latest.get(key, ""))
         if job is None or self._clients[job.job_id]:
             return job
@@ -378,7 +378,7 @@ class EvaluationJobs:
             del self._latest[job.key]
 
     def _save(self, job: EvaluationJob) -> None:
-        """A full disk takes the memory of a restarted server, not the answer of this one."""
+        """Save the job. A full disk takes the memory of a restarted server, not the answer of this one."""
         try:
             job.save()
         except StorageError as error:

@@ -46,7 +46,7 @@ class BenchmarkOrder(SamplingDefaults, frozen=True, kw_only=True, forbid_unknown
         return self.name if samples is None else f"{self.name}:{samples}"
 
     def overrides(self) -> list[str]:
-        """The `++` words of what is set."""
+        """Return the `++` words of what is set."""
         settings = ((key, getattr(self, field)) for field, key in SAMPLING.items())
         return [f"++{key}={value}" for key, value in settings if value is not None]
 
@@ -104,7 +104,7 @@ def _check_url(url: str) -> None:
 
 
 def _check_name(name: str) -> None:
-    """A name becomes a folder and a word of a command; a path would load code of this machine."""
+    """Check a name, which becomes a folder and a word of a command; a path would load code of this machine."""
     if ":" in name:
         raise ConfigError(
             f"The benchmark '{name[:LONGEST_NAME]}' has a colon in its name; give the number of samples as "

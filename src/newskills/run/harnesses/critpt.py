@@ -34,7 +34,7 @@ class CritPtService(Struct, frozen=True, kw_only=True):
 
 
 def batch(records: Iterable[Row], model: str, config: Row) -> Row:
-    """What the service takes. A problem without a function is sent with an empty one: it counts as wrong there.
+    """Return what the service takes. A problem without a function is sent with an empty one: it counts as wrong there.
 
     Raises DataError: a record without its id, one twice, an answer that was lost, or problems missing.
     """
@@ -60,7 +60,8 @@ def batch(records: Iterable[Row], model: str, config: Row) -> Row:
 
 
 async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> Row:
-    """What the service answered. Raises ConfigError without a key, HttpError for a refusal or no answer."""
+    """Send `body` to the service; return what it answered. Raises ConfigError without a key, HttpError for a refusal or
+    no answer."""
     key = service.key or environ.get(KEY_VARIABLE, "").strip()
     if not key:
         raise ConfigError(f"The CritPt service needs a key, and {KEY_VARIABLE} is not set.")

@@ -46,7 +46,8 @@ class Harness(Struct, frozen=True, kw_only=True):
 
 
 def write_predictions(records: Iterable[Row], path: Path, model: str) -> tuple[int, int]:
-    """(records, those without a patch). Raises DataError for a record without its instance."""
+    """Write the predictions of the records to `path`; return (records, those without a patch). Raises DataError for a
+    record without its instance."""
     counts = [0, 0]
 
     def predictions() -> Iterator[Row]:
@@ -68,7 +69,7 @@ def _instance(record: Row) -> str:
 
 
 def check_harness() -> None:
-    """Raises ConfigError where the harness cannot run here: its package or a container engine is missing."""
+    """Raise ConfigError where the harness cannot run here: its package or a container engine is missing."""
     if importlib.util.find_spec("swebench") is None:
         raise ConfigError("The package swebench, which runs the tests, is not installed.", hint=INSTALL)
     ping = subprocess.run([sys.executable, "-c", _PING], check=False, capture_output=True, text=True)
@@ -80,8 +81,9 @@ def check_harness() -> None:
 
 
 def run_harness(harness: Harness) -> list[Path]:
-    """Runs all tests of all predictions; where the reports are. Raises ConfigError (see `check_harness`), DataError
-    where it fails. Each set of predictions is a run of its own: the harness does not test an instance twice in one."""
+    """Run all tests of all predictions; return where the reports are. Raises ConfigError (see `check_harness`),
+    DataError where it fails. Each set of predictions is a run of its own: the harness does not test an instance twice
+    in one."""
     check_harness()
     run = f"newskills-{file_sha256(harness.predictions)[:12]}"
     command = [
@@ -103,7 +105,7 @@ def run_harness(harness: Harness) -> list[Path]:
 def grade_in_containers(
     records: Iterable[Row], rows: Iterable[Row], environment: EnvironmentConfig, timeout: float
 ) -> Iterator[Row]:
-    """Records with the verdicts of the tests of `rows` (those of the benchmark), run in `environment` without the
+    """Yield records with the verdicts of the tests of `rows` (those of the benchmark), run in `environment` without the
     harness's own runner. Raises ConfigError (no engine, no package), DataError (a record of another benchmark)."""
     tasks = {str(row["instance_id"]): row for row in rows}
     kept = list(records)
@@ -148,7 +150,7 @@ def read_reports(*places: Path) -> dict[str, Row]:
 
 
 def _json(file: Path, *, strict: bool) -> Row:
-    """A folder may hold other files."""
+    """Read a report; unless `strict`, a file that is none counts as empty, as a folder may hold other files."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Row)
     except (OSError, msgspec.DecodeError) as error:
@@ -162,7 +164,7 @@ def _is_report(report: object) -> bool:
 
 
 def _of_run(run_report: Row) -> dict[str, Row]:
-    """The lists of a whole run."""
+    """Return the report of each instance in the lists of a whole run."""
     judged = {"patch_exists": True, "patch_successfully_applied": True}
     reports: dict[str, Row] = {name: {**judged, "resolved": True} for name in run_report["resolved_ids"]}
     reports |= {name: {**judged, "resolved": False} for name in run_report.get("unresolved_ids", ())}
@@ -189,7 +191,7 @@ def _of_log(log: Path) -> Row:
 
 
 def with_reports(records: Iterable[Row], reports: dict[str, Row]) -> Iterator[Row]:
-    """Records with their verdicts; without a report, a record that has a patch is unscored. Raises DataError."""
+    """Yield records with their verdicts; without a report, a record that has a patch is unscored. Raises DataError."""
     for record in records:
         report = reports.get(_instance(record))
         score = _score(record, report)

@@ -25,7 +25,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Does not return: exits with the server's code, 128 + n after signal n, 127 where it cannot be started."""
+    """Run the server and never return: exit with the server's code, 128 + n after signal n, 127 where it cannot be
+    started."""
     owner = os.getppid()
     # Handlers, not SIG_IGN: the server would inherit that.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

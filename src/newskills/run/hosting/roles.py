@@ -46,7 +46,7 @@ class HostedServers(Struct, frozen=True, kw_only=True):
 def hosted(
     hosting: HostedServers | None, planned: Sequence[PlannedUnit], *, rerun_done: bool
 ) -> Iterator[dict[str, RunningServer]]:
-    """The servers of `hosting` by role, running inside the `with`; none where they are not needed.
+    """Run the servers of `hosting`, by role, inside the `with`; none where they are not needed.
 
     They are not needed where the endpoints are somebody else's, or no unit has anything to ask. Nobody else on this
     machine can use them, where the engine can ask for a key. Raises ConfigError where they want more GPUs than there

@@ -60,7 +60,7 @@ def running_server(
     key: str = "",
     env: Mapping[str, str] = {},
 ) -> Iterator[RunningServer]:
-    """The server of `spec`, ready inside the `with` and gone after it.
+    """Run the server of `spec`, ready inside the `with` and gone after it.
 
     `timeout` is in seconds from the start of the process; fetching weights does not count. `say` gets lines about
     what takes long (default: standard error). `key`: what clients must send, for engines that can ask for one; empty
@@ -95,7 +95,7 @@ def running_server(
 def serve_foreground(
     spec: ServeSpec, log_path: Path, timeout: float, *, say: PrintLine, beside: ServerContext | None = None
 ) -> int:
-    """Serves until the server ends or Ctrl-C, copying its log to `say` line by line; returns the exit code.
+    """Serve until the server ends or Ctrl-C, copying its log to `say` line by line; return the exit code.
 
     `beside`: what is there as long as the server is. Ctrl-C is the ordinary end (code 0). Raises as `running_server`,
     and what `beside` raises.
@@ -133,7 +133,7 @@ def stop(process: subprocess.Popen[bytes], grace: float = STOP_GRACE) -> None:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens on at `host` now."""
+    """Return a port that nobody listens on at `host` now."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
@@ -141,7 +141,8 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 def _with_port(spec: ServeSpec) -> ServeSpec:
-    """The port is chosen, or proved free where the user chose. Raises ServerStartError, ConfigError."""
+    """Return `spec` with a port that is chosen, or proved free where the user chose. Raises ServerStartError,
+    ConfigError."""
     wanted = told(spec, "--port") or str(spec.port)
     if not wanted.isascii() or not wanted.isdigit() or int(wanted) > 65535:
         raise ConfigError(f"--port {wanted} is not a port number.")

@@ -10,7 +10,7 @@ from newskills.base.store import read_rows
 
 
 def contamination_line(output: Path) -> str:
-    """Counts and share of contaminated problems; those without a verdict are in neither. Raises DataError."""
+    """Return counts and share of contaminated problems; those without a verdict are in neither. Raises DataError."""
     counts = Counter(str(row.get("contaminated")) for row in read_rows(output))
     decided = counts["True"] + counts["False"]
     share = f" ({100 * counts['True'] / decided:.2f}%)" if decided else ""

@@ -43,7 +43,7 @@ class JudgeSettings(Struct, frozen=True, kw_only=True):
 
 
 def judge_layer(judge: Judge, rows: Path | None = None) -> Layer:
-    """The settings of a generation that judges. Single refused requests leave single samples unscored.
+    """Return the settings of a generation that judges. Single refused requests leave single samples unscored.
 
     `rows`: the folder of the benchmark's rows, where official instructions for its judge lie.
     """

@@ -73,12 +73,12 @@ def text_verdict(metric: str, file: Path) -> TextVerdict | None:
 
 
 def fields_of(how: TextVerdict) -> Mapping[str, Any]:
-    """The keys of a record that are needed, with any type."""
+    """Return the keys of a record that are needed, with any type."""
     return dict.fromkeys(how.texts, Any)
 
 
 def grade_problems(problems: Iterable[Sequence[Row]], how: TextVerdict) -> Iterator[list[Row]]:
-    """The problems with the verdicts of their samples. Failed generations stay as they are: nothing was said."""
+    """Yield the problems with the verdicts of their samples. Failed generations stay as they are: nothing was said."""
     waiting: deque[list[Row]] = deque()
 
     def samples() -> Iterator[Row]:

@@ -85,7 +85,7 @@ class EndpointConfig(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fie
     code_execution: CodeExecution = CodeExecution()
 
     def beside(self, *urls: str) -> EndpointConfig:
-        """The same model at further addresses, too."""
+        """Return the endpoint with the same model at further addresses, too."""
         return msgspec.structs.replace(self, more_base_urls=(*self.more_base_urls, *urls))
 
     def endpoint(self) -> EndpointConfig:

@@ -65,7 +65,8 @@ class WorkPieces(Struct, frozen=True, kw_only=True):
     chunk_ids: tuple[int, ...] = ()
 
     def chunks(self) -> list[int | None]:
-        """Raises ConfigError for chunk ids without `num_chunks` or beyond it."""
+        """Return the ids of the chunks, or [None] without `num_chunks`. Raises ConfigError for chunk ids without
+        `num_chunks` or beyond it."""
         if self.num_chunks is None:
             if self.chunk_ids:
                 raise ConfigError("--chunk_ids needs --num_chunks.")
@@ -140,7 +141,7 @@ def parse_benchmarks(
 
 
 def _seen(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
-    """A benchmark's folder below one of `mounted` as jobs see it; None where it is an ordinary one."""
+    """Return a benchmark's folder below one of `mounted` as jobs see it; None where it is an ordinary one."""
     for copy, there in mounted.items():
         if there is not None and folder and Path(folder).is_relative_to(copy):
             return there / Path(folder).relative_to(copy)
@@ -172,7 +173,7 @@ def task_layer(benchmark: Benchmark, folder: Path, name: str = "") -> Layer:
 
 
 def in_folder(settings: Row, folder: Path) -> Row:
-    """A benchmark's settings, with `folder`, that of its prepared file, in place of `{folder}` in texts."""
+    """Return a benchmark's settings, with `folder`, that of its prepared file, in place of `{folder}` in texts."""
     return {key: _placed(value, str(folder)) for key, value in settings.items()}
 
 
@@ -192,7 +193,7 @@ def file_units(
 def folder_units(
     input_dir: Path, *, output_dir: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
-    """A generation over `output-rs{seed}.jsonl` of a folder, each seed from its own file (greedy by default)."""
+    """Plan a generation over `output-rs{seed}.jsonl` of a folder, each seed from its own file (greedy by default)."""
     planned: list[PlannedUnit] = []
     for seed in pieces.seeds or (None,):
         config = {
@@ -206,7 +207,7 @@ def folder_units(
 
 
 def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
-    """Raises ConfigError, UnknownNameError for what does not fit the schema."""
+    """Resolve the configuration of `layers`. Raises ConfigError, UnknownNameError for what does not fit the schema."""
     resolved = resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
     if resolved.value.server.server_type in QUEUEING and not _LIMITS & resolved.origin.keys():
         resolved.value = msgspec.structs.replace(resolved.value, most_concurrent_requests=MOST)

@@ -53,7 +53,7 @@ class ChunkQueue:
         return OutputPaths(unit.merged if chunk is None else chunk_path(unit.merged, chunk))
 
     def files(self) -> list[range]:
-        """The places of each file that users see in the end."""
+        """Return the places of each file that users see in the end."""
         starts = [0, *self._ends][: len(self._ends)]
         files: list[range] = []
         before = None

@@ -78,7 +78,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     beside: dict[str, Any] = {}
 
     def sealed(self) -> tuple[RunSpec, dict[str, str]]:
-        """A spec that may be written down, and the environment variables that the run needs besides.
+        """Return a spec that may be written down, and the environment variables that the run needs besides.
 
         A key given as a value is left out and handed over under a variable's name.
         """
@@ -87,14 +87,14 @@ class RunSpec(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, units=units, resume_with=masked(self.resume_with)), secrets
 
     def save(self, folder: Path) -> dict[str, str]:
-        """Writes `folder/run.json`; returns the variables of `sealed`."""
+        """Write `folder/run.json`; return the variables of `sealed`."""
         spec, secrets = self.sealed()
         write_json(folder / RUN_FILE, spec)
         return secrets
 
 
 def load_spec(folder: Path) -> RunSpec:
-    """Reads `folder/run.json`. Raises DataError, ConfigError."""
+    """Read `folder/run.json`. Raises DataError, ConfigError."""
     path = folder / RUN_FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunSpec)
@@ -189,7 +189,7 @@ def count(ledger: Ledger, outcome: Outcome, cause: Cause | None) -> None:
 
 
 def add_ledger(total: Ledger, more: Ledger) -> None:
-    """Adds `more` to `total`."""
+    """Add `more` to `total`."""
     for outcome in ("correct", "wrong", "no_answer", "unscored"):
         setattr(total, outcome, getattr(total, outcome) + getattr(more, outcome))
     for cause, n in more.causes.items():

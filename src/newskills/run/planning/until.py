@@ -153,7 +153,7 @@ def _fixed_half_width(values: Mapping[float, float]) -> float:
 
 
 def parse_until(text: str) -> UntilRule:
-    """Raises ConfigError for what is no rule."""
+    """Parse the rule of `--until`. Raises ConfigError for what is no rule."""
     words = text.strip()
     if match := _CI.fullmatch(words):
         if (points := float(match[1])) > 0:
@@ -170,14 +170,14 @@ def parse_until(text: str) -> UntilRule:
 
 
 def random_order(rows: int) -> list[int]:
-    """The order in which positions are asked: always the same, and no relation to the order of the file."""
+    """Return the order in which positions are asked: always the same, and no relation to the order of the file."""
     order = list(range(rows))
     random.Random(ORDER_SEED).shuffle(order)  # noqa: S311 - repeatable on purpose, no secret
     return order
 
 
 def load_until(folder: Path) -> UntilRecord | None:
-    """What a benchmark's folder says; None where it was not stopped by a rule, or the file cannot be read."""
+    """Return what a benchmark's folder says; None where it was not stopped by a rule, or the file cannot be read."""
     try:
         return msgspec.json.decode((folder / UNTIL_FILE).read_bytes(), type=UntilRecord)
     except (OSError, msgspec.MsgspecError):

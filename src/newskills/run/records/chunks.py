@@ -32,7 +32,7 @@ def count_lines(path: Path) -> int:
 
 
 def count_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:
-    """The rows that `merge_chunks` would write. Raises DataError as it does."""
+    """Return the number of rows that `merge_chunks` would write. Raises DataError as it does."""
     if not chunks:
         raise _nothing_to_merge(merged)
     rows = sum(count_lines(chunk) for chunk in chunks)
@@ -41,7 +41,7 @@ def count_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
 
 
 def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:
-    """Writes `chunks` one after the other to `merged`, checks the count, then deletes them; returns the rows.
+    """Write `chunks` one after the other to `merged`, check the count, then delete them; return the rows.
 
     They are read once. Raises DataError for a missing or torn chunk or a wrong total (nothing is deleted then),
     StorageError.
@@ -61,7 +61,7 @@ def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
 
 
 def _append(chunk: Path, target: IO[bytes]) -> int:
-    """Returns the rows, as `count_lines` does. Raises DataError."""
+    """Append a chunk to `target`; return its number of rows, as `count_lines` does. Raises DataError."""
     rows, last = 0, b"\n"
     with open_for_reading(chunk) as source:
         while lines := source.readlines(_BLOCK):
@@ -87,7 +87,7 @@ def _nothing_to_merge(merged: Path) -> DataError:
 
 
 def _check_same_settings(merged: Path, chunks: Sequence[Path]) -> None:
-    """Raises DataError where chunks were made in different ways; a setting that only some of them know is no matter."""
+    """Raise DataError where chunks were made in different ways; a setting that only some of them know is no matter."""
     first: dict[str, object] = {}
     for chunk in chunks:
         state = load_state(OutputPaths(chunk).state)
@@ -101,7 +101,7 @@ def _check_same_settings(merged: Path, chunks: Sequence[Path]) -> None:
 
 
 def merge_if_complete(merged: Path, num_chunks: int, expected: int | None, *, first: int = 0) -> bool:
-    """Merges if every chunk is done; True if `merged` is complete afterwards, by whomever.
+    """Merge if every chunk is done; return True if `merged` is complete afterwards, by whomever.
 
     `first`: chunk to look at first; the caller's own, so that callers look in different orders.
     """

@@ -134,7 +134,7 @@ def _set_damaged_aside(output: Path, aside: Path, damage: list[range]) -> None:
 
 
 def check_complete(output: Path, first: int = -1) -> None:
-    """Raises DataError that names the missing rows and the command that makes them, if `output` lacks some.
+    """Raise DataError that names the missing rows and the command that makes them, if `output` lacks some.
 
     With `first` ≥ 0 only so many rows matter. A file that was never merged is not looked at.
     """
@@ -161,7 +161,7 @@ def check_complete(output: Path, first: int = -1) -> None:
 
 
 def _made_by(output: Path) -> tuple[RunSpec | None, Unit | None]:
-    """The run that wrote `output`, and its unit, where a folder above still tells."""
+    """Return the run that wrote `output`, and its unit, where a folder above still tells."""
     for folder in islice(output.resolve().parents, _UP):
         if (folder / RUN_FILE).exists():
             try:

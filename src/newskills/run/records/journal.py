@@ -45,12 +45,12 @@ class Journal:
             self.write(f"to do: {label}")
 
     def note_failure(self, label: str, sample: str, failure: Failure) -> None:
-        """A row without a usable reply; what the server said is in the file of failed rows."""
+        """Write a line on a row without a usable reply; what the server said is in the file of failed rows."""
         status = "" if failure.status is None else f", HTTP {failure.status}"
         self.write(f"{label}: row {sample} failed: {failure.kind} ({failure.cause}{status})")
 
     def end(self, units: Sequence[UnitResult], exit_code: int, retries: int, why: str) -> None:
-        """The ledger of each unit with its times."""
+        """Write the ledger of each unit with its times, and how the run ends."""
         for unit in units:
             self.write(_line(unit))
         self.write(f"ends with exit code {exit_code} after {retries} retries. {why}".rstrip())

@@ -58,7 +58,7 @@ class Disk:
         self._given_up = False
 
     async def space(self, device: int, error: StorageError) -> bool:
-        """Waits a moment for somebody to make space; False when that has taken too long."""
+        """Wait a moment for somebody to make space; return False when that has taken too long."""
         now = time.monotonic()
         if device not in self._full:
             self._full[device] = now
@@ -71,7 +71,7 @@ class Disk:
         return True
 
     def has_space(self, device: int) -> None:
-        """A write went well."""
+        """Note that a write to `device` went well."""
         if self._full.pop(device, None) is not None:
             self._say("The disk has space again; the run continues.")
 
@@ -135,7 +135,7 @@ class GroupLog:
         return offset
 
     async def await_written(self) -> None:
-        """Returns when everything appended so far is with the kernel, or the disk has refused."""
+        """Return when everything appended so far is with the kernel, or the disk has refused."""
         end = self._end
         while not self._broken and self._log.written < end:
             self._start_write()
@@ -144,7 +144,7 @@ class GroupLog:
                 await asyncio.sleep(0)
 
     async def flush(self) -> None:
-        """Returns when everything appended so far is on the disk, or the disk has refused."""
+        """Return when everything appended so far is on the disk, or the disk has refused."""
         while not self._broken and (self._lines or self._write or self._volatile or self._sync):
             await self.await_written()
             if self._volatile and self._sync is None:
@@ -294,7 +294,8 @@ class GradeReader(LogReader):
     """Verdicts of a grades log."""
 
     def score(self, offset: int, position: int, checksum: int) -> Score | None:
-        """The one on row `position`, whose record has `checksum`; None: what is at `offset` is something else."""
+        """Return the score on row `position`, whose record has `checksum`; None: what is at `offset` is something
+        else."""
         grade = sound(_grade, self.line(offset))
         return grade.score if grade is not None and (grade.position, grade.sum) == (position, checksum) else None
 
@@ -310,7 +311,7 @@ class Damage(NamedTuple):
 
 
 def set_aside(log: Path, damaged: Sequence[Damage], aside: Path) -> None:
-    """Moves damaged lines to the end of the file `aside`; blanks take their place in the log. Raises StorageError."""
+    """Move damaged lines to the end of the file `aside`; blanks take their place in the log. Raises StorageError."""
     try:
         with aside.open("ab") as kept:
             kept.writelines(line for _, line in damaged)
@@ -344,7 +345,7 @@ def content_key(identity: str, key: str) -> int:
 
 
 def decode_record(line: bytes, position_key: str) -> Row:
-    """A record as users see it, out of a line of the generation log."""
+    """Return a record as users see it, out of a line of the generation log."""
     record = record_decoder.decode(line)
     del record[position_key], record[KEY_FIELD]
     record.pop(SETTINGS_FIELD, None)
@@ -353,14 +354,14 @@ def decode_record(line: bytes, position_key: str) -> Row:
 
 
 def log_line(record: Row, position_key: str, position: int, key: str, settings: str = "") -> bytes:
-    """A record as the generation log holds it. `settings`: hash of those that it was made with."""
+    """Return the line of a record as the generation log holds it. `settings`: hash of those that it was made with."""
     return seal(encode_line({**record, position_key: position, KEY_FIELD: key, SETTINGS_FIELD: settings}))
 
 
 def restore_log(
     output: Path, log: Path, position_key: str, drop: frozenset[str], lacking: str | None = None, *, settings: str
 ) -> None:
-    """Turns a finished file back into a generation log without the fields `drop` (to grade it again).
+    """Turn a finished file back into a generation log without the fields `drop` (to grade it again).
 
     Records with the field `lacking` are left out: they are to be made again.
     """

@@ -72,7 +72,7 @@ class LogIndex:
         return min(self.offsets[first:last], default=0) >= 0
 
     def load(self, log: Path, position_key: str, kept: IndexFile | None = None) -> list[Damage]:
-        """Reads the generation log; a torn last line is not there. Returns the lines that are no record of a row.
+        """Read the generation log, but for a torn last line; return the lines that are no record of a row.
 
         What `kept` tells of is not read again, and what is read is added to it.
         """
@@ -94,7 +94,7 @@ class LogIndex:
         return damaged
 
     def load_grades(self, log: Path, kept: GradesFile | None = None) -> list[Damage]:
-        """Reads the grades log; verdicts on records that are gone, and those that a sandbox failed, are passed over.
+        """Read the grades log; pass over verdicts on records that are gone, and those that a sandbox failed.
 
         Returns what is no verdict. What `kept` tells of is not read again, and what is read is added to it.
         """
@@ -114,7 +114,7 @@ class LogIndex:
             self.add_grade(position, offset)
 
     def add_entries(self, words: array[int], size: int) -> int:
-        """Adds what an IndexFile tells; returns how many entries are of lines before byte `size` of the log.
+        """Add what an IndexFile tells; return how many entries are of lines before byte `size` of the log.
 
         Written out, as it is done for millions of records before the first request.
         """
@@ -134,7 +134,8 @@ class LogIndex:
         return good
 
     def add_grade_entries(self, words: array[int], size: int) -> int:
-        """The same of a GradesFile; verdicts on records that are gone are passed over."""
+        """Add what a GradesFile tells; return how many entries are of lines before byte `size` of the log. Verdicts on
+        records that are gone are passed over."""
         offsets, sums, grades, rows = self.offsets, self.sums, self._grades, self.rows
         good = 0
         for word, offset in zip(words[::2], words[1::2], strict=True):
@@ -166,7 +167,7 @@ class IndexFile:
         self._file: IO[bytes] | None = None
 
     def load_into(self, index: LogIndex, log: Path) -> int:
-        """Returns the byte of `log` from which on nothing is known."""
+        """Load what the file tells into `index`; return the byte of `log` from which on nothing is known."""
         end, good = self._read(index, log)
         try:
             self._file = self.path.open("r+b" if good else "wb", buffering=_BLOCK)
@@ -190,14 +191,14 @@ class IndexFile:
             self.drop()
 
     def close(self) -> None:
-        """What is not written yet is read from the log next time."""
+        """Close the file; what is not written yet is read from the log next time."""
         file, self._file = self._file, None
         with contextlib.suppress(OSError):
             if file is not None:
                 file.close()
 
     def drop(self) -> None:
-        """The log is read as a whole next time."""
+        """Delete the file; the log is read as a whole next time."""
         self.close()
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ def output_name(seed: int | None = None, chunk: int | None = None) -> str:
 
 
 def chunk_path(merged: Path, chunk: int) -> Path:
-    """The file of one chunk of `merged`."""
+    """Return the file of one chunk of `merged`."""
     return merged.with_name(f"{merged.stem}_chunk_{chunk}{merged.suffix}")
 
 
@@ -92,7 +92,7 @@ class OutputPaths(Struct, frozen=True):
         return (self.output, self.log, self.state)
 
     def see_anew(self) -> None:
-        """Returns when this machine knows which of these files there are; after `PATIENCE` in any case.
+        """Return when this machine knows which of these files there are; after `PATIENCE` in any case.
 
         Another machine may have made or removed them, and clients of network file systems remember names. NFS forgets
         what it knows of a folder that is changed from here, too; elsewhere the names that are listed are waited for.
@@ -111,13 +111,13 @@ class OutputPaths(Struct, frozen=True):
             time.sleep(0.5)
 
     def remove_logs(self) -> None:
-        """Deletes what only unfinished work needs."""
+        """Delete what only unfinished work needs."""
         for path in (self.failed, self.replies, self.index, self.log):
             path.unlink(missing_ok=True)
         self.remove_grades()
 
     def remove_grades(self) -> None:
-        """Deletes the verdicts, which are made anew."""
+        """Delete the verdicts, which are made anew."""
         for path in (self.grades_index, self.grades):
             path.unlink(missing_ok=True)
 

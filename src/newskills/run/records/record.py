@@ -12,7 +12,7 @@ VERDICT_FIELDS = ("outcome", "outcome_cause", "grader", "why")
 
 
 def record_of(config: GenerationConfig, sample: Sample, fields: Row) -> Row:
-    """The row with the output fields `fields`, and no verdict that others gave."""
+    """Return the row with the output fields `fields`, and no verdict that others gave."""
     row = sample.row
     if config.prompt_format == "openai":
         row = _without_parts(row, frozenset(config.drop_content_types))

@@ -18,9 +18,9 @@ from newskills.solve.judges.judge import ASKED, PREFIX
 
 
 def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str) -> None:
-    """Makes the generation log of `unit` anew: the judgements of samples about which the judge would be asked the same
-    today. The others are left out, and so asked for. `settings`: the hash of today's. Raises DataError, StorageError.
-    """
+    """Make the generation log of `unit` anew: the judgements of samples about which the judge would be asked the same
+    today. The others are left out, and so asked for. `settings`: the hash of today's. Raises DataError,
+    StorageError."""
     paths, config = unit.paths, unit.config
     recorded = {str(record.get("id")): (key, record) for key, record in _records(unit) if REFUSED not in record}
     with atomic_write(paths.log) as file:
@@ -37,7 +37,7 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str)
 
 
 def _records(unit: Unit) -> Iterator[tuple[str, Row]]:
-    """(what was asked, record), finished or not."""
+    """Yield (what was asked, record), finished or not."""
     if unit.paths.log.exists():
         rows_of_log = records(unit.paths.log)
     else:

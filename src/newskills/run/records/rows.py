@@ -69,8 +69,8 @@ class Input(Struct, kw_only=True):
     def lines(
         self, bounds: range, order: Sequence[int] | None = None, parts: Iterable[range] | None = None
     ) -> Iterator[RowLine]:
-        """The same, not decoded yet: a row that is passed over costs next to nothing. `order`: positions, each once;
-        `parts`: ranges of positions, instead of all of them."""
+        """Yield the rows `bounds` of the file, not decoded yet: a row that is passed over costs next to nothing.
+        `order`: positions, each once; `parts`: ranges of positions, instead of all of them."""
         if order is not None:
             yield from self._lines_in_order(bounds, order)
             return
@@ -91,7 +91,7 @@ class Input(Struct, kw_only=True):
     def _between(
         self, lines: Iterable[tuple[Place, bytes]], wanted: range, at: int, first: int
     ) -> Iterator[RowLine]:
-        """The rows `wanted` of `lines`, which begin with row `at`; positions count from row `first`."""
+        """Yield the rows `wanted` of `lines`, which begin with row `at`; positions count from row `first`."""
         for place, line in lines:
             if not line.isspace():
                 if at >= wanted.stop:
@@ -122,7 +122,7 @@ class Input(Struct, kw_only=True):
                 yield RowLine(source.readline(), places[at], at, position)
 
     def sample(self, row_line: RowLine) -> Sample:
-        """Raises DataError."""
+        """Return a row of the file as a sample. Raises DataError."""
         sample = self._sample(decode_row(row_line.line, self.path, row_line.place), row_line.at, row_line.position)
         sample.line = row_line.place
         return sample

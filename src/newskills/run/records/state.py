@@ -134,7 +134,7 @@ def settings(
 
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """What differs, in words: `inference.temperature: 0.0 → 0.7`."""
+    """Return what differs, in words: `inference.temperature: 0.0 → 0.7`."""
     words = []
     for name in dict.fromkeys([*before, *now]):
         old, new = before.get(name), now.get(name)

@@ -120,7 +120,7 @@ def extract_best(files: Sequence[Path], output: Path, way: Way, key: str) -> int
 
 
 def _problems(files: Sequence[Path]) -> Iterator[list[Row | None]]:
-    """The samples of each problem, in the order of the files. Raises DataError."""
+    """Yield the samples of each problem, in the order of the files. Raises DataError."""
     for number, samples in enumerate(zip_longest(*map(read_output, files)), 1):
         for name in ("id", "problem"):
             values = {str(row[name]) for row in samples if row is not None and name in row}

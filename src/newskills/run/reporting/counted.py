@@ -52,7 +52,7 @@ class SubsetCounts:
         return {**OWN_FIELDS, **self.metrics[ALL].fields}
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """The samples of one problem. Raises DataError as a metric does."""
+        """Count the samples of one problem. Raises DataError as a metric does."""
         for row in predictions:
             if isinstance(grader := row.get("grader"), str):
                 self.graders.add(grader)
@@ -67,8 +67,8 @@ class SubsetCounts:
             self._metric(subset).update(predictions)
 
     def count_file(self, file: Path, metric: str, options: Row) -> bool:
-        """The whole of `file`, by several processes; False where that is not worth it, or does not go: nothing is
-        counted then. `metric` with `options` is what the metrics are made of."""
+        """Count the whole of `file`, by several processes; return False where that is not worth it, or does not go:
+        nothing is counted then. `metric` with `options` is what the metrics are made of."""
         parts = _counted_parts(file, metric, options) if self._may_divide(file) else None
         for part in parts or ():
             self.graders.update(part.graders)
@@ -140,7 +140,8 @@ def _ranges(file: Path) -> Iterator[tuple[int, int]]:
 
 
 def make(config: Row) -> Callable[[Row], PartCounts]:
-    """The factory that a `WorkerPool` calls: a range of a file in, its counts out."""
+    """Return a function that takes a range of a file and returns its counts; this is the factory that a `WorkerPool`
+    calls."""
     file, metric, options = Path(config["file"]), config["metric"], config["options"]
 
     def count(part: Row) -> PartCounts:

@@ -106,7 +106,7 @@ def _problems(report: Report) -> int:
 
 
 def _upper(report: Report) -> dict[str, Row]:
-    """The modes of a member with its scores at the upper ends of their intervals."""
+    """Return the modes of a member with its scores at the upper ends of their intervals."""
     return {
         mode: {name: _end(report, mode, name, value) for name, value in metrics.items()}
         for mode, metrics in report.modes.items()
@@ -141,7 +141,7 @@ def _average(name: str, members: Sequence[Report]) -> Report:
 
 
 def _versions(member: Report) -> dict[str, str]:
-    """What a member says of versions that holds for its group: prompts are those of each member."""
+    """Return what a member says of versions that holds for its group: prompts are those of each member."""
     return {name: value for name, value in member.versions.items() if name not in PROMPTS}
 
 

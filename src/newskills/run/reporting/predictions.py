@@ -23,7 +23,7 @@ Key = tuple[str, int]
 
 
 def read_problems(files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[list[Row]]:
-    """The samples of one problem, one of each file, with only the keys of `fields`.
+    """Yield the samples of one problem, one of each file, with only the keys of `fields`.
 
     Files belong together by `id` where all have it, else by line. They are read side by side as long as their ids
     line up; from the first difference on the rest is held in memory. Raises DataError: a line that is no JSON
@@ -48,7 +48,7 @@ def read_problems(files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[
 
 
 def decoder_of(fields: Mapping[str, Any]) -> Decoder:
-    """A decoder that skips all other keys; a missing key stays missing."""
+    """Return a decoder that skips all other keys; a missing key stays missing."""
     row = TypedDict("row", dict(fields), total=False)  # type: ignore[misc] # noqa: UP013 - known at run time only
     return msgspec.json.Decoder(row)
 
@@ -122,7 +122,7 @@ def rows_between(path: Path, decoder: Decoder, begin: int, end: int) -> Iterator
 
 
 def decode_record(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:
-    """A line of an output file. Other programs write NaN and halves of surrogate pairs, which strict JSON lacks.
+    """Decode a line of an output file. Other programs write NaN and halves of surrogate pairs, which strict JSON lacks.
 
     Raises DataError that names `path` and the line's `number` from 1.
     """

@@ -60,7 +60,7 @@ def discover(results_dir: Path) -> list[BenchmarkResults]:
 
 
 def benchmark_name(folder: Path) -> str:
-    """The name of the benchmark whose results lie there: `group.member` below a group's folder."""
+    """Return the name of the benchmark whose results lie there: `group.member` below a group's folder."""
     steps = folder.parts
     if RESULTS not in steps[:-1]:
         return folder.name
@@ -69,7 +69,7 @@ def benchmark_name(folder: Path) -> str:
 
 
 def _within(folder: Path, name: str, depth: int) -> Iterator[BenchmarkResults]:
-    """The benchmark that lies in `folder`, or those at most `depth` below it."""
+    """Yield the benchmark that lies in `folder`, or those at most `depth` below it."""
     if files := output_files(folder):
         yield BenchmarkResults(name, folder, files)
     elif depth:
@@ -78,12 +78,12 @@ def _within(folder: Path, name: str, depth: int) -> Iterator[BenchmarkResults]:
 
 
 def parts(output: Path) -> tuple[Path, ...]:
-    """The file itself, or, where there is none, its chunks in order."""
+    """Return the file itself, or, where there is none, its chunks in order."""
     return (output,) if output.exists() else tuple(chunk_files(output)) or (output,)
 
 
 def read_output(output: Path) -> Iterator[Row]:
-    """The records of a file or of its chunks, without those that are too long to be read. Raises DataError."""
+    """Yield the records of a file or of its chunks, without those that are too long to be read. Raises DataError."""
     for path in parts(output):
         with open_for_reading(path) as file:
             for number, line in enumerate(bounded_lines(file), 1):
@@ -92,7 +92,7 @@ def read_output(output: Path) -> Iterator[Row]:
 
 
 def chunk_files(output: Path) -> list[Path]:
-    """The chunks of `output` in order. Raises DataError where one between them is missing, or is there twice."""
+    """Return the chunks of `output` in order. Raises DataError where one between them is missing, or is there twice."""
     names = os.listdir(output.parent) if output.parent.is_dir() else []
     return _in_order(output, _chunks(output.parent, names, output.stem).get(output.stem, []))
 
@@ -134,7 +134,7 @@ def _unmerged(folder: Path) -> Iterator[Path]:
 
 
 def output_files(folder: Path) -> tuple[Path, ...]:
-    """The seedless output, or the seeded ones in numerical order. Raises DataError where there are both."""
+    """Return the seedless output, or the seeded ones in numerical order. Raises DataError where there are both."""
     there = {path for path in folder.iterdir() if path.suffix == ".jsonl"} | set(_unmerged(folder))
     seeded = [(int(match[1]), path) for path in there if (match := SEEDED.fullmatch(path.name))]
     seedless = [folder / name for name in SEEDLESS if folder / name in there]

@@ -91,7 +91,7 @@ class _Runs(Struct, kw_only=True):
 def summarize_robustness(
     results_dir: Path, metric_for: MetricFor | None, options: SummaryOptions
 ) -> RobustnessSummary:
-    """Reads every benchmark and prompt below `results_dir`, and writes numbers and tables.
+    """Read every benchmark and prompt below `results_dir`, and write numbers and tables.
 
     Raises DataError (nothing there, broken or unlike records), ConfigError (metric), StorageError.
     """
@@ -109,7 +109,7 @@ def summarize_robustness(
 
 
 def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
-    """benchmark → prompt → its output files. Raises DataError where there are none."""
+    """Return benchmark → prompt → its output files. Raises DataError where there are none."""
     if not results_dir.is_dir():
         raise no_folder(results_dir)
     benchmarks: dict[str, dict[str, BenchmarkResults]] = {}
@@ -128,8 +128,8 @@ def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
 
 
 def render_robustness(benchmarks: Sequence[Robustness], width: int | None = None) -> str:
-    """A table over benchmarks, then one over the prompts of each, and below what the numbers leave out; in lines of at
-    most `width` columns."""
+    """Return a table over benchmarks, then one over the prompts of each, and below what the numbers leave out; in lines
+    of at most `width` columns."""
     head = ["benchmark@runs", *_ABOUT_ALL, "num_prompts", "num_seeds"]
     rows = [head]
     for benchmark in benchmarks:
@@ -180,7 +180,7 @@ def _report(
 
 
 def _headline(report: Report) -> str:
-    """The first score of the table."""
+    """Return the name of the first score of the table."""
     scores = report.numbers.get(SINGLE, {})
     names = [name for name in (*report.columns, *scores) if name in scores and name != NO_ANSWER]
     return names[0] if names else ""

@@ -119,7 +119,7 @@ class Summary(Struct, kw_only=True):
 
 
 def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryOptions) -> Summary:
-    """Reads every benchmark below `results_dir` and writes metrics.json with its extended sibling.
+    """Read every benchmark below `results_dir` and write metrics.json with its extended sibling.
 
     Each benchmark and each group gets these files in its own folder too, where that can be written, unless only a
     part was looked at. A benchmark whose records are broken does not keep the others from their numbers.
@@ -186,7 +186,7 @@ def _origin(folder: Path) -> _Origin:
 def summarize_files(
     benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
 ) -> tuple[list[Report], list[str]]:
-    """The reports of one benchmark (all, then its subsets), and notes. No report where the files are empty.
+    """Return the reports of one benchmark (all, then its subsets), and notes. No report where the files are empty.
 
     Raises DataError for a file that was whole once and lacks rows now, unless only rows that are there are looked at.
     """
@@ -221,7 +221,7 @@ def summarize_files(
 def _count(
     counted: SubsetCounts, metric: str, kwargs: Row, files: Sequence[Path], options: SummaryOptions
 ) -> None:
-    """Counts the samples of each problem by their verdicts, which some records of others tell in a text only."""
+    """Count the samples of each problem by their verdicts, which some records of others tell in a text only."""
     from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
 
     how = text_verdict(metric, files[0])
@@ -263,7 +263,8 @@ def extended_path(path: Path) -> Path:
 
 
 def _told_modes(report: Report, *, withheld: bool) -> dict[str, Row]:
-    """The modes of a report, each with whose prompts they were made with; without scores where these are withheld."""
+    """Return the modes of a report, each with whose prompts they were made with; without scores where these are
+    withheld."""
     prompts = {name: report.versions[name] for name in PROMPTS if name in report.versions}
     return {
         mode: {name: value for name, value in metrics.items() if not withheld or name in NOT_SCORES} | prompts
@@ -272,7 +273,7 @@ def _told_modes(report: Report, *, withheld: bool) -> dict[str, Row]:
 
 
 def lost_share(reports: Sequence[Report]) -> float:
-    """The largest share (0–1) of unscored attempts in any of the reports."""
+    """Return the largest share (0–1) of unscored attempts in any of the reports."""
     return max(
         (report.ledger.lost / report.ledger.total for report in reports if report.ledger.total), default=0.0
     )
@@ -284,7 +285,7 @@ def _write_beside_outputs(
     groups: Sequence[Report],
     accept_lost: float,
 ) -> list[str]:
-    """Returns notes on folders that cannot be written."""
+    """Write the metrics beside the outputs; return notes on folders that cannot be written."""
     files = [(folders[benchmark], reports) for benchmark, reports in by_benchmark.items()]
     for group in groups:
         parent = next(folders[name].parent for name in by_benchmark if name.startswith(f"{group.benchmark}."))
@@ -351,7 +352,7 @@ def _infer_metric(benchmark: str, file: Path) -> str:
 
 
 def wanted(results_dir: Path, options: SummaryOptions) -> list[BenchmarkResults]:
-    """The benchmarks that `summarize` would look at. Raises DataError."""
+    """Return the benchmarks that `summarize` would look at. Raises DataError."""
     return [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
 
 

@@ -122,7 +122,7 @@ def _shown(report: Report) -> list[str]:
 
 
 def _columns(report: Report, modes: Sequence[str]) -> list[str]:
-    """The wanted columns that some mode has; without a wish, all that hold a number or a text."""
+    """Return the wanted columns that some mode has; without a wish, all that hold a number or a text."""
     columns = dict.fromkeys(
         name for mode in modes for name, value in report.modes[mode].items() if not isinstance(value, dict | list)
     )
@@ -148,7 +148,8 @@ def _interval(number: Number | None) -> str:
 
 
 def titled(name: str, rows: Sequence[Sequence[str]], width: int | None = None) -> str:
-    """A table under its name, in dashes as wide as its widest line; blocks after the first follow an empty line."""
+    """Return a table under its name, in dashes as wide as its widest line; blocks after the first follow an empty
+    line."""
     blocks = stacked(rows, width, JOINT)
     dashes = max(len(block[0]) for block in blocks)
     return "".join(f"{line}\n" for line in [f" {name} ".center(dashes, "-"), *_parted(blocks)])

@@ -31,7 +31,8 @@ class Tracking(Struct, frozen=True, kw_only=True):
 
 
 def check_tracking(environ: Mapping[str, str]) -> bool:
-    """False where the user switched W&B off. Raises ConfigError (extra missing), AuthError (no key)."""
+    """Return whether to track: False where the user switched W&B off. Raises ConfigError (extra missing), AuthError (no
+    key)."""
     if environ.get("WANDB_DISABLED", "").lower() in ("1", "true") or environ.get("WANDB_MODE") == "disabled":
         return False
     if find_spec("wandb") is None:
@@ -46,7 +47,7 @@ def check_tracking(environ: Mapping[str, str]) -> bool:
 
 
 def log_reports(tracking: Tracking, reports: Sequence[Report], outputs: Mapping[str, Path]) -> None:
-    """Logs `<benchmark>/<mode>/<metric>` as summary values and, over k, as lines; `outputs`: file with samples."""
+    """Log `<benchmark>/<mode>/<metric>` as summary values and, over k, as lines; `outputs`: file with samples."""
     import wandb
 
     run_id = "-".join(part for part in (tracking.name, tracking.group, tracking.project) if part)
@@ -69,7 +70,7 @@ def log_reports(tracking: Tracking, reports: Sequence[Report], outputs: Mapping[
 
 
 def over_k(modes: Mapping[str, Row]) -> dict[int, dict[str, float]]:
-    """k → `pass@k/<metric>`, `majority@k/<metric>`, … for the plots over the number of samples."""
+    """Return k → `pass@k/<metric>`, `majority@k/<metric>`, … for the plots over the number of samples."""
     lines: dict[int, dict[str, float]] = {}
     for mode, metrics in modes.items():
         family, _, rest = mode.partition("@")

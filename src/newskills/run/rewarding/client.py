@@ -57,7 +57,7 @@ class RewardClient:
     """Rewards over HTTP, from any thread. A context manager; the token is read from NEWSKILLS_REWARDS_TOKEN."""
 
     def __init__(self, url: str, options: ClientOptions = ClientOptions()) -> None:  # noqa: B008 - frozen
-        """Raises ConfigError for what is no address."""
+        """Set up the client of the server at `url`. Raises ConfigError for what is no address."""
         token = os.environ.get(TOKEN_VARIABLE, "").strip()
         headers = (("Authorization", f"Bearer {token}"),) if token else ()
         self.url = url.rstrip("/")
@@ -76,7 +76,8 @@ class RewardClient:
         return self._loop.run(self._all(items))
 
     def __call__(self, samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
-        """Samples of a training loop: (problem's row, text, finish_reason) each. Raises as `rewards`."""
+        """Return the rewards of samples of a training loop: (problem's row, text, finish_reason) each. Raises as
+        `rewards`."""
         return self.rewards([answered(*sample) for sample in samples])
 
     def __enter__(self) -> RewardClient:
@@ -147,7 +148,7 @@ class RewardClient:
 
 
 async def _or_error(work: Awaitable[list[Judged]]) -> list[Judged] | NewskillsError:
-    """An error of one request must not hide behind a group of exceptions."""
+    """Return what `work` returns, or its error: that of one request must not hide behind a group of exceptions."""
     try:
         return await work
     except NewskillsError as error:
@@ -174,7 +175,7 @@ def _plain(value: object) -> object:
 
 
 def trl_reward(client: RewardClient, name: str = "newskills") -> Callable[..., list[float | None]]:
-    """A reward function of TRL (`GRPOTrainer(reward_funcs=…)`): its columns are the rows, None is what was lost.
+    """Return a reward function of TRL (`GRPOTrainer(reward_funcs=…)`): its columns are the rows, None is what was lost.
 
     Raises ConfigError for completions that are neither texts nor conversations.
     """
@@ -202,7 +203,8 @@ def trl_reward(client: RewardClient, name: str = "newskills") -> Callable[..., l
 
 
 def text_of(completion: object) -> str:
-    """A completion of TRL: a text, or the messages that follow the prompt. Raises ConfigError."""
+    """Return the text of a completion of TRL, which is a text, or the messages that follow the prompt. Raises
+    ConfigError."""
     if isinstance(completion, str):
         return completion
     if isinstance(completion, Sequence):
@@ -223,7 +225,8 @@ def compute_score(
     unscored: float | None = None,
     **_: Any,
 ) -> dict[str, float]:
-    """A reward function of verl: `score`, `acc` (1.0 where the answer is right), `unscored` (1.0 where it is lost).
+    """Serve as a reward function of verl: return `score`, `acc` (1.0 where the answer is right), `unscored` (1.0 where
+    it is lost).
 
         reward.custom_reward_function.path=pkg://newskills.rewards
         reward.custom_reward_function.name=compute_score

@@ -51,7 +51,7 @@ class Grades:
         self._pending: set[Future[Score]] = set()
 
     async def scores(self, records: Sequence[Row]) -> list[Score]:
-        """A score for each record, in order."""
+        """Return a score for each record, in order."""
         return [await future for future in [await self._begin(record) for record in records]]
 
     async def close(self) -> None:
@@ -91,7 +91,7 @@ class RewardGrader:
         sandbox: SandboxConfig = SandboxConfig(),  # noqa: B008
         capacity: Capacity = Capacity(),  # noqa: B008
     ) -> None:
-        """Raises UnknownNameError, ConfigError."""
+        """Make the grader; nothing is started. Raises UnknownNameError, ConfigError."""
         self._capacity = capacity
         self._made = make_grader(grader, config)
         self._target: Row = {"name": grader, "config": config}
@@ -104,7 +104,7 @@ class RewardGrader:
         self._rewarders: list[Rewarder] = []
 
     async def start(self) -> None:
-        """Raises ConfigError, SandboxError where code cannot be run here."""
+        """Start the workers, or what code is run in. Raises ConfigError, SandboxError where code cannot be run here."""
         if executes(self._made):
             sandbox = self._sandboxes.get(self._sandbox)
             if needs_sandbox(self._made):
@@ -117,12 +117,12 @@ class RewardGrader:
             self._grades = Grades(PoolGrading(pool, self.label))
 
     async def scores(self, records: Sequence[Row]) -> list[Score]:
-        """A score for each record, in order; where the grader failed it is unscored, never wrong."""
+        """Return a score for each record, in order; where the grader failed it is unscored, never wrong."""
         assert self._grades is not None
         return await self._grades.scores(records)
 
     async def rewarder(self, config: RewardConfig, count: Count | None = None) -> Rewarder:
-        """What makes rewards of these scores; closed with them. Raises as `RewardJudge`."""
+        """Return what makes rewards of these scores; it is closed with them. Raises as `RewardJudge`."""
         if config.value is None:
             config = replace(config, value=self._made.name == ENVIRONMENT)
         made = Rewarder(self, config, self._builder, count)
@@ -130,7 +130,7 @@ class RewardGrader:
         return made
 
     async def close(self) -> None:
-        """Ends the workers, the sandbox and the judges' connections. May be called twice."""
+        """End the workers, the sandbox and the judges' connections. May be called twice."""
         for rewarder in self._rewarders:
             await rewarder.close()
         self._rewarders.clear()
@@ -226,11 +226,12 @@ class BatchGrader:
         self._loop = LoopThread()
 
     def __call__(self, records: Sequence[Row]) -> list[Score]:
-        """A score for each record, in order; where the grader failed it is unscored, never wrong."""
+        """Return a score for each record, in order; where the grader failed it is unscored, never wrong."""
         return self._loop.run(self._rewarding.scores(records))
 
     def reward(self, config: RewardConfig, count: Count | None = None, record: Record | None = answered) -> Reward:
-        """Samples → rewards; `record` makes what the grader gets of a sample; None: its row is a whole record.
+        """Return a function: samples → rewards; `record` makes what the grader gets of a sample; None: its row is a
+        whole record.
 
         Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
         """
@@ -248,7 +249,7 @@ class BatchGrader:
         return judge
 
     def __enter__(self) -> BatchGrader:
-        """Raises ConfigError, SandboxError where code cannot be run here."""
+        """Start the grader. Raises ConfigError, SandboxError where code cannot be run here."""
         with ExitStack() as stack:
             stack.enter_context(self._loop)
             stack.callback(lambda: self._loop.run(self._rewarding.close()))

@@ -29,7 +29,8 @@ UNKNOWN = "(not known)"
 
 
 def points(text: str) -> dict[str, float]:
-    """The last mark from 0 to 10 for each of the three lines; what is no such mark is left out. Thinking counts not.
+    """Return the last mark from 0 to 10 for each of the three lines; what is no such mark is left out. Thinking does
+    not count.
 
     >>> points("Logic: 8\\n**Correctness:** 10/10\\nClarity = 11")
     {'logic': 8.0, 'correctness': 10.0}
@@ -56,14 +57,15 @@ class RewardJudge:
     """Asks one model about single answers, `max_concurrent` at once. Belongs to one event loop."""
 
     def __init__(self, config: JudgeReward, builder: RunBuilder) -> None:
-        """Raises ConfigError (prompt, model), UnknownNameError, AuthError (no key)."""
+        """Load the prompt and make the model of the judge. Raises ConfigError (prompt, model), UnknownNameError,
+        AuthError (no key)."""
         self._config = config
         self._prompt = load_prompt(config.prompt)
         self._model = builder.model(config.server, config.max_concurrent)
         self._gate = asyncio.Semaphore(config.max_concurrent)
 
     async def mark(self, record: Row) -> float | Failure:
-        """The judge's mark, or why there is none."""
+        """Return the judge's mark, or why there is none."""
         shown = {"problem": UNKNOWN, "expected_answer": UNKNOWN, **shown_to_judges(record)}
         reply = await guarded(self._reply(shown))
         return reply if isinstance(reply, Failure) else mark(points(reply.text), self._config)

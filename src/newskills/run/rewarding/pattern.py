@@ -12,7 +12,7 @@ NAME = "pattern"
 
 
 def make(config: Row) -> Callable[[Row], Score]:
-    """What a worker pool runs; `config["pattern"]` is looked for in `text` of a record."""
+    """Return what a worker pool runs; `config["pattern"]` is looked for in `text` of a record."""
     find = re.compile(config["pattern"]).search
 
     def look(record: Row) -> Score:

@@ -91,12 +91,12 @@ class PolicyBatch:
         return await question.reply
 
     def fail(self, error: NewskillsError) -> None:
-        """Ends all attempts: none of them could go on."""
+        """End all attempts: none of them could go on."""
         self._failure = self._failure or error
         self._changed.set()
 
     def check_tools(self, request: Request) -> None:
-        """Raises ConfigError where the chat template cannot show the request's tools or their results."""
+        """Raise ConfigError where the chat template cannot show the request's tools or their results."""
         names = tuple(tool["function"]["name"] for tool in request.tools or ())
         if names and names not in self._shown:
             if why := shows_tools(self.form.tokenizer, request):
@@ -104,7 +104,7 @@ class PolicyBatch:
             self._shown.add(names)
 
     def _sample(self, questions: Sequence[_Question]) -> list[Sampled]:
-        """What the model writes to each of them."""
+        """Return what the model writes to each of the questions."""
         limits = [self._limit(question.request) for question in questions]
         stops = dict.fromkeys(stop for question in questions for stop in question.request.stop)
         params = msgspec.structs.replace(
@@ -124,7 +124,8 @@ class PolicyBatch:
         return min(request.inference.tokens_to_generate or self.params.max_tokens, self.params.max_tokens)
 
     def _cut(self, sampled: Sampled, stops: Sequence[str], limit: int) -> Sampled:
-        """The sample up to its limit, and up to and with the token that completes one of the request's stop texts."""
+        """Return the sample up to its limit, and up to and with the token that completes one of the request's stop
+        texts."""
         tokens = sampled.tokens[:limit]
         reason = sampled.stop_reason if len(tokens) == len(sampled.tokens) else "length"
         decode = self.form.tokenizer.decode
@@ -168,9 +169,8 @@ class PolicyModel:
         self._exchanges: list[_Exchange] = []
 
     async def complete(self, request: Request) -> Reply:
-        """Raises ContextLimitError where the conversation leaves no room for a reply, ConfigError (and ends all
-        attempts) where the model's chat template cannot show it.
-        """
+        """Return the model's reply. Raises ContextLimitError where the conversation leaves no room for a reply,
+        ConfigError (and ends all attempts) where the model's chat template cannot show it."""
         form = self._batch.form
         try:
             self._batch.check_tools(request)
@@ -193,7 +193,7 @@ class PolicyModel:
         """There is nothing to close."""
 
     def record(self, request: Request, prompt: list[int], sampled: Sampled) -> Reply:
-        """Keeps a turn; what the solver is told of it."""
+        """Keep a turn; return what the solver is told of it."""
         self.turns.append(SampledTurn(prompt, sampled))
         form = self._batch.form
         decode = form.tokenizer.decode
@@ -236,7 +236,7 @@ class _Exchange(Struct, frozen=True):
     end: str
 
     def added(self, request: Request, form: PolicyFormat) -> str | None:
-        """The text of `request` behind the reply's tokens; None where it does not go on from this exchange."""
+        """Return the text of `request` behind the reply's tokens; None where it does not go on from this exchange."""
         if request.messages is None:
             begun = f"{self.request.prompt}{self.text}"
             whole = request.prompt
@@ -268,7 +268,7 @@ class _Exchange(Struct, frozen=True):
 
 
 def split_calls(text: str) -> tuple[str, list[Row]]:
-    """A reply's text without the calls of tools in it, and these as OpenAI's API has them; nothing is trusted.
+    """Return a reply's text without the calls of tools in it, and these as OpenAI's API has them; nothing is trusted.
 
     A call that cannot be read has its text as arguments, so that the solver can tell the model.
     """

@@ -35,7 +35,7 @@ class QuestionFormat:
     """How `config` asks the model; `model` is the folder of its tokenizer, where one is here."""
 
     def __init__(self, config: GenerationConfig) -> None:
-        """Raises ConfigError, UnknownNameError, DataError."""
+        """Make the prompt and the solver of `config`. Raises ConfigError, UnknownNameError, DataError."""
         self.config = config
         with closing(RunBuilder(os.environ)) as builder:
             prompt = builder.prompt(config)
@@ -43,22 +43,22 @@ class QuestionFormat:
         self._chat = ChatSolver(prompt, chat_options(config))
 
     def request(self, row: Row) -> Request:
-        """The first request about `row`. Raises DataError for a row that the prompt does not fit."""
+        """Return the first request about `row`. Raises DataError for a row that the prompt does not fit."""
         return self._solver.request(Sample(id=str(row.get("id", "")), row=row))
 
     def check(self) -> None:
-        """Raises ConfigError where the solver needs something that is not installed here."""
+        """Raise ConfigError where the solver needs something that is not installed here."""
         if isinstance(self._solver, NeedsCheck):
             self._solver.check()
 
     async def solve(self, row: Row, kit: Kit) -> Row:
-        """The fields of an evaluation's record, by its solver. Raises what that raises."""
+        """Return the fields of an evaluation's record, by its solver. Raises what that raises."""
         sample = Sample(id=str(row.get("id", "")), row=row)
         attempt = await self._solver.solve(sample, self._solver.request(sample), kit)
         return attempt.fields
 
     def record(self, row: Row, text: str, finish_reason: str) -> Row:
-        """What the grader gets of a reply: the fields of an evaluation's record that it can decide by."""
+        """Return what the grader gets of a reply: the fields of an evaluation's record that it can decide by."""
         reply = Reply(text=text, finish_reason=finish_reason)
         return {**row, **self._chat.fields(reply, self._chat.text(reply))}
 
@@ -79,7 +79,7 @@ class QuestionFormat:
         return (self.config.selected_by or self.config.solved_by) == CHAT
 
     def check_one_reply(self, what: str) -> None:
-        """Raises ConfigError where an answer takes more than one reply, which sampling alone cannot give."""
+        """Raise ConfigError where an answer takes more than one reply, which sampling alone cannot give."""
         if not self.one_reply:
             raise ConfigError(
                 f"{what} uses the solver {self.config.selected_by or self.config.solved_by}, which sends several "
@@ -89,7 +89,7 @@ class QuestionFormat:
             )
 
     def check_one_answer(self, what: str) -> None:
-        """Raises ConfigError where the solver chooses among several answers of the model, or judges those of others."""
+        """Raise ConfigError where the solver chooses among several answers of the model, or judges those of others."""
         if self.config.judges:
             raise ConfigError(
                 f"{what} uses the solver {self.config.solved_by}, which judges answers that its rows hold; there is "

@@ -143,7 +143,7 @@ class SampleMeasurements(Struct, frozen=True, kw_only=True):
 
 
 def answered(row: Row, text: str, finish_reason: str | None) -> Row:
-    """The record that a grader gets of an evaluation, with the fields of a generation."""
+    """Return the record that a grader gets of an evaluation, with the fields of a generation."""
     return {**row, **dict(zip(ANSWERED, (text, finish_reason), strict=True))}
 
 

@@ -48,7 +48,7 @@ class RewardModelSource:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="newskills-reward-model")
 
     async def start(self) -> None:
-        """Reads the weights. Raises ConfigError for a folder with another kind of model, DataError."""
+        """Read the weights. Raises ConfigError for a folder with another kind of model, DataError."""
         self._model = await asyncio.get_running_loop().run_in_executor(self._worker, self._loaded)
 
     async def rewarder(self, config: RewardConfig, count: Count | None = None) -> RewardModelSource:

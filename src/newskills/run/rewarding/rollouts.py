@@ -81,7 +81,8 @@ class SolverRollouts:
         return [rollouts[number] for number in range(len(rows))]
 
     async def _solve(self, model: PolicyModel, row: Row) -> Rollout:
-        """Raises UserError, StorageError, which no other attempt would escape."""
+        """Return the rollout of one attempt at `row`. Raises UserError, StorageError, which no other attempt would
+        escape."""
         config = self._asking.config
         sandbox = self._sandboxes.get(config.sandbox)
         kit = Kit(
@@ -109,7 +110,8 @@ class SolverRollouts:
         )
 
     async def _in_time(self, solving: Coroutine[Any, Any, Row], model: PolicyModel) -> Row:
-        """Raises SandboxError where the model has waited longer for what it asked for than `PATIENCE`."""
+        """Return what `solving` returns. Raises SandboxError where the model has waited longer for what it asked for
+        than `PATIENCE`."""
         task = asyncio.ensure_future(solving)
         turns, since = -1, time.monotonic()
         try:
@@ -124,7 +126,8 @@ class SolverRollouts:
             task.cancel()
 
     def __enter__(self) -> SolverRollouts:
-        """Raises SandboxError, ConfigError, FatalToolError where code or tools cannot be run here."""
+        """Start what code and tools need. Raises SandboxError, ConfigError, FatalToolError where code or tools cannot
+        be run here."""
         config = self._asking.config
         with ExitStack() as stack:
             stack.enter_context(self._loop)
@@ -145,7 +148,7 @@ class SolverRollouts:
         return self
 
     def check(self, row: Row) -> None:
-        """Raises ConfigError where the model's chat template cannot show the tools of a first request."""
+        """Raise ConfigError where the model's chat template cannot show the tools of a first request."""
         request = self._asking.request(row)
         if request.tools and (why := shows_tools(self._form.tokenizer, request)):
             raise ConfigError(f"The model's chat template {why}.", hint=OTHER_TEMPLATE)
@@ -181,7 +184,7 @@ def turn_rewards(fields: Row, turns: int) -> list[float]:
 
 
 def with_code(tags: str, executions: int, tokens: int) -> Row:
-    """Settings of an evaluation whose answers hold code, which is run.
+    """Return settings of an evaluation whose answers hold code, which is run.
 
     Raises ConfigError where none may run.
     """

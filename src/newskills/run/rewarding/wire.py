@@ -57,12 +57,12 @@ class _Slime(Struct):
 
 
 def read_items(body: bytes) -> list[RewardItem]:
-    """Raises DataError with the sentence for the client."""
+    """Read the items of a request. Raises DataError with the sentence for the client."""
     return [_sampled(item, f"items[{place}]") for place, item in enumerate(_read(body, _Items).items)]
 
 
 def read_openrlhf(body: bytes) -> list[RewardItem]:
-    """The answer is what follows the prompt in the query. Raises DataError."""
+    """Read the items of a request of OpenRLHF; the answer is what follows the prompt in the query. Raises DataError."""
     batch = _read(body, _OpenRlhf)
     sizes = {len(batch.query), len(batch.prompts), len(batch.labels)}
     if len(sizes) > 1:
@@ -77,7 +77,7 @@ def read_openrlhf(body: bytes) -> list[RewardItem]:
 
 
 def read_slime(body: bytes) -> list[RewardItem]:
-    """Raises DataError."""
+    """Read the item of a request of slime. Raises DataError."""
     item = _read(body, _Slime)
     if isinstance(item.prompt, str):
         return [_labelled(item.prompt, item.response, item.label)]
@@ -130,13 +130,14 @@ def _sampled(item: Row, where: str) -> RewardItem:
 
 
 def _labelled(prompt: str, response: str, label: object) -> RewardItem:
-    """A label is the expected answer, or an object with all fields of the row that the grader needs."""
+    """Make an item of a label: the expected answer, or an object with all fields of the row that the grader needs."""
     row = {"problem": prompt, **(label if isinstance(label, dict) else {"expected_answer": label})}
     return RewardItem(record=answered(row, without_ending(response), None))
 
 
 def _answer(query: str, prompt: str, place: int) -> str:
-    """Decoding may have changed the blanks around the prompt, and put a token before it."""
+    """Return the answer behind the prompt in `query`: decoding may have changed the blanks around the prompt, and put a
+    token before it."""
     _, prompt_part, answer = query.partition(prompt.strip())
     if not prompt_part:
         raise DataError(

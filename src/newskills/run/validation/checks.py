@@ -201,7 +201,7 @@ def _score(record: Row) -> Score:
 def _think_up(
     case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, inspected: Sequence[InspectedRow]
 ) -> None:
-    """The replies of all kinds."""
+    """Add the replies of all kinds to the case."""
     validation, replies = case.found, case.replies
     validation.sampled = len(inspected)
     golds: list[tuple[Row, Row]] = []
@@ -265,7 +265,7 @@ def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[
 def _hedge(
     case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, inspected: Sequence[InspectedRow]
 ) -> None:
-    """Replies that say several things, or nothing, to rows that have something to say."""
+    """Add replies that say several things, or nothing, to rows that have something to say."""
     rows = []
     for item in inspected:
         gold = gold_reply(grader, item.row)
@@ -321,12 +321,12 @@ def _finished(case: _Case) -> Validation:
 
 
 def _worth(score: Score) -> float:
-    """What a reply earns, 0–1."""
+    """Return what a reply earns, 0–1."""
     return float(score.outcome == "correct") if score.value is None else min(1.0, max(0.0, score.value))
 
 
 def _judge_hedges(case: _Case) -> None:
-    """Compares each hedge with what replies that know nothing are worth: no other may earn more, but by chance.
+    """Compare each hedge with what replies that know nothing are worth: no other may earn more, but by chance.
 
     Those are the most frequent right reply and the right replies to other rows; where the right replies to some rows
     are not known, also short replies that say nothing.
@@ -377,7 +377,7 @@ def _complaints(troubles: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def at_most(n: int, chance: float) -> int:
-    """The least number of right ones out of `n` that is exceeded with a probability below one in a million.
+    """Return the least number of right ones out of `n` that is exceeded with a probability below one in a million.
 
     >>> at_most(200, 0.25), at_most(10, 0.0), at_most(10, 1.0)
     (81, 0, 10)

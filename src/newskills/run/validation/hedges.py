@@ -161,7 +161,7 @@ def _are_letters(golds: Sequence[str]) -> bool:
 
 
 def _of_all_answers(golds: Sequence[str]) -> dict[str, str]:
-    """What the right replies of the sample say, all at once."""
+    """Return texts that say what the right replies of the sample say, all at once."""
     if len(set(golds)) < 2:
         return {}
     common = [text for text, _ in Counter(golds).most_common(_MOST_ANSWERS)]
@@ -180,7 +180,7 @@ def _of_all_answers(golds: Sequence[str]) -> dict[str, str]:
 
 
 def _bare(reply: str) -> str:
-    """The answer in a right reply, without what marks it."""
+    """Return the answer in a right reply, without what marks it."""
     text = reply.strip().removeprefix("Answer:").strip()
     boxed = re.fullmatch(r"\$?\\boxed\{(.*)\}\$?", text, re.DOTALL)
     return boxed[1] if boxed else text
@@ -214,7 +214,7 @@ def _question_as_answer(item: InspectedRow) -> str:
 
 
 def _form_of_the_prompt(item: InspectedRow) -> str:
-    """The last line of the prompt that shows how to answer."""
+    """Return the last line of the prompt that shows how to answer."""
     forms = _FORM.findall(item.prompt[-_LONGEST:])
     return forms[-1] if forms else ""
 

@@ -67,7 +67,8 @@ class Rows(Struct, kw_only=True):
 def find_rows(
     benchmark: Benchmark, data_dir: Path | None, fetch: FetchOptions, splits: Sequence[str] = ()
 ) -> Rows:
-    """Prepares what is not there. Raises NewskillsError where there are no rows, or nothing can evaluate them.
+    """Find the rows and prepare what is not there. Raises NewskillsError where there are no rows, or nothing can
+    evaluate them.
 
     `splits`: only these; none: all there are.
     """
@@ -86,7 +87,7 @@ def find_rows(
 
 
 def look_through(rows: Rows, most: int) -> list[InspectedRow]:
-    """Reads all splits; `most` rows of the default one (-1 = all) in a random choice that is always the same.
+    """Read all splits; return `most` rows of the default one (-1 = all) in a random choice that is always the same.
 
     What is wrong with them is added to `rows.problems`. Raises DataError for a file that is no JSONL.
     """
@@ -133,7 +134,7 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ins
 
 
 def _shown(prompts: Prompts, row: Row) -> str:
-    """The last text for the model. Raises DataError, also where the judge cannot be asked."""
+    """Return the last text for the model. Raises DataError, also where the judge cannot be asked."""
     if prompts.judge is not None:
         prompts.judge.messages(shown_to_judges({**row, **ANSWERED}))
     if prompts.solver is None:

@@ -64,7 +64,7 @@ class SourceCheck(Struct, kw_only=True):
 def check_live_sources(
     prepared: Iterable[tuple[Benchmark, PreparedData]], data_dir: Path | None
 ) -> Iterator[SourceCheck]:
-    """Checks each split that came over the network and was not checked since, and writes the outcome beside it."""
+    """Check each split that came over the network and was not checked since, and write the outcome beside it."""
     waiting = [
         (benchmark, split)
         for benchmark, data in prepared
@@ -146,7 +146,7 @@ def _with_grades(check: SourceCheck, validation: Validation) -> SourceCheck:
 
 
 def outcome_lines(check: SourceCheck) -> Sequence[str]:
-    """What to tell: one line, or one with what to do for each difference."""
+    """Return what to tell: one line, or one with what to do for each difference."""
     where = f"{check.benchmark} {check.split}"
     if check.differences:
         return [f"{where} differs from its page: {item.what}. {item.advice}" for item in check.differences]
