@@ -150,7 +150,7 @@ def _gb(size: float) -> str:
 def check_memory(
     shape: ModelShape, plan: TrainingPlan, step: StepSize, capacity: float, device: str
 ) -> str | None:
-    """What to say where the estimate does not fit; None where it does.
+    """Return what to say where the estimate does not fit; None where it does.
 
     Raises ConfigError where weights, gradients and moments alone do not fit: these are no estimate.
     """
@@ -166,7 +166,7 @@ def check_memory(
 
 
 def _smaller(shape: ModelShape, plan: TrainingPlan, step: StepSize, capacity: float) -> str:
-    """The first of the changes, each with those before it, by which it fits."""
+    """Return the first of the changes, with those before it, by which it fits."""
     changes: list[str] = []
     for text, changed_plan, changed_step in _changes(plan, step):
         if text is not None:

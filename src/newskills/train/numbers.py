@@ -7,7 +7,8 @@ import math
 
 
 def sigmoid(value: float) -> float:
-    """
+    """Return 1 / (1 + exp(−value)).
+
     >>> sigmoid(0.0), sigmoid(-1000.0)
     (0.5, 0.0)
     """
@@ -17,7 +18,7 @@ def sigmoid(value: float) -> float:
 
 
 def softplus(value: float) -> float:
-    """log(1 + exp(value))
+    """Return log(1 + exp(value)).
 
     >>> softplus(1000.0)
     1000.0

@@ -21,7 +21,7 @@ WRITERS = ("PytorchStreamWriter", "inline_container")
 
 @contextmanager
 def written(path: Path) -> Iterator[None]:
-    """Raises StorageError where safetensors, torch or the system could not write `path`."""
+    """Raise StorageError where safetensors, torch or the system could not write `path`."""
     from safetensors import SafetensorError
 
     try:
@@ -37,7 +37,7 @@ def written(path: Path) -> Iterator[None]:
 
 
 def check_finite(tensors: Mapping[str, torch.Tensor], what: str) -> None:
-    """Raises TrainingError where a number in `tensors` is inf or nan; `what` begins the sentence."""
+    """Raise TrainingError where a number in `tensors` is inf or nan; `what` begins the sentence."""
     if wrong := [name for name, value in tensors.items() if not value.isfinite().all()]:
         raise TrainingError(
             f"{what}: {len(wrong)} of {len(tensors)} tensors contain numbers that are not finite (first: "
@@ -74,7 +74,7 @@ def as_stored(array: np.ndarray[Any, Any], kind: np.dtype[Any], name: str) -> np
 
 
 def save_tensors(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
-    """A safetensors file that says that torch made it. Raises TrainingError as `check_finite`, StorageError."""
+    """Write a safetensors file that says that torch made it. Raises TrainingError as `check_finite`, StorageError."""
     from safetensors.torch import save_file
 
     check_finite(tensors, f"{path} is not written")

@@ -51,7 +51,7 @@ class Trainer(Protocol):
         ...
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
-        """Writes the model of the last checkpoint into `target`, a Hugging Face folder; whole or not at all."""
+        """Write the model of the last checkpoint into `target`, a Hugging Face folder; whole or not at all."""
         ...
 
 
@@ -120,6 +120,7 @@ def unsupported(backend: str, what: str, able: str) -> ConfigError:
 
 
 def make_trainer(name: str, base: Path, settings: TrainerSettings) -> Trainer:
-    """Raises UnknownNameError, ConfigError for settings that the trainer cannot follow or an extra that is missing."""
+    """Make the trainer of this name. Raises UnknownNameError, ConfigError for settings that the trainer cannot follow
+    or an extra that is missing."""
     make: TrainerMaker = TRAINERS.get(name)
     return make(base, settings)

@@ -134,7 +134,7 @@ class TrainingClient(SamplingClient, Protocol):
     def forward_backward(
         self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
     ) -> LossOutput:
-        """Adds the gradient of the loss. Raises TrainingError where it is not a number."""
+        """Add the gradient of the loss. Raises TrainingError where it is not a number."""
         ...
 
     def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
@@ -144,7 +144,7 @@ class TrainingClient(SamplingClient, Protocol):
         ...
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
-        """Changes the weights and forgets the gradient; returns at least `grad_norm`."""
+        """Change the weights and forget the gradient; return at least `grad_norm`."""
         ...
 
     def save_state(self, folder: Path) -> Saved | None:

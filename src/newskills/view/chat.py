@@ -179,4 +179,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The terminal belongs to the server's log."""
+        """Log nothing, since the terminal belongs to the server's log."""

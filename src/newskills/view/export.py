@@ -63,7 +63,7 @@ class ExportedPage(Struct, frozen=True, kw_only=True):
 
 
 def export(places: Sequence[Path], target: Path, most: int) -> ExportedPage:
-    """Writes `target`, with at most `most` samples of each benchmark and run.
+    """Write `target`, with at most `most` samples of each benchmark and run.
 
     Raises DataError for what cannot be read, StorageError for a folder that holds something already.
     """

@@ -22,7 +22,7 @@ _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_json(folders: Folders, path: Path) -> Row:
-    """The object in the file; empty where there is none."""
+    """Return the object in the file; an empty one where there is none."""
     try:
         return _decoder.decode(folders.read(path, LARGEST))
     except (DataError, OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

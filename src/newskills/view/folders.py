@@ -19,7 +19,7 @@ class Folders:
     """What may be read: files whose real path, all symbolic links followed, lies in one of `given`."""
 
     def __init__(self, places: Sequence[Path]) -> None:
-        """Raises DataError for what is no folder."""
+        """Take the folders, without those that lie in another one. Raises DataError for what is no folder."""
         for folder in places:
             if not folder.is_dir():
                 raise no_folder(folder, "Name a folder that `ns eval`, `ns quickstart` or a training has written.")
@@ -40,7 +40,8 @@ class Folders:
         return any(real.is_relative_to(root) for root in self.roots)
 
     def open(self, path: Path) -> IO[bytes]:
-        """Raises DataError for a file outside of the given folders, or one that cannot be read."""
+        """Open a file to read its bytes. Raises DataError for a file outside of the given folders, or one that cannot
+        be read."""
         if not self.holds(path):
             raise DataError(f"{path} is not in the folders that are shown.")
         try:
@@ -54,7 +55,7 @@ class Folders:
         return file
 
     def read(self, path: Path, most: int) -> bytes:
-        """The first `most` bytes. Raises DataError."""
+        """Return the first `most` bytes. Raises DataError."""
         with self.open(path) as file:
             return file.read(most)
 

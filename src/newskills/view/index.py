@@ -130,7 +130,8 @@ class FileIndex:
                 self._read_grades()
 
     def columns(self, *names: str) -> list[array[int]]:
-        """The columns of all records that are indexed; verdicts of a run at work come from its log of verdicts."""
+        """Return the columns of all records that are indexed; verdicts of a run at work come from its log of
+        verdicts."""
         rows = self._rows(0, self.head.rows)
         columns = [column(rows, name) for name in names]
         if self._grades and "outcome" in names:
@@ -151,7 +152,8 @@ class FileIndex:
             return source.read(min(length, most)), length
 
     def lines(self, numbers: Sequence[int], most: int) -> Iterator[bytes | None]:
-        """The lines of these records, the file opened once; None for one longer than `most` bytes. Raises DataError."""
+        """Yield the lines of these records, the file opened once; None for one longer than `most` bytes. Raises
+        DataError."""
         offsets, lengths = self.columns("offset", "length")
         with self._folders.open(self.file.path) as source:
             for number in numbers:
@@ -162,7 +164,7 @@ class FileIndex:
                 yield source.read(lengths[number])
 
     def verdict(self, number: int) -> bytes | None:
-        """The line of the log of verdicts that is about a record of a run at work."""
+        """Return the line of the log of verdicts that is about a record of a run at work; None where there is none."""
         position = ROW.unpack(self._rows(number, 1))[4]
         if position not in self._grades:
             return None
@@ -182,7 +184,7 @@ class FileIndex:
         return self._kept / f"{self.file.path.name}{suffix}"
 
     def _load(self) -> None:
-        """Takes what is kept, if it is of this file and can be read."""
+        """Load the index that is kept, if it is of this file and can be read."""
         with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             head = _heads.decode(self._path(".json").read_bytes())
             status = self.file.path.stat()
@@ -308,7 +310,7 @@ def _ending(source: IO[bytes], size: int) -> str:
 
 
 def _lines(source: IO[bytes], start: int) -> Iterator[Line]:
-    """The lines from byte `start` on; of one that is too long nothing is held."""
+    """Yield the lines from byte `start` on; of one that is too long nothing is held."""
     source.seek(start)
     offset = start
     while text := source.readline(LONGEST_LINE):

@@ -72,21 +72,22 @@ class Library:
             return self._catalog
 
     def run(self, name: str) -> Run:
-        """Raises UnknownNameError."""
+        """Return the run of this name. Raises UnknownNameError."""
         runs = self.catalog().runs
         if name not in runs:
             raise UnknownNameError("run", name, runs)
         return runs[name]
 
     def training(self, name: str) -> Training:
-        """Raises UnknownNameError."""
+        """Return the training of this name. Raises UnknownNameError."""
         trainings = self.catalog().trainings
         if name not in trainings:
             raise UnknownNameError("training", name, trainings)
         return trainings[name]
 
     def indexed(self, run: str, benchmark: str, *, patience: float = PATIENCE) -> IndexedBenchmark:
-        """What is indexed of it so far; the rest is being indexed from now on, and waited for a moment.
+        """Return what is indexed of the benchmark so far; the rest is being indexed from now on, and waited for at most
+        `patience` seconds.
 
         Raises UnknownNameError, DataError.
         """

@@ -65,7 +65,7 @@ def media_in(messages: list[Row], row: Row) -> list[MediaPart]:
 
 
 def sniffed(data: bytes) -> str | None:
-    """The type of an image or a sound, by its first bytes; None for anything else."""
+    """Return the type of an image or a sound, by its first bytes; None for anything else."""
     heads = (
         (b"\x89PNG\r\n\x1a\n", "image/png"),
         (b"\xff\xd8\xff", "image/jpeg"),

@@ -44,7 +44,8 @@ class Record(Struct, kw_only=True):
 
 
 def read_record(index: FileIndex, number: int) -> Record:
-    """The record with the verdict that a run at work keeps apart. Raises DataError for a number that there is not."""
+    """Read the record with the verdict that a run at work keeps apart. Raises DataError for a number that there is
+    not."""
     line, length = index.line(number, LONGEST_LINE)
     if length > LONGEST_LINE:
         problem = f"This line has {length:,} bytes, more than the {LONGEST_LINE:,} that are read. It begins:"
@@ -90,7 +91,7 @@ def as_text(value: Any) -> str:
 
 
 def question_of(row: Row) -> str:
-    """What was asked, in few words."""
+    """Return the question of a record; empty where it has none."""
     for name in QUESTIONS:
         if row.get(name):
             return as_text(row[name])
@@ -106,7 +107,7 @@ def gold_of(row: Row) -> tuple[str, str] | None:
 
 
 def messages_in(row: Row) -> list[Row]:
-    """A conversation that the record holds."""
+    """Return a conversation that the record holds; empty where it holds none."""
     for name in ("conversation", "messages", "serialized_output"):
         value = row.get(name)
         if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
@@ -115,7 +116,7 @@ def messages_in(row: Row) -> list[Row]:
 
 
 def brief(index: FileIndex, number: int) -> Row:
-    """A line of a list: id, question, answer, gold."""
+    """Return a line of a list: id, question, answer, gold, and why the grader judged so."""
     record = read_record(index, number)
     if record.row is None:
         return {"id": f"line {number + 1}", "question": record.raw[:SNIPPET], "problem": record.problem}
@@ -131,7 +132,7 @@ def brief(index: FileIndex, number: int) -> Row:
 
 
 def require(index: list[FileIndex], file: int) -> FileIndex:
-    """Raises DataError."""
+    """Return the index of the file with this number. Raises DataError where there is none."""
     if not 0 <= file < len(index):
         raise DataError(f"There are {len(index)} files; there is none with number {file}.")
     return index[file]

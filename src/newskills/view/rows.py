@@ -63,7 +63,7 @@ def identity(value: object, number: int) -> int:
 
 
 def outcome_of(head: Head) -> int:
-    """Number of the outcome; for records of other systems, from their verdict."""
+    """Return the number of the outcome; for records of other systems, from their verdict."""
     if isinstance(head.outcome, str):
         return OUTCOMES.index(head.outcome) if head.outcome in OUTCOMES else 0
     verdict = head.symbolic_correct if head.symbolic_correct is not None else head.is_correct
@@ -91,7 +91,7 @@ def subset_of(value: object) -> str:
 
 
 def column(rows: bytes, name: str) -> array[int]:
-    """The values of a column, of rows that lie one after the other."""
+    """Return the values of a column, of rows that lie one after the other."""
     place, code = PLACES[name]
     width = array(code).itemsize
     if width == 1:

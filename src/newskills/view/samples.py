@@ -183,7 +183,7 @@ def _text(value: Any) -> str:
 
 
 def counts(samples: Sequence[SelectedSample], most: int) -> str:
-    """The last line: how many were shown, and how to see others."""
+    """Return the last line: how many were shown, and how to see others."""
     if not samples:
         return "No sample fits."
     more = len(samples) > most

@@ -23,7 +23,7 @@ LONGEST_QUERY = 500
 
 
 def search(folders: Folders, indexed: IndexedBenchmark, query: str, file: int, offset: int) -> Row:
-    """Records, as [file, number], whose line holds `query`; letters of ASCII in either case.
+    """Search for records, as [file, number], whose line holds `query`; letters of ASCII in either case.
 
     `next` is where to go on ([file, byte]), or None at the end; `done` and `total` are bytes. Raises ConfigError.
     """
@@ -49,7 +49,8 @@ def search(folders: Folders, indexed: IndexedBenchmark, query: str, file: int, o
 
 
 def _needles(query: str) -> list[bytes]:
-    """The forms that the text may have in JSON: as UTF-8, and with escapes for what is not ASCII."""
+    """Return the forms that the text may have in JSON: as UTF-8, and with escapes for what is not ASCII. Raises
+    ConfigError for an empty or too long text."""
     if not query or len(query) > LONGEST_QUERY:
         raise ConfigError(f"A search has 1 to {LONGEST_QUERY} characters.")
     plain = msgspec.json.encode(query.encode("utf-8", "replace").decode())[1:-1].lower()

@@ -72,7 +72,7 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentP
 
 
 def _asked(messages: list[Row]) -> list[Row]:
-    """What stands before the first answer."""
+    """Return the messages before the first answer."""
     for number, message in enumerate(messages):
         if message.get("role") == "assistant" or message.get("type") in ("function_call", "message", "reasoning"):
             return messages[:number]
@@ -80,7 +80,8 @@ def _asked(messages: list[Row]) -> list[Row]:
 
 
 def _unit(folders: Folders, run: Run, file: OutputFile) -> Row | None:
-    """The settings of a file in run.json; paths may have changed since, so the end of the name decides."""
+    """Return the settings of a file in run.json; paths may have changed since, so the end of the name decides. None:
+    there are none."""
     units = read_json(folders, run.folder / RUN_FILE).get("units")
     wanted = file.output.relative_to(run.folder).parts[-2:] if file.output.is_relative_to(run.folder) else ()
     for unit in units if isinstance(units, list) else ():
@@ -91,7 +92,8 @@ def _unit(folders: Folders, run: Run, file: OutputFile) -> Row | None:
 
 
 def _named(settings: Row) -> Row | None:
-    """What the record of a file says of its prompt, where its run has left no run.json, as jobs on clusters do.
+    """Return what the record of a file says of its prompt, where its run has left no run.json, as jobs on clusters do;
+    None where it names no prompt.
 
     The prompt's hash tells whether that is all there is to know.
     """
@@ -101,7 +103,8 @@ def _named(settings: Row) -> Row | None:
 
 
 def _prompt(folders: Folders, config: Row) -> _PromptOfRun:
-    """Raises NewskillsError, msgspec.ValidationError."""
+    """Return the prompt of these settings; the latest `_KEPT` are kept. Raises NewskillsError,
+    msgspec.ValidationError."""
     key = msgspec.json.encode({name: value for name, value in config.items() if name != "output_file"}).decode()
     with _lock:
         if key not in _prompts:
@@ -128,7 +131,7 @@ def _load(folders: Folders, config: Row) -> _PromptOfRun:
 
 
 def _check_files(folders: Folders, rendering: _PromptOfRun, row: Row) -> None:
-    """Raises DataError where the record names a file, as for an image, that may not be read."""
+    """Raise DataError where the record names a file, as for an image, that may not be read."""
     for text in _texts(row):
         if len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
             continue

@@ -74,14 +74,14 @@ class Query:
         self._values = request.query_params
 
     def text(self, name: str) -> str:
-        """Raises DataError where it is missing."""
+        """Return the value of this name. Raises DataError where it is missing."""
         value = self._values.get(name)
         if value is None:
             raise DataError(f"The address lacks {name}=.")
         return value
 
     def number(self, name: str) -> int:
-        """Raises DataError for what is no number."""
+        """Return the number of this name. Raises DataError where it is missing or no number."""
         value = self.text(name)
         if not (value.isascii() and value.isdigit() and len(value) < 16):
             raise DataError(f"{name}={value[:40]} is no number.")

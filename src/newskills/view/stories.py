@@ -45,7 +45,7 @@ def story_of(row: Row, outcome: str, cause: str | None) -> Story:
 
 
 def story_by_ending(outcome: str, cause: str | None, finish: object) -> Story | None:
-    """What is known without the record; None: only the record tells."""
+    """Return the failure reason that is known without the record; None: only the record tells."""
     if cause == "truncation" or finish == "length":
         return "truncation"
     if cause in ("tool", "sandbox"):

@@ -42,7 +42,7 @@ class Samples(NamedTuple):
 
 
 def samples_of(indexed: IndexedBenchmark) -> Samples:
-    """What is indexed of the benchmark by now."""
+    """Return the samples of the benchmark that are indexed by now."""
     names = ("id", "tokens", "subset", "outcome", "cause", "finish")
     each = [index.columns(*names) for index in indexed.indexes]
     heads = [index.head for index in indexed.indexes]
@@ -116,7 +116,7 @@ def encoded(indexed: IndexedBenchmark, samples: Samples) -> bytes:
 
 
 def _problems(ids: Sequence[array[int]]) -> tuple[array[int], array[int]]:
-    """(number of the problem of each sample, id of each problem). Files in the same order need no search."""
+    """Return (number of the problem of each sample, id of each problem). Files in the same order need no search."""
     if not ids:
         return array("I"), array("Q")
     first = max(ids, key=len)
@@ -135,7 +135,7 @@ def _aligned(samples: Samples, size: int) -> bool:
 
 
 def _added(flags: bytes, size: int, files: int) -> bytearray:
-    """Sums of bytes that lie `size` apart: large integers are added, which needs no loop over samples."""
+    """Return the sums of bytes that lie `size` apart: large integers are added, which needs no loop over samples."""
     total = sum(int.from_bytes(flags[number * size : (number + 1) * size], "little") for number in range(files))
     return bytearray(total.to_bytes(size, "little"))
 

@@ -47,7 +47,7 @@ _WHY = re.compile(r"(?P<rule>.*?)(?: \((?P<how>\w+)\))?", re.DOTALL)
 
 
 def verdict_of(row: Row, reply: str) -> Row:
-    """What the record tells of its grading. Spans are [start, end) in UTF-16 units of `reply`."""
+    """Return what the record tells of its grading. Spans are [start, end) in UTF-16 units of `reply`."""
     why = as_text(row.get("why"))
     match = _WHY.fullmatch(why)
     rule, how = (match["rule"], match["how"]) if match else (why, None)

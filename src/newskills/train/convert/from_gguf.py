@@ -18,7 +18,7 @@ CONTROL = 3
 
 
 def gguf_to_hf(source: Path, target: Path) -> None:
-    """Writes the folder `target`, whole or not at all.
+    """Write the folder `target`, whole or not at all.
 
     Raises DataError for a file that is no GGUF or is cut off, ConfigError for another architecture or tokenizer.
     """

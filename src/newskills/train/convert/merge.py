@@ -44,7 +44,7 @@ class _Adapter(Struct, frozen=True):
     modules_to_save: list[str] | None = None
 
     def scale(self, where: Path) -> float:
-        """alpha / r. Raises ConfigError for an adapter that is not a plain pair of matrices."""
+        """Return alpha / r. Raises ConfigError for an adapter that is not a plain pair of matrices."""
         odd = {
             "use_dora": self.use_dora,
             "fan_in_fan_out": self.fan_in_fan_out,
@@ -106,7 +106,7 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
 
 
 def _make_reward_model(folder: Path, head: torch.Tensor) -> None:
-    """Puts the head beside the weights in `folder`, and says so in config.json."""
+    """Put the head beside the weights in `folder`, and say so in config.json."""
     from safetensors.torch import load_file
 
     path = sorted(folder.glob("*.safetensors"))[-1]
@@ -126,13 +126,13 @@ def _make_reward_model(folder: Path, head: torch.Tensor) -> None:
 
 
 def copy_model(base: Path, target: Path) -> None:
-    """The model folder as it is. Raises DataError for one without weights."""
+    """Copy the model folder to `target` as it is. Raises DataError for one without weights."""
     with atomic_folder(target) as folder:
         _rewrite(base, folder, lambda _, tensor: tensor)
 
 
 def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
-    """The mean of the weights, tensor by tensor, in float64.
+    """Write the mean of the weights to `target`, tensor by tensor, in float64.
 
     Raises ConfigError for fewer than two folders, DataError where they are not alike.
     """
@@ -181,7 +181,7 @@ def _rewrite(base: Path, target: Path, change: Callable[[str, torch.Tensor], tor
 
 
 def _copy_others(source: Path, target: Path) -> None:
-    """Configuration and tokenizer; neither weights in other forms nor the state of an optimizer."""
+    """Copy configuration and tokenizer; neither weights in other forms nor the state of an optimizer."""
     for path in source.iterdir():
         if path.suffix in (".json", ".jinja", ".txt", ".model") and path.is_file():
             shutil.copyfile(path, target / path.name)

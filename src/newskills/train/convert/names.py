@@ -56,7 +56,7 @@ PRE_TOKENIZERS: dict[str, dict[str, Any]] = {
 
 
 def hf_name(name: str) -> str:
-    """Raises DataError for a tensor that a Llama has not."""
+    """Return the Hugging Face name of a tensor in GGUF. Raises DataError for a tensor that a Llama has not."""
     if name in _WHOLE:
         return _WHOLE[name]
     match = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
@@ -66,7 +66,7 @@ def hf_name(name: str) -> str:
 
 
 def gguf_name(name: str) -> str:
-    """Raises DataError for a tensor that a Llama has not."""
+    """Return the GGUF name of a tensor in a Hugging Face folder. Raises DataError for a tensor that a Llama has not."""
     if name in _GGUF_WHOLE:
         return _GGUF_WHOLE[name]
     match = re.fullmatch(r"model\.layers\.(\d+)\.([\w.]+)\.weight", name)

@@ -18,7 +18,7 @@ NORMAL, CONTROL = 1, 3
 
 
 def hf_to_gguf(source: Path, target: Path) -> None:
-    """Writes `target`, whole or not at all.
+    """Write `target`, whole or not at all.
 
     Raises DataError for a folder that lacks a file, ConfigError for another architecture or tokenizer.
     """

@@ -30,7 +30,7 @@ class AdamW:
 
     @torch.no_grad()
     def step(self, adam: AdamParams) -> None:
-        """Moves all parameters that have a gradient."""
+        """Move all parameters that have a gradient."""
         stepped = [parameter for parameter in self._parameters if parameter.grad is not None]
         if not stepped:
             return
@@ -53,7 +53,7 @@ class AdamW:
         )
 
     def restore(self, parameter: Tensor, steps: int, moments: Sequence[Tensor]) -> None:
-        """The state of a parameter after so many steps; `moments` in the order of `MOMENTS`."""
+        """Restore the state of a parameter after so many steps; `moments` in the order of `MOMENTS`."""
         self.state[parameter] = {STEP: torch.tensor(float(steps)), **dict(zip(MOMENTS, moments, strict=True))}
 
     def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:

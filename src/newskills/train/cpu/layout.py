@@ -146,7 +146,7 @@ class Layout:
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, visible: Tensor) -> Tensor:
-    """q [B, heads, T, K], k and v [B, fewer heads, S, K], seen [B or 1, 1, T, S] → [B, heads, T, K].
+    """Attend with q [B, heads, T, K], k and v [B, fewer heads, S, K], visible [B or 1, 1, T, S] → [B, heads, T, K].
 
     Query heads that share a key are folded into its positions (https://arxiv.org/abs/2305.13245).
     """

@@ -110,7 +110,7 @@ class Cache:
         return self.keys[layer, :, :, : place + 1], self.values[layer, :, :, : place + 1]
 
     def keep(self, rows: Tensor) -> None:
-        """Drops all other sequences."""
+        """Drop all sequences but `rows`."""
         self.keys, self.values = self.keys[:, rows], self.values[:, rows]
         self.seen, self.lengths = self.seen[rows], self.lengths[rows]
 
@@ -134,7 +134,7 @@ class Block:
         return rotate(q, rotation), rotate(k, rotation), v
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
-        """The rest of the block after attention."""
+        """Compute the rest of the block after attention."""
         (more,) = self.joined[1](attended)
         x = x + more
         gate, up = self.joined[2](rms_norm(x, self.norms[1], self.shape.rms_norm_eps))
@@ -146,7 +146,7 @@ class Llama:
     """The model. Only the LoRA pairs can be trained."""
 
     def __init__(self, shape: Shape, tensors: Mapping[str, Tensor], lora: LoraConfig, dtype: torch.dtype) -> None:
-        """Raises DataError where a tensor is missing."""
+        """Build the model from its weights, with LoRA pairs. Raises DataError where a tensor is missing."""
         self.shape, self.lora = shape, lora
         generator = torch.Generator().manual_seed(lora.seed)
         try:
@@ -168,7 +168,7 @@ class Llama:
         return self.embedding.dtype
 
     def parameters(self) -> dict[str, Tensor]:
-        """The LoRA matrices by the names that PEFT gives them."""
+        """Return the LoRA matrices by the names that PEFT gives them."""
         return {
             f"base_model.model.model.layers.{index}.{part_of(name)}.{name}.lora_{side}.weight": value
             for index, block in enumerate(self.blocks)
@@ -185,7 +185,7 @@ class Llama:
 
     @contextmanager
     def steady(self) -> Iterator[None]:
-        """The pairs do not change inside: they are brought to the weights' type once, not at every step."""
+        """Bring the pairs, which do not change inside, to the weights' type once, not at every step."""
         groups = [joined for block in self.blocks for joined in block.joined]
         try:
             for joined in groups:
@@ -197,7 +197,7 @@ class Llama:
 
     @contextmanager
     def without_pairs(self) -> Iterator[None]:
-        """The base model inside."""
+        """Switch the pairs off inside, which leaves the base model."""
         linears = [linear for block in self.blocks for linear in block.linear.values()]
         try:
             for linear in linears:
@@ -208,7 +208,7 @@ class Llama:
                 linear.bare = False
 
     def prefill(self, prompts: Sequence[Sequence[int]], copies: int, more: int) -> tuple[Tensor, Cache]:
-        """Reads each prompt once → the logits [P · copies, V] after it, and the cache to go on with."""
+        """Read each prompt once → the logits [P · copies, V] after it, and the cache to go on with."""
         layout, ragged = Layout(prompts), Ragged([len(prompt) for prompt in prompts])
         cache = Cache(self.shape, ragged.counts.repeat_interleave(copies), more, self.dtype)
         x, rotation = F.embedding(layout.ids, self.embedding), self.rotation(layout.positions)
@@ -239,7 +239,7 @@ class Llama:
 
 
 def part_of(projection: str) -> str:
-    """The part of a block that holds a projection, as checkpoints name it."""
+    """Return the part of a block that holds a projection, as checkpoints name it."""
     return "self_attn" if projection[0] in "qkvo" else "mlp"
 
 

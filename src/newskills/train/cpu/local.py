@@ -24,7 +24,7 @@ LESS = "Use a smaller model, or ++trainer.dtype=bfloat16."
 
 class CpuLocal(LoopTrainer):
     def __init__(self, base: Path, settings: TrainerSettings) -> None:
-        """Raises ConfigError for settings that this trainer lacks."""
+        """Check the settings and keep them. Raises ConfigError for settings that this trainer lacks."""
         lora = settings.lora
         lacks = [
             (settings.weights != "lora", "trainer.weights=full"),
@@ -39,7 +39,7 @@ class CpuLocal(LoopTrainer):
         self._base, self._settings = base, settings
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
-        """Writes the model with its adapter merged to `target`.
+        """Write the model with its adapter merged to `target`.
 
         Raises TrainingError where no checkpoint was written.
         """

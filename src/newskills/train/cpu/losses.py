@@ -47,13 +47,13 @@ class _TargetLogprobs(torch.autograd.Function):
 
 
 def target_logprobs(hidden: Tensor, head: Tensor, targets: Tensor) -> Tensor:
-    """hidden [M, D], frozen head [V, D], targets [M] → log-probabilities [M] in float32."""
+    """Compute the log-probabilities [M] in float32: hidden [M, D], frozen head [V, D], targets [M]."""
     logprobs: Tensor = _TargetLogprobs.apply(hidden, head, targets)  # type: ignore[no-untyped-call]
     return logprobs
 
 
 def loss_of(name: LossName, logprobs: Tensor, inputs: dict[str, Tensor], config: LossConfig) -> Tensor:
-    """The sum over tokens [M] that is to become smaller.
+    """Return the sum over tokens [M] that is to become smaller.
 
     cross_entropy        -Σ weight · log p
     importance_sampling  -Σ p / q · advantage

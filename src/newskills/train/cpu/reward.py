@@ -48,7 +48,8 @@ class CpuRewardModel(CpuTrainer):
         return {**super()._trained(tensors), f"{PREFIX}{HEAD}": self.head}
 
     def prefer(self, pairs: Sequence[Pair]) -> list[PairScores]:
-        """Adds the gradient of the mean loss. Raises TrainingError for a loss that is not finite, DataError."""
+        """Add the gradient of the mean loss; return the scores of the pairs. Raises TrainingError for a loss that is
+        not finite, DataError."""
         scores: list[PairScores] = []
         for part in _parts([_sequences(pair) for pair in pairs]):
             values = self._values([sequence for pair in part for sequence in pair])
@@ -70,7 +71,7 @@ class CpuRewardModel(CpuTrainer):
         return [PairScores(*two) for two in zip(values[::2], values[1::2], strict=True)]
 
     def values(self, sequences: Sequence[Sequence[int]]) -> list[float]:
-        """A number for each sequence of token ids. Raises DataError for one that does not fit."""
+        """Return a number for each sequence of token ids. Raises DataError for one that does not fit."""
         with torch.inference_mode():
             parts = _parts([(sequence,) for sequence in sequences])
             return [value for part in parts for value in self._values([only for (only,) in part]).tolist()]
@@ -86,12 +87,12 @@ class CpuRewardModel(CpuTrainer):
 
 
 def new_head(width: int, seed: int) -> Tensor:
-    """[1, width]"""
+    """Return a new head [1, width] of random numbers."""
     return torch.randn(1, width, generator=torch.Generator().manual_seed(seed)) * SPREAD
 
 
 def load_reward_model(folder: Path, threads: int = 0, dtype: str = "auto") -> CpuRewardModel:
-    """The reward model of `folder`. Raises DataError, ConfigError for a folder with a model of another kind."""
+    """Load the reward model of `folder`. Raises DataError, ConfigError for a folder with a model of another kind."""
     from newskills.train.cpu.llama import LoraConfig
     from newskills.train.cpu.trainer import CpuTrainerConfig
 
@@ -109,7 +110,7 @@ def _sequences(pair: Pair) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def _parts(groups: Sequence[tuple[Sequence[int], ...]]) -> Iterator[list[tuple[Sequence[int], ...]]]:
-    """Groups that are computed at once: of at most `MICRO_TOKENS`, or one alone."""
+    """Yield groups that are computed at once: of at most `MICRO_TOKENS`, or one alone."""
     part: list[tuple[Sequence[int], ...]] = []
     size = 0
     for group in groups:

@@ -90,13 +90,13 @@ class CpuTrainer:
         return read_shape(model), weights or read_tensors(model)
 
     def _trained(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What learns, by the names that PEFT gives it; `tensors` are those of the model."""
+        """Return the tensors that learn, by the names that PEFT gives them; `tensors` are those of the model."""
         return self.model.parameters()
 
     def forward_backward(
         self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
     ) -> LossOutput:
-        """Adds to the gradients. Raises TrainingError for a loss that is not finite."""
+        """Add the gradient of the loss. Raises TrainingError for a loss that is not finite."""
         total, logprobs = 0.0, []
         for part in self._parts(data):
             value, part_logprobs = self._pass(part, loss, config or LossConfig())
@@ -179,12 +179,12 @@ class CpuTrainer:
             write_json(new / STATE, state)
 
     def save_adapter(self, folder: Path) -> None:
-        """The LoRA pairs alone, in PEFT's form: what `ns merge_lora` and any server takes."""
+        """Write the LoRA pairs alone, in PEFT's form: what `ns merge_lora` and any server takes."""
         with atomic_folder(folder) as new:
             self._write_adapter(new)
 
     def load_state(self, state: str) -> None:
-        """Raises DataError for a folder that holds no state, or that of another run."""
+        """Load a saved state. Raises DataError for a folder that holds no state, or that of another run."""
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
@@ -249,7 +249,7 @@ class CpuTrainer:
             yield part
 
     def _pass(self, part: Sequence[Datum], loss: LossName, config: LossConfig) -> tuple[Tensor, list[list[float]]]:
-        """The loss of some data, and the log-probabilities of their targets."""
+        """Compute the loss of some data, and the log-probabilities of their targets."""
         lengths = [len(datum.tokens) for datum in part]
         joined = {
             field: torch.tensor([value for datum in part for value in _field(datum, field, loss)])
@@ -284,7 +284,7 @@ def _field(datum: Datum, field: str, loss: str) -> Sequence[float]:
 
 
 def dtype_of(name: str) -> torch.dtype:
-    """What `auto`, `bfloat16`, `float32` stand for on this machine. Raises ConfigError."""
+    """Return the dtype that `auto`, `bfloat16`, `float32` stand for on this machine. Raises ConfigError."""
     if name != "auto":
         kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
         if name not in kinds:

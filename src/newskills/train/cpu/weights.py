@@ -55,7 +55,7 @@ class Shape(Struct, frozen=True, kw_only=True):
         return float((self.rope_parameters or {}).get("rope_theta") or self.rope_theta or 10000.0)
 
     def fits(self, where: Path, architectures: Sequence[str] = ARCHITECTURES) -> None:
-        """Raises ConfigError for a model that this trainer would compute wrongly."""
+        """Raise ConfigError for a model that this trainer would compute wrongly."""
         kind = (self.rope_parameters or self.rope_scaling or {}).get("rope_type", "default")
         wrong = [
             (
@@ -89,7 +89,7 @@ def end_tokens(folder: Path) -> list[int]:
 
 
 def padding_token(folder: Path) -> int:
-    """A token to fill rows of a batch with that ends no text: a classifier reads the last token that is another.
+    """Return a token to fill rows of a batch with that ends no text: a classifier reads the last token that is another.
 
     Raises DataError, ConfigError.
     """
@@ -103,7 +103,8 @@ def padding_token(folder: Path) -> int:
 
 
 def read_shape(folder: Path, architectures: Sequence[str] = ARCHITECTURES) -> Shape:
-    """Raises DataError for a folder without a readable config.json, ConfigError for a model of another family."""
+    """Read the shape of a model from its config.json. Raises DataError for a folder without a readable config.json,
+    ConfigError for a model of another family."""
     path = folder / "config.json"
     try:
         shape = msgspec.json.decode(path.read_bytes(), type=Shape)
@@ -119,7 +120,7 @@ def read_shape(folder: Path, architectures: Sequence[str] = ARCHITECTURES) -> Sh
 
 
 def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
-    """Raises DataError where the weights of `folder` are not those of the model that its config.json describes."""
+    """Raise DataError where the weights of `folder` are not those of the model that its config.json describes."""
     wide, inner = shape.hidden_size, shape.intermediate_size
     queries, keys = shape.num_attention_heads * shape.head, shape.kv_heads * shape.head
     of_layer = {

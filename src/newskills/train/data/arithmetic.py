@@ -52,7 +52,7 @@ def chains(text: str) -> Iterator[EqualityChain]:
 
 
 def value(expression: str) -> Fraction:
-    """Raises NoArithmetic."""
+    """Return the value of an expression. Raises NoArithmetic."""
     return steps(expression)[-1][0]
 
 
@@ -75,7 +75,8 @@ def steps(expression: str) -> list[tuple[Fraction, str]]:
 
 
 def split(chain: EqualityChain) -> str | None:
-    """The chain with one operation for each `=`; None where it stays: more than one `=`, a wrong or endless value.
+    """Return the chain with one operation for each `=`; None where it stays: more than one `=`, a wrong or endless
+    value.
 
     >>> split(next(chains("1 + 2 + 3 + 4 = 10")))
     '1 + 2 + 3 + 4 = 3 + 3 + 4 = 6 + 4 = 10'
@@ -153,7 +154,8 @@ def _parts(expression: str) -> list[Part]:
 
 
 def _signed(parts: list[Part]) -> list[Part]:
-    """A `+` or `-` at the begin, or after an opening bracket, belongs to the number behind it."""
+    """Join a `+` or `-` at the beginning, or after an opening bracket, with the number behind it. Raises NoArithmetic
+    where no number follows."""
     done: list[Part] = []
     sign: str | None = None
     for part in parts:
@@ -172,7 +174,7 @@ def _signed(parts: list[Part]) -> list[Part]:
 
 
 def _check(parts: list[Part]) -> None:
-    """Raises NoArithmetic unless numbers and operators alternate and brackets close."""
+    """Raise NoArithmetic unless numbers and operators alternate and brackets close."""
     depth = 0
     operand_is_next = True
     for part in parts:
@@ -230,7 +232,8 @@ def _first(parts: list[Part]) -> Fraction:
 
 
 def _shown(parts: list[Part]) -> str:
-    """Raises NoArithmetic for a number without an end. Negative numbers stand in brackets but at the begin."""
+    """Return the parts as text. Raises NoArithmetic for a number without an end. Negative numbers stand in brackets,
+    except at the beginning and after an opening bracket."""
     pieces = []
     for at, part in enumerate(parts):
         if isinstance(part, str):

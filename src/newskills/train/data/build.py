@@ -88,7 +88,7 @@ def work_folder(output: Path) -> Path:
 
 
 def build(request: BuildRequest, progress: Progress) -> Card:
-    """Writes the training set and its card, which is returned.
+    """Write the training set and its card, which is returned.
 
     Raises DataError naming file and line of a row that does not fit, and what took the rows where none is left;
     ConfigError, StorageError; LockedError where another process builds the same.
@@ -223,7 +223,7 @@ def _what_to_change(card: Card, request: BuildRequest) -> str:
 
 
 def _write(job: BuildJob, card: Card, batches: Iterable[LineBatch], progress: Progress) -> None:
-    """Raises StorageError."""
+    """Write the lines to the output; count them in the card, with the file's size and hash. Raises StorageError."""
     sha256 = hashlib.sha256()
     expected = min(card.rows_kept, job.config.num_output_samples or card.rows_kept)
     with atomic_write(Path(job.config.output_path)) as file:
@@ -243,7 +243,7 @@ def _write(job: BuildJob, card: Card, batches: Iterable[LineBatch], progress: Pr
 def _workers(
     job: BuildJob, chunks: int, workers: int
 ) -> Iterator[Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]]:
-    """A function that does tasks and gives the answers in order; small work is done in this process."""
+    """Yield a function that does tasks and gives the answers in order; small work is done in this process."""
     workers = workers or len(os.sched_getaffinity(0))
     if workers == 1 or chunks <= 1:
         yield _here(job, chunks)
@@ -265,7 +265,8 @@ def _workers(
 
 @contextlib.contextmanager
 def _on_ray(job: BuildJob, chunks: int) -> Iterator[Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]]:
-    """The same by tasks of Ray Data, whose nodes must see inputs and output."""
+    """Yield a function that does tasks on Ray Data, whose nodes must see inputs and output, and gives the answers in
+    order."""
     worker = RayWorker(msgspec.json.encode(job), chunks)
     with ray_tasks() as do_all:
 
@@ -284,7 +285,7 @@ def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[WorkerTask]], Iterat
 
 
 def _as_error(name: str, message: str) -> NewskillsError:
-    """The error that a worker has met, of the kind that it was."""
+    """Return the error that a worker has met, of the kind that it was."""
     kind = getattr(errors, name, NewskillsError)
     if isinstance(kind, type) and issubclass(kind, DataError | ConfigError | errors.StorageError):
         return kind(message)
@@ -292,14 +293,14 @@ def _as_error(name: str, message: str) -> NewskillsError:
 
 
 def _clear(work: Path) -> None:
-    """Removes what a killed run has left."""
+    """Remove what a killed run has left."""
     for path in work.iterdir():
         if path.name != "lock":
             path.unlink()
 
 
 def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
-    """The first lines that the chain lets through, in order of reading. Raises as `build`."""
+    """Return the first lines that the chain lets through, in order of reading. Raises as `build`."""
     with tempfile.TemporaryDirectory(prefix="newskills-") as folder:
         short = msgspec.structs.replace(request, inputs=tuple(map(_begin_of, request.inputs)))
         job = msgspec.structs.replace(make_job(short, Path(folder)), partitions=1)

@@ -110,7 +110,7 @@ class Card(Struct, kw_only=True):
 
 
 def steps_of(card: Card) -> list[Step]:
-    """The steps, and what sampling left."""
+    """Return the steps, and what sampling left out."""
     unsampled = card.rows_kept - card.rows_written
     return [*card.steps, *([Step(name=UNSAMPLED, removed=unsampled)] if unsampled and card.rows_written else [])]
 
@@ -121,7 +121,7 @@ def card_files(output: Path) -> tuple[Path, Path]:
 
 
 def write_card(output: Path, card: Card) -> None:
-    """Raises StorageError."""
+    """Write the card as JSON and as a page for people. Raises StorageError."""
     machine, page = card_files(output)
     card.steps = steps_of(card)
     write_json(machine, card)
@@ -130,7 +130,7 @@ def write_card(output: Path, card: Card) -> None:
 
 
 def markdown(card: Card) -> str:
-    """The card for people."""
+    """Return the card as a page for people."""
     lines = [f"# {card.output}", ""]
     lines.append(
         f"{card.rows_written:,} rows of {card.problems:,} problems, made with newskills {card.newskills} "
@@ -173,7 +173,7 @@ def _shown(value: Any) -> str:
 
 
 def _settings(job: BuildJob) -> Row:
-    """What differs from the keys' defaults."""
+    """Return the settings that differ from the keys' defaults, without the paths of inputs and output."""
     changed: Row = {}
     for path, leaf in leaves(type(job.config)).items():
         value: Any = job.config

@@ -105,6 +105,6 @@ def active(job: BuildJob) -> list[str]:
 
 
 def make_chain(job: BuildJob, tokens: Callable[[], Tokenizer]) -> Sequence[Filter]:
-    """Raises DataError, ConfigError for files and tokenizers that filters need."""
+    """Make the active filters of a job. Raises DataError, ConfigError for files and tokenizers that filters need."""
     key = job.config.output_key or job.config.input_key
     return [CHAIN[name](job, key, tokens) for name in active(job)]

@@ -68,7 +68,7 @@ class ChunkWorker:
         )
 
     def __call__(self, chunk: Chunk) -> ChunkCounts:
-        """Writes the chunk's file. Raises DataError, StorageError."""
+        """Write the chunk's file. Raises DataError, StorageError."""
         prompt = self._formatter.prompt
         reader = ChunkReader(self._job, frozenset(prompt.fields) if prompt is not None else frozenset())
         buckets: list[list[bytes]] = [[] for _ in range(self._job.partitions)]
@@ -113,7 +113,7 @@ class ChunkWorker:
 
 
 def records(data: bytes) -> Iterator[LineRecord]:
-    """What `ChunkWorker` wrote; lines are views into `data`."""
+    """Yield the records that `ChunkWorker` wrote; lines are views into `data`."""
     view = memoryview(data)
     at, end = 0, len(data)
     while at < end:
@@ -125,7 +125,7 @@ def records(data: bytes) -> Iterator[LineRecord]:
 
 
 def _tokenizer(name: str | None) -> Callable[[], Tokenizer]:
-    """Opened when first asked for, once."""
+    """Return a function that opens the tokenizer when first called, once."""
 
     @cache
     def tokenizer() -> Tokenizer:

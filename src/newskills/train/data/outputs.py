@@ -84,8 +84,8 @@ class Formatter:
         return self._written(head, row, len(row[config.input_key]), len(row[config.output_key]))
 
     def _trajectory(self, row: Row) -> WrittenLine:
-        """What an agent did, up to its last reply. Its own replies count in the loss (`weight` as in OpenAI's
-        fine-tuning data), what it was told does not.
+        """Write what an agent did, up to its last reply, as a line. Its own replies count in the loss (`weight` as in
+        OpenAI's fine-tuning data), what it was told does not.
 
         Raises DataError for a record without a conversation.
         """
@@ -133,7 +133,8 @@ class Formatter:
         return [{"role": "user", "content": row[self._config.input_key]}]
 
     def _answer(self, row: Row, question: str) -> str:
-        """What follows `question` when the model answers as in `row`; without an end mark where it was cut off."""
+        """Return what follows `question` when the model answers as in `row`; without an end mark where it was cut
+        off."""
         config = self._config
         content, reasoning = str(row[str(config.output_key)]), str(row.get("reasoning_content") or "")
         finished = row.get("finish_reason") in (None, "stop")
@@ -148,7 +149,7 @@ class Formatter:
         return thought + content + (self._end if finished else "")
 
     def _rendered(self, row: Row, question: str, content: str, reasoning: str) -> str | None:
-        """The answer as the chat template writes it; None where the template would change it."""
+        """Return the answer as the chat template writes it; None where the template would change it."""
         assert self.prompt is not None
         assert self._tokenizer is not None
         turn = Message(role="assistant", content=content, reasoning_content=reasoning or None)
@@ -160,7 +161,7 @@ class Formatter:
         return None
 
     def _end_of_turn(self, tokenizer: Tokenizer) -> str:
-        """What the chat template has after an answer. Raises DataError where it shows no answer."""
+        """Return what the chat template has after an answer. Raises DataError where it shows no answer."""
         turns = [Message(role="user", content="?"), Message(role="assistant", content=_MARK)]
         kwargs = {**(self._config.chat_template_kwargs or {}), "add_generation_prompt": False}
         _, mark, end = tokenizer.render(turns, **kwargs).rpartition(_MARK)

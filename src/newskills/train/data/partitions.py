@@ -53,7 +53,7 @@ class PartitionWorker:
         self._fair = job.config.downsampling_method == "fair"
 
     def __call__(self, number: int) -> PartitionCounts:
-        """Writes the partition's file, with fair sampling also `ranks-…`. Raises StorageError."""
+        """Write the partition's file, with fair sampling also `ranks-…`. Raises StorageError."""
         counts = PartitionCounts(filters={name: FilterCount() for name in (*self._names, CODE_TEXT)})
         groups: dict[bytes, list[LineRecord]] = {}
         for record in self._unique(read_bucket(self._files, number), counts):
@@ -117,7 +117,8 @@ class PartitionWorker:
             yield record
 
     def _order(self, place: int, first: int) -> tuple[int, int]:
-        """What the row is sorted by: chance that hangs on the seed and its place, or its problem's place."""
+        """Return the numbers that the row is sorted by: a random number that depends on the seed and its place, or its
+        problem's place, then its place."""
         if not self._job.config.do_shuffle:
             return first, place
         drawn = hashlib.blake2b(place.to_bytes(8, "little"), digest_size=8, key=self._key).digest()
@@ -162,7 +163,7 @@ CHOICES: dict[str, Callable[[Sequence[LineRecord]], Sequence[LineRecord]]] = {
 
 
 def merged(parts: Iterable[PartitionCounts]) -> PartitionCounts:
-    """The sum."""
+    """Return the sum of all parts."""
     total = PartitionCounts()
     ranks: Counter[int] = Counter()
     for part in parts:

@@ -71,7 +71,7 @@ def _math_reasoning(row: Row) -> Row:
 
 
 def _known(value: Any) -> Any:
-    """The set writes "n/a" for what it does not know."""
+    """Return the value, or None for "n/a" and empty ones: the set writes "n/a" for what it does not know."""
     return None if value is None or str(value).strip().lower() in ("n/a", "") else value
 
 
@@ -130,7 +130,8 @@ def _deepscaler(row: Row) -> Row:
 
 
 def _conversation(row: Row) -> Row | None:
-    """A dialogue: all before the assistant's first turn is the problem, the rest the solution."""
+    """Convert a dialogue: all before the assistant's first turn is the problem, the rest the solution; None where
+    nothing stands before an assistant's turn."""
     messages = [_plain(message) for message in row["messages"]]
     first = next((at for at, message in enumerate(messages) if message["role"] == "assistant"), 0)
     if not first:
@@ -267,7 +268,7 @@ SCHEMAS: Mapping[str, Schema] = {schema.name: schema for schema in _TABLE}
 
 
 def schema_of(name: str) -> Schema:
-    """Raises UnknownNameError."""
+    """Return the schema of this name or alias. Raises UnknownNameError."""
     for schema in _TABLE:
         if fold(name) in map(fold, (schema.name, *schema.aliases)):
             return schema
@@ -279,6 +280,7 @@ def is_published(name: str) -> bool:
 
 
 def resembling(row: Row) -> str:
-    """The set that a row seems to be of; empty where none asks for as many fields as it has."""
+    """Return the name of the set that a row seems to be of: of those all of whose fields it has, that with the most;
+    empty where there is none."""
     fitting = [schema for schema in _TABLE if schema.fields <= row.keys()]
     return max(fitting, key=lambda schema: len(schema.fields)).name if fitting else ""

@@ -28,7 +28,7 @@ class SamplingCut(NamedTuple):
 
 
 def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[LineBatch]:
-    """The rows of the data set. `ranks`: how many problems have an n-th solution."""
+    """Yield the rows of the data set, in batches. `ranks`: how many problems have an n-th solution."""
     wanted = job.config.num_output_samples
     cut = None
     if job.config.downsampling_method == "fair" and wanted is not None and wanted < sum(ranks):

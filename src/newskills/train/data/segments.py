@@ -17,7 +17,7 @@ from newskills.base.replacing import replacement
 
 
 def write_segments(path: Path, buckets: Sequence[Sequence[bytes]]) -> None:
-    """Raises StorageError."""
+    """Write a file with a segment for each bucket. Raises StorageError."""
     sizes = [sum(map(len, pieces)) for pieces in buckets]
     head = struct.Struct(f"<{len(buckets) + 1}Q")
     offsets = list(accumulate(sizes, initial=head.size))
@@ -31,7 +31,7 @@ def write_segments(path: Path, buckets: Sequence[Sequence[bytes]]) -> None:
 
 
 def read_bucket(paths: Iterable[Path], bucket: int) -> bytes:
-    """The segments of `bucket` of all `paths`, one after the other."""
+    """Return the segments of `bucket` of all `paths`, one after the other."""
     return b"".join(_segment(path, bucket) for path in paths)
 
 

@@ -290,7 +290,7 @@ RECIPES: Mapping[str, DataRecipe] = {
 
 
 def check_keys(recipe: DataRecipe, keys_given: Sequence[str]) -> None:
-    """Raises ConfigError for a key that the recipe does not have."""
+    """Raise ConfigError for a key that the recipe does not have."""
     for key in keys_given:
         path = key.replace("-", "_")
         flat = path.replace(".", "_")
@@ -303,7 +303,7 @@ def check_keys(recipe: DataRecipe, keys_given: Sequence[str]) -> None:
 
 
 def check_settings(config: TrainingDataConfig, recipe: DataRecipe, *, decontaminated: bool) -> None:
-    """Raises ConfigError for what does not fit together. `decontaminated`: benchmarks were named to compare with."""
+    """Raise ConfigError for what does not fit together. `decontaminated`: benchmarks were named to compare with."""
     if not config.output_path:
         raise ConfigError("No output file is given. Give ++output_path=FILE.jsonl.")
     if recipe.output != "rl" and not (config.add_correct or config.add_incorrect or config.add_unlabeled):
@@ -317,7 +317,7 @@ def check_settings(config: TrainingDataConfig, recipe: DataRecipe, *, decontamin
 
 
 def _check_filters(config: TrainingDataConfig, *, decontaminated: bool) -> None:
-    """Raises ConfigError for a step that lacks what it needs."""
+    """Raise ConfigError for a step that lacks what it needs."""
     filters = config.filters
     if filters.remove_contaminated and config.contamination_file is None and not decontaminated:
         raise ConfigError(
@@ -344,7 +344,7 @@ def _check_filters(config: TrainingDataConfig, *, decontaminated: bool) -> None:
 
 
 def _check_prompt(config: TrainingDataConfig, recipe: DataRecipe) -> None:
-    """Raises ConfigError for a prompt without its template, and for what has no effect without a prompt."""
+    """Raise ConfigError for a prompt without its template, and for what has no effect without a prompt."""
     if config.asks:
         if recipe.output != "conversation" and config.tokenizer is None:
             raise ConfigError(

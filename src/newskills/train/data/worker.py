@@ -40,7 +40,7 @@ class Worker:
         self._sorter: PartitionWorker | None = None
 
     def __call__(self, task: WorkerTask) -> WorkerReply:
-        """Raises DataError, ConfigError, StorageError."""
+        """Do a task: write the file of a chunk or of a partition. Raises DataError, ConfigError, StorageError."""
         if task.chunk is not None:
             self._reader = self._reader or ChunkWorker(self._job)
             return WorkerReply(chunk=self._reader(task.chunk))
@@ -72,6 +72,7 @@ def _worker_of(job: bytes, chunks: int) -> Worker:
 
 
 def make(config: Row) -> Any:
-    """The factory that a `WorkerPool` calls: rows in, what is told back."""
+    """Make the function of a `WorkerPool`, which calls this factory: it takes rows with tasks and returns the
+    replies."""
     worker = Worker(msgspec.convert(config["job"], BuildJob), config["chunks"])
     return lambda row: worker(msgspec.convert(row, WorkerTask))

@@ -100,7 +100,7 @@ def distill(
 
 
 def _samples(client: TrainingClient, task: Distillation, config: DistillConfig, step: int) -> list[Datum]:
-    """What the student says at temperature 1, with its own log-probabilities."""
+    """Sample replies of the student at temperature 1, with its own log-probabilities."""
     batch = batch_at(task.problems, step, config.batch_size, config.seed)
     params = SamplingParams(max_tokens=config.max_tokens, stop=task.stops, seed=config.seed * 1_000_003 + step)
     groups = client.sample([problem.prompt for problem in batch], config.samples, params)
@@ -117,7 +117,8 @@ def _samples(client: TrainingClient, task: Distillation, config: DistillConfig, 
 
 
 def _gaps(datum: Datum, scores: Sequence[float]) -> list[float]:
-    """log p_teacher − log p_student of the sampled tokens. Raises TrainingError for a score that is no number."""
+    """Return log p_teacher − log p_student of the sampled tokens, cut at ±`FARTHEST`. Raises TrainingError for a score
+    that is no number, or where their number is another."""
     if len(scores) != len(datum.targets):
         raise TrainingError(
             f"The teacher gave {len(scores)} log-probabilities for {len(datum.targets)} tokens; training stopped.",

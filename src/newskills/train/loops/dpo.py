@@ -73,7 +73,7 @@ class PairLoss(NamedTuple):
 
 
 def pair_loss(own: PairLogprobs, reference: PairLogprobs, beta: float) -> PairLoss:
-    """The loss at the log-probabilities of the model and of the reference."""
+    """Compute the loss at the log-probabilities of the model and of the reference."""
     chosen, rejected = beta * (own.chosen - reference.chosen), beta * (own.rejected - reference.rejected)
     margin = chosen - rejected
     return PairLoss(softplus(-margin), chosen, rejected, -sigmoid(-margin))
@@ -175,7 +175,7 @@ def _by_pair(data: Sequence[Datum], logprobs: Sequence[Sequence[float]]) -> list
 
 
 def _weighted(data: Sequence[Datum], losses: Sequence[PairLoss], config: DpoConfig) -> list[Datum]:
-    """The replies with the negative slope of the mean loss as their weights; none where a slope is 0."""
+    """Return the replies with the negative slope of the mean loss as their weights; none where a slope is 0."""
     likelier = config.sft_weight / sum(map(_count, data[::2]))
     slopes = [config.beta * pair.slope / len(losses) for pair in losses]
     factors = [factor for slope in slopes for factor in (likelier - slope, slope)]

@@ -42,7 +42,7 @@ class ProblemDraws:
     """Places of problems, step by step from the first; each step is drawn once."""
 
     def __init__(self, problems: Sequence[Problem], config: DrawConfig) -> None:
-        """Raises ConfigError for weights that name no source."""
+        """Prepare the draws of problems. Raises ConfigError for weights that name no source."""
         self._config = config
         places: dict[str, list[int]] = {}
         for place, problem in enumerate(problems):
@@ -63,7 +63,7 @@ class ProblemDraws:
         self._step = -1
 
     def batch(self, step: int) -> list[int]:
-        """The problems of a step; no problem twice."""
+        """Draw the problems of a step; no problem twice."""
         self._step, self._taken, self._returned = step, set(), 0
         if len(self._streams) == 1:
             return self._next([*self._streams] * self._size)
@@ -124,7 +124,7 @@ class ProblemDraws:
         return drawn
 
     def _rests(self, place: int) -> int:
-        """The step with which a problem comes back, 0 for one that is not put aside."""
+        """Return the step with which a problem comes back, 0 for one that is not put aside."""
         rest = self._resting.get(place)
         return rest.until if rest is not None and rest.until > self._step else 0
 
@@ -141,14 +141,14 @@ class _Stream:
     """The problems of a source, epoch after epoch: each is a shuffle of its own, as `batch_at` has it."""
 
     def __init__(self, members: Sequence[int], multiple: int, seed: int, name: str) -> None:
-        """What an epoch has left beyond a `multiple` of problems is left out."""
+        """Leave out what an epoch has left beyond a `multiple` of problems."""
         self._members, self._seed, self._name = members, seed, name
         self._length = len(members) // multiple * multiple
         self._order: list[int] = []
         self._epoch = self._at = 0
 
     def next(self, rests: Callable[[int], int], taken: set[int]) -> int | None:
-        """The next one that neither rests nor is taken; if all that are not taken rest, the first to come back.
+        """Return the next one that neither rests nor is taken; if all that are not taken rest, the first to come back.
 
         None, and nothing has changed, where all are taken.
         """

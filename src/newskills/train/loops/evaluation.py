@@ -50,7 +50,7 @@ def kept_apart(problems: Sequence[Problem], most: int) -> tuple[list[Problem], l
 
 
 def _task(problem: Problem) -> bytes:
-    """What a row asks, whatever it is called."""
+    """Return what a row asks, whatever its `id`, as JSON."""
     return msgspec.json.encode({name: value for name, value in problem.row.items() if name != "id"})
 
 
@@ -86,7 +86,7 @@ def _rollouts(client: SamplingClient, held_out: HeldOut, problems: Sequence[Prob
 
 
 def best_of(scores: Sequence[tuple[int, float]]) -> int:
-    """The step of the highest of (step, score); the last of equals. Raises ValueError for none."""
+    """Return the step of the highest of (step, score); the last of equals. Raises ValueError for none."""
     return max(scores, key=lambda pair: (pair[1], pair[0]))[0]
 
 

@@ -47,7 +47,7 @@ class TrainingLog(Protocol):
     def finished(self) -> bool: ...
 
     def resume(self, client: TrainingClient) -> int:
-        """Loads the last checkpoint into `client`; returns how many steps are done."""
+        """Load the last checkpoint into `client`; return how many steps are done."""
         ...
 
     def scores(self, name: str) -> list[tuple[int, float]]:
@@ -55,11 +55,11 @@ class TrainingLog(Protocol):
         ...
 
     def groups(self, groups: Sequence[Group], step: int) -> None:
-        """The samples of a step."""
+        """Log the samples of a step."""
         ...
 
     def sampled(self) -> Iterable[Row]:
-        """What `groups` has written, up to the last checkpoint, in order."""
+        """Return the rows that `groups` has written, up to the last checkpoint, in order."""
         ...
 
     def metrics(self, row: Row) -> None:
@@ -67,11 +67,12 @@ class TrainingLog(Protocol):
         ...
 
     def write(self) -> None:
-        """What a step has logged survives a kill."""
+        """Write what a step has logged, so that it survives a kill."""
         ...
 
     def save(self, client: Saver, step: int, *, final: bool = False, best: int | None = None) -> object:
-        """A checkpoint after `step` steps. `best`: the step whose weights the run ends with, where not this one's."""
+        """Save a checkpoint after `step` steps. `best`: the step whose weights the run ends with, where not this
+        one's."""
         ...
 
 
@@ -81,8 +82,8 @@ class TrainingFolder:
     """
 
     def __init__(self, path: Path, settings: Row, *, writes: bool = True, keep: int = 0) -> None:
-        """`writes`: False in all but one of several processes that train together. `keep`: so many of the latest
-        checkpoints stay, and the best one; 0 = all.
+        """Open the folder of a run. `writes`: False in all but one of several processes that train together. `keep`: so
+        many of the latest checkpoints stay, and the best one; 0 = all.
 
         Raises ConfigError where the folder belongs to a run with other settings, StorageError.
         """
@@ -119,14 +120,14 @@ class TrainingFolder:
         return self.finished and self.last is not None and not self.last.state_path
 
     def resume(self, client: TrainingClient) -> int:
-        """Loads the last checkpoint into `client`; returns how many steps are done."""
+        """Load the last checkpoint into `client`; return how many steps are done."""
         if self.last is None:
             return 0
         client.load_state(self.state_of(self.last))
         return self.last.step
 
     def state_of(self, checkpoint: Checkpoint) -> str:
-        """The folder of a checkpoint's state, or what the service calls it."""
+        """Return the folder of a checkpoint's state, or what the service calls it."""
         path = checkpoint.state_path
         return path if "://" in path else str(self.path / path)
 
@@ -136,7 +137,8 @@ class TrainingFolder:
         return [(row["step"], row[name]) for row in (read_rows(path) if path.is_file() else ()) if name in row]
 
     def verdict(self) -> str:
-        """What a run that has ended did to held-out problems, and which weights it kept; empty if none were asked."""
+        """Return what a run that has ended did to held-out problems, and which weights it kept; empty if none were
+        asked."""
         scores = self.scores(SCORE)
         if not scores or self.last is None:
             return ""
@@ -158,17 +160,19 @@ class TrainingFolder:
             self._logs[SAMPLES].append(row)
 
     def sampled(self) -> Iterable[Row]:
-        """The rows of samples.jsonl, one at a time. Raises DataError."""
+        """Return the rows of samples.jsonl, one at a time. Raises DataError."""
         path = self.path / SAMPLES
         return read_rows(path) if path.is_file() else ()
 
     def write(self) -> None:
-        """What a step has logged survives a kill; whoever goes on cuts it back to the last checkpoint."""
+        """Write what a step has logged, so that it survives a kill; whoever goes on cuts it back to the last
+        checkpoint."""
         for name in (SAMPLES, METRICS) if self.writes else ():
             self._logs[name].write()
 
     def save(self, client: Saver, step: int, *, final: bool = False, best: int | None = None) -> Checkpoint:
-        """A checkpoint counts once its line is on disk. The one saved at this step already is only marked final.
+        """Save a checkpoint, which counts once its line is on disk. The one saved at this step already is only marked
+        final.
 
         `best`: the step whose checkpoint the run ends with, where that is not this one; 0: none of them.
         """
@@ -190,7 +194,7 @@ class TrainingFolder:
         )
 
     def _note(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The line of a checkpoint follows what its steps have logged."""
+        """Append the line of a checkpoint after what its steps have logged."""
         if self.writes:
             for log in (METRICS, SAMPLES):
                 self._logs[log].sync()
@@ -202,7 +206,8 @@ class TrainingFolder:
         return checkpoint
 
     def _prune(self) -> None:
-        """A folder goes under another name first, so that half of one is never taken for a checkpoint."""
+        """Remove all checkpoints but the last `keep` and the best. A folder goes under another name first, so that half
+        of one is never taken for a checkpoint."""
         paths = (checkpoint.state_path for checkpoint in self.checkpoints)
         names = list(dict.fromkeys(path for path in paths if path and "://" not in path))
         scores = self.scores(SCORE)
@@ -229,7 +234,7 @@ class TrainingFolder:
 
 
 def claim_settings(folder: Path, settings: Row) -> None:
-    """Writes the settings of a run into its folder, where there are none yet.
+    """Write the settings of a run into its folder, where there are none yet.
 
     Raises ConfigError where it has others, DataError where they cannot be read, StorageError.
     """

@@ -59,9 +59,8 @@ def grouped(
 
 
 def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[float]:
-    """reward − mean, by the standard deviation of the sample where asked for; 0 for what was not graded, or if all are
-    equal.
-    """
+    """Return reward − mean, by the standard deviation of the sample where asked for; 0 for what was not graded, or if
+    all are equal."""
     graded = [reward for reward in rewards if reward is not None]
     if len(set(graded)) < 2:
         return [0.0] * len(rewards)

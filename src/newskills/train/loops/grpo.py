@@ -88,7 +88,7 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
         return adam_at(self, step)
 
     def divisor(self, tokens: int) -> int:
-        """What the loss over so many completion tokens is divided by."""
+        """Return the number that the loss over so many completion tokens is divided by."""
         return tokens
 
     def counts(self, rollout: Rollout) -> bool:
@@ -96,7 +96,7 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
         return not rollout.lost and not (self.drop_cut_off and rollout.finish_reason == "length")
 
     def check(self) -> None:
-        """Raises ConfigError."""
+        """Raise ConfigError for several iterations with a loss that is not clipped, `importance_sampling`."""
         if self.iterations > 1 and self.loss == "importance_sampling":
             raise ConfigError(
                 "More than one iteration needs a clipped loss.", hint="Set ++loss=ppo or ++loss=gspo."
@@ -148,7 +148,7 @@ class StepGroups:
         scorer: Scorer,
         remark: Callable[[str], None],
     ) -> None:
-        """Raises ConfigError for weights that name no source."""
+        """Prepare the steps on `problems`. Raises ConfigError for weights that name no source."""
         self._problems, self._config, self._scorer = problems, config, scorer
         self._folder, self._remark = folder, remark
         self._losses = LossRemark(remark)
@@ -219,7 +219,8 @@ class LossRemark:
 
 
 def flat_remark(folder: TrainingLog, step: int) -> str:
-    """What to change where the last `FLAT` steps have taught nothing; told once in so many steps."""
+    """Return what to change where the last `FLAT` steps have taught nothing, else an empty text; told once in so many
+    steps."""
     if step == 0 or step % FLAT:
         return ""
     used, correct = (dict(folder.scores(name)) for name in ("groups_used", "correct"))
@@ -237,9 +238,8 @@ def flat_remark(folder: TrainingLog, step: int) -> str:
 def roll_out(
     client: SamplingClient, batch: Sequence[Problem], config: GrpoConfig, seed: int, scorer: Scorer
 ) -> list[Group]:
-    """The groups of some problems. Raises what the client and `scorer` raise; TrainingError where none of the samples
-    can be graded.
-    """
+    """Sample and grade the groups of some problems. Raises what the client and `scorer` raise; TrainingError where none
+    of the samples can be graded."""
     params = SamplingParams(
         max_tokens=config.max_tokens,
         stop=scorer.stops,
@@ -260,9 +260,8 @@ def roll_out(
 def _learn(
     client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int, *, several_turns: bool
 ) -> dict[str, float]:
-    """Importance weights are truncated where problems take `several_turns`. Raises TrainingError for a sampler that is
-    another model.
-    """
+    """Train on the groups of a step. Importance weights are truncated where problems take `several_turns`. Raises
+    TrainingError for a sampler that is another model."""
     cap = config.importance_cap if several_turns else 0.0
     adam = config.adam(step)
     rows = [
@@ -304,7 +303,7 @@ def _learn(
 def held_back(
     client: ReferenceClient, learnt: Sequence[TrainingSequence], weight: float
 ) -> tuple[list[TrainingSequence], float]:
-    """The data with the divergence from the reference weights folded into their advantages, and its mean.
+    """Return the data with the divergence from the reference weights folded into their advantages, and its mean.
 
     With d = log p_ref − log p, an advantage of d has the gradient of the
     reverse divergence, without bias (as https://arxiv.org/abs/2512.02556 corrects k3); its mean is estimated by

@@ -68,7 +68,7 @@ class PairScoringClient(TrainingClient, Protocol):
     """Weights that give replies a number."""
 
     def prefer(self, pairs: Sequence[Pair]) -> list[PairScores]:
-        """Adds the gradient of the mean loss of the pairs; returns their scores before."""
+        """Add the gradient of the mean loss of the pairs; return their scores before."""
         ...
 
     def scores(self, pairs: Sequence[Pair]) -> list[PairScores]:

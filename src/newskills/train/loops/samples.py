@@ -107,7 +107,7 @@ class Scorer(Struct, frozen=True):
         return self.roll_out is not None
 
     def text(self, tokens: Sequence[int]) -> str:
-        """The text of a sample, without the token that ended it."""
+        """Return the text of a sample, without the token that ended it."""
         ended = tokens and tokens[-1] in set(self.stops)
         return self.decode(tokens[:-1] if ended else tokens)
 
@@ -133,9 +133,8 @@ class Scorer(Struct, frozen=True):
         ]
 
     def judge(self, rollouts: Sequence[Rollout]) -> list[Judged]:
-        """What was lost has no reward. Raises TrainingError where nothing could be graded: a broken grader teaches
-        nothing.
-        """
+        """Grade the samples; what was lost has no reward. Raises TrainingError where nothing could be graded: a broken
+        grader teaches nothing."""
         judged = self.verdicts(rollouts)
         check_graded(judged)
         return judged
@@ -187,7 +186,7 @@ class MixedScorer(Scorer, frozen=True, kw_only=True):
 
 
 def check_graded(judged: Sequence[Judged]) -> None:
-    """Raises TrainingError, with the most frequent cause, where no sample has a reward."""
+    """Raise TrainingError, with the most frequent cause, where no sample has a reward."""
     if any(sample.reward is not None for sample in judged):
         return
     causes = Counter(sample.why for sample in judged if sample.why).most_common(1)

@@ -14,7 +14,8 @@ T = TypeVar("T")
 
 
 def rate_at(step: int, steps: int, peak: float, schedule: Schedule, warmup: int = 0) -> float:
-    """The learning rate of step `step` (from 0) of `steps`: up to `peak` in `warmup` steps, then down to almost 0."""
+    """Return the learning rate of step `step` (from 0) of `steps`: up to `peak` in `warmup` steps, then down to almost
+    0."""
     if step < warmup:
         return peak * (step + 1) / warmup
     share = (step - warmup) / max(1, steps - warmup)
@@ -22,7 +23,7 @@ def rate_at(step: int, steps: int, peak: float, schedule: Schedule, warmup: int 
 
 
 def batch_at(items: Sequence[T], step: int, size: int, seed: int) -> list[T]:
-    """The items of step `step`: every epoch is a shuffle of its own; a batch never holds one twice.
+    """Return the items of step `step`: every epoch is a shuffle of its own; a batch never holds one twice.
 
     What an epoch has left when it cannot fill a batch is left out, as trainers of the field do; fewer items than
     `size` are all taken.
@@ -35,5 +36,5 @@ def batch_at(items: Sequence[T], step: int, size: int, seed: int) -> list[T]:
 
 
 def steps_of(epochs: float, items: int, size: int) -> int:
-    """Steps of so many epochs; at least one."""
+    """Return the number of steps of so many epochs; at least one."""
     return max(1, math.ceil(epochs * (items // min(size, items))))

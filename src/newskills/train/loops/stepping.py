@@ -144,7 +144,7 @@ def run_steps(
     do: Callable[[int], dict[str, float]],
     hooks: Hooks,
 ) -> bool:
-    """Calls `do` with each step (from 0) that the folder's last checkpoint has not; returns whether the run has ended.
+    """Call `do` with each step (from 0) that the folder's last checkpoint has not; return whether the run has ended.
 
     Raises TrainingError where memory does not suffice, and what `do` raises; the last checkpoint stays.
     """
@@ -168,7 +168,7 @@ def run_steps(
 
 @contextmanager
 def enough_memory(hint: str) -> Iterator[None]:
-    """Raises TrainingError for memory that ran out, on a processor or an accelerator."""
+    """Raise TrainingError for memory that ran out, on a processor or an accelerator."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -180,7 +180,7 @@ def enough_memory(hint: str) -> Iterator[None]:
 
 
 def adam_at(config: Steps, step: int) -> AdamParams:
-    """The optimizer's settings of a step."""
+    """Return the optimizer's settings of a step."""
     return AdamParams(
         learning_rate=rate_at(step, config.steps, config.learning_rate, config.schedule, config.warmup_steps),
         beta2=0.999,

@@ -52,7 +52,7 @@ class Wandb(Struct, frozen=True, kw_only=True):
         return "-".join(part for part in (self.name, self.group, self.project) if part)
 
     def check(self) -> None:
-        """Raises ConfigError for names that the service refuses, before hours have been spent."""
+        """Raise ConfigError for names that the service refuses, before hours have been spent."""
         artifact = f"git-diffs-{self.project}-{self.id}"
         if len(artifact) > LONGEST_WANDB:
             raise ConfigError(

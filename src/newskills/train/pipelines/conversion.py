@@ -72,7 +72,7 @@ class Conversion(Struct, frozen=True, kw_only=True):
         return CONTAINERS[self.pair]
 
     def check(self) -> None:
-        """Raises ConfigError for what no program does, or does not do without more."""
+        """Raise ConfigError for a conversion that no program does, or does not do without more options."""
         there = ", ".join(f"{source_format} → {other}" for source_format, other in (*CONTAINERS, *OWN))
         if self.convert_from == self.convert_to:
             raise ConfigError(f"From {self.convert_from} to {self.convert_to} there is nothing to convert.")
@@ -107,7 +107,7 @@ class Conversion(Struct, frozen=True, kw_only=True):
             raise ConfigError("--hf_model_name is missing: the model whose tokenizer belongs to the checkpoint.")
 
     def words(self) -> list[str]:
-        """argv of the job; raises nothing after `check`."""
+        """Return argv of the job; raises nothing after `check`."""
         if self.pair == ("hf", "trtllm"):
             return self._trtllm()
         if self.pair == ("hf", "megatron"):

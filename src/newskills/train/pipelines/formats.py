@@ -38,7 +38,8 @@ class DataFileFacts(NamedTuple):
 
 
 def examine(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
-    """The form of a JSONL file, all of whose rows are looked at. Parquet is known by its first bytes only (rows -1).
+    """Return the form of a JSONL file, all of whose rows are looked at. Parquet is known by its first bytes only (rows
+    -1).
 
     Raises FormatError for a file that cannot be read, is empty, or has a row of none of `forms` or of another one.
     """
@@ -63,7 +64,7 @@ def examine(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
 
 
 def glance(line: bytes, path: str, forms: tuple[str, ...]) -> DataFileFacts:
-    """The form of a file by its first line alone (rows -1). Raises FormatError."""
+    """Return the form of a file by its first line alone (rows -1). Raises FormatError."""
     if "verl" in forms and line.startswith(PARQUET):
         return DataFileFacts("verl", -1)
     row = _object(line, path, 1)
@@ -124,7 +125,8 @@ def _is_parquet(path: str | Path) -> bool:
 
 
 def verl_row(row: Mapping[str, Any], index: int, prompt: str, source: str) -> dict[str, Any]:
-    """A row {problem, expected_answer} as verl's data sets have them (https://verl.readthedocs.io, Prepare Data).
+    """Return a row {problem, expected_answer} as verl's data sets have them (https://verl.readthedocs.io, Prepare
+    Data).
 
     `prompt` has `{}` where the problem goes, as `str.format` understands it.
     """

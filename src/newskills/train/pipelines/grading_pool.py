@@ -27,12 +27,13 @@ class GradingPool:
         self._failures = 0
 
     def scores(self, rows: Sequence[Row]) -> list[Score | None]:
-        """A score for each row, in order; None: unscored. Raises GraderError where the grader fails again and again."""
+        """Return a score for each row, in order; None: unscored. Raises GraderError where the grader fails again and
+        again."""
         pool = self._started()
         return [self._looked_at(future.result()) for future in [pool.submit(row) for row in rows]]
 
     def close(self) -> None:
-        """Ends the processes."""
+        """End the processes."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -60,17 +61,17 @@ class GradingPool:
 
 
 def answer_record(turns: Turns, metadata: Mapping[str, Any]) -> Row:
-    """What the grader gets of a conversation: all that the model has said in it."""
+    """Return what the grader gets of a conversation: all that the model has said in it."""
     generation = "".join(str(turn["content"]) for turn in turns if turn["role"] == "assistant")
     return {"generation": generation, "expected_answer": str(metadata["ground_truth"]), "finish_reason": "stop"}
 
 
 def told(score: Score | None) -> str:
-    """The verdict as the environment says it."""
+    """Return the verdict as the environment says it."""
     return f"Environment: {'unscored' if score is None else score.outcome}"
 
 
 def extracted(score: Score | None) -> str | None:
-    """The answer that the grader found."""
+    """Return the answer that the grader found; None where it found none."""
     answer = None if score is None else score.fields.get("predicted_answer")
     return None if answer is None else str(answer)

@@ -83,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def checkpoint_of(folder: Path, prefix: str, step: str) -> Path:
-    """Raises HarvestError; names the steps that there are."""
+    """Return the folder of a step's checkpoint. Raises HarvestError where there is none; it names the steps that there
+    are."""
     pattern = re.compile(re.escape(prefix) + r"(\d+)\Z", re.ASCII)
     steps = {
         int(match[1]): path
@@ -100,7 +101,8 @@ def checkpoint_of(folder: Path, prefix: str, step: str) -> Path:
 
 
 def already(target: Path, source: Path) -> bool:
-    """A finished folder made from the same checkpoint. Raises HarvestError for anything else that is there."""
+    """Return whether `target` is a finished folder made from the same checkpoint; one made from another is removed.
+    Raises HarvestError for anything else that is there."""
     if not target.exists():
         return False
     try:
@@ -118,7 +120,7 @@ def already(target: Path, source: Path) -> bool:
 
 
 def convert(source: Path, target: Path, options: argparse.Namespace) -> None:
-    """The whole folder or nothing. Raises HarvestError, StorageError, OSError."""
+    """Convert the whole folder or nothing. Raises HarvestError, StorageError, OSError."""
     temporary = target.with_name(f".{target.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +196,8 @@ def _consolidate(ready: Path, target: Path, headers: Mapping[Path, Mapping[str, 
 
 
 def _header(path: Path) -> dict[str, Any]:
-    """The header of a safetensors file: 8 bytes of length, then JSON (https://huggingface.co/docs/safetensors)."""
+    """Return the header of a safetensors file: 8 bytes of length, then JSON
+    (https://huggingface.co/docs/safetensors)."""
     with path.open("rb") as file:
         header: dict[str, Any] = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     return header
@@ -223,7 +226,7 @@ def _check(target: Path) -> None:
 
 
 def _check_finite(target: Path) -> None:
-    """Raises HarvestError for weights that are no numbers, one tensor at a time."""
+    """Raise HarvestError for weights that are not finite; they are read one tensor at a time."""
     from safetensors import safe_open
 
     for path in sorted(target.glob("*.safetensors")):

@@ -49,7 +49,8 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The trainer's exit code (128 + n after signal n), or 75 where it would go on."""
+    """Run the trainer; return its exit code (128 + n after signal n), 75 where it would go on, or 1 where a check
+    before it fails."""
     options = parse(argv)
     try:
         for text in options.check:
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def to_verl(source: Path, target: Path, prompt: Path) -> int:
-    """Writes rows for verl, whole or not at all; returns how many. A file made from an older `source` is made again."""
+    """Write rows for verl, whole or not at all; return how many. A file made from an older `source` is made again."""
     if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
         return sum(1 for _ in rows_of(target))
     import json
@@ -99,7 +100,7 @@ def interpreter(project: str) -> list[str]:
 
 
 def missing(python: Sequence[str], module: str, project: str) -> str:
-    """What to do where the trainer's Python cannot import `module`; empty: it can."""
+    """Return what to do where the trainer's Python cannot import `module`; empty: it can."""
     try:
         tried = subprocess.run(
             [*python, "-c", f"import {module}"],
@@ -128,7 +129,7 @@ def environment(project: str | None) -> dict[str, str]:
 
 
 def run(words: Sequence[str], folder: str | None, stopped: str) -> int:
-    """Runs `words`, whose output goes on to ours line by line. TERM is passed on."""
+    """Run `words`, whose output goes on to ours line by line. TERM and INT are passed on."""
     try:
         process = subprocess.Popen(
             words, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -165,7 +166,7 @@ def _say(text: str) -> None:
 
 
 def check_option(forms: Sequence[str], path: str) -> str:
-    """The value of `--check`."""
+    """Return the value of `--check`."""
     return f"{','.join(forms)}:{path}"
 
 

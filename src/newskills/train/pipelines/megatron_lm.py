@@ -65,11 +65,11 @@ def from_keys(overrides: Mapping[str, str]) -> list[str]:
 
 
 def check_entrypoint(name: str) -> None:
-    """Raises ConfigError for anything but a Python file of Megatron-LM's or an absolute path."""
+    """Raise ConfigError for anything but a Python file of Megatron-LM's or an absolute path."""
     if not name.endswith(".py") or (name.startswith(("-", ".")) or "\0" in name):
         raise ConfigError(f"--entrypoint={name}: expected {' or '.join(ENTRYPOINTS)}.")
 
 
 def extra_arguments(words: Sequence[str], overrides: Mapping[str, str]) -> list[str]:
-    """What the user adds, as words behind `--` and as `++` keys."""
+    """Return what the user adds, as words behind `--` and as `++` keys."""
     return [*words, *from_keys(overrides)]

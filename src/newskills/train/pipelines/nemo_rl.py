@@ -75,7 +75,7 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     parent: str | None = None
 
     def config(self) -> Row:
-        """What is written for the trainer."""
+        """Return the configuration that is written for the trainer."""
         made: Row = {"defaults": self.parent or f"{self.root}/{PARENTS[self.algorithm]}"}
         if self.algorithm == "sft":
             parts = [self._sft(), _template(self.form), {"data": self._sft_data()}]
@@ -89,7 +89,7 @@ class NemoRl(Struct, frozen=True, kw_only=True):
         return made
 
     def words(self) -> list[str]:
-        """The trainer, up to `--config`, whose value follows."""
+        """Return the words that start the trainer, up to `--config`, whose value follows."""
         options = ["-m", PROGRAM] if self.graded else []
         return [PYTHON, *options, self.program, "--config"]
 
@@ -127,7 +127,8 @@ class NemoRl(Struct, frozen=True, kw_only=True):
         return {"policy": policy}
 
     def _sft(self) -> Row:
-        """Ends with the data or the time limit, unless the user says how long it is."""
+        """Return the recipe for SFT, which ends with the data or the time limit, unless the user says how long it
+        is."""
         decay, eps, low = 0.01, 1e-8, min(self.rate, RATE)
         policy: Row = {
             "max_total_sequence_length": self.length,
@@ -205,7 +206,7 @@ def _template(form: str) -> Row:
 
 
 def _grpo(length: int, *, validated: bool) -> Row:
-    """The recipe for mathematics: 32 problems × 16 answers a step, a small KL term, clipping on both sides."""
+    """Return the recipe for mathematics: 32 problems × 16 answers a step, a small KL term, clipping on both sides."""
     rate, decay = 1e-6, 0.01
     return {
         "grpo": {

@@ -32,7 +32,7 @@ class GradedAnswers(EnvironmentInterface):  # type: ignore[misc]
         metadata: Sequence[Mapping[str, Any]],
         return_extracted_answer: bool = False,
     ) -> Any:
-        """An EnvironmentReturn: 1.0 for what the grader calls correct, else 0.0.
+        """Grade the answers and return an EnvironmentReturn: 1.0 for what the grader calls correct, else 0.0.
 
         Raises GraderError, which stops the training, where it is the grader that is broken.
         """

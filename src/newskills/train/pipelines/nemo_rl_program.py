@@ -26,7 +26,7 @@ def register() -> None:
 
 
 def main(words: list[str]) -> None:
-    """Runs the program `words[0]` with the other words, as if it had been started by itself."""
+    """Run the program `words[0]` with the other words, as if it had been started by itself."""
     register()
     sys.argv = words
     runpy.run_path(words[0], run_name="__main__")

@@ -51,7 +51,7 @@ class Verl(Struct, frozen=True, kw_only=True):
     samplers: int = 1
 
     def words(self) -> list[str]:
-        """The trainer and our overrides; what the user adds goes behind them."""
+        """Return the words of the trainer and our overrides; what the user adds goes behind them."""
         asynchronous = self.staleness is not None and self.module == MODULE
         words = [PYTHON, "-m", ASYNC_MODULE if asynchronous else self.module]
         if self.config_dir:

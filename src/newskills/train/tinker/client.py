@@ -46,7 +46,8 @@ class Service(Struct, frozen=True, kw_only=True):
 
 
 def service_from(environ: Mapping[str, str], base_model: str, rank: int, seed: int | None = None) -> Service:
-    """The service that TINKER_BASE_URL names. Raises AuthError without TINKER_API_KEY, ConfigError without client."""
+    """Return the service that TINKER_BASE_URL names. Raises AuthError without TINKER_API_KEY, ConfigError without
+    client."""
     _library()
     if not environ.get(KEY):
         raise AuthError(
@@ -60,7 +61,8 @@ class TinkerClient:
     """LoRA at a service. The training run there begins with the first verb, or with the state that is loaded first."""
 
     def __init__(self, service: Service) -> None:
-        """Raises ConfigError without the client, AuthError where it finds no key, TrainingError without service."""
+        """Connect to the service. Raises ConfigError without the client, AuthError where it finds no key, TrainingError
+        without service."""
         self._types = _library().types
         self.service = service
         with _told(f"Cannot reach the Tinker service {service.base_url or ''}".rstrip()):
@@ -72,7 +74,7 @@ class TinkerClient:
     def forward_backward(
         self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
     ) -> LossOutput:
-        """Adds to the gradients.
+        """Add the gradient of the loss.
 
         Raises TrainingError for a loss that is not finite, and where the service refuses.
         """
@@ -121,7 +123,8 @@ class TinkerClient:
         return [[0.0 if value is None else float(value) for value in each[1:]] for each in scores]
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
-        """What the service measures: ours the norm of the gradient, another perhaps nothing."""
+        """Take an optimizer step; return what the service measures: ours the norm of the gradient, another perhaps
+        nothing."""
         self._sampling = None
         params = self._types.AdamParams(**{name: getattr(adam, name) for name in AdamParams.__struct_fields__})
         with _told("The service refused an optimizer step"):
@@ -161,7 +164,7 @@ class TinkerClient:
             return str(_of(self._learner().save_weights_for_sampler(name, ttl_seconds=seconds)).path)
 
     def fetch(self, name: str, folder: Path) -> None:
-        """The weights of this moment into `folder`, as the service gives them away: LoRA pairs in PEFT's form.
+        """Fetch the weights of this moment into `folder`, as the service gives them away: LoRA pairs in PEFT's form.
 
         Raises TrainingError where the client or the service does not give them.
         """
@@ -173,7 +176,7 @@ class TinkerClient:
                 _download(url, folder / Path(file).name)
 
     def sample_from(self, path: str) -> None:
-        """Samples come from saved weights until the next optimizer step."""
+        """Sample from saved weights until the next optimizer step."""
         with _told(f"The service has no {path}"):
             self._sampling = _of(self._client.create_sampling_client(model_path=path))
 
@@ -201,7 +204,7 @@ class TinkerClient:
             self.close("errored" if issubclass(kind, Exception) else "interrupted")
 
     def close(self, status: Literal["success", "errored", "interrupted"] = "success") -> None:
-        """Ends the session at the service, where the client can say so, and the threads of the client with it.
+        """End the session at the service, where the client can say so, and the threads of the client with it.
 
         A service that does not answer is left after `CLOSE_SECONDS`: it ends silent sessions itself.
         """
@@ -260,7 +263,7 @@ class TinkerClient:
 
 
 def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: LossConfig) -> float:
-    """The loss of one datum from what the service computed, for services that do not give it."""
+    """Compute the loss of one datum from what the service computed, for services that do not give it."""
     if loss == "cross_entropy":
         return -sum(weight * logprob for weight, logprob in zip(datum.weights or (), logprobs, strict=True))
     total, of_sequence = 0.0, _sequence_gap(datum, logprobs) if loss == "gspo" else None
@@ -302,7 +305,7 @@ def _sampled(sequence: Any) -> Sampled:
 
 
 def _of(promise: Any) -> Any:
-    """What a call promises; older clients give some things at once."""
+    """Return what a call promises; older clients give some things at once."""
     return promise.result() if hasattr(promise, "result") else promise
 
 

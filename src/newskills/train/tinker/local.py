@@ -24,7 +24,8 @@ ADAPTER = "adapter"
 
 class TinkerTrainer(LoopTrainer):
     def __init__(self, base: Path, settings: TrainerSettings) -> None:
-        """Raises ConfigError for settings that a service cannot be told, AuthError without TINKER_API_KEY."""
+        """Check the settings and keep them. Raises ConfigError for settings that a service cannot be told, AuthError
+        without TINKER_API_KEY."""
         usual, lora = LoraSettings(), settings.lora
         lacks = [
             (settings.weights != "lora", "trainer.weights=full"),
@@ -40,7 +41,7 @@ class TinkerTrainer(LoopTrainer):
         self._base, self._lora = base, lora
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
-        """Fetches the pairs from the service and merges them.
+        """Fetch the pairs from the service and merge them.
 
         Raises TrainingError where the service does not give them away: the sentence says where they are.
         """

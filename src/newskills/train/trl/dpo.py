@@ -34,8 +34,8 @@ class _DpoTrainer(TrlTrainerMixin, DPOTrainer):  # type: ignore[misc]
 
 
 def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
-    """The order of pairs, the learning rates and the loss are those of `newskills.train.loops.dpo`; log-probabilities
-    of the reference are computed before the first step, once per pair.
+    """Train on pairs with TRL. The order of pairs, the learning rates and the loss are those of
+    `newskills.train.loops.dpo`; log-probabilities of the reference are computed before the first step, once per pair.
 
     Raises DataError where there is nothing to train on, or a pair is longer than the model's context,
     ConfigError where memory cannot suffice.

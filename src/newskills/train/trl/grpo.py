@@ -136,7 +136,7 @@ class _Rewards:
 
 
 def _left_out(rewards: Sequence[float | None]) -> list[float]:
-    """reward − mean of the others; 0 for what was not graded, or alone in its group."""
+    """Return reward − mean of the others; 0 for what was not graded, or alone in its group."""
     graded = [reward for reward in rewards if reward is not None]
     others = len(graded) - 1
     return [
@@ -145,7 +145,8 @@ def _left_out(rewards: Sequence[float | None]) -> list[float]:
 
 
 def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
-    """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`.
+    """Train on problems with TRL. The order of problems, the learning rates and the loss are those of
+    `newskills.train.loops.grpo`.
 
     Raises DataError without problems or for lengths that do not fit the model, ConfigError for settings that do not go
     together.
@@ -211,7 +212,7 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
 
 
 def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
-    """What TRL's own draws and samples lack; empty where they suffice."""
+    """Return what TRL's own draws and samples lack; empty where they suffice."""
     if scorer.several_turns:
         return "problems that take several turns"
     if isinstance(scorer, MixedScorer):
@@ -220,7 +221,7 @@ def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
 
 
 def _check_drawn_here(settings: TrainerSettings, what: str, *, kl: float) -> None:
-    """Raises ConfigError for what groups that are drawn and solved here cannot have."""
+    """Raise ConfigError for what groups that are drawn and solved here cannot have."""
     if settings.trl.algorithm == "rloo":
         raise ConfigError(
             f"++trainer.trl.algorithm=rloo has one reply per problem, in TRL's order: it does not support {what}.",
@@ -285,7 +286,7 @@ def _only_grpo(config: GrpoConfig) -> dict[str, Any]:
 
 
 def _end_with(trainer: Any, stops: list[int]) -> None:
-    """The tokens that end a reply of this model, which need not be those of its generation_config."""
+    """Set the tokens that end a reply of this model, which need not be those of its generation_config."""
     trainer.eos_token_ids = stops
     if not trainer.use_vllm:
         trainer.generation_kwargs["eos_token_id"] = stops

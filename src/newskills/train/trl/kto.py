@@ -33,7 +33,8 @@ class _KtoTrainer(TrlTrainerMixin, KTOTrainer):  # type: ignore[misc]
 
 
 def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig) -> bool:
-    """The order of replies and the learning rates are those of the other loops; the loss is TRL's.
+    """Train on labelled replies with TRL. The order of replies and the learning rates are those of the other loops; the
+    loss is TRL's.
 
     Raises DataError where there is nothing to train on, replies are all good or all bad, or one is too long;
     ConfigError for batches of one reply, of which no divergence can be estimated.
@@ -90,7 +91,8 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
 def _rows(
     parts: Sequence[tuple[list[int], list[int]]], good: Sequence[bool], order: Sequence[int], micro: int
 ) -> list[dict[str, Any]]:
-    """The replies in the order of training, each with the one before it in its batch, of which z is estimated."""
+    """Return the replies in the order of training, each with the one before it in its batch, of which z is
+    estimated."""
     rows = []
     for start in range(0, len(order), micro):
         batch = order[start : start + micro]

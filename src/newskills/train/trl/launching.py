@@ -35,7 +35,8 @@ class NodePlace(Struct, frozen=True, kw_only=True):
 
 
 def place_from(environ: Mapping[str, str]) -> NodePlace:
-    """Raises ConfigError for variables that are no numbers, and for several nodes without a meeting place."""
+    """Read the place of this node from `environ`. Raises ConfigError for variables that are no numbers, and for several
+    nodes without a meeting place."""
     try:
         nodes, rank = int(environ.get(NODES) or 1), int(environ.get(NODE) or 0)
         port = int(environ[PORT]) if environ.get(PORT) else None
@@ -52,7 +53,8 @@ def place_from(environ: Mapping[str, str]) -> NodePlace:
 
 
 def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]:
-    """The file for `accelerate launch --config_file`, on GPUs. Precision comes with the training's own arguments."""
+    """Return the file for `accelerate launch --config_file`, on GPUs. Precision comes with the training's own
+    arguments."""
     split = settings.split
     kind = "FSDP" if split == "fsdp" else "DEEPSPEED" if split != "none" else "MULTI_GPU"
     return {
@@ -121,7 +123,7 @@ def wants_launch(settings: TrlSettings, environ: Mapping[str, str]) -> bool:
 
 
 def launch(settings: TrlSettings, words: Sequence[str], folder: Path) -> int:
-    """Runs `python -m newskills WORDS` in all processes of this node; its exit code.
+    """Run `python -m newskills WORDS` in all processes of this node; return its exit code.
 
     Raises ConfigError.
     """
@@ -146,7 +148,7 @@ def launch(settings: TrlSettings, words: Sequence[str], folder: Path) -> int:
 
 
 def _check_gpus(settings: TrlSettings, gpus: int) -> None:
-    """Raises ConfigError."""
+    """Raise ConfigError for more processes than GPUs."""
     if settings.processes > gpus:
         raise ConfigError(
             f"++trainer.trl.processes={settings.processes}, but this node has {gpus} GPUs for it.",

@@ -42,7 +42,7 @@ class TrlTrainer:
     rolls_out = True
 
     def __init__(self, base: Path, settings: TrainerSettings) -> None:
-        """Raises ConfigError where a package is missing."""
+        """Check the packages and keep the settings. Raises ConfigError where a package is missing."""
         if missing := [name for name in PACKAGES if find_spec(name) is None]:
             raise ConfigError(
                 f"The trl trainer needs {', '.join(missing)}, which this environment does not have.",
@@ -123,7 +123,7 @@ class TrlTrainer:
             return reward_model(task, pairs, held_out, config)
 
     def _check_packing(self, sentence: str) -> None:
-        """Raises ConfigError."""
+        """Raise ConfigError with `sentence` where the settings pack sequences."""
         if self._settings.trl.packing:
             raise ConfigError(sentence, hint="Leave out ++trainer.trl.packing.")
 
@@ -145,7 +145,7 @@ class TrlTrainer:
             return grpo(TrainingTask(self._base, self._settings, folder, hooks), problems, config, scorer)
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
-        """Writes the trained model to `target`. Raises TrainingError where no checkpoint was written."""
+        """Write the trained model to `target`. Raises TrainingError where no checkpoint was written."""
         from newskills.train.convert.merge import copy_model, merge_lora
         from newskills.train.tensors import check_files
 
@@ -169,7 +169,7 @@ class TrlTrainer:
 
     @contextmanager
     def _ready(self) -> Iterator[None]:
-        """Raises TrainingError where memory runs out."""
+        """Raise TrainingError where memory runs out inside."""
         with _variables(QUIET), self._loaded():
             yield
 

@@ -34,9 +34,8 @@ FSDP_NEEDS = {"FSDP_VERSION": "2", "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT"}
 
 
 def check(settings: TrainerSettings) -> None:
-    """Raises ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights
-    that are split over processes in a way from which no model can be saved.
-    """
+    """Raise ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights that
+    are split over processes in a way from which no model can be saved."""
     from importlib.util import find_spec
 
     import torch
@@ -75,7 +74,7 @@ def check(settings: TrainerSettings) -> None:
 
 
 def _check_gathered() -> None:
-    """Raises ConfigError where weights are divided in a way that measuring and checkpoints here cannot gather."""
+    """Raise ConfigError where weights are divided in a way that measuring and checkpoints here cannot gather."""
     if division() == "zero3":
         split = "DeepSpeed ZeRO-3"
     elif os.environ.get("ACCELERATE_USE_MEGATRON_LM", "").lower() == "true":
@@ -90,9 +89,8 @@ def _check_gathered() -> None:
 
 
 def _check_fsdp(settings: TrainerSettings) -> None:
-    """Raises ConfigError for a way of FSDP that saves no model, and for what cannot be done with a part of the
-    weights.
-    """
+    """Raise ConfigError for a way of FSDP that saves no model, and for what cannot be done with a part of the
+    weights."""
     for name, value in FSDP_NEEDS.items():
         if (actual := os.environ.get(name, "not set")) != value:
             raise ConfigError(
@@ -113,7 +111,7 @@ def _check_fsdp(settings: TrainerSettings) -> None:
 
 
 def precision_of(settings: TrainerSettings) -> Any:
-    """The torch.dtype in which products are computed: `auto` takes bfloat16 where the hardware has it."""
+    """Return the torch.dtype in which products are computed: `auto` takes bfloat16 where the hardware has it."""
     import torch
 
     from newskills.train.cpu.trainer import dtype_of
@@ -124,7 +122,7 @@ def precision_of(settings: TrainerSettings) -> Any:
 
 
 def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
-    """The causal model of `base`: frozen weights on a GPU in the type that multiplies, all others in float32.
+    """Load the causal model of `base`: frozen weights on a GPU in the type that multiplies, all others in float32.
 
     `kind`: another class of transformers, whose model has one label and a new head.
     A CPU samples many times slower with weights in bfloat16; autocast multiplies in it all the same.
@@ -210,7 +208,8 @@ def context_of(model: Any) -> int | None:
 
 
 def prompt_and_reply(datum: Datum) -> tuple[list[int], list[int]]:
-    """Raises DataError for weights other than 0 on the one and 1 on the other."""
+    """Return the tokens of prompt and reply. Raises DataError for weights other than 0 on the one and 1 on the
+    other."""
     weights = list(datum.weights or ())
     start = weights.index(1) if 1 in weights else len(weights)
     if weights[start:] != [1] * (len(datum.targets) - start) or any(weights[:start]) or start == len(weights):
@@ -219,7 +218,7 @@ def prompt_and_reply(datum: Datum) -> tuple[list[int], list[int]]:
 
 
 def check_lengths(lengths: Sequence[int], model: Any, what: str) -> None:
-    """Raises DataError for sequences of more tokens than the model's context; `what` they are, in the plural."""
+    """Raise DataError for sequences of more tokens than the model's context; `what` they are, in the plural."""
     context = context_of(model)
     if context and max(lengths) > context:
         longer = sum(length > context for length in lengths)

@@ -32,7 +32,7 @@ def on_cpu() -> bool:
 
 
 def division() -> Split:
-    """What accelerate launch was told to divide among the processes.
+    """Return what accelerate launch was told to divide among the processes.
 
     Raises ConfigError for a DeepSpeed file of one's own that cannot be read.
     """
@@ -59,7 +59,7 @@ def _zero_stage() -> str:
 
 
 def agreed(value: T) -> T:
-    """The value of the first process, in all of them."""
+    """Return the value of the first process, in all of them."""
     from accelerate.utils import broadcast_object_list
 
     if processes() == 1:
@@ -70,7 +70,7 @@ def agreed(value: T) -> T:
 
 
 def gathered(values: list[T]) -> list[T]:
-    """The values of all processes, in their order, in all of them."""
+    """Return the values of all processes, in their order, in all of them."""
     from accelerate.utils import gather_object
 
     if processes() == 1:

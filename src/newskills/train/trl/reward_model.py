@@ -43,8 +43,8 @@ class _RewardTrainer(TrlTrainerMixin, RewardTrainer):  # type: ignore[misc]
 def reward_model(
     task: TrainingTask, pairs: Sequence[Pair], held_out: HeldOutPairs, config: RewardModelConfig
 ) -> bool:
-    """The order of pairs, the learning rates, the first head and the loss are those of
-    `newskills.train.loops.reward_model`.
+    """Train a reward model on pairs with TRL. The order of pairs, the learning rates, the first head and the loss are
+    those of `newskills.train.loops.reward_model`.
 
     Raises DataError where there is nothing to train on, or a pair is longer than the model's context.
     """

@@ -28,7 +28,7 @@ def no_reward(prompts: Sequence[str], **_: Any) -> list[None]:
 
 
 def level(config: GrpoConfig) -> str:
-    """What TRL takes one importance weight for."""
+    """Return what TRL takes one importance weight for."""
     return "sequence" if config.loss == "gspo" else "token"
 
 
@@ -76,7 +76,7 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         return metrics | gap_metrics(gathered(self._gaps), config.importance_cap)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        """The sequences of this process: what the model wrote counts, what it was shown is only read."""
+        """Return the sequences of this process: what the model wrote counts, what it was shown is only read."""
         this: Any = self
         config, step = self.rollout_config, this.state.global_step // self.updates_a_step
         sampler = TrlSampler(self, this._tokenizer.pad_token_id, vllm=this.use_vllm)

@@ -43,7 +43,7 @@ class TrlSampler:
         self._trainer, self._pad, self._vllm = trainer, pad, vllm
 
     def lead(self, work: Callable[[], T]) -> T:
-        """What `work` returns, in all processes. It runs in the first one, and samples with all of them.
+        """Return what `work` returns, in all processes. It runs in the first one, and samples with all of them.
 
         Raises what `work` raises; TrainingError in the other processes.
         """
@@ -169,7 +169,7 @@ class _Recorder(LogitsProcessor):  # type: ignore[misc]  # of a package whose ty
 
 
 def _cut(tokens: list[int], logprobs: list[float], stops: Sequence[int]) -> Sampled:
-    """What was sampled, up to the first token that ends it."""
+    """Return what was sampled, up to the first token that ends it."""
     ends = [place for place, token in enumerate(tokens) if token in set(stops)]
     count = ends[0] + 1 if ends else len(tokens)
     return Sampled(tokens=tokens[:count], logprobs=logprobs[:count], stop_reason="stop" if ends else "length")

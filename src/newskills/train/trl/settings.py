@@ -65,7 +65,7 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
     ] = "none"
 
     def changed(self) -> list[str]:
-        """The keys that differ from their defaults."""
+        """Return the keys that differ from their defaults."""
         usual = TrlSettings()
         return [
             f"trainer.trl.{name}" for name in self.__struct_fields__ if getattr(self, name) != getattr(usual, name)

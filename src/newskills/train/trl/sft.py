@@ -37,7 +37,8 @@ class _SftTrainer(TrlTrainerMixin, SFTTrainer):  # type: ignore[misc]
 
 
 def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> bool:
-    """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`.
+    """Train on examples with TRL. The order of examples, the learning rates and the loss are those of
+    `newskills.train.loops.sft`.
 
     Raises DataError where there is nothing to train on, ConfigError where memory cannot suffice.
     """

@@ -43,13 +43,13 @@ class TrlTrainerMixin:
     updates_a_step: int = 1
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
-        """A run folder gets no README."""
+        """Write no README into a run folder."""
 
     def _send_telemetry(self) -> None:
         """Nothing is told to others."""
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        """The schedule of all our trainers."""
+        """Create the schedule of all our trainers."""
         this: Any = self
         if this.lr_scheduler is None:
             config = self.loop_config
@@ -71,7 +71,7 @@ class TrlTrainerMixin:
         super()._save(output_dir, state_dict)  # type: ignore[misc]
 
     def training_step(self, *args: Any, **kwargs: Any) -> Any:
-        """Stops before the weights are spoilt."""
+        """Compute a training step, and stop before the weights are spoilt."""
         loss = super().training_step(*args, **kwargs)  # type: ignore[misc]
         self._finite(loss, "loss")
         return loss
@@ -144,7 +144,7 @@ class TrlLearner:
         self.trainer, self.sampler = trainer, TrlSampler(trainer, pad)
 
     def save_state(self, folder: Path) -> None:
-        """The checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`.
+        """Save the checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`.
 
         Raises TrainingError for weights that are not finite, StorageError.
         """
@@ -179,12 +179,12 @@ class TrlLearner:
 
 
 def own_part(tensor: torch.Tensor) -> torch.Tensor:
-    """What this process has of a tensor that may be divided."""
+    """Return what this process has of a tensor that may be divided."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def _check_all(check: Callable[[], None]) -> None:
-    """The first error of `check` in any process, in all of them: one alone would leave the others waiting.
+    """Raise the first error of `check` in any process, in all of them: one alone would leave the others waiting.
 
     Raises TrainingError.
     """
@@ -208,7 +208,7 @@ def together(hooks: Hooks) -> Hooks:
 
 
 def check_readable(checkpoint: Path) -> None:
-    """Raises DataError for a checkpoint with a file that is cut off."""
+    """Raise DataError for a checkpoint with a file that is cut off."""
     for path in sorted(checkpoint.iterdir()):
         try:
             if path.suffix == ".safetensors":
@@ -225,7 +225,7 @@ def check_readable(checkpoint: Path) -> None:
 
 
 def _check_division(checkpoint: Path) -> None:
-    """Raises ConfigError for a checkpoint of the other kind: its optimizer lies in a file that would not be read."""
+    """Raise ConfigError for a checkpoint of the other kind: its optimizer lies in a file that would not be read."""
     divided = (checkpoint / "pytorch_model_fsdp.bin").exists()
     if divided != (division() == "fsdp"):
         raise ConfigError(
@@ -235,7 +235,7 @@ def _check_division(checkpoint: Path) -> None:
 
 
 def on_disk(rows: Dataset, folder: Path) -> Dataset:
-    """The same rows in files that all processes see: the first one writes there what TRL computes once for all.
+    """Return the same rows in files that all processes see: the first one writes there what TRL computes once for all.
 
     Raises StorageError.
     """

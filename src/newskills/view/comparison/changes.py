@@ -20,7 +20,8 @@ CHANGE_WORDS: Mapping[ChangeKind, tuple[str, str]] = {
 
 
 def kind_of_change(samples: int, *, graded: bool) -> ChangeKind:
-    """`samples`: of a problem, on the side that has more; `graded`: scores may lie between right and wrong."""
+    """Return the kind of change to count. `samples`: of a problem, on the side that has more; `graded`: scores may lie
+    between right and wrong."""
     if graded:
         return "score"
     return "share" if samples > 1 else "verdict"

@@ -35,7 +35,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def check(conditions: Sequence[Condition], comparison: Comparison) -> None:
-    """Raises GateError where a condition holds; DataError, UnknownNameError where one cannot be judged."""
+    """Raise GateError where a condition holds; DataError, UnknownNameError where one cannot be judged."""
     for condition in conditions:
         if condition.benchmark:
             check_benchmark(condition.benchmark, comparison)

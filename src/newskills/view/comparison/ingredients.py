@@ -137,7 +137,8 @@ def _setting(records: BenchmarkRecords, name: str) -> str:
 
 
 def _settings(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
-    """Settings of both that differ; where one has no value, it is `unset`."""
+    """Return the settings of both sides that `_kind` gives a kind, with their values; where one side has no value, it
+    is `unset`."""
     states = [next((state for state in side.states if state), None) for side in (first, second)]
     if states[0] is None or states[1] is None:
         return []

@@ -35,7 +35,7 @@ class RunFile(Struct):
     resume_with: str = ""
 
     def engine(self, benchmark: str) -> str:
-        """What served the model; empty where it is not told."""
+        """Return the type of server that served the model; empty where it is not recorded."""
         return next((unit.config.server.server_type or "" for unit in self.units if unit.name == benchmark), "")
 
     def tokenizer(self, benchmark: str) -> str:
@@ -44,7 +44,7 @@ class RunFile(Struct):
 
 
 def run_file(folder: Path) -> RunFile:
-    """The nearest one from `folder` upwards; an empty one where there is none that can be read."""
+    """Read the nearest run file from `folder` upwards; return an empty one where there is none that can be read."""
     place = folder.resolve()
     for above in chain([place], islice(place.parents, _UP)):
         if (above / RUN_FILE).exists():

@@ -127,7 +127,8 @@ class ComparedPair(NamedTuple):
 
 
 def compare(runs: Sequence[Path], options: CompareOptions = CompareOptions()) -> Comparison:  # noqa: B008 - frozen
-    """Raises ConfigError (fewer than two runs), DataError (nothing to compare, or something differs that must not)."""
+    """Compare all runs with the first. Raises ConfigError (fewer than two runs), DataError (nothing to compare, or
+    something differs that must not)."""
     if len(runs) < 2:
         raise ConfigError("A comparison needs two folders of results.", hint="Type: ns compare BEFORE AFTER")
     names = run_names(runs)
@@ -155,7 +156,7 @@ def compare(runs: Sequence[Path], options: CompareOptions = CompareOptions()) ->
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:
-    """The last parts of the paths, as many as tell them apart; letters where nothing does."""
+    """Return the last parts of the paths, as many as tell them apart; letters are added where nothing does."""
     resolved = [path.resolve().parts for path in paths]
     for depth in range(1, max(map(len, resolved)) + 1):
         names = ["/".join(parts[-depth:]) for parts in resolved]
@@ -225,7 +226,8 @@ def _compared(
 def _pairs(
     before: BenchmarkRecords, after: BenchmarkRecords, common: Sequence[str]
 ) -> tuple[list[ComparedPair], int]:
-    """Samples of the same problem and file, with how many pairs were left out because one of them is unscored.
+    """Return the pairs of samples of the same problem and file, and how many pairs were left out because one of them is
+    unscored.
 
     Runs with different numbers of seeds are paired as far as the shorter one goes.
     """
@@ -245,7 +247,8 @@ def _pairs(
 def _scores(
     before: BenchmarkRecords, after: BenchmarkRecords, common: Sequence[str], pairs: Sequence[ComparedPair]
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """The scores of each problem on both sides: of pairs where the seeds agree in number, else of all samples."""
+    """Return the scores of each problem on both sides: of pairs where the seeds agree in number, else of all
+    samples."""
     if len(before.files) != len(after.files):
         both = ((name, _scored(before.samples[name]), _scored(after.samples[name])) for name in common)
         return {name: (a, b) for name, a, b in both if a and b}
@@ -302,7 +305,7 @@ def _flips(
 
 
 def _extreme(samples: Sequence[SampleScore | None], *, lowest: bool) -> tuple[int, SampleScore]:
-    """The number and the sample of the first that has the lowest, or the highest, score."""
+    """Return the number and the sample of the first that has the lowest, or the highest, score."""
     sign = 1 if lowest else -1
     scored = [
         (sign * sample.score, number, sample)
@@ -324,7 +327,7 @@ def _adjusted(compared: Sequence[BenchmarkComparison]) -> Iterator[BenchmarkComp
 
 
 def sentence(item: BenchmarkComparison, tests: int) -> str:
-    """What may be said of one comparison, as one of `tests`."""
+    """Return a sentence on the result of one comparison, as one of `tests`."""
     numbers = f"[{item.low:.1f}, {item.high:.1f}], p {p_text(item.p_value)}"
     if tests > 1:
         numbers += f" (adjusted for {tests} comparisons: p {p_text(item.p_adjusted)})"
@@ -342,7 +345,7 @@ def sentence(item: BenchmarkComparison, tests: int) -> str:
 
 
 def _turned(item: BenchmarkComparison, numbers: str) -> str:
-    """The interval of a loss is given as that of the points lost."""
+    """Return `numbers` with the interval of a loss given as that of the points lost."""
     if item.verdict == "better":
         return numbers
     return numbers.replace(f"[{item.low:.1f}, {item.high:.1f}]", f"[{-item.high:.1f}, {-item.low:.1f}]")
@@ -358,7 +361,7 @@ def p_text(p_value: float) -> str:
 
 
 def _refuse(compared: Sequence[BenchmarkComparison], options: CompareOptions) -> None:
-    """Raises DataError that names what differs and must not, and how to compare all the same."""
+    """Raise DataError that names what differs and must not, and how to compare all the same."""
     refused = [kind for kind in MUST_AGREE if kind not in options.allow]
     lines = [
         f"{item.benchmark}: {difference.kind} differs: {difference}"
@@ -379,7 +382,7 @@ def _refuse(compared: Sequence[BenchmarkComparison], options: CompareOptions) ->
 
 
 def check_benchmark(name: str, comparison: Comparison) -> None:
-    """Raises DataError for one that was left out, UnknownNameError for one that neither run has."""
+    """Raise DataError for a benchmark that was left out, UnknownNameError for one that neither run has."""
     if name in comparison.left_out:
         raise DataError(f"{name} is not compared: {comparison.left_out[name]}")
     if all(item.benchmark != name for item in comparison.benchmarks):

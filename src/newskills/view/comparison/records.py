@@ -227,7 +227,7 @@ def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterato
 
 
 def read_whole_rows(item: BenchmarkResults, file: Path) -> Iterator[Row]:
-    """The records of one file with all their fields; lines that cannot be read are left out."""
+    """Return the records of one file with all their fields; lines that cannot be read are left out."""
     records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files)
     return _rows(file, _EVERYTHING, records)
 
@@ -281,7 +281,8 @@ def _graded(
     *,
     whole: bool = False,
 ) -> Iterator[Row]:
-    """The rows of the file with this number, with their verdicts; all of them if `whole`, else what is counted."""
+    """Yield the rows of the file with this number, with their verdicts; all of their fields if `whole` or regraded by
+    `grader`, else what is counted."""
     file = records.files[number]
     if grader is not None:
         rows = _rows(file, decoder_of({**FIELDS, **metric.fields}), records, whole=True)
@@ -298,7 +299,7 @@ def _graded(
 
 
 def _add(records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, scores: Counter[str]) -> None:
-    """Adds a sample of the file with this number; counts in `scores` which of the headline's it has."""
+    """Add a sample of the file with this number; count in `scores` which of the headline's it has."""
     identity = str(row["id"])
     if isinstance(row.get("grader"), str):
         records.graders.add(row["grader"])
@@ -312,7 +313,8 @@ def _add(records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, 
 
 
 def _rows(file: Path, decoder: Decoder, records: BenchmarkRecords, *, whole: bool = False) -> Iterator[Row]:
-    """What can be read, all of it if `whole`; records without an identity are known by their line."""
+    """Yield the rows that can be read, with all their fields if `whole`; records without an identity are known by their
+    line."""
     place = 0
     for path in parts(file):
         with open_for_reading(path) as lines:

@@ -119,7 +119,8 @@ def regrade(folder: Path, options: RegradeOptions, notes: list[str]) -> list[Reg
 
 
 def _choice(records: BenchmarkRecords, options: RegradeOptions) -> GraderChoice | None:
-    """What to grade with. Raises UnknownNameError, ConfigError."""
+    """Return the grader to use with its settings; None where none is given or recorded. Raises UnknownNameError,
+    ConfigError."""
     recorded = recorded_grader(records)
     name, _, version = (options.grader or "").partition("@")
     if not name and recorded is None:
@@ -153,7 +154,7 @@ def _settings(name: str, reading: Reading | None) -> Row:
 
 
 def readings_of(name: str) -> Mapping[str, Row]:
-    """Reading → settings of a grader; empty where it reads replies in one way only. Raises UnknownNameError."""
+    """Return a grader's settings by reading; empty where it reads replies in one way only. Raises UnknownNameError."""
     readings: Mapping[str, Row] = getattr(getattr(GRADERS.get(name), "Config", None), "READINGS", {})
     return readings
 
@@ -184,7 +185,7 @@ def _regraded(
 
 
 def _write(item: BenchmarkResults, choice: GraderChoice, target: Path) -> BenchmarkResults:
-    """The records with their new verdicts, below `target`. Raises DataError where it has results already."""
+    """Write the records with their new verdicts below `target`. Raises DataError where it has results already."""
     files = tuple(target / file.name for file in item.files)
     if there := next((file for file in files if file.exists()), None):
         raise DataError(f"{there} is there already.", hint="Give another --output_dir.")
@@ -203,7 +204,8 @@ def _write(item: BenchmarkResults, choice: GraderChoice, target: Path) -> Benchm
 
 
 def grader_spread(item: BenchmarkResults, choice: GraderChoice) -> dict[str, Number]:
-    """Reading → score. Empty for graders that read replies in one way, that run code, or that ask a judge."""
+    """Return the score by reading. Empty for graders that read replies in one way, that run code, or that ask a
+    judge."""
     readings = readings_of(choice.name)
     if not readings or executes(make_grader(choice.name, choice.config)):
         return {}
@@ -219,7 +221,7 @@ def grader_spread(item: BenchmarkResults, choice: GraderChoice) -> dict[str, Num
 
 
 def score_of(records: BenchmarkRecords) -> Number:
-    """The mean over problems of their scored samples, in percent, with its 95 % interval."""
+    """Return the mean over problems of their scored samples, in percent, with its 95 % interval."""
     values: Counter[float] = Counter()
     unscored = 0
     for samples in records.samples.values():

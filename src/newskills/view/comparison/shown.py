@@ -107,7 +107,8 @@ def wrapped(text: str, indent: str) -> list[str]:
 
 
 def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
-    """The same for a page, with headings of this `level`."""
+    """Return the comparison as blocks of a page, with headings of this `level` and at most `flips` changed problems of
+    each benchmark."""
     page: list[Block] = [
         Paragraph(
             f"{comparison.runs[0].name} is compared with {', '.join(run.name for run in comparison.runs[1:])}, "

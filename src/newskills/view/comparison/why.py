@@ -66,7 +66,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 def explain(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Explanation]:
-    """The benchmarks that both runs have. Raises DataError where there is none."""
+    """Explain the differences in the benchmarks that both runs have. Raises DataError where there is none."""
     names = run_names([first, second])
     before, after = read_run(first, names[0], wanted), read_run(second, names[1], wanted)
     common = [name for name in before.benchmarks if name in after.benchmarks]
@@ -141,7 +141,8 @@ def _step(
     common: bool = True,
     cut: bool = True,
 ) -> ExplanationStep:
-    """`common`: only problems with a score on both sides; not `cut`: only those no sample of which was cut off."""
+    """Return the step with the scores of both sides. `common`: only problems with a score on both sides; not `cut`:
+    only those no sample of which was cut off."""
     kept = [dict(_means(side, cut=cut)) for side in (before, after)]
     ids = [
         [identity for identity in own if not common or identity in other]
@@ -207,7 +208,8 @@ def label_of(grader: Grader | ExecutingGrader) -> str:
 
 
 def recorded_grader(records: BenchmarkRecords) -> GraderChoice | None:
-    """What judged the records, with its settings where they are told; None where there is no such grader here."""
+    """Return the grader that judged the records, with its settings where they are recorded; None where there is no such
+    grader here."""
     described = str(records.facts.get("grader") or "")
     states = [state.grader for state in records.states if state is not None]
     for label in (described, *states, *sorted(records.graders)):
@@ -229,7 +231,8 @@ def _prompt_diff(before: Row, after: Row) -> Iterator[str]:
 
 
 def prompt_text(facts: Row) -> str:
-    """The prompt as benchmark.json has it, else that of this name here, if it is still the same; else empty."""
+    """Return the prompt as benchmark.json has it, else that of this name here, if it is still the same; else an empty
+    text."""
     if text := facts.get("prompt_text"):
         return str(text)
     try:

@@ -13,7 +13,7 @@ _DIFF_LINE = 76
 
 
 def as_text(explanation: Explanation) -> str:
-    """What differs, the prompts as a diff, and the table of what each step is worth."""
+    """Return a text that shows what differs, the prompts as a diff, and the table of what each step is worth."""
     return printable("\n".join(_lines(explanation))) + "\n"
 
 

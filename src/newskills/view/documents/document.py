@@ -104,7 +104,7 @@ def _safe(text: str) -> str:
 
 
 def as_markdown(title: str, blocks: Sequence[Block]) -> str:
-    """The same in Markdown; of figures, what they show in words."""
+    """Return the page in Markdown; of figures, what they show in words."""
     return "\n\n".join([f"# {_plain(title)}", *map(_markdown, blocks)]) + "\n"
 
 

@@ -44,7 +44,8 @@ class ReportOptions(Struct, frozen=True, kw_only=True):
 
 
 def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) -> list[Block]:  # noqa: B008 - frozen
-    """Raises DataError where there are no results, or the contamination file cannot be read."""
+    """Return the blocks of the report. Raises DataError where there are no results, or the contamination file cannot be
+    read."""
     places = [place for folder in folders for place in run_folders(folder)]
     if not places:
         raise DataError(f"There are no results in {', '.join(map(str, folders))}.")
@@ -158,7 +159,7 @@ def _interval(number: Number) -> str:
 
 
 def _clean(runs: Sequence[RunRecords], contaminated: Mapping[str, bool]) -> Iterator[Block]:
-    """The score over the problems that the check calls clean, beside that over all."""
+    """Yield a table with the score over the problems that the check calls clean, beside that over all."""
     rows = [
         ["run", "benchmark", "all problems", "clean problems", "95 % interval", "clean", "not clean or not known"]
     ]

@@ -30,7 +30,7 @@ _decoder = msgspec.json.Decoder(Row)
 
 
 def training_blocks(folder: Path) -> Iterator[Block]:
-    """Plots of every training below `folder`; nothing where there is none."""
+    """Yield plots of every training below `folder`; nothing where there is none."""
     patterns = ["/".join(["*"] * depth + [METRICS_LINES]) for depth in range(_DEEP + 1)]
     for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
         rows = list(read_steps(path))

@@ -22,7 +22,7 @@ _AT = re.compile(r"(?P<kind>pass|majority)@(?P<k>\d+)|pass@1\[avg-of-(?P<n>\d+)\
 
 
 def benchmark_page(library: Library, run: str, benchmark: str) -> Row:
-    """Raises UnknownNameError, DataError."""
+    """Return the page of a benchmark in a run. Raises UnknownNameError, DataError."""
     indexed = library.indexed(run, benchmark)
     samples = samples_of(indexed)
     modes, extended = metrics_of(library.folders, indexed.results)
@@ -116,7 +116,7 @@ def by_length(samples: Samples) -> list[Row]:
 
 
 def token_histogram(samples: Samples) -> Row:
-    """Replies by tokens and outcome, in bins of equal width; the longest 0.5 % share the last one."""
+    """Count replies by tokens and outcome, in bins of equal width; the longest 0.5 % share the last one."""
     pairs = Counter(zip(samples.tokens, samples.outcome, strict=True))
     lengths = Counter({tokens: 0 for tokens, _ in pairs if tokens != NO_TOKENS})
     for (tokens, _), count in pairs.items():

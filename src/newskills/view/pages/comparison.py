@@ -147,7 +147,7 @@ def _graded_pair(a: _Side, b: _Side, identity: int, same_seeds: bool) -> _Scores
 
 
 def _of_files(side: _Side, identity: int) -> Sequence[float | None]:
-    """The score of a problem in each file; 1 and 0 on a side whose verdicts are right and wrong."""
+    """Return the score of a problem in each file; 1 and 0 on a side whose verdicts are right and wrong."""
     if side.graded is not None:
         return side.graded.by_problem.get(identity, [])
     outcomes = _outcomes(side, side.place[identity])
@@ -214,7 +214,8 @@ def _sample(side: _Side, identity: int, failing: bool) -> tuple[int, int]:
 
 
 def _find(samples: Samples, start: int, size: int, problem: int) -> int | None:
-    """The number of a problem's sample in one file; mostly that of the problem."""
+    """Return the number of a problem's sample in one file, which is mostly that of the problem; None where there is
+    none."""
     if problem < size and samples.problem[start + problem] == problem:
         return problem
     try:
@@ -257,7 +258,7 @@ def _ending(side: _Side, file: int, number: int) -> tuple[str, Story | None]:
 
 
 def _read_stories(index: FileIndex, samples: Sequence[tuple[int, str]]) -> dict[int, Story]:
-    """Number of a record → its story; `samples`: (number, outcome)."""
+    """Return the failure reason of each record by its number; `samples`: (number, outcome)."""
     kept = {} if index.file.unfinished else _kept.setdefault(index, {})
     version = index.head.file
     missing = sorted((number, outcome) for number, outcome in samples if (version, number) not in kept)

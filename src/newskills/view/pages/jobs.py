@@ -28,7 +28,7 @@ _reading = threading.Lock()
 
 
 def jobs_page() -> Row:
-    """The latest experiments, without asking anybody how they are doing."""
+    """Return the latest experiments, without asking any cluster for their states."""
     experiments, notes = [], []
     try:
         with _reading:
@@ -40,7 +40,7 @@ def jobs_page() -> Row:
 
 
 def experiment_page(name: str) -> Row:
-    """The jobs with their states, as the cluster tells them. Raises UnknownNameError, ConfigError."""
+    """Return the jobs with their states, as the cluster tells them. Raises UnknownNameError, ConfigError."""
     experiment = _found(name)
     page = _summary(experiment)
     try:
@@ -71,7 +71,7 @@ def experiment_page(name: str) -> Row:
 
 
 def log_page(name: str, job: str, command: str) -> Row:
-    """The last lines that a job has printed. Raises UnknownNameError, ConfigError, RemoteError."""
+    """Return the last lines that a job has printed. Raises UnknownNameError, ConfigError, RemoteError."""
     experiment = _found(name)
     files = log_files(experiment, job, command or None)
     last: deque[str] = deque(maxlen=LINES)

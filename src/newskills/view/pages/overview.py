@@ -114,7 +114,8 @@ def _began(run: Row) -> tuple[float, str]:
 
 
 def headline(modes: Mapping[str, Any], extended: Mapping[str, Any]) -> Row | None:
-    """The score of the mode that averages over most samples: per cent, with its interval."""
+    """Return the score of the mode that averages over most samples, in per cent, with its interval; None where there is
+    no score."""
     numbers = table(extended.get("numbers"))
     names = [name for name in {**modes, **numbers} if name.startswith("pass@1")]
     if not names:
@@ -139,7 +140,7 @@ def _scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
 
 
 def _ledger(extended: Row, states: Sequence[Row]) -> dict[str, int]:
-    """Samples by outcome: as the metrics say, else as the runs' records of themselves do."""
+    """Count samples by outcome: as the metrics say, else as the runs' records of themselves do."""
     ledgers = [table(extended.get("ledger"))] if table(extended.get("ledger")) else []
     ledgers = ledgers or [table(state.get("ledger")) for state in states]
     return {
@@ -193,7 +194,8 @@ def _status(states: Sequence[Row], running: bool) -> str:
 
 
 def differences(library: Library, runs: Sequence[Run]) -> list[Row]:
-    """What is not the same in all runs that have a benchmark: rows of benchmark, setting, run → value."""
+    """Return the settings that are not the same in all runs that have a benchmark: rows of benchmark, setting, run →
+    value."""
     rows: list[Row] = []
     for benchmark in sorted({name for run in runs for name in run.benchmarks}):
         having = [run for run in runs if benchmark in run.benchmarks]
@@ -208,7 +210,7 @@ def differences(library: Library, runs: Sequence[Run]) -> list[Row]:
 
 
 def settings_of(library: Library, results: BenchmarkFiles) -> dict[str, str]:
-    """What was asked for, as texts by name."""
+    """Return the settings that were asked for, as texts by name."""
     state = state_of(library.folders, results.files[0])
     about = described(library.folders, results)
     settings = {name: str(value) for name, value in table(state.get("settings")).items()}

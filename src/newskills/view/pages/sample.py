@@ -22,7 +22,7 @@ _REASONING = ("reasoning_content", "_reasoning", "thinking")
 
 
 def sample_page(library: Library, run: str, benchmark: str, file: int, number: int) -> Row:
-    """Raises UnknownNameError, DataError."""
+    """Return the page of a record. Raises UnknownNameError, DataError."""
     indexed = library.indexed(run, benchmark)
     index = require(indexed.indexes, file)
     record = read_record(index, number)
@@ -69,7 +69,7 @@ def reply_of(row: Row) -> tuple[str, str]:
 
 
 def _turns(row: Row) -> list[Row]:
-    """What followed the prompt, where it is more than one reply: calls, results, further replies."""
+    """Return the turns that followed the prompt, where it is more than one reply: calls, results, further replies."""
     messages = messages_in(row)
     first = next(
         (number for number, message in enumerate(messages) if message.get("role") == "assistant"), len(messages)
@@ -79,7 +79,8 @@ def _turns(row: Row) -> list[Row]:
 
 
 def siblings(indexed: IndexedBenchmark, index: FileIndex, number: int) -> list[Row]:
-    """The other samples of the same problem: file, record, seed, outcome."""
+    """Return all samples of the same problem, this one among them: file, record, seed, outcome, tokens; empty where
+    there is one file."""
     if len(indexed.indexes) < 2:
         return []
     (own,) = index.columns("id")

@@ -40,7 +40,7 @@ def training_page(library: Library, names: list[str]) -> Row:
 
 
 def rollouts(library: Library, name: str, step: int) -> list[Row]:
-    """Samples that were taken at a step. Raises UnknownNameError."""
+    """Return samples that were taken at a step, at most 50. Raises UnknownNameError."""
     path = library.training(name).folder / SAMPLES
     samples = []
     for row in _rows(library.folders, path):
@@ -87,7 +87,7 @@ def series(rows: list[Row]) -> list[Row]:
 
 
 def group_of(name: str) -> str:
-    """The title of the plot that a value belongs to."""
+    """Return the title of the plot that a value belongs to."""
     low = name.lower().rpartition("/")[2]
     if low.startswith(GROUPS["Held-out problems"]):
         return "Held-out problems"
@@ -111,7 +111,7 @@ def _thinned(points: list[list[float]]) -> list[list[float]]:
 
 
 def _rollout(row: Row) -> Row:
-    """A problem with its sampled replies, whatever its writer calls them."""
+    """Return a problem with its sampled replies, whatever its writer calls them."""
     responses = row.get("responses")
     if not isinstance(responses, list):
         responses = [row]
@@ -138,7 +138,7 @@ def _rollout(row: Row) -> Row:
 
 
 def _rows(folders: Folders, path: Path) -> Iterator[Row]:
-    """The lines that are objects; others are passed over."""
+    """Yield the lines that are objects; others are passed over."""
     if not path.is_file():
         return
     with folders.open(path) as file:

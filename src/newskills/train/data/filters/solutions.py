@@ -90,6 +90,6 @@ def boxed_end(text: str) -> int:
 
 
 def boxed_answer(text: str) -> str | None:
-    """What stands in the last `\\boxed{…}`."""
+    """Return the text in the last `\\boxed{…}`; None where there is none."""
     end = boxed_end(text)
     return None if end < 0 else text[text.rfind(_BOX) + len(_BOX) : end - 1].strip()

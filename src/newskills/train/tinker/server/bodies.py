@@ -13,7 +13,8 @@ LARGEST = 256 << 20
 
 
 def body_of(request: HttpRequest) -> bytes:
-    """Raises ConfigError for a packing that is not known here, DataError for a body that is damaged or too large."""
+    """Return the body of a request, unpacked. Raises ConfigError for a packing that is not known here, DataError for a
+    body that is damaged or too large."""
     packing = request.headers.get("content-encoding", "identity").strip().lower()
     if packing == "identity":
         return request.body

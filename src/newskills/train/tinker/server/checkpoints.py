@@ -64,7 +64,7 @@ class Address(Struct, frozen=True):
 
 
 def parse(path: str) -> Address:
-    """Raises DataError for what is no path of a checkpoint."""
+    """Parse the path of a checkpoint. Raises DataError for what is no path of a checkpoint."""
     parts = path.removeprefix(SCHEME).split("/")
     fits = path.startswith(SCHEME) and len(parts) == 3 and parts[1] in KINDS
     if not fits or not _RUN.fullmatch(parts[0]) or not _NAME.fullmatch(parts[2]):
@@ -87,18 +87,18 @@ class Checkpoints:
         self._purge()
 
     def begin(self, run: StoredRun) -> None:
-        """Raises StorageError."""
+        """Write the file of a run. Raises StorageError."""
         write_json(self.root / run.run_id / RUN, run)
 
     def run(self, run_id: str) -> StoredRun:
-        """Raises UnknownNameError."""
+        """Read the file of a run. Raises UnknownNameError."""
         path = self.root / run_id / RUN
         if not _RUN.fullmatch(run_id) or not path.is_file():
             raise UnknownNameError("training run", run_id[:200], self.run_ids())
         return _read(path, StoredRun)
 
     def run_ids(self) -> list[str]:
-        """The latest first."""
+        """Return the ids of all runs, the latest first."""
         files = sorted(self.root.glob(f"*/{RUN}"), key=lambda path: path.stat().st_mtime, reverse=True)
         return [path.parent.name for path in files]
 
@@ -124,7 +124,7 @@ class Checkpoints:
         self._purge(address.run_id)
 
     def find(self, path: str) -> Path:
-        """The folder of a checkpoint. Raises DataError, UnknownNameError."""
+        """Return the folder of a checkpoint. Raises DataError, UnknownNameError."""
         address = parse(path)
         folder = self._folder(address)
         if not (folder / ABOUT).is_file() or _expired(self.about(address)):
@@ -132,7 +132,7 @@ class Checkpoints:
         return folder
 
     def of(self, run_id: str) -> list[Address]:
-        """A run's checkpoints, in the order of their making."""
+        """Return a run's checkpoints that have not expired, in the order of their making."""
         checkpoints = [checkpoint for checkpoint in self._all(run_id) if not _expired(self.about(checkpoint))]
         return sorted(checkpoints, key=lambda checkpoint: self.about(checkpoint).created)
 
@@ -144,7 +144,7 @@ class Checkpoints:
         return sum(file.stat().st_size for file in self._folder(address).rglob("*") if file.is_file())
 
     def remove(self, address: Address) -> None:
-        """Raises UnknownNameError where there is none."""
+        """Remove a checkpoint. Raises UnknownNameError where there is none."""
         folder = self._folder(address)
         if not folder.is_dir():
             raise UnknownNameError("checkpoint", str(address), map(str, self._all(address.run_id)))

@@ -27,7 +27,7 @@ class SignedDownloads:
         self._saved, self._secret = saved, secrets.token_bytes(32)
 
     def urls(self, request: HttpRequest, address: Address) -> Row:
-        """An address for each file. Raises UnknownNameError."""
+        """Return an address for each file. Raises UnknownNameError."""
         folder = self._saved.find(str(address))
         until = int(time.time()) + SECONDS
         host = request.headers.get("host", "")
@@ -40,7 +40,7 @@ class SignedDownloads:
         return {"urls": urls, "expires": datetime.fromtimestamp(until, UTC)}
 
     def file(self, request: HttpRequest) -> Response:
-        """The file of a signed address. Raises DataError, UnknownNameError."""
+        """Answer with the file of a signed address. Raises DataError, UnknownNameError."""
         path = unquote(request.path.removeprefix(PREFIX))
         query = parse_qs(request.query)
         until, signature = (query.get(name, [""])[0] for name in ("until", "signature"))

@@ -34,7 +34,8 @@ class BaseModel:
     """A model folder that is served, under the name by which clients know it."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        """Raises DataError, ConfigError for a folder that the cpu trainer cannot work with."""
+        """Read the shape of a model. Raises DataError, ConfigError for a folder that the cpu trainer cannot work
+        with."""
         self.name, self.folder = name, folder
         self.shape = read_shape(folder)
 
@@ -72,7 +73,7 @@ class ModelEngine:
     """`dtype`, `threads`: as the cpu trainer has them."""
 
     def __init__(self, *, dtype: str = "auto", threads: int = 0) -> None:
-        """Raises ConfigError for an unknown dtype."""
+        """Check the dtype and keep the settings. Raises ConfigError for an unknown dtype."""
         dtype_of(dtype)
         self._dtype, self._threads = dtype, threads
         self._weights: dict[Path, Mapping[str, Tensor]] = {}
@@ -83,7 +84,7 @@ class ModelEngine:
     def create(
         self, run: StoredRun, base: BaseModel, state: Path | None = None, *, optimizer: bool = False
     ) -> None:
-        """A model that learns: fresh, or from a saved state. Raises DataError."""
+        """Create a model that learns: fresh, or from a saved state. Raises DataError."""
         trainer = self._trainer(base, LoraConfig(rank=run.rank, alpha=run.alpha, seed=run.seed))
         if state is not None:
             trainer.restore(state, optimizer=optimizer)
@@ -93,7 +94,7 @@ class ModelEngine:
         self._trainers.pop(run_id, None)
 
     def learn(self, request: PassRequest) -> LossOutput:
-        """A pass. Raises UnknownNameError for a loss, DataError for data that does not fit, TrainingError."""
+        """Compute a pass. Raises UnknownNameError for a loss, DataError for data that does not fit, TrainingError."""
         trainer = self._learner(request.model_id)
         loss = next((name for name in LOSSES if name == request.loss_fn), None)
         if loss is None:
@@ -107,23 +108,23 @@ class ModelEngine:
         return trainer.forward_backward(request.data, loss, config)
 
     def step(self, run_id: str, adam: Adam) -> Row:
-        """Raises TrainingError where the gradient is no number."""
+        """Take an optimizer step. Raises TrainingError where the gradient is no number."""
         return self._learner(run_id).optim_step(AdamParams(**msgspec.structs.asdict(adam)))
 
     def writer(self, run_id: str, *, optimizer: bool) -> Callable[[Path], None]:
-        """What writes the model of this moment into a folder."""
+        """Return the function that writes the model of this moment into a folder."""
         trainer = self._learner(run_id)
         return trainer.save_state if optimizer else trainer.save_adapter
 
     def restore(self, run_id: str, state: Path, *, optimizer: bool) -> None:
-        """Raises DataError."""
+        """Restore a model from a saved state. Raises DataError."""
         self._learner(run_id).restore(state, optimizer=optimizer)
 
     def snapshot(self, run_id: str) -> dict[str, Tensor]:
         return self._learner(run_id).pairs()
 
     def sample(self, sampler: Sampler, requests: Sequence[SampleRequest]) -> list[bytes]:
-        """The answers to requests that differ in their prompts only; together they need no seed.
+        """Sample the answers to requests that differ in their prompts only; together they need no seed.
 
         Raises ConfigError for what is not known here or does not fit the model's context, DataError.
         """
@@ -208,7 +209,7 @@ def _params(
 
 
 def _cut(sampled: Sampled, texts: Sequence[str], tokenizer: HFTokenizer) -> Sampled:
-    """The sample up to and with the token that completes one of `texts`."""
+    """Return the sample up to and with the token that completes one of `texts`."""
 
     def ended(count: int) -> bool:
         tail = tokenizer.decode(sampled.tokens[:count])

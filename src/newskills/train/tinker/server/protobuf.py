@@ -22,39 +22,39 @@ class Field:
         self.number, self.kind, self.value = number, kind, value
 
     def integer(self) -> int:
-        """A signed integer of 64 bits (int32, int64, bool, enum). Raises DataError."""
+        """Return a signed integer of 64 bits (int32, int64, bool, enum). Raises DataError."""
         if not isinstance(self.value, int):
             raise self._wrong("a number")
         return self.value - (1 << 64) if self.value >= 1 << 63 else self.value
 
     def double(self) -> float:
-        """Raises DataError."""
+        """Return a double. Raises DataError."""
         if self.kind != FIXED64:
             raise self._wrong("a double")
         number: float = struct.unpack("<d", self.raw())[0]
         return number
 
     def raw(self) -> memoryview:
-        """Raises DataError."""
+        """Return the bytes of the value. Raises DataError."""
         if isinstance(self.value, int):
             raise self._wrong("bytes")
         return self.value
 
     def text(self) -> str:
-        """Raises DataError, also for what is not UTF-8."""
+        """Return the value as text. Raises DataError, also for what is not UTF-8."""
         try:
             return str(self.message(), "utf-8")
         except UnicodeDecodeError as error:
             raise self._wrong("text in UTF-8") from error
 
     def message(self) -> memoryview:
-        """The bytes of an embedded message. Raises DataError."""
+        """Return the bytes of an embedded message. Raises DataError."""
         if self.kind != LENGTH:
             raise self._wrong("a message")
         return self.raw()
 
     def integers(self) -> list[int]:
-        """The elements of a repeated integer field, packed or one by one. Raises DataError."""
+        """Return the elements of a repeated integer field, packed or one by one. Raises DataError."""
         if self.kind != LENGTH:
             return [self.integer()]
         integers: list[int] = []
@@ -69,7 +69,7 @@ class Field:
 
 
 def fields(message: bytes | memoryview) -> Iterator[Field]:
-    """The fields of a message in their order. Raises DataError where the bytes are no message."""
+    """Yield the fields of a message in their order. Raises DataError where the bytes are no message."""
     data, at = memoryview(message), 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -102,7 +102,7 @@ def entry(message: bytes | memoryview) -> tuple[str, Field | None]:
 
 
 def number_field(number: int, value: int) -> bytes:
-    """A varint field; negative numbers take ten bytes, as for int32 and int64."""
+    """Encode a varint field; negative numbers take ten bytes, as for int32 and int64."""
     return _encoded(number << 3 | VARINT) + _encoded(value & ((1 << 64) - 1))
 
 
@@ -116,7 +116,7 @@ def bytes_field(number: int, value: bytes) -> bytes:
 
 
 def entry_field(number: int, key: str, value: bytes) -> bytes:
-    """An entry of a map; `value` is its encoded field 2."""
+    """Encode an entry of a map; `value` is its encoded field 2."""
     return bytes_field(number, bytes_field(1, key.encode()) + value)
 
 

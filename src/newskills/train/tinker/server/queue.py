@@ -62,7 +62,7 @@ class Queue:
         return request_id in self._jobs
 
     def promise(self, job: QueuedCall) -> None:
-        """The job's answer can be waited for; it is done when `submit` has been called."""
+        """Note a job, whose answer can be waited for from now on; it is done when `submit` has been called."""
         self._jobs[job.request_id] = job
 
     def submit(self, job: QueuedCall) -> None:
@@ -71,7 +71,8 @@ class Queue:
         self._more.set()
 
     async def wait(self, request_id: str, seconds: float) -> Answer | RefusedRequest | None:
-        """The answer; None where there is none yet. Raises DataError for a request that is not known."""
+        """Wait for the answer; None where there is none after `seconds`. Raises DataError for a request that is not
+        known."""
         job = self._jobs.get(request_id)
         if job is None:
             raise DataError(
@@ -87,18 +88,18 @@ class Queue:
         return job.answer.result()
 
     def cancel(self, request_id: str) -> None:
-        """A job that has not begun is never done."""
+        """Cancel a job that has not begun, which is never done."""
         job = self._jobs.get(request_id)
         if job is not None and job in self._ready:
             self._ready.remove(job)
             job.settle(RefusedRequest("The request was cancelled.", user=True))
 
     async def call(self, work: Callable[[], Any]) -> Any:
-        """Does something in the working thread, between two jobs."""
+        """Call `work` in the working thread, between two jobs."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def close(self) -> None:
-        """Ends after the job that runs."""
+        """End after the job that runs."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._thread.shutdown(wait=True, cancel_futures=True)
@@ -130,7 +131,7 @@ class RequestQueue:
         self._waiting: dict[int, QueuedCall] = {}
 
     def add(self, number: int | None, run: Callable[[], Answer]) -> str:
-        """The id of the request; a number that was there already is the same request. Raises DataError."""
+        """Add a request and return its id; a number that was there already is the same request. Raises DataError."""
         number = self._next if number is None else number
         request_id = f"{self._name}/{number}"
         if number < 1 or (number < self._next and not self._queue.known(request_id)):
@@ -151,7 +152,8 @@ class RequestQueue:
             self._next += 1
 
     def _give_up(self, number: int) -> None:
-        """The requests before never came; their client may have gone on without them."""
+        """Refuse a request if those before it never came, and go on with the next; their client may have gone on
+        without them."""
         job = self._waiting.pop(number, None)
         if job is not None:
             job.settle(

@@ -185,7 +185,7 @@ class TinkerService:
         return {"type": "session_heartbeat"}
 
     def _finish(self, name: str) -> Row:
-        """Ends a session: its models and samplers leave the memory; what was saved stays."""
+        """End a session: its models and samplers leave the memory; what was saved stays."""
         session = self._session(name)
         session.finished = True
         for model in session.models:
@@ -257,7 +257,7 @@ class TinkerService:
         *,
         optimizer: bool = False,
     ) -> Row:
-        """A model; the same session and number mean the same one."""
+        """Begin a model; the same session and number mean the same one."""
         session = self._session(session_id)
         model_id = f"{session_id}:train:{number}"
         request_id = f"{model_id}/0"
@@ -401,7 +401,7 @@ class TinkerService:
         return {"type": "create_sampling_session", "sampling_session_id": sampler.sampler_id}
 
     def _sampler(self, session_id: str, number: int, base: BaseModel, lora: LoraConfig) -> Sampler:
-        """The same session and number mean the same one."""
+        """Return the sampler; the same session and number mean the same one."""
         session = self._session(session_id)
         sampler_id = f"{session_id}:sample:{number}"
         if sampler_id not in self._samplers:
@@ -487,7 +487,7 @@ class TinkerService:
 
 
 def _pairs_of(run: StoredRun) -> LoraConfig:
-    """What pairs of the same shape have in common."""
+    """Return the LoRA settings that pairs of the same shape have in common."""
     return LoraConfig(rank=run.rank, alpha=run.alpha)
 
 

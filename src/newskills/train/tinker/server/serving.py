@@ -72,7 +72,7 @@ async def serve_until_stopped(
 
 
 def all_names(bases: Mapping[str, BaseModel]) -> dict[str, BaseModel]:
-    """A model can also be named by its folder, or by the folder's last part."""
+    """Return the models by all their names: a model can also be named by its folder, or by the folder's last part."""
     bases_by_name = dict(bases)
     for base in bases.values():
         for name in (str(base.folder), base.folder.name):

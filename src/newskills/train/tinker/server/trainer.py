@@ -21,7 +21,7 @@ class ServedTrainer(CpuTrainer):
     all_logprobs = True
 
     def check(self, data: Sequence[Datum]) -> None:
-        """Raises DataError for no data, and for tokens that the model does not know."""
+        """Raise DataError for no data, and for tokens that the model does not know."""
         if not data:
             raise DataError("The request has no data.")
         for index, datum in enumerate(data):
@@ -34,7 +34,7 @@ class ServedTrainer(CpuTrainer):
             self.known(datum.targets, f"Datum {index}")
 
     def known(self, tokens: Sequence[int], what: str) -> None:
-        """Raises DataError where there is no token, or one that the model does not know."""
+        """Raise DataError where there is no token, or one that the model does not know."""
         size = self.model.shape.vocab_size
         if not tokens:
             raise DataError(f"{what} has no tokens.")
@@ -52,14 +52,14 @@ class ServedTrainer(CpuTrainer):
         return LossOutput(loss=total, logprobs=logprobs)
 
     def scores(self, tokens: Sequence[int]) -> list[float | None]:
-        """The log-probability of each token after those before it; None for the first."""
+        """Return the log-probability of each token after those before it; None for the first."""
         if len(tokens) < 2:
             return [None] * len(tokens)
         datum = Datum(tokens=tokens[:-1], targets=tokens[1:], weights=[1.0] * (len(tokens) - 1))
         return [None, *self.forward([datum], "cross_entropy", LossConfig()).logprobs[0]]
 
     def pairs(self) -> dict[str, Tensor]:
-        """A copy of the LoRA matrices."""
+        """Return a copy of the LoRA matrices."""
         return {name: value.detach().clone() for name, value in self.named.items()}
 
     def put(self, pairs: Mapping[str, Tensor]) -> None:
@@ -68,7 +68,7 @@ class ServedTrainer(CpuTrainer):
                 value.copy_(pairs[name])
 
     def restore(self, folder: Path, *, optimizer: bool) -> None:
-        """The weights of a saved state, whatever they began with; the optimizer's too, or a fresh one.
+        """Restore the weights of a saved state, whatever they began with; the optimizer's too, or a fresh one.
 
         Raises DataError for a state of other shapes.
         """
@@ -97,7 +97,7 @@ class SavedState(msgspec.Struct, frozen=True):
 
 
 def read_pairs(folder: Path) -> dict[str, Tensor]:
-    """The LoRA matrices of a saved state or adapter. Raises DataError."""
+    """Read the LoRA matrices of a saved state or adapter. Raises DataError."""
     return _load(folder / ADAPTER)
 
 

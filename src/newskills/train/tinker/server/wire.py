@@ -125,7 +125,7 @@ class ModelInput(Struct, frozen=True, kw_only=True):
     chunks: list[EncodedTextChunk]
 
     def ids(self) -> list[int]:
-        """Raises ConfigError for other parts than text."""
+        """Return the token ids. Raises ConfigError for other parts than text."""
         for part in self.chunks:
             if part.type != "encoded_text":
                 raise ConfigError(
@@ -194,7 +194,7 @@ def read_json(body: bytes, kind: type[T]) -> T:
 
 
 def read_pass(body: bytes) -> PassRequest:
-    """Raises DataError with the sentence for the client."""
+    """Read the request of a pass. Raises DataError with the sentence for the client."""
     texts = {1: "", 4: ""}
     seq_id, forward_only = 0, False
     data: list[Datum] = []
@@ -296,7 +296,7 @@ def _chunk(message: memoryview) -> list[int]:
 
 
 def _tensor(message: memoryview, what: str) -> list[Any]:
-    """A dense or sparse (CSR) tensor as a flat list."""
+    """Read a dense or sparse (CSR) tensor as a flat list."""
     dense, sparse, dtype, shape = memoryview(b""), None, 0, list[int]()
     for wire_field in protobuf.fields(message):
         match wire_field.number:
