@@ -127,7 +127,7 @@ class Pipeline:
         *,
         submit: Submit | None = None,
     ) -> Any:
-        """Checks everything, then submits; returns the experiment, for `dependencies` and `run_after` of others.
+        """Check everything, then submit; return the experiment, for `dependencies` and `run_after` of others.
 
         `sequential`: one job after another. Executors none and local: returns when all jobs have ended. `submit` is
         for those who place work themselves. Raises NewskillsError, also where a job of this machine fails.
@@ -138,7 +138,7 @@ class Pipeline:
     def submission(
         self, *, dry_run: bool = False, log_dir: str | None = None, sequential: bool = False
     ) -> Submission:
-        """What would be submitted. Callable scripts are called once. Raises NewskillsError."""
+        """Return what would be submitted. Callable scripts are called once. Raises NewskillsError."""
         cluster = load_cluster(self.cluster_config, None, os.environ)
         environ = dict(os.environ)
         for name in _keys([command for job in self.jobs for command in _commands(job)]):
@@ -156,7 +156,8 @@ class Pipeline:
 
 
 def _submit(submission: Submission) -> Experiment:
-    """Waits for the jobs where they run on this machine. Raises NewskillsError where one of them fails then."""
+    """Submit, and wait for the jobs where they run on this machine. Raises NewskillsError, also where one of those jobs
+    fails."""
     from newskills.launch.submit import SubmitOptions, executor_of, submit
 
     options = SubmitOptions(
@@ -287,7 +288,8 @@ class _Compiler:
         )
 
     def with_environment(self, script: plan.Script, more: Mapping[str, str]) -> plan.Script:
-        """What the script itself says wins. Keys and tokens travel by name."""
+        """Return `script` with the variables `more`; those of the script itself take precedence. Keys and tokens are
+        passed by name."""
         hidden = {name: value for name, value in {**more, **script.env}.items() if looks_secret(name)}
         plain = {name: value for name, value in {**more, **script.env}.items() if name not in hidden}
         for name, value in hidden.items():
@@ -385,7 +387,8 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _experiment(what: object) -> str:
-    """A name, an executor's id, or what an earlier submission returned (it has one of both). Raises ConfigError."""
+    """Return the name or id from a name, an executor's id, or what an earlier submission returned (it has one of both).
+    Raises ConfigError."""
     if isinstance(what, str | int) and not isinstance(what, bool):
         return str(what)
     name = getattr(what, "id", None) or getattr(what, "name", None)

@@ -88,7 +88,7 @@ def experiments_folder(environ: Mapping[str, str]) -> Path:
 
 
 def job_root(cluster: ClusterConfig, environ: Mapping[str, str]) -> str:
-    """The folder of experiments' jobs and packages: job_dir, or one in the user's data folder."""
+    """Return the folder of experiments' jobs and packages: job_dir, or one in the user's data folder."""
     return cluster.job_dir or str(data_folder(environ) / "jobs")
 
 
@@ -105,7 +105,7 @@ class ExperimentRecords:
         self.folder = experiments_folder(environ)
 
     def create(self, experiment: Experiment, pipeline: Pipeline, files: Iterable[str]) -> None:
-        """Writes it, whole or not at all. Raises StorageError."""
+        """Write the experiment's record, whole or not at all. Raises StorageError."""
         place = self.folder / experiment.name / experiment.stamp
         temporary = place.with_name(f".{experiment.stamp}.{os.getpid()}")
         try:
@@ -120,7 +120,7 @@ class ExperimentRecords:
             raise storage_error(error, place) from error
 
     def update(self, experiment: Experiment) -> None:
-        """Replaces experiment.json. Raises StorageError."""
+        """Replace experiment.json. Raises StorageError."""
         write_json(self.folder / experiment.name / experiment.stamp / RECORD, experiment)
 
     def names(self) -> list[str]:

@@ -49,7 +49,7 @@ def repository_of(folder: Path) -> Path | None:
 
 
 def read_commit(root: Path) -> GitCommit:
-    """Raises ConfigError for a repository without a commit."""
+    """Read the commit that is checked out. Raises ConfigError for a repository without a commit."""
     try:
         commit, tree = _git(root, "rev-parse", "HEAD^{commit}", "HEAD^{tree}").decode().split()
     except ConfigError as error:
@@ -72,7 +72,7 @@ def read_commit(root: Path) -> GitCommit:
 
 
 def extract(commit: GitCommit, target: Path) -> None:
-    """Writes the committed files below `target`. Raises StorageError."""
+    """Write the committed files below `target`. Raises StorageError."""
     target.mkdir(parents=True, exist_ok=True)
     archive = subprocess.Popen(
         ["git", "-C", str(commit.root), "-c", "tar.umask=0022", "archive", "--format=tar", commit.commit],

@@ -227,7 +227,7 @@ def _port(scene: _CommandContext) -> str:
 
 
 def _waits(scene: _CommandContext) -> list[str]:
-    """What the refs need: numbers and names of nodes, then waiting for other commands."""
+    """Return the lines that set what the refs need: numbers and names of nodes, then the waits for other commands."""
     own, script = scene.command.name, scene.command.script
     groups = {command.name: n for n, group in enumerate(scene.job.groups) for command in group.commands}
     refs = dict.fromkeys((ref.component, ref.attribute) for ref in scene.refs())

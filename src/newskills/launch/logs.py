@@ -128,5 +128,5 @@ def _paths(job: JobRecord, name: str) -> str:
 
 
 def _label(label: str) -> str:
-    """An argument of sed."""
+    """Return an argument of sed that puts `[label] ` in front of each line; empty without a label."""
     return shlex.quote(f"s/^/[{label.replace('/', chr(92) + '/')}] /" if label else "")

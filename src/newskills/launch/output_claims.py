@@ -75,7 +75,7 @@ class OutputClaims:
         return busy_outputs
 
     def add(self, experiment: str) -> None:
-        """Raises StorageError."""
+        """Add the claim of `experiment` to the files. Raises StorageError."""
         for file in self._files:
             _write(file, [*_lines(file), experiment])
 

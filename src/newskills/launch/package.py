@@ -96,7 +96,7 @@ def package(
     options: PackageOptions = PackageOptions(),  # noqa: B008 - frozen
     say: PrintLine = lambda text: None,
 ) -> tuple[Package, PackageContent]:
-    """The package of the repository that the user stands in, copied to `root`/packages unless it is there.
+    """Return the package of the repository that the user is in, copied to `root`/packages unless it is there.
 
     Where jobs are processes of this machine (executor none), the repository itself. `say` hears of what is left out.
     Raises ConfigError for uncommitted changes, StorageError, RemoteError.
@@ -119,7 +119,7 @@ def package(
 
 
 def check_named(pipeline: Pipeline, made: Package, files: Sequence[str]) -> None:
-    """Raises ConfigError where a path below /nemo_run/code, which a job reads, is not among the packaged `files`."""
+    """Raise ConfigError where a path below /nemo_run/code, which a job reads, is not among the packaged `files`."""
     named = {path for job in pipeline.jobs for command in job.commands() for path in command.paths}
     wanted = {clean(path)[len(CODE) + 1 :]: path for path in named if path.startswith("/") and inside(path, CODE)}
     for rest, path in wanted.items():
@@ -190,7 +190,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _data(commit: GitCommit) -> list[str]:
-    """Prepared data that is not committed, also where git ignores it; nothing of virtual environments.
+    """Return files of prepared data that are not committed, also where git ignores them; none of virtual environments.
 
     Ignored files are looked for only below folders that have committed files, and at the top: the rest may be vast.
     """
@@ -203,7 +203,7 @@ def _data(commit: GitCommit) -> list[str]:
 
 
 def _data_folder(name: str) -> str:
-    """The folder of prepared data that the file is in; empty: none."""
+    """Return the folder of prepared data that contains the file; empty: none."""
     folders = PurePosixPath(name).parts[:-1]
     if any(part.startswith(".") or part == "site-packages" for part in folders):
         return ""
@@ -272,7 +272,7 @@ def _digest(path: Path) -> str:
 
 
 def _publish(content: PackageContent, shell: Shell, folder: str) -> tuple[str, int]:
-    """Builds the package here, copies it to a name of its own there, and renames it. Returns its hash and bytes copied.
+    """Build the package here, copy it there under a temporary name, and rename it. Returns its hash and bytes copied.
 
     Somebody may work on newskills at the same time: the hash is that of what was copied.
     """

@@ -149,7 +149,8 @@ class ExecutorScript(Protocol):
         ...
 
     def first_node(self, job: Job, group: int) -> str | Variable:
-        """The same for the first node of a group, whoever asks (`Ref(…, "node")`)."""
+        """Return the name or address of the first node of a group, on whichever node this is asked (`Ref(…,
+        "node")`)."""
         ...
 
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:

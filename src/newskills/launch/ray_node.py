@@ -76,7 +76,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: COMMAND's, or 1 where the cluster broke."""
+    """Run the node's part; return the exit code: COMMAND's, or 1 where the cluster broke."""
     options = parse(argv)
     signal.signal(signal.SIGTERM, _stop)
     until = time.monotonic() + options.patience
@@ -110,7 +110,8 @@ def _head(options: argparse.Namespace, until: float) -> int:
 def _lead(
     options: argparse.Namespace, address: str, port: int, connections: Sequence[socket.socket], until: float
 ) -> int:
-    """Runs the command. Ray gives its node up where its helpers need 15 seconds to start, so it is tried again."""
+    """Run the command. Ray gives up its node where its helpers need 15 seconds to start, so the start is tried
+    again."""
     head = ("--head", f"--node-ip-address={address}", f"--port={port}", "--include-dashboard=false")
     for left in reversed(range(TRIES)):
         with _ray(*head, *_resources(options), *_client_port()) as ray:
@@ -172,7 +173,7 @@ def _run(
 
 
 def _meet(port: int, others: int, until: float) -> list[socket.socket]:
-    """A connection of each other rank. Whoever else asks here (a client that tries its luck) is sent away."""
+    """Return a connection of each other rank. Other clients that connect here are disconnected."""
     met: dict[bytes, socket.socket] = {}
     if not others:
         return []
@@ -276,7 +277,8 @@ def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _await_nodes(address: str, nodes: int, until: float, ray: subprocess.Popen[bytes]) -> bool:
-    """False where Ray's head ends meanwhile. Raises RayClusterError where they do not come in time."""
+    """Wait for the nodes; return False where Ray's head ends meanwhile. Raises RayClusterError where they do not come
+    in time."""
     patience = max(1.0, until - time.monotonic())
     counting = [sys.executable, "-c", COUNT_NODES, address, str(nodes), f"{patience:.1f}"]
     with subprocess.Popen(counting, stderr=subprocess.PIPE, stdout=sys.stderr, text=True) as process:

@@ -90,7 +90,8 @@ class JobWatch:
         self._asked = -math.inf
 
     def over(self) -> bool:
-        """Raises RemoteError."""
+        """Return whether all jobs have ended; False without asking the executor where it was asked shortly before.
+        Raises RemoteError."""
         pause = _ASK_AT_THE_END if all(self._shell.exists(self._marks)) else _ASK_MEANWHILE
         if time.monotonic() - self._asked < pause:
             return False

@@ -61,7 +61,7 @@ def submit(
     *,
     say: PrintLine = lambda text: None,
 ) -> Experiment:
-    """Submits all jobs, or none: what was submitted before something failed is cancelled.
+    """Submit all jobs, or none: what was submitted before something failed is cancelled.
 
     Jobs whose files are being made by others that wait or run are left out; without jobs, nothing is recorded.
 
@@ -94,7 +94,7 @@ def submit(
 
 
 def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _SubmissionContext) -> RemainingJobs:
-    """What no job that waits or runs does already. Says what is left out."""
+    """Return the jobs whose work no waiting or running job does already. Reports what is left out."""
 
     def look(experiment: Experiment) -> tuple[Experiment, Mapping[str, str]]:
         if _machine(experiment.cluster) != _machine(context.cluster):
@@ -117,7 +117,8 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
 def unmet(
     pipeline: Pipeline, cluster: ClusterConfig, environ: Mapping[str, str], options: SubmitOptions
 ) -> list[str]:
-    """What `submit` would say of experiments that jobs run after and that cannot be waited for. Raises RemoteError."""
+    """Return the errors of `submit` for experiments that jobs run after and that cannot be waited for. Raises
+    RemoteError."""
     root = job_root(cluster, environ)
     context = _SubmissionContext(
         cluster, environ, options, lambda text: None, shell_of(cluster, environ), ExperimentRecords(environ), root
@@ -160,7 +161,7 @@ def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Si
 
 
 def _code(context: _SubmissionContext) -> tuple[Package, Sequence[str]]:
-    """The package, and the files in it as far as they are known."""
+    """Return the package, and the files in it as far as they are known."""
     options, cluster = context.options, context.cluster
     if options.reuse_code_exp is not None and not in_place(cluster):
         other = context.records.find(options.reuse_code_exp)
@@ -182,7 +183,8 @@ def site_of(
 
 
 def _machine(cluster: ClusterConfig) -> tuple[str, str]:
-    """What two cluster configs share when handles and files of one are known to the other."""
+    """Return what two cluster configs share when handles and files of one are known to the other: the executor, and its
+    host or address."""
     host = cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
     return cluster.executor, f"{host} {cluster.ray.address}" if cluster.executor == "ray" else host
 

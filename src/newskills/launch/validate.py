@@ -61,7 +61,7 @@ def problems(
     *,
     skip_hf_home_check: bool | None = None,
 ) -> list[str]:
-    """The sentences; none = it can be submitted."""
+    """Return the problems as sentences; none: the pipeline can be submitted."""
     skip = cluster.skip_hf_home_check if skip_hf_home_check is None else skip_hf_home_check
     problem_list: list[str] = []
     variables = JobVariables()
@@ -200,7 +200,7 @@ def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problem
 
 
 def _nodes_on_ray(job: Job) -> Problems:
-    """The groups of a job on Ray are on its first node, and one of them may have further nodes."""
+    """Check the groups of a job on Ray: they are on its first node, and one of them may have further nodes."""
     several = [group for group in job.groups if group.hardware.num_nodes > 1]
     if len(several) > 1:
         names = " and ".join(f"'{group.name}'" for group in several)
@@ -229,7 +229,7 @@ def _times(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
 
 
 def _ports(job: Job, cluster: ClusterConfig) -> Problems:
-    """Fixed ports that are taken twice on the same machine."""
+    """Yield a problem for each fixed port that is taken twice on the same machine."""
     taken: dict[tuple[int, int], str] = {}
     for number, group in enumerate(job.groups):
         machine = 0 if cluster.executor in TOGETHER else number
@@ -329,7 +329,7 @@ def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
 
 
 def _container(command: Command, cluster: ClusterConfig) -> tuple[str | None, tuple[Mount, ...]]:
-    """The image that a command runs in (None: no container), and its mounts. Raises NewskillsError."""
+    """Return the image that a command runs in (None: no container), and its mounts. Raises NewskillsError."""
     if cluster.executor == "ray":
         return cluster.ray.image, (*parse_mounts(cluster.mounts), Mount(cluster.job_dir, cluster.job_dir))
     mounts = cluster.mounts if command.mounts is None else command.mounts

@@ -65,7 +65,7 @@ REMOVED = {
 
 
 def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> Model:
-    """The model that `config` describes, ready for `concurrency` requests at once. Sends nothing.
+    """Return the model that `config` describes, ready for `concurrency` requests at once. Sends nothing.
 
     Raises UnknownNameError or ConfigError for the server type, ConfigError for a missing or wrong setting,
     AuthError naming the variable for a missing key.
@@ -107,7 +107,7 @@ def _routed(config: ServerConfig, concurrency: int, environ: Mapping[str, str]) 
 
 
 def check_inference(model: Model, inference: Inference, *, tools: bool = False) -> None:
-    """Raises ConfigError for a sampling setting that the model's backend cannot honour, before any request.
+    """Raise ConfigError for a sampling setting that the model's backend cannot honour, before any request.
 
     A model without a method `check` of its own (a user's class) takes everything.
     """

@@ -63,7 +63,7 @@ class AnthropicModel(HttpModel):
         self._bodies = BodyCache(DYNAMIC)
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
-        """Raises ConfigError for a setting that the API cannot honour."""
+        """Raise ConfigError for a setting that the API cannot honour."""
         check(self.name, inference)
 
     async def complete(self, request: Request) -> Reply:
@@ -96,14 +96,14 @@ class AnthropicModel(HttpModel):
 
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> AnthropicModel:
-    """Raises AuthError without `ANTHROPIC_API_KEY`."""
+    """Return the model for Anthropic's API. Raises AuthError without `ANTHROPIC_API_KEY`."""
     key, source = require_key(config, environ, "ANTHROPIC_API_KEY")
     endpoint = EndpointIdentity(base_url_of(config, URL), require_model(config), key, source)
     return AnthropicModel(endpoint, concurrency=concurrency, environ=environ)
 
 
 def check(model: str, inference: Inference) -> None:
-    """Raises ConfigError naming the setting that the API cannot honour, and what to set instead."""
+    """Raise ConfigError naming the setting that the API cannot honour, and what to set instead."""
     if inference.endpoint_type != "chat":
         raise ConfigError("anthropic has only a chat endpoint.", hint="Set ++inference.endpoint_type=chat.")
     if inference.tokens_to_generate is None:
@@ -281,7 +281,7 @@ def _event(data: bytes, endpoint: EndpointIdentity) -> Row:
 
 
 def _merge_event(answer: AnthropicResponse, event: Row, endpoint: EndpointIdentity) -> bool:
-    """Adds an event to `answer`; True for the last one."""
+    """Add an event to `answer`; return True for the last one."""
     kind = event.get("type")
     if kind == "error":
         refusal = refusal_of(event)

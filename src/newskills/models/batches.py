@@ -27,7 +27,8 @@ class BatchModel:
         """Nothing is sampled: every setting is as good as another."""
 
     async def complete(self, request: Request) -> Reply:
-        """Raises ModelError for whatever goes wrong with the row, and what `work` raises of our own family."""
+        """Return the answer of `work` for the row. Raises ModelError for whatever goes wrong with the row, and errors
+        of our own family that `work` raises."""
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting.append((request.extra_body, future))
         if self._task is None or self._task.done():
@@ -35,7 +36,7 @@ class BatchModel:
         return Reply(text=await future, model=self.name)
 
     async def close(self) -> None:
-        """A batch under way is waited for: a thread cannot be stopped."""
+        """Wait for a batch under way: a thread cannot be stopped."""
         if self._task is not None:
             await self._task
 
@@ -52,7 +53,8 @@ class BatchModel:
                     future.set_exception(answer)
 
     async def _answers(self, rows: list[Row]) -> Sequence[str | NewskillsError]:
-        """A batch that fails is tried again row by row: one row must not take others with it."""
+        """Return an answer or an error for each row. A batch that fails is tried again row by row: one row must not
+        make others fail."""
         outcome = await guarded(self._run_batch(rows))
         if not isinstance(outcome, Failure):
             return outcome

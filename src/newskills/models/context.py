@@ -25,7 +25,7 @@ def shortened(
     tokenizer: Tokenizer | None,
     budget: int,
 ) -> Request | None:
-    """The request to try once more after `error`, or None where `strategy` cannot help.
+    """Return the request to try once more after `error`, or None where `strategy` cannot help.
 
     `budget` tokens stay free for what templates add.
     """
@@ -40,7 +40,8 @@ def shortened(
 def reduce_generation(
     request: Request, error: ContextLimitError, tokenizer: Tokenizer | None, budget: int
 ) -> Request | None:
-    """New limit of generated tokens: context minus prompt minus `budget`; None where that is none, or no less.
+    """Return the request with a new limit of generated tokens: context minus prompt minus `budget`; None where that is
+    none, or no less.
 
     A prompt length that the server does not tell is counted with `tokenizer`.
     """
@@ -61,7 +62,8 @@ def reduce_generation(
 def reduce_prompt(
     request: Request, error: ContextLimitError, tokenizer: Tokenizer, side: Side, budget: int
 ) -> Request | None:
-    """The prompt trimmed at `side` so that the wanted generation and `budget` fit; system messages stay whole.
+    """Return the request with the prompt trimmed at `side` so that the wanted generation and `budget` fit; system
+    messages stay whole.
 
     None where the generation's length is not set, fills the context alone, or nothing would be left of the prompt.
     """

@@ -12,7 +12,7 @@ from newskills.models.config import ServerConfig
 
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> Model:
-    """Calls the class with `(config, concurrency=…, environ=…)`. Raises ConfigError where it makes no model."""
+    """Call the class with `(config, concurrency=…, environ=…)`. Raises ConfigError where the result is not a model."""
     spec = config.model_class
     if not spec or "::" not in spec:
         raise ConfigError(

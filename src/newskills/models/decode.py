@@ -54,7 +54,7 @@ def page_error(address: str) -> ServerError:
 
 
 def usage_of(value: Any) -> Usage:
-    """Counts of the chat, completions and responses endpoints; what is absent or no count stays None."""
+    """Return the counts of the chat, completions and responses endpoints; what is absent or no count stays None."""
     if not isinstance(value, dict):
         return Usage()
     prompt = value.get("prompt_tokens_details") or value.get("input_tokens_details")
@@ -80,7 +80,7 @@ def drafts_of(value: Any) -> Drafts | None:
 
 
 def count(value: Any, *names: str) -> int | None:
-    """The first of `names` in `value` that is a non-negative whole number."""
+    """Return the first of `names` in `value` that is a non-negative whole number; None: there is none."""
     if not isinstance(value, dict):
         return None
     for name in names:
@@ -110,7 +110,7 @@ def logprobs_of(value: Any) -> Logprobs | None:
 
 
 def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
-    """`generated` behind the tokens of the prompt, as vLLM's `prompt_logprobs` tell them.
+    """Return `generated` behind the tokens of the prompt, as vLLM's `prompt_logprobs` gives them.
 
     One mapping for each token (None for the first): id → {logprob, rank, decoded_token}, of the token itself and of the
     likeliest. `generated` where nothing was told of the prompt.
@@ -143,7 +143,7 @@ def earliest_stop(text: str, phrases: Sequence[str]) -> str:
 
 
 def tool_call(identity: str, name: str, arguments: str) -> Row:
-    """A call in the shape that records hold: OpenAI's."""
+    """Return a tool call in the shape that records hold: OpenAI's."""
     return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def require_library(library: str, what: str, extra: str) -> None:
-    """Raises ConfigError where `library`, which is part of `extra`, is not installed."""
+    """Raise ConfigError where `library`, which is part of `extra`, is not installed."""
     if find_spec(library) is None:
         raise ConfigError(
             f"{what} models run in this process, but their library is not installed.",
@@ -29,7 +29,8 @@ def require_library(library: str, what: str, extra: str) -> None:
 
 
 def loaded(name: str, load: Callable[[], Any], option: str) -> Any:
-    """Raises ModelNotFoundError, which names the `option` that gives the model: then every text would fail alike."""
+    """Load the encoder. Raises ModelNotFoundError, which names the `option` that gives the model: then every text would
+    fail alike."""
     encoder = guard(load)
     if isinstance(encoder, Failure):
         raise ModelNotFoundError(
@@ -43,7 +44,7 @@ class Embedder:
     """A model of sentence-transformers, by name or folder."""
 
     def __init__(self, name: str, *, option: str) -> None:
-        """Raises ConfigError where the library is missing."""
+        """Create an embedder without loading its model. Raises ConfigError where the library is missing."""
         require_library("sentence_transformers", "Embedding", "newskills[embeddings]")
         self._name, self._option = name, option
         self._model: Any = None

@@ -127,7 +127,7 @@ _NO_MODEL_CODES = frozenset({"model_not_found", "deploymentnotfound", "not_found
 
 
 def error_from(response: HttpResponse, endpoint: EndpointIdentity) -> ModelError:
-    """The error that `response` (any status but 2xx, or a 200 that holds an error) stands for."""
+    """Return the error that `response` (any status but 2xx, or a 200 that holds an error) stands for."""
     refusal = read_refusal(response.body)
     return error_for(response.status, refusal, endpoint, retry_after(response, refusal))
 
@@ -182,7 +182,7 @@ def _way_out(detail: str) -> str:
 
 
 def redirect_error(error: RedirectError, endpoint: EndpointIdentity) -> ModelNotFoundError:
-    """What a redirect of a model's endpoint means: the API is elsewhere."""
+    """Return the error for a redirect of a model's endpoint: the API is elsewhere."""
     return ModelNotFoundError(
         f"{endpoint.address} does not serve the API: it redirects ({error.status}) to {error.target}, and redirects "
         "are not followed, since the key would travel along.",
@@ -197,7 +197,7 @@ def is_context_limit(text: str) -> bool:
 
 
 def context_numbers(text: str) -> ContextNumbers:
-    """The first value of each number that `text` tells; see the tests for the servers' sentences."""
+    """Return the first value of each number that `text` contains; see the tests for the servers' sentences."""
     numbers_by_name: dict[str, int] = {}
     for pattern in _CONTEXT_NUMBERS:
         if match := pattern.search(text[:DETAIL]):
@@ -210,7 +210,7 @@ def context_numbers(text: str) -> ContextNumbers:
 
 
 def read_refusal(body: bytes) -> Refusal:
-    """The message of an error body in the shape of OpenAI, FastAPI, Anthropic, Google or llama.cpp, or as text."""
+    """Read the message of an error body in the shape of OpenAI, FastAPI, Anthropic, Google or llama.cpp, or as text."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -58,7 +58,7 @@ class GeminiModel(HttpModel):
         self._path = f"/models/{quote(endpoint.model.removeprefix('models/'), safe='')}"
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
-        """Raises ConfigError for a setting that the API cannot honour."""
+        """Raise ConfigError for a setting that the API cannot honour."""
         check(inference)
 
     async def complete(self, request: Request) -> Reply:
@@ -86,7 +86,7 @@ class GeminiModel(HttpModel):
 
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> GeminiModel:
-    """Raises AuthError without `GEMINI_API_KEY` or `GOOGLE_API_KEY`."""
+    """Return the model for Gemini's API. Raises AuthError without `GEMINI_API_KEY` or `GOOGLE_API_KEY`."""
     key, source = require_key(config, environ, "GEMINI_API_KEY", "GOOGLE_API_KEY")
     url = base_url_of(config, URL, v1=False)
     if "/" not in url.split("://", 1)[1]:
@@ -96,7 +96,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
 
 
 def check(inference: Inference) -> None:
-    """Raises ConfigError naming the setting that the API cannot honour, and what to set instead."""
+    """Raise ConfigError naming the setting that the API cannot honour, and what to set instead."""
     if inference.endpoint_type != "chat":
         raise ConfigError("gemini has only a chat endpoint.", hint="Set ++inference.endpoint_type=chat.")
     neutral = Inference()
@@ -111,7 +111,7 @@ def check(inference: Inference) -> None:
 
 
 def dynamic(model: str, request: Request) -> Row:
-    """The whole body. System messages become the system instruction."""
+    """Return the whole body. System messages become the system instruction."""
     messages = request.messages or []
     body: Row = {"contents": contents([m for m in messages if m.role not in ("system", "developer")])}
     system = [part for m in messages if m.role in ("system", "developer") for part in _parts(m.content)]
@@ -124,7 +124,7 @@ def dynamic(model: str, request: Request) -> Row:
 
 
 def generation_config(model: str, request: Request) -> Row:
-    """Sampling, limits, thinking and output format."""
+    """Return the settings for sampling, limits, thinking and output format."""
     inference = request.inference
     config: Row = {"temperature": inference.temperature, "topP": inference.top_p, "seed": inference.random_seed}
     if inference.tokens_to_generate is not None:
@@ -146,7 +146,7 @@ def generation_config(model: str, request: Request) -> Row:
 
 
 def contents(messages: list[Message]) -> list[Row]:
-    """Turns of user and model; results of tools are a user's turn, and neighbours of one role are joined."""
+    """Return the turns of user and model; results of tools are a user's turn, and neighbours of one role are joined."""
     joined: list[Row] = []
     names: dict[str, str] = {}
     for message in messages:

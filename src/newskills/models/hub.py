@@ -21,7 +21,7 @@ def is_hub_name(name: str) -> bool:
 
 
 def hub_folder(name: str, files: Sequence[str], hint: str) -> Path:
-    """The `files` (patterns) of the model `name`, fetched where the cache lacks them.
+    """Return the folder with the `files` (patterns) of the model `name`, fetched where the cache lacks them.
 
     Raises ConfigError, with `hint`, where the hub does not give them, or a library is missing.
     """

@@ -31,14 +31,15 @@ class LiteLLMModel:
         self._library, self._endpoint, self._base_url = library, endpoint, base_url
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
-        """Raises ConfigError for a setting that cannot be honoured."""
+        """Raise ConfigError for a setting that cannot be honoured."""
         if inference.endpoint_type != "chat":
             raise ConfigError("litellm supports only chat here.", hint="Set ++inference.endpoint_type=chat.")
         if inference.stream:
             raise ConfigError("litellm does not support streaming here.", hint="Set ++inference.stream=false.")
 
     async def complete(self, request: Request) -> Reply:
-        """Raises RequestTimeoutError, TransportError, and ModelError of the kind that the status means."""
+        """Return the reply to a request. Raises RequestTimeoutError, TransportError, and ModelError of the kind that
+        the status means."""
         openai: Any = importlib.import_module("openai")
         self.check(request.inference)
         started = time.time()
@@ -91,7 +92,7 @@ class LiteLLMModel:
 
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> LiteLLMModel:
-    """Raises ConfigError where the library is not installed."""
+    """Return the model that LiteLLM asks. Raises ConfigError where the library is not installed."""
     # Without this, importing the library fetches a list of prices from the network.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:

@@ -56,7 +56,7 @@ class OpenAIModel(HttpModel):
         )
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
-        """Raises ConfigError for a setting that this backend cannot honour."""
+        """Raise ConfigError for a setting that this backend cannot honour."""
         parameters.check(self.server_type, self.name, inference, tools=tools)
 
     async def complete(self, request: Request) -> Reply:
@@ -133,7 +133,7 @@ class OpenAIModel(HttpModel):
 
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> OpenAIModel:
-    """A self-hosted endpoint: a key is sent where one is given, and never required beforehand."""
+    """Return the model of a self-hosted endpoint: a key is sent where one is given, and never required beforehand."""
     dialect = parameters.DIALECTS[config.server_type]
     key, source = key_of(config, environ)
     if config.api_key is not None or config.api_key_env_var:

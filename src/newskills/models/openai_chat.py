@@ -87,7 +87,8 @@ def wire_messages(
 
 
 def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
-    """Raises ServerError for a body without a usable choice, and what an error inside a 200 stands for."""
+    """Read the reply from a body. Raises ServerError for a body without a usable choice, and the ModelError that an
+    error inside a 200 stands for."""
     return reply_of(decode_body(body, _completions, Completion, endpoint.address), endpoint)
 
 
@@ -97,7 +98,7 @@ def model_names(body: bytes, address: str) -> list[str]:
 
 
 def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
-    """A server's answer as a Reply.
+    """Convert a server's answer to a Reply.
 
     Raises ServerError (no choice, a broken one), or the ModelError that it holds.
     """
@@ -133,7 +134,8 @@ def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
 
 
 async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) -> Reply:
-    """Puts the pieces together. Raises TransportError for a stream that ends early, and errors sent inside it."""
+    """Put the pieces of a stream together. Raises TransportError for a stream that ends early, and errors sent inside
+    it."""
     whole = Completion()
     message: Row = {"role": "assistant"}
     calls: dict[int, Row] = {}

@@ -75,12 +75,14 @@ def input_items(messages: list[Message], *, developer: bool = False, echoes: boo
 
 
 def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
-    """Raises ServerError for a body without output, and what a failed response stands for."""
+    """Read the reply from a body. Raises ServerError for a body without output, and the ModelError that a failed
+    response stands for."""
     return _reply(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)
 
 
 async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) -> Reply:
-    """The last event holds the whole response. Raises TransportError for a stream that ends without it."""
+    """Read the reply from the last event, which holds the whole response. Raises TransportError for a stream that ends
+    without it."""
     last: ResponsesReply | None = None
     async for data in events:
         if data == b"[DONE]":

@@ -64,7 +64,7 @@ def is_reasoning_model(model: str) -> bool:
 
 
 def check(server_type: str, model: str, inference: Inference, *, tools: bool = False) -> None:
-    """Raises ConfigError naming the setting that `server_type` cannot honour, and what to set instead."""
+    """Raise ConfigError naming the setting that `server_type` cannot honour, and what to set instead."""
     dialect = DIALECTS[server_type]
     hosted = server_type in ("openai", "azureopenai")
     _check_endpoint(server_type, inference, tools)

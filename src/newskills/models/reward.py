@@ -41,7 +41,7 @@ class RewardModel(HttpModel):
         self._type = server_type
 
     async def complete(self, request: Request) -> Reply:
-        """Raises the HttpError family."""
+        """Return a reply whose text is the score. Raises the HttpError family."""
         started = time.time()
         body = {"model": self.name, **self._body(request), **request.extra_body}
         got = await self._post(PATHS[self._type], encode(body), request.inference.timeout)
@@ -74,7 +74,7 @@ class RewardModel(HttpModel):
 
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> RewardModel:
-    """Sends nothing. Raises ConfigError without a model's name."""
+    """Return the reward model; sends nothing. Raises ConfigError without a model's name."""
     key, source = key_of(config, environ)
     if config.api_key is not None or config.api_key_env_var:
         key, source = require_key(config, environ)

@@ -123,7 +123,7 @@ class RivaModel:
         self._service: Any = None
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
-        """Raises ConfigError for what the service has no word for, and for a wrong option."""
+        """Raise ConfigError for settings that the service does not have, and for a wrong option."""
         neutral = Inference()
         names = (
             "temperature",
@@ -147,7 +147,7 @@ class RivaModel:
             raise ConfigError(f"++inference.extra_body for {self._kind}: {error}.") from error
 
     async def complete(self, request: Request) -> Reply:
-        """Raises the HttpError family."""
+        """Return the service's reply to a request. Raises the HttpError family."""
         started = time.time()
         try:
             options: Any = read_options({**request.inference.extra_body, **request.extra_body}, self.options)
@@ -173,7 +173,7 @@ class RivaModel:
             self._tunnel.close()
 
     async def _call(self, method: str, message: Any, options: Speech, timeout: float) -> Any:
-        """The service's answer. `timeout` in seconds. Raises the HttpError family."""
+        """Return the service's answer. `timeout` in seconds. Raises the HttpError family."""
         grpc: Any = importlib.import_module("grpc")
         key = self._endpoint.key
         sent = {**({"authorization": f"Bearer {key}"} if key else {}), **options.metadata}
@@ -292,12 +292,12 @@ class TtsModel(RivaModel):
 
 
 def make_asr(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> AsrModel:
-    """Raises ConfigError where the library is not installed."""
+    """Return the model for speech recognition. Raises ConfigError where the library is not installed."""
     return _made(AsrModel, config, environ)
 
 
 def make_tts(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> TtsModel:
-    """Raises ConfigError where the library is not installed."""
+    """Return the model for speech synthesis. Raises ConfigError where the library is not installed."""
     return _made(TtsModel, config, environ)
 
 
@@ -325,7 +325,7 @@ def _made(kind: type[R], config: ServerConfig, environ: Mapping[str, str]) -> R:
 
 
 def read_options(values: Row, kind: type[S]) -> S:
-    """Raises ValueError that says which option is wrong, or which there are."""
+    """Read the options as `kind`. Raises ValueError that says which option is wrong, or which there are."""
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
@@ -336,7 +336,8 @@ def read_options(values: Row, kind: type[S]) -> S:
 
 
 def _sound(messages: Sequence[Message]) -> bytes | None:
-    """Raises BadRequestError for data that is no base64."""
+    """Return the sound of the last message that has one; None: there is none. Raises BadRequestError for data that is
+    not base64."""
     for message in reversed(messages):
         for part in message.content if isinstance(message.content, list) else ():
             if part.get("type") == "input_audio":
@@ -358,7 +359,7 @@ def _word(word: Any) -> Row:
 
 
 def _read(path: str) -> bytes:
-    """Raises BadRequestError."""
+    """Read the bytes of a file. Raises BadRequestError."""
     try:
         return Path(path).expanduser().read_bytes()
     except OSError as error:
@@ -366,7 +367,7 @@ def _read(path: str) -> bytes:
 
 
 def _as_wav(sound: bytes, rate: int) -> tuple[bytes, float]:
-    """(a WAV file, its seconds) of 16 bit samples in one channel, or of a file that already is one."""
+    """Return (a WAV file, its seconds) of 16 bit samples in one channel, or of a file that already is one."""
     if sound[:4] == b"RIFF":
         with wave.open(io.BytesIO(sound)) as wave_file:
             return sound, wave_file.getnframes() / wave_file.getframerate()

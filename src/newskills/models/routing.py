@@ -89,12 +89,12 @@ class RoutedModel:
         self._often: Counter[int] = Counter()
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
-        """Raises ConfigError for what the servers cannot honour."""
+        """Raise ConfigError for a setting that the servers cannot honour."""
         if (check := getattr(self.replicas[0].model, "check", None)) is not None:
             check(inference, tools=tools)
 
     async def complete(self, request: Request) -> Reply:
-        """Raises HttpError: the last one, where no server is left to ask."""
+        """Return the reply of one of the servers. Raises HttpError: the last one, where no server is left to ask."""
         key, gone = self._key(_beginning(request)), set[Replica]()
         while True:
             replica = self._choose(key, gone)
@@ -152,7 +152,7 @@ class RoutedModel:
 
 
 def _beginning(request: Request) -> str:
-    """What later turns, and other samples of the same row, have in common."""
+    """Return the text that later turns, and other samples of the same row, have in common."""
     if request.messages is None:
         prompt = request.prompt
         return prompt if isinstance(prompt, str) else msgspec.json.encode(prompt).decode()

@@ -68,7 +68,8 @@ class HFTokenizer:
     """`tokenizer.json` with the chat template beside it. Special tokens in a text count as such, none is added."""
 
     def __init__(self, name: str) -> None:
-        """Raises ConfigError for an unknown name, a folder without tokenizer, or a missing library."""
+        """Load the tokenizer. Raises ConfigError for an unknown name, a folder without tokenizer, or a missing
+        library."""
         try:
             import tokenizers
         except ImportError as error:
@@ -91,7 +92,8 @@ class HFTokenizer:
         return text
 
     def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
-        """Raises ConfigError where the tokenizer has no chat template."""
+        """Return the prompt of `messages` by the chat template. Raises ConfigError where the tokenizer has no chat
+        template."""
         if not self._template:
             raise ConfigError(
                 f"The tokenizer {self.name} has no chat template (a base model's?).",
@@ -125,7 +127,8 @@ class ServerTokenizer:
         return self._tokens(self._ask("/tokenize", body))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Raises ServerError for an answer without a text, ModelError where the server cannot be asked."""
+        """Return the text of `ids`. Raises ServerError for an answer without a text, ModelError where the server cannot
+        be asked."""
         answer = self._ask("/detokenize", {"model": self.name, "tokens": list(ids)})
         for name in ("content", "prompt", "text"):
             if isinstance(text := answer.get(name), str):
@@ -133,7 +136,8 @@ class ServerTokenizer:
         raise ServerError(f"{self._endpoint.address}/detokenize answered without a text.", status=200)
 
     def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
-        """The prompt of `messages` by the server's chat template. Raises as `decode`: ServerError, ModelError."""
+        """Return the prompt of `messages` by the server's chat template. Raises ServerError, ModelError, as `decode`
+        does."""
         body: Row = {"messages": list(messages)}
         if tools := template_kwargs.pop("tools", None):
             body["tools"] = tools
@@ -148,7 +152,7 @@ class ServerTokenizer:
         return self.decode(self._tokens(self._ask("/tokenize", body)))
 
     def close(self) -> None:
-        """Closes connections that are not in use."""
+        """Close connections that are not in use."""
         with self._lock:
             for connection in self._idle:
                 connection.close()
@@ -254,7 +258,7 @@ def _from_hub(name: str) -> dict[str, Path]:
 
 
 def _loaded(path: Path, settings: Row, kind: Any) -> Any:
-    """The tokenizer of the file; one of Mistral's with its right splitting of words.
+    """Load the tokenizer of the file; one of Mistral's gets its right splitting of words.
 
     Folders made before transformers 5 carry the pattern of another family, which splits otherwise than the models were
     taught (the flag `fix_mistral_regex`, https://github.com/huggingface/transformers/pull/42299); False keeps it.

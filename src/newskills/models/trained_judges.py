@@ -39,7 +39,8 @@ def make_nvembed(config: ServerConfig, *, concurrency: int, environ: Mapping[str
 
 
 def make_step(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
-    """A function of the user's, `file.py::judge`: a list of rows → a text for each. Raises ConfigError."""
+    """Return a model that calls a function of the user's, `file.py::judge`: a list of rows → a text for each. Raises
+    ConfigError."""
     name = _name(config)
     function: Callable[[list[Row]], Sequence[str]] = load_attr(name, "judge")
     parameters = signature(function).parameters.values() if callable(function) else ()
@@ -69,7 +70,7 @@ class _Comet:
         self._model: Any = None
 
     def __call__(self, rows: list[Row]) -> list[str]:
-        """Raises ModelNotFoundError, and what the library raises."""
+        """Return a score for each row, as text. Raises ModelNotFoundError, and what the library raises."""
         import torch
 
         self._model = self._model or loaded(self._name, self._load, _OPTION)
@@ -95,7 +96,8 @@ class _Embeddings:
         self._embedder = embedder
 
     def __call__(self, rows: list[Row]) -> list[str]:
-        """Raises ModelNotFoundError, and what the library raises."""
+        """Return for each row its answer's similarities to the options, as JSON. Raises ModelNotFoundError, and what
+        the library raises."""
         texts = list(dict.fromkeys(text for row in rows for text in (row["answer"], *row["options"])))
         vectors = dict(zip(texts, self._embedder(texts).tolist(), strict=True))
         return [

@@ -19,7 +19,7 @@ class RoutableModel(Protocol):
     """A model whose endpoint may lie behind an SSH host."""
 
     def route_through(self, server: str, key_path: str | None) -> None:
-        """Raises ConfigError, TransportError."""
+        """Send requests through the SSH host `server`. Raises ConfigError, TransportError."""
         ...
 
 
@@ -27,7 +27,7 @@ class PortForward:
     """Forwards `port` of loopback to `(host, port)` as `server` sees it, until `close`."""
 
     def __init__(self, server: str, key_path: str | None, host: str, port: int) -> None:
-        """Waits up to 30 s for the tunnel. Raises ConfigError without ssh, TransportError where it fails."""
+        """Wait up to 30 s for the tunnel. Raises ConfigError without ssh, TransportError where it fails."""
         if server.startswith("-"):
             raise ConfigError(f"'{server}' is not an SSH host.", hint="Write ++server.ssh_server=user@host.")
         program = shutil.which("ssh")

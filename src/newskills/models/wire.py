@@ -63,7 +63,8 @@ class HttpModel:
 
     @contextlib.asynccontextmanager
     async def _open_stream(self, path: str, body: bytes, timeout: float) -> AsyncIterator[StreamedResponse]:
-        """A stream of events. Raises what the status stands for, and for a page that came in place of events."""
+        """Yield a stream of events. Raises the error that the status stands for, and an error for a page that came in
+        place of events."""
         try:
             async with self.http.stream(path, body, timeout) as response:
                 if response.status != 200:
@@ -130,7 +131,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 def require_model(config: ServerConfig, name: str | None = None) -> str:
-    """The model's name. Raises ConfigError where there is none."""
+    """Return the model's name. Raises ConfigError where there is none."""
     if chosen := config.model or name:
         return chosen
     raise ConfigError("No model is given.", hint="Add --model=NAME (or ++server.model=NAME).")

@@ -22,7 +22,7 @@ OLD_TEMPLATES = "prompt_template"
 
 
 def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -> Layer:
-    """The `++` keys as the last layer. What has no effect any more is dropped with a notice."""
+    """Return the `++` keys as the last layer. A key that has no effect any more is dropped with a notice."""
     values = {key: value for key, value in overrides.items() if key not in consumed}
     if template := values.pop(OLD_TEMPLATES, None):
         notice(f"++prompt_template={template} is ignored: the model's own chat template is used")
@@ -30,12 +30,12 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
 
 
 def prompt_layer(source: PromptSource | None) -> list[Layer]:
-    """The wording of prompts that `--prompt_source` asks for; nothing where it is not given."""
+    """Return a layer with the wording of prompts that `--prompt_source` asks for; no layer where it is not given."""
     return [Layer("--prompt_source", {"prompt_source": source})] if source is not None else []
 
 
 def command_line(command: str) -> str:
-    """What to type to go on: this process's own words, quoted, without any key or password in them."""
+    """Return the command to type to continue: this process's own words, quoted, without any key or password in them."""
     words = sys.argv[1:]
     if not words or words[0].replace("-", "_") != command:
         return f"ns {command} …"
@@ -72,7 +72,7 @@ def chunk_ids(options: WorkOptions) -> tuple[int, ...]:
 
 
 def read_json(text: str, option: str) -> dict[str, object]:
-    """The JSON object of an option. Raises ConfigError."""
+    """Parse the JSON object of an option; an empty text gives an empty object. Raises ConfigError."""
     import msgspec
 
     if not text:

@@ -9,7 +9,7 @@ from newskills.base.errors import ConfigError
 
 
 def require_train(*modules: str, instead: str = "") -> None:
-    """Raises ConfigError where an extra is missing; `instead`: what works without it."""
+    """Raise ConfigError where an extra is missing; `instead`: what works without it."""
     if missing := [module for module in modules if find_spec(module) is None]:
         raise ConfigError(
             f"This needs {', '.join(missing)}, which this environment does not have.",

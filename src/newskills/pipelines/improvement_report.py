@@ -129,7 +129,8 @@ def _curve(rounds: list[RoundRecord]) -> Iterator[Block]:
 
 
 def _flips(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
-    """The candidate beside the model that it began from, on the held-out problems and the guards."""
+    """Yield blocks that compare the candidate with the model that it began from, on the held-out problems and the
+    guards."""
     if record.test is None:
         return
     evaluations = spec.output_dir / EVALUATIONS

@@ -88,7 +88,7 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
 
 
 def choose_models(options: ModelOptions, overrides: Mapping[str, Text], *, elsewhere: bool = False) -> ModelChoice:
-    """The same for several: the first is the main one, the others have the roles model1, model2, … for the solver.
+    """Choose several models: the first is the main one, the others have the roles model1, model2, … for the solver.
 
     A single value of an option counts for all. Raises ConfigError.
     """
@@ -127,7 +127,7 @@ def _num_servers(options: ModelOptions) -> int:
 
 
 def _further(count: int, host: ServeSpec | None) -> dict[str, ServeSpec]:
-    """The servers of the model after the first, by role. Raises ConfigError where none is started."""
+    """Return the servers of the model after the first, by role. Raises ConfigError where none is started."""
     if count == 1:
         return {}
     if host is None:
@@ -141,7 +141,7 @@ def _further(count: int, host: ServeSpec | None) -> dict[str, ServeSpec]:
 
 
 def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> HostedServers | None:
-    """The server to start for a run, with its log in `logs`; None where none is to be started."""
+    """Return the servers to start for a run, with the log in `logs`; None where none is to be started."""
     if choice.host is None and not choice.more:
         return None
     return HostedServers(
@@ -150,7 +150,8 @@ def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> Hosted
 
 
 def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
-    """The server that was asked for outright (`ns start_server`); `elsewhere`: on a cluster. Raises ConfigError."""
+    """Return the server that was asked for outright (`ns start_server`); `elsewhere`: on a cluster. Raises
+    ConfigError."""
     _check_single(options)
     kind = _server_type(_first(options.server_type))
     if not options.model:
@@ -203,7 +204,8 @@ def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model
 
 
 def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
-    """The server of a job. What a cluster's node has nobody knows; jobs of this machine get all of its GPUs."""
+    """Return the server of a job. The GPUs of a cluster's node are not known here; jobs of this machine get all of its
+    GPUs."""
     named = "server.host" in overrides or "server.port" in overrides
     if kind in REMOTE or kind not in SERVERS or named or options.server_gpus or kind in CPU_SERVERS:
         return _host(options, overrides, kind, model)

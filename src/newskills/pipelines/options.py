@@ -26,7 +26,7 @@ OLD_NAMES = {"model_path": "model", "num_gpus": "server_gpus"}
 
 
 def doc(description: str, extra: dict[str, Any] | None = None) -> Meta:
-    """The meaning of an option, and its group on the help page."""
+    """Return the meaning of an option, and its group on the help page."""
     return Meta(description=description, extra=extra)
 
 
@@ -148,7 +148,7 @@ class WorkOptions(ModelOptions, frozen=True, kw_only=True):
 
 
 def check_log_samples(options: WorkOptions) -> None:
-    """Raises ConfigError where records are to be logged, and nothing says where."""
+    """Raise ConfigError where records are to be logged, and nothing says where."""
     if options.log_samples and options.wandb_name is None:
         raise ConfigError(
             "--log_samples logs records to Weights & Biases, so it needs --wandb_name=NAME.",
@@ -157,7 +157,7 @@ def check_log_samples(options: WorkOptions) -> None:
 
 
 def tracking_of(name: str | None, project: str, group: str | None, *, samples: bool = False) -> Tracking | None:
-    """What to log, checked before any work. Raises ConfigError, AuthError."""
+    """Return what to log, checked before any work; None: nothing. Raises ConfigError, AuthError."""
     from newskills.run.reporting.tracking import Tracking, check_tracking
 
     if name is None or not check_tracking(os.environ):

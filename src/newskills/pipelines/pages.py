@@ -23,7 +23,7 @@ def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:
 
 
 def ledger_line(ledger: Ledger) -> str:
-    """Counts by outcome, and the causes of what is neither right nor plainly wrong."""
+    """Return the counts by outcome, and the causes of what is neither right nor plainly wrong."""
     causes = ", ".join(f"{cause} {n}" for cause, n in sorted(ledger.causes.items()) if cause != "model")
     return (
         f"{ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} without answer, "
@@ -69,7 +69,7 @@ def _first_prompt(unit: PlannedUnit) -> str:
 
 
 def prompt_text(request: Request) -> str:
-    """A request as a person reads it; control characters of data are made visible."""
+    """Return a request as a person reads it; control characters of data are made visible."""
     if request.messages is None:
         return printable(str(request.prompt))
     turns = [f"[{message.role}]\n{printable(_content(message.content))}" for message in request.messages]

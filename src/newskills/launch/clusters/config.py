@@ -147,7 +147,8 @@ def load_cluster(
     *,
     say: PrintLine = lambda text: None,
 ) -> ClusterConfig:
-    """The cluster that the user means: a name, a path of a YAML file, the keys themselves, or nothing.
+    """Return the cluster that the user means: `cluster` is a name, a path of a YAML file, the keys themselves, or
+    nothing.
 
     Order: keys as they are; a path; NAME.yaml in `config_dir`, in the folder of NEMO_SKILLS_CONFIG_DIR, in
     `./cluster_configs`; built-in. Without a name: the file NEMO_SKILLS_CONFIG, else executor none. A variable
@@ -213,7 +214,8 @@ def twin(name: str, environ: Mapping[str, str]) -> str:
 def from_keys(
     keys: Mapping[str, Any], where: str, environ: Mapping[str, str], *, name: str = "cluster"
 ) -> ClusterConfig:
-    """The keys of a cluster config, checked and with variables filled in; `where` is the file, for errors.
+    """Return the config from the keys of a cluster config, checked and with variables filled in; `where` is the file,
+    for errors.
 
     Values in `env_vars` are filled in later (`variables.job_variables`): they may be secrets. Raises ConfigError.
     """
@@ -236,7 +238,8 @@ def from_keys(
 
 
 def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
-    """The image of a command's `container`: a name in `containers`, or an image itself; None: no container.
+    """Return the image of a command's `container`, which is a name in `containers` or an image itself; None: no
+    container.
 
     Executors none and ray use no containers, and neither does a cluster that names none, unless the image itself is
     given: there the usual names stand for plain processes. Raises UnknownNameError.
@@ -269,7 +272,8 @@ def _check_usual(cluster: ClusterConfig, container: str) -> None:
 
 
 def python_of(cluster: ClusterConfig, image: str | None) -> str:
-    """The interpreter on the machine where a command runs: this one's own where that is the same machine or disk."""
+    """Return the Python interpreter for a command: this one's own where the command runs on the same machine or disk,
+    else `python3`."""
     return "python3" if image or cluster.ssh_tunnel or cluster.executor == "ray" else sys.executable
 
 

@@ -37,7 +37,7 @@ def expand(text: str, environ: Mapping[str, str], where: str) -> str:
 
 
 def _account(variable: str) -> str | None:
-    """The user's name or home by the system's list of users; None for other variables and unknown users."""
+    """Return the user's name or home from the system's list of users; None for other variables and unknown users."""
     if variable not in _ACCOUNT:
         return None
     import pwd

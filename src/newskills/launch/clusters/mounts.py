@@ -74,7 +74,7 @@ def reachable(path: str, mounts: Sequence[Mount]) -> bool:
 
 
 def to_host(path: str, mounts: Sequence[Mount]) -> str | None:
-    """The host's path of a container's `path`; None: only the container has it. The deepest mount counts."""
+    """Return the host's path of a container's `path`; None: only the container has it. The deepest mount counts."""
     over = [mount for mount in mounts if inside(path, mount.dst)]
     if not over:
         return None

@@ -49,12 +49,13 @@ Numbers.add_implicit_resolver(
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The keys of a cluster config. Raises DataError, ConfigError, as `read_text` and `parse` do."""
+    """Read the keys of a cluster config. Raises DataError, ConfigError, as `read_text` and `parse` do."""
     return parse(read_text(path), path, "a cluster config", "executor: slurm")
 
 
 def read_text(path: Path) -> str:
-    """Raises DataError, ConfigError for bytes that are no text."""
+    """Read the text of a file. Raises DataError for a file that cannot be read, ConfigError for bytes that are not
+    UTF-8 text."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -66,7 +67,8 @@ def read_text(path: Path) -> str:
 def parse(
     text: str, path: Path, what: str, example: str, loader_type: type[yaml.SafeLoader] = _Loader
 ) -> dict[str, Any]:
-    """The keys of the text of `path`, which is to be `what`. Raises ConfigError for no YAML, or a key written twice."""
+    """Parse the keys from the text of `path`; errors call it `what`. Raises ConfigError for invalid YAML, text without
+    keys, or a key written twice."""
     try:
         loader = loader_type(text)
         try:
@@ -83,7 +85,7 @@ def parse(
 
 
 def check_keys(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str, inside: str = "") -> None:
-    """Raises ConfigError for keys that `kind` does not have; `inside` is the key that holds `values`."""
+    """Raise ConfigError for keys that `kind` does not have; `inside` is the key that holds `values`."""
     field_names = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in values:
         if key not in field_names:

@@ -11,7 +11,8 @@ _TIME = re.compile(r"(?:(?P<days>\d{1,5})-)?(?P<rest>\d{1,7}(?::\d{1,7}){0,2})\Z
 
 
 def seconds_of(text: str) -> int:
-    """Raises ConfigError for text that is no time, or no time at all."""
+    """Return the seconds of a time as Slurm writes it. Raises ConfigError for text that is not a time, or is a time of
+    0."""
     match = _TIME.match(text)
     numbers = [int(part) for part in match["rest"].split(":")] if match else []
     if match and match["days"]:

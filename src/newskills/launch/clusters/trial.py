@@ -53,7 +53,7 @@ class ClusterTrial(Struct, frozen=True):
 
 
 def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[ClusterTrial]:
-    """Looks only: nothing is made or written, there or here."""
+    """Test the cluster by reading only: nothing is created or written, on the cluster or here."""
     shell = shell_of(cluster, environ)
     trials: list[ClusterTrial] = []
     try:
@@ -73,7 +73,7 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Clus
 
 
 def check_python(pipeline: Pipeline, cluster: ClusterConfig, shell: Shell) -> None:
-    """Raises ConfigError where jobs without containers would find that Python there lacks what newskills needs.
+    """Raise ConfigError where jobs without containers would find that Python there lacks what newskills needs.
 
     Jobs of this machine, and of a cluster that shares its disks, run its own Python. A job that installs something
     first, or runs only programs of the user's, is left alone.
@@ -98,7 +98,8 @@ def _runs_newskills(command: Command) -> bool:
 
 
 def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
-    """The container engine that answers: the one that the config names, or the first that is there."""
+    """Return the container engine that answers: the one that the config names, or the first that answers; None: there
+    is none."""
     engines = [cluster.engine] if cluster.engine else list(ENGINES)
     ran = shell.run_all([ShellCall(argv=(engine, "info")) for engine in engines])
     return next((engine for engine, done in zip(engines, ran, strict=True) if done.code == 0), None)
@@ -120,7 +121,7 @@ def _bash(shell: Shell) -> ClusterTrial:
 
 
 def _python(shell: Shell, python: str) -> ClusterTrial:
-    """The interpreter of jobs without containers: it needs the packages that newskills needs, not newskills."""
+    """Test the interpreter of jobs without containers: it needs the packages that newskills needs, not newskills."""
     done = shell.run([python, "-c", LOOK_FOR, *_needs()])
     if done.code != 0:
         return ClusterTrial("python", False, f"there is no {python} on {shell.name}: {_first_line(done)}")

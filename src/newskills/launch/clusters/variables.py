@@ -31,7 +31,8 @@ def missing_variables(cluster: ClusterConfig, environ: Mapping[str, str]) -> lis
 def job_variables(
     cluster: ClusterConfig, environ: Mapping[str, str], *, say: Callable[[str], None] = lambda text: None
 ) -> JobVariables:
-    """What every job of `cluster` gets. `say` hears of names in `env_vars` that are not set here.
+    """Return the environment variables of every job of `cluster`. `say` gets a message for each name in `env_vars` that
+    is not set here.
 
     Raises ConfigError that lists all required variables which are missing.
     """

@@ -65,7 +65,7 @@ def _asked(url: str, token: str, patience: float) -> HTTPMessage:
 
 
 def _token(fields: dict[str, str], url: str, patience: float) -> str:
-    """An anonymous token of the service that the registry names. Raises OSError, HTTPException, ValueError."""
+    """Fetch an anonymous token of the service that the registry names. Raises OSError, HTTPException, ValueError."""
     realm = fields.pop("realm", "")
     if not realm.startswith("https://") and not (realm.startswith("http://") and url.startswith("http://")):
         raise ValueError(f"a registry gives '{realm}' as its token service, which cannot be used")

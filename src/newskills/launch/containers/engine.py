@@ -96,7 +96,7 @@ class ContainerEngine:
             return subprocess.CompletedProcess([self.name, *words], 127, "", f"{self.name}: {error.strerror}")
 
     def check(self) -> None:
-        """Raises ConfigError where it does not answer."""
+        """Check that the engine answers. Raises ConfigError where it does not."""
         done = self.run("version")  # not `ps`: one broken container of anybody's makes that fail
         if done.returncode != 0:
             mend = "Is its service running, and do you have permission to use it?" if not self.is_podman else ""
@@ -136,11 +136,12 @@ class ContainerEngine:
         return () if off else ("--privileged",)
 
     def image(self, image: str) -> str:
-        """The id of `image` where `ready` has found it, else what a container would be started from."""
+        """Return the id of `image` where `ready` has found it, else the image that a container would be started
+        from."""
         return self._ids.get(image) or (tag(image) if image.startswith(DOCKERFILE) else image)
 
     def ready(self, image: str, *, gpus: bool = False) -> None:
-        """Makes sure that containers of `image` start here and have bash: builds or pulls it first if need be.
+        """Ensure that containers of `image` start here and have bash; the image is built or pulled first if necessary.
 
         Jobs then run the very image that was there at their submission. Raises ConfigError.
         """
@@ -188,7 +189,7 @@ class ContainerEngine:
         return self._id(image) or image  # a transport (oci:, docker-archive:) names the image otherwise
 
     def _build(self, image: str) -> str:
-        """Always asks the engine to build: its cache knows whether anything has changed."""
+        """Build the image. The engine is always asked: its cache knows whether anything has changed."""
         file, name = _dockerfile(image), tag(image)
         print(f"{self.name} builds {name} from {file}", file=sys.stderr)
         with waiting_lock(_locks(self._environ) / f"{name.replace(':', '-')}.lock", f"The image {name}"):
@@ -198,7 +199,7 @@ class ContainerEngine:
             return self._id(name)
 
     def _show_output(self, *words: str) -> tuple[int, str]:
-        """Shows what it says while it works; returns its exit code and its last line."""
+        """Show the engine's output while it works; return its exit code and its last line."""
         last = ""
         with subprocess.Popen(
             [self.name, *words],
@@ -217,7 +218,7 @@ class ContainerEngine:
 
 
 def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
-    """The engine that the config names, or the first one that is here and answers; None: there is none."""
+    """Return the engine that the config names, or the first one that is here and answers; None: there is none."""
     names = [cluster.engine] if cluster.engine else list(ENGINES)
     here = [ContainerEngine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
     if len(here) < 2:
@@ -226,7 +227,7 @@ def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Container
 
 
 def no_engine(cluster: ClusterConfig) -> ConfigError:
-    """What to say where `find_engine` finds none."""
+    """Return the error for the case that `find_engine` finds none."""
     return ConfigError(
         f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(ENGINES)}, which "
         f"{'is' if cluster.engine else 'are'} not installed here.",
@@ -236,14 +237,14 @@ def no_engine(cluster: ClusterConfig) -> ConfigError:
 
 
 def tag(image: str) -> str:
-    """The name of what is built from `dockerfile:<path>`. Raises ConfigError where there is no such file."""
+    """Return the name of the image built from `dockerfile:<path>`. Raises ConfigError where there is no such file."""
     file = _dockerfile(image)
     name = re.sub(r"[^a-z0-9]+", "-", str(file).lower()).strip("-")
     return f"locally-built-{name}:{sha256(file.read_bytes()).hexdigest()[:12]}"
 
 
 def volume(source: str, target: str, *, read_only: bool = False) -> str:
-    """The option that shows the host's `source` as `target`; paths may have anything in them."""
+    """Return the option that mounts the host's `source` as `target`; paths may contain any character."""
     if ":" not in source + target:
         return f"--volume={source}:{target}" + (":ro" if read_only else "")
     fields = ["type=bind", f"source={source}", f"destination={target}", *(["readonly"] if read_only else [])]

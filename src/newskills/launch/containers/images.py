@@ -74,7 +74,7 @@ def is_file(image: str) -> bool:
 
 
 def parse_image(text: str) -> Reference:
-    """Raises ConfigError for what is no reference of an image."""
+    """Parse the reference of an image. Raises ConfigError for text that is not one."""
     match = _SCHEME.match(text)
     scheme = match[1] if match else "docker"
     rest = text[match.end() :] if match else text

@@ -74,7 +74,7 @@ class _SquashFile(Struct, frozen=True):
 def plan_squash(
     images: Sequence[str], place: SquashPlace, shell: Shell, *, force: bool = False, ask: bool = True
 ) -> list[Squash]:
-    """What `squash` would do, in one trip; changes nothing. `ask`: registries, what their tags mean now.
+    """Plan what `squash` would do, in one trip; nothing is changed. `ask`: ask registries what their tags mean now.
 
     Raises ConfigError for an image that is none, RemoteError.
     """
@@ -239,7 +239,7 @@ class _RunningImport:
         return self.process.wait()
 
     def leave(self) -> None:
-        """It ends when nobody listens."""
+        """Close stdin of the import, which then ends."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 

@@ -15,7 +15,7 @@ from newskills.launch.registry import EXECUTORS
 
 
 def make_executor(site: Site) -> Executor:
-    """The executor that `site.cluster` names. Starts nothing.
+    """Return the executor that `site.cluster` names. Starts nothing.
 
     Raises UnknownNameError, ConfigError for something that is no executor.
     """

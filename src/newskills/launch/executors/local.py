@@ -211,7 +211,7 @@ class Containers(Processes):
         )
 
     def _sweep(self, handles: Iterable[str]) -> None:
-        """Removes the containers of jobs whose supervisor was killed."""
+        """Remove the containers of jobs whose supervisor was killed."""
         for handle in handles:
             folder = Path(handle)
             if (folder / CLEAN_UP).is_file() and not (folder / CLEANED).exists() and _is_dead(folder):

@@ -43,11 +43,12 @@ class Processes:
         self._variables = job_variables(site.cluster, site.environ)
 
     def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
-        """Starts the job, or what waits for the jobs `after`, and returns at once. Raises as `prepare` and `start`."""
+        """Start the job, or a process that waits for the jobs `after`, and return at once. Raises what `prepare` and
+        `start` raise."""
         return self.start(self.prepare(job), after=after)
 
     def prepare(self, job: Job) -> JobFolder:
-        """Writes the scripts into the job's folder, which others cannot read.
+        """Write the scripts into the job's folder, which others cannot read.
 
         Raises ConfigError for a job that cannot be written down, LockedError where it still runs, StorageError.
         """
@@ -72,7 +73,7 @@ class Processes:
         return render(job, folder, self)
 
     def start(self, folder: JobFolder, *, after: Sequence[str] = ()) -> str:
-        """Starts what `prepare` has written; returns the handle.
+        """Start the job that `prepare` has written; return the handle.
 
         Raises ConfigError for an unknown handle in `after` or a program that is missing here, LockedError where the job
         still runs in the same folder, StorageError.
@@ -104,7 +105,7 @@ class Processes:
         return folder.path
 
     def state(self, handles: Sequence[str]) -> dict[str, str]:
-        """handle → pending, running, completed, failed, cancelled, timeout; unknown where no job has been."""
+        """Return handle → pending, running, completed, failed, cancelled, timeout; unknown where no job has been."""
         return {handle: _state(Path(handle)) for handle in handles}
 
     def logs(self, handle: str) -> Iterator[str]:
@@ -129,7 +130,7 @@ class Processes:
                     os.kill(pid, signal.SIGTERM)
 
     def wait(self, handles: Sequence[str]) -> dict[str, str]:
-        """Returns the states when all have ended. Ctrl-C cancels them, waits for their end, and is raised then."""
+        """Return the states when all have ended. Ctrl-C cancels them, waits for their end, and is raised then."""
         interrupt: KeyboardInterrupt | None = None
         left = list(handles)
         while left:
@@ -183,7 +184,8 @@ def _busy(folder: Path) -> LockedError:
 
 
 def _state(folder: Path) -> str:
-    """It has ended when nobody supervises it any more: what it leaves behind is removed after its end is noted."""
+    """Return the state of the job in `folder`. It has ended when nobody supervises it any more: what it leaves behind
+    is removed after its end is noted."""
     if not (folder / "supervisor").is_file():
         return "unknown"
     if held(folder):

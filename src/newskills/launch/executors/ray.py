@@ -71,7 +71,7 @@ class RayJobs:
         self._folders: dict[str, str] = {}
 
     def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
-        """Returns when Ray has accepted the job. Raises as `submit_all`."""
+        """Submit the job; return its handle when Ray has accepted it. Raises what `submit_all` raises."""
         return self.submit_all([PendingJob(job, tuple(after))])[job.name]
 
     def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
@@ -117,7 +117,7 @@ class RayJobs:
         return {name: f"{submission}/{name}" for name in names} if taken else {}
 
     def state(self, handles: Sequence[str]) -> dict[str, str]:
-        """handle → pending (why), running, requeued (why), completed, failed, cancelled, timeout; unknown.
+        """Return handle → pending (why), running, requeued (why), completed, failed, cancelled, timeout; unknown.
 
         Ray is asked only about jobs that have not ended. Raises ConfigError for what is no handle, RemoteError.
         """
@@ -133,7 +133,7 @@ class RayJobs:
         return states
 
     def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
-        """What no node has. Raises ConfigError, RemoteError."""
+        """Return what the jobs ask for that no node has. Raises ConfigError, RemoteError."""
         nodes = self._api.nodes()
         obstacles: dict[str, list[str]] = {}
         for job in jobs:
@@ -143,7 +143,8 @@ class RayJobs:
         return [Obstacle(tuple(names), text, final) for text, names in obstacles.items()]
 
     def logs(self, handle: str) -> Iterator[str]:
-        """The end of the job's own log, then of each command's, below lines with their paths. Raises ConfigError."""
+        """Yield the end of the job's own log, then of each command's, below lines with their paths. Raises
+        ConfigError."""
         folder = self._folder(handle)
         ran = self._shell.run(["bash", "-c", _LOGS, "bash", folder, str(LAST_LINES)])
         if not folder or ran.code != 0:
@@ -151,7 +152,7 @@ class RayJobs:
         yield from ran.out.splitlines()
 
     def cancel(self, handles: Sequence[str]) -> None:
-        """Removes what waits; what runs is told to stop and may save its work. Returns at once.
+        """Remove waiting jobs and tell running jobs to stop, which may save their work. Returns at once.
 
         Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error. Raises ConfigError.
         """
@@ -209,7 +210,7 @@ class RayJobs:
         return ('say "run the same command again to go on from here (or give --dependent_jobs=N next time)"',)
 
     def _check_free(self, jobs: Sequence[PendingJob]) -> None:
-        """Raises LockedError where jobs that were submitted before still use the same folder."""
+        """Raise LockedError where jobs that were submitted before still use the same folder."""
         folder = self._site.folder
         (earlier,) = self._shell.read([f"{folder}/{PRIVATE}/{SUBMISSION}"])
         if earlier is None or (self._api.job(earlier.strip()) or {}).get("status") not in ALIVE:
@@ -255,7 +256,8 @@ class RayJobs:
         return {**{name: environ[name] for name in names if name in environ}, **self.variables.secrets}
 
     def _resources(self, job: Job) -> dict[str, float]:
-        """What the node of a job must have free. Raises ConfigError for an unknown partition."""
+        """Return the resources that the first node of a job must have free. Raises ConfigError for an unknown
+        partition."""
         options = self.cluster.ray
         resources: dict[str, float] = {"CPU": options.default_num_cpus, **options.resources}
         for group in job.groups:
@@ -266,7 +268,7 @@ class RayJobs:
         return resources
 
     def _further(self, job: Job) -> list[dict[str, float]]:
-        """What each further node must have free. Raises ConfigError for an unknown partition."""
+        """Return the resources that each further node must have free. Raises ConfigError for an unknown partition."""
         for group in job.groups:
             if group.hardware.num_nodes > 1:
                 alone = msgspec.structs.replace(job, groups=(group,))
@@ -285,7 +287,7 @@ class RayJobs:
         return name
 
     def _limit(self, job: Job) -> str:
-        """The shortest of its groups'."""
+        """Return the shortest time limit of the job's groups."""
         return min((_limit(self.cluster, group.hardware) for group in job.groups), key=seconds_of)
 
     def _folder(self, handle: str) -> str:
@@ -294,7 +296,7 @@ class RayJobs:
         return f"{folder}/{_name(handle)}" if folder else ""
 
     def _experiment(self, submission: str) -> str:
-        """The folder of an experiment: this one, else as Ray has been told."""
+        """Return the folder of an experiment: this one's, else the one that Ray has recorded; empty: none."""
         if submission.startswith(self._prefix):
             return self._site.folder
         if submission not in self._folders:
@@ -303,7 +305,7 @@ class RayJobs:
         return self._folders[submission]
 
     def _states(self, handles: Sequence[str]) -> dict[str, str]:
-        """What the supervisors have written."""
+        """Return handle → the state that the supervisor has written; unknown where there is none."""
         texts = self._shell.read([f"{self._folder(handle)}/{STATE}" for handle in handles])
         return {handle: (text or "").strip() or "unknown" for handle, text in zip(handles, texts, strict=True)}
 
@@ -383,7 +385,7 @@ def _limit(cluster: ClusterConfig, hardware: HardwareConfig) -> str:
 
 
 def _lost(details: Mapping[str, Any] | None) -> str:
-    """The state of a job whose supervisor has ended before it."""
+    """Return the state of a job whose supervisor has ended before it."""
     if details is None:
         return "failed (the Ray cluster does not know it any more)"
     if details.get("status") == "STOPPED":

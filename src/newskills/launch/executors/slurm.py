@@ -62,7 +62,8 @@ class Slurm(SlurmPlace):
         self._shell = shell_of(site.cluster, site.environ)
 
     def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
-        """Returns when Slurm has accepted the job. Raises ConfigError, RemoteError, StorageError."""
+        """Submit the job; return its handle when Slurm has accepted it. Raises ConfigError, RemoteError,
+        StorageError."""
         return self.submit_all([PendingJob(job, tuple(after))])[job.name]
 
     def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
@@ -119,7 +120,8 @@ class Slurm(SlurmPlace):
         return {name: handle for name, _, handle in pairs}
 
     def state(self, handles: Sequence[str]) -> dict[str, str]:
-        """handle → pending (reason), running, completed, failed, cancelled, timeout, preempted, requeued; unknown.
+        """Return handle → pending (reason), running, completed, failed, cancelled, timeout, preempted, requeued;
+        unknown.
 
         One trip for what the controller knows and the jobs' own marks, another for what it has forgotten.
         """
@@ -141,7 +143,7 @@ class Slurm(SlurmPlace):
         return states
 
     def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
-        """What stands against these jobs, by what Slurm says of its partitions and by `sbatch --test-only`.
+        """Return the obstacles to these jobs, by what Slurm says of its partitions and by `sbatch --test-only`.
 
         Two trips; jobs that ask for the same are asked about once. Raises ConfigError, RemoteError.
         """
@@ -163,7 +165,8 @@ class Slurm(SlurmPlace):
         return [Obstacle(tuple(names), why, final) for (why, final), names in wrong.items()]
 
     def logs(self, handle: str) -> Iterator[str]:
-        """The end of the job's own log, then of each command's, below lines with their paths. Raises ConfigError."""
+        """Yield the end of the job's own log, then of each command's, below lines with their paths. Raises
+        ConfigError."""
         slurm_ids(handle)
         ran = self._shell.run(["bash", "-c", _LOGS, "bash", self._site.folder, handle, str(LAST_LINES)])
         if ran.code != 0:
@@ -171,7 +174,8 @@ class Slurm(SlurmPlace):
         yield from ran.out.splitlines()
 
     def cancel(self, handles: Sequence[str]) -> None:
-        """Removes what waits; what runs is told to stop and may save its work (job.sh gets TERM). Returns at once.
+        """Remove waiting jobs and tell running jobs to stop, which may save their work (job.sh gets TERM). Returns at
+        once.
 
         Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error. Raises ConfigError.
         """
@@ -233,7 +237,8 @@ class Slurm(SlurmPlace):
         return render(job, self._site.job_folder(job), self).items()
 
     def _withdraw(self, names: Sequence[str]) -> bool:
-        """Cancels what was submitted of these jobs, and tells who may still be submitting them to do the same."""
+        """Cancel what was submitted of these jobs, and tell processes that may still be submitting them to do the same;
+        return whether that succeeded."""
         try:
             return self._shell.run(["bash", "-c", _WITHDRAW, "bash", self._site.folder, *names]).code == 0
         except NewskillsError:
@@ -248,7 +253,7 @@ def _ended(state: str) -> bool:
 
 
 def _marks(text: str) -> dict[str, str]:
-    """handle → text of job.exit."""
+    """Parse lines into handle → text of job.exit."""
     pairs = (line.partition(" ") for line in text.splitlines())
     return {handle: mark for handle, _, mark in pairs}
 

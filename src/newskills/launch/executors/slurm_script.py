@@ -170,7 +170,8 @@ class SlurmPlace:
         return (None if group.hardware.num_gpus else self.cluster.cpu_partition) or self.cluster.partition
 
     def _limit(self, group: CommandGroup) -> str:
-        """The user's, or the config's: of the partition, else its default, cut to what the partition allows.
+        """Return the user's time limit, or the config's: that of the partition, else its default, cut to what the
+        partition allows.
 
         A job that asks for more than its partition allows would wait for ever.
         """

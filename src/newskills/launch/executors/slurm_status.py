@@ -92,7 +92,7 @@ class SlurmRecord(Struct, frozen=True):
 
 
 def slurm_ids(handle: str) -> list[str]:
-    """The ids of a handle: `101`, or `101:102` for a job and its copy. Raises ConfigError for anything else."""
+    """Return the ids of a handle: `101`, or `101:102` for a job and its copy. Raises ConfigError for anything else."""
     ids = handle.split(":")
     if not all(_ID.match(slurm_id) for slurm_id in ids):
         raise ConfigError(f"'{handle}' is not the id of a Slurm job.")
@@ -100,7 +100,7 @@ def slurm_ids(handle: str) -> list[str]:
 
 
 def marked(mark: str) -> str:
-    """The state that job.exit tells; empty where it tells none."""
+    """Return the state that job.exit records; empty where it records none."""
     words = mark.split(maxsplit=2)
     return MARKS.get(words[1], "") if len(words) > 1 else ""
 
@@ -108,7 +108,7 @@ def marked(mark: str) -> str:
 def records(
     shell: Shell, ids: Sequence[str], *, more: Sequence[ShellCall] = ()
 ) -> tuple[dict[str, SlurmRecord], list[CommandResult]]:
-    """id → what is known of it (others are missing), and what the calls `more` of the same trip did.
+    """Return id → what is known of it (others are missing), and the results of the calls `more`, made in the same trip.
 
     Raises NewskillsError where squeue itself does not work.
     """
@@ -133,7 +133,8 @@ def records(
 
 
 def query_accounting(shell: Shell, ids: Sequence[str]) -> dict[str, SlurmRecord]:
-    """The same from accounting, for ids that the controller has forgotten. Empty on clusters without it."""
+    """Return id → record from accounting, for ids that the controller has forgotten. Empty on clusters without
+    accounting."""
     missing = list(ids)
     records_by_id: dict[str, SlurmRecord] = {}
     for pause in LAG:
@@ -149,7 +150,7 @@ def query_accounting(shell: Shell, ids: Sequence[str]) -> dict[str, SlurmRecord]
 
 
 def from_squeue(text: str) -> dict[str, SlurmRecord]:
-    """id → record, from the lines that `squeue` prints."""
+    """Parse id → record from the lines that `squeue` prints."""
     parts: dict[str, list[SlurmRecord]] = {}
     for line in text.splitlines():
         fields = [field.strip() for field in line.split("|")]
@@ -173,7 +174,7 @@ def from_squeue(text: str) -> dict[str, SlurmRecord]:
 
 
 def from_sacct(text: str) -> dict[str, SlurmRecord]:
-    """id → record, from lines `JobID|State|ExitCode`: `46+0|CANCELLED by 0|0:0`, `13_[5-9]|PENDING|0:0`.
+    """Parse id → record from lines `JobID|State|ExitCode`: `46+0|CANCELLED by 0|0:0`, `13_[5-9]|PENDING|0:0`.
 
     `13_*` stands for the tasks of array 13 that have no record of their own, as none of them has been started.
     """
@@ -211,7 +212,7 @@ def _chosen(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dic
 
 
 def _tasks(text: str) -> list[str]:
-    """Indices of tasks: `7`, `[0-2,5%4]`; `*` where Slurm names none."""
+    """Return the indices of tasks from `7` or `[0-2,5%4]`; `*` where Slurm names none."""
     numbers: list[str] = []
     for part in text.strip("[]").partition("%")[0].split(","):
         first, _, last = part.partition("-")
@@ -226,7 +227,7 @@ def _wholes(ids: Iterable[str]) -> str:
 
 
 def chain_state(states: Sequence[str]) -> str:
-    """The state of a job with copies: those after a success are removed before they start."""
+    """Return the state of a job with copies: those after a success are removed before they start."""
     for word in ("running", "completed"):
         if word in states:
             return word

@@ -60,7 +60,7 @@ def alike(jobs: Sequence[PendingJob], requests: Sequence[list[Options]], *, any_
 
 
 def batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch]:
-    """`groups` in arrays of at most `size` tasks."""
+    """Split each of `groups` into arrays of at most `size` tasks."""
     batch_list: list[ArrayBatch] = []
     arrays = 0
     for group in groups:
@@ -131,7 +131,8 @@ class SlurmSubmission:
         return [*lines, "narrow"]
 
     def _needs(self, *jobs: PendingJob) -> str:
-        """A word of bash for `--dependency`: what all of these wait for, and in arrays perhaps more; or ""."""
+        """Return a word of bash for `--dependency`: everything that these jobs wait for, and in arrays perhaps more; or
+        ""."""
         chains = [handle for job in jobs for handle in job.after if handle in self._active]
         wanted: dict[ArrayBatch, set[int]] = {}
         for name in dict.fromkeys(name for job in jobs for name in job.needs):

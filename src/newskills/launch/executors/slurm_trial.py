@@ -74,7 +74,8 @@ def misfit(options: Options, cluster_partitions: Mapping[str, Partition]) -> str
 
 
 def try_scripts(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple[str, bool]]:
-    """What `sbatch --test-only` says against each job script, empty where nothing; and whether that is for ever.
+    """Return for each job script what `sbatch --test-only` says against it, empty where nothing, and whether the
+    objection is permanent.
 
     One trip. `prologue` is bash that runs before. Raises RemoteError, ConfigError where sbatch does not run.
     """
@@ -100,7 +101,7 @@ def _gpus(gres: str) -> int:
 
 
 def _number(text: str) -> int:
-    """The least of `4`, `h100:8` or `2-4`; 0 for what only sbatch understands."""
+    """Return the least number of `4`, `h100:8` or `2-4`; 0 for text that only sbatch understands."""
     match = re.fullmatch(r"(?:[\w.-]+:)?(\d{1,9})(?:-\d+)?", text.strip(), re.ASCII)
     return int(match[1]) if match else 0
 

@@ -74,7 +74,7 @@ class JobSupervisor:
         return 0
 
     def forget(self) -> None:
-        """Removes the marks of an earlier life."""
+        """Remove the marks of an earlier life."""
         for stale in ("job.exit", "job.started", "job.cleaned"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{self.folder}/{stale}")
@@ -115,7 +115,7 @@ class JobSupervisor:
             self.mark(code or 1, "failed job.sh ended too early")
 
     def obstacle(self) -> str:
-        """Waits for the other jobs; returns why this one must not start."""
+        """Wait for the other jobs; return why this one must not start, empty where it may."""
         try:
             self.waiting = True
             for need in self.needs:
@@ -141,7 +141,8 @@ class JobSupervisor:
         return ""
 
     def child(self, work: Callable[[], NoReturn], lost: signal.Signals) -> int:
-        """A process that does `work`, with signals blocked, and gets `lost` when this one has died."""
+        """Start a process that does `work`, with signals blocked, and gets `lost` when this one has died; return its
+        id."""
         me = os.getpid()
         # A signal waits until both know what to do with it: the child would pass it on to nobody.
         signal.pthread_sigmask(signal.SIG_BLOCK, (*STOPPING, ALONE))
@@ -167,7 +168,7 @@ class JobSupervisor:
                 return os.waitstatus_to_exitcode(status)
 
     def keep(self) -> NoReturn:
-        """Runs job.sh, and ends when nothing of it is left."""
+        """Run job.sh, and end when none of its processes is left."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
         tick()
         self.job = 0
@@ -184,7 +185,7 @@ class JobSupervisor:
         os._exit(127)
 
     def clean_up(self) -> None:
-        """Runs the executor's own `job.clean_up`, for what are no descendants of job.sh."""
+        """Run the executor's own `job.clean_up`, for processes and containers that are not descendants of job.sh."""
         script = f"{self.folder}/job.clean_up"
         if os.path.exists(script):
             with contextlib.suppress(OSError):
@@ -210,7 +211,7 @@ class AttachedSupervisor(JobSupervisor):
         self.abandoned = False
 
     def start(self) -> int:
-        """Runs job.sh to its end; nothing of it is left then."""
+        """Run job.sh to its end; none of its processes is left then."""
         try:
             for number in STOPPING:
                 signal.signal(number, self.stop)
@@ -247,7 +248,8 @@ def tick() -> None:
 
 
 def _lock(fd: int, *, shared: bool = False) -> bool:
-    """Tries for a second: somebody who looks at the state of the job holds a shared lock for an instant."""
+    """Try to take the lock for a second (a shared one: once); a process that looks at the state of the job holds a
+    shared lock for an instant."""
     for _ in range(1 if shared else 20):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -258,7 +260,7 @@ def _lock(fd: int, *, shared: bool = False) -> bool:
 
 
 def exit_mark(folder: str) -> str:
-    """What job.exit says; empty where there is none."""
+    """Return the text of job.exit; empty where there is none."""
     try:
         with open(f"{folder}/job.exit", encoding="utf-8", errors="replace") as file:
             return file.read()

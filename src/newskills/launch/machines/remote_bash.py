@@ -49,7 +49,7 @@ class RemoteBash:
         self._finalizer()
 
     def run(self, lines: Sequence[str]) -> list[CommandResult]:
-        """Runs each of `lines` (bash, which must not read stdin). Raises Ended.
+        """Run each of `lines` (bash, which must not read stdin). Raises RemoteBashEnded.
 
         An exception, also Ctrl-C, closes it: nobody knows what it is doing then.
         """
@@ -70,7 +70,7 @@ class RemoteBash:
         ][1:]
 
     def _exchange(self, script: bytes, nonce: bytes, marks: int) -> tuple[bytes, bytes]:
-        """Writes `script` and reads stdout and stderr until each has so many marks."""
+        """Write `script` and read stdout and stderr until each contains `marks` marks."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -138,7 +138,7 @@ def _frames(text: bytes, nonce: bytes) -> list[tuple[int, str]]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Closing stdin ends the loop."""
+    """Close stdin, which ends the loop; kill a process that does not end in time."""
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -72,14 +72,14 @@ class Shell(Protocol):
         ...
 
     def put(self, source: Path, target: str) -> CopyResult:
-        """A file to the path `target`, or what is in a folder into the folder `target`, which is made.
+        """Copy a file to the path `target`, or the contents of a folder into the folder `target`, which is created.
 
         Nothing is deleted there; modes and links are kept. Raises StorageError, DataError.
         """
         ...
 
     def get(self, source: str, target: Path) -> CopyResult:
-        """The same the other way."""
+        """Copy a file or the contents of a folder from there to `target` here."""
         ...
 
     def write(self, texts: Mapping[str, str], folder: str) -> None:
@@ -90,7 +90,7 @@ class Shell(Protocol):
         ...
 
     def converse(self, script: str) -> subprocess.Popen[bytes]:
-        """Starts bash with `script`; its stdin and stdout are open, and its stderr joins stdout.
+        """Start bash with `script`; its stdin and stdout are open, and its stderr joins stdout.
 
         The script must end when its stdin does: it is how it learns that nobody listens any more.
         """

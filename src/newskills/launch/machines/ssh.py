@@ -50,7 +50,7 @@ _REMOTES: weakref.WeakValueDictionary[tuple[SshTunnel, str], RemoteMachine] = we
 
 
 def shell_of(cluster: ClusterConfig, environ: Mapping[str, str]) -> Shell:
-    """The machine that submits to `cluster`. Connects when it is first used; who asks again gets the same one."""
+    """Return the machine that submits to `cluster`. It connects when it is first used; later calls get the same one."""
     if cluster.ssh_tunnel is None:
         return LocalMachine()
     key = (cluster.ssh_tunnel, _config_file(environ))
@@ -99,7 +99,8 @@ class RemoteMachine:
         return [done.out if done.code == 0 else None for done in ran]
 
     def greeting(self) -> str:
-        """The first line that the login shell there prints before any command; empty: none, as rsync needs it."""
+        """Return the first line that the login shell there prints before any command; empty: none, as rsync needs
+        it."""
         self._connect()
         words = [*self._argv(), "--", self._tunnel.host, "true"]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
@@ -107,7 +108,7 @@ class RemoteMachine:
         return lines[0].strip() if lines else ""
 
     def put(self, source: Path, target: str) -> CopyResult:
-        """Copies a file or folder of this machine.
+        """Copy a file or folder of this machine.
 
         Raises DataError (no such source), StorageError, RemoteError.
         """
@@ -121,7 +122,7 @@ class RemoteMachine:
         return self._rsync(f"{source}{ending}", f"{self._place}:{target}{ending}")
 
     def get(self, source: str, target: Path) -> CopyResult:
-        """Copies a file or folder of that machine.
+        """Copy a file or folder of that machine.
 
         Raises DataError (no such source), StorageError, RemoteError.
         """
@@ -133,7 +134,8 @@ class RemoteMachine:
         return self._rsync(f"{self._place}:{source}{ending}", f"{target}{ending}")
 
     def get_some(self, folder: str, target: Path, rules: Sequence[str]) -> CopyResult:
-        """The files of `folder` there that `rules` (filter rules of rsync, the first that fits counts) let through.
+        """Copy the files of `folder` there that `rules` (filter rules of rsync, the first that fits counts) let
+        through.
 
         Folders without any are left out. Raises DataError, StorageError.
         """
@@ -144,7 +146,7 @@ class RemoteMachine:
         return self._rsync(f"{self._place}:{folder}/", f"{target}/", ["--prune-empty-dirs", *filters])
 
     def write(self, texts: Mapping[str, str], folder: str) -> None:
-        """Writes `texts` (path below `folder` → contents) through one connection.
+        """Write `texts` (path below `folder` → contents) through one connection.
 
         Raises StorageError, RemoteError.
         """
@@ -197,12 +199,12 @@ class RemoteMachine:
             ask("cancel")
 
     def close(self) -> None:
-        """Ends what this object has open. The connection stays for the next `ns`, and ends when idle."""
+        """Close the shell that this object has open. The connection stays for the next `ns`, and ends when idle."""
         if self._bash is not None:
             self._bash.close()
 
     def hang_up(self) -> None:
-        """Ends the connection, also for others that share it."""
+        """End the connection, also for others that share it."""
         self.close()
         if self._socket is not None:
             leave = [*self._argv(), "-O", "exit", "--", self._tunnel.host]
@@ -210,7 +212,7 @@ class RemoteMachine:
         self._connected = False
 
     def _batch(self, lines: Sequence[str]) -> list[CommandResult]:
-        """Runs each of `lines` (bash) in one trip."""
+        """Run each of `lines` (bash) in one trip."""
         with self._lock:
             try:
                 return self._session().run(lines)
@@ -233,7 +235,7 @@ class RemoteMachine:
         return self._bash
 
     def _prepared(self) -> str:
-        """The user's pre_command; what it prints is not for us."""
+        """Return the user's pre_command as a line of bash whose output is discarded; empty where there is none."""
         text = self._tunnel.pre_command.strip()
         return f"{{ {text}\n}} >/dev/null </dev/null" if text else ""
 
@@ -303,12 +305,12 @@ class RemoteMachine:
         return f"[{host}]" if ":" in host else host
 
     def _argv(self) -> list[str]:
-        """ssh with all options, for use after `_connect`."""
+        """Return the argv of ssh with all options, for use after `_connect`."""
         control = ["-o", f"ControlPath={self._socket}", "-o", "ControlMaster=no"] if self._socket else []
         return ["ssh", *self._options, *control]
 
     def _connect(self) -> None:
-        """Makes sure that a connection is open, ours or the one that the user's configuration shares."""
+        """Ensure that a connection is open, ours or the one that the user's configuration shares."""
         if self._connected:
             return
         ours = _socket(self._options, self._tunnel.host)
@@ -329,7 +331,7 @@ class RemoteMachine:
         self._connected = True
 
     def _read_ssh_config(self) -> dict[str, str]:
-        """What the user's ssh configuration says about the host: lower-case key → value."""
+        """Return the user's ssh configuration for the host: lower-case key → value."""
         try:
             done = subprocess.run(
                 ["ssh", *self._options, "-G", "--", self._tunnel.host], capture_output=True, check=False, text=True
@@ -344,7 +346,8 @@ class RemoteMachine:
         return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
 
     def _open(self, config: Mapping[str, str], settings: Sequence[str], command: str) -> None:
-        """Connects, with `settings` and what `config` leaves open; runs `command`, or stays in the background.
+        """Connect, with `settings` and defaults for what `config` leaves open; run `command`, or stay in the
+        background.
 
         May ask for a password where there is a terminal.
         """
@@ -393,7 +396,7 @@ def _quote(text: str) -> str:
 
 
 def _rsync_quote(word: str) -> str:
-    """rsync takes its `-e` apart at blanks, outside of quotes; a doubled quote is a quote."""
+    """Quote a word of the `-e` option, which rsync splits at blanks outside of quotes; a doubled quote is a quote."""
     return word if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) else "'" + word.replace("'", "''") + "'"
 
 
@@ -418,7 +421,7 @@ def _config_file(environ: Mapping[str, str]) -> str:
 
 
 def _archive(texts: Mapping[str, str]) -> bytes:
-    """A compressed tar of these files and the folders in which they are."""
+    """Return a compressed tar of these files and the folders that contain them."""
     import tarfile
 
     packed, folders, now = io.BytesIO(), set[str](), time.time()
@@ -449,7 +452,8 @@ def _listens(path: Path) -> bool:
 
 
 def _socket(options: Sequence[str], host: str) -> Path:
-    """The same for all `ns` of this user with the same options. Paths of sockets are short: 104 bytes at most."""
+    """Return the path of the socket, the same for all `ns` of this user with the same options. Paths of sockets are
+    short: 104 bytes at most."""
     name = hashlib.blake2b("\0".join([*options, host]).encode(), digest_size=8).hexdigest()
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     usable = runtime and len(runtime) < 40 and os.access(runtime, os.W_OK)

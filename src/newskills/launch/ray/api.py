@@ -59,16 +59,16 @@ class RayApi:
         self._environ, self._shell = environ, shell
 
     def submit(self, request: Mapping[str, Any]) -> None:
-        """Raises RemoteError, also for a request that Ray refuses."""
+        """Submit a job. Raises RemoteError, also for a request that Ray refuses."""
         self._call("POST", "/api/jobs/", request)
 
     def job(self, submission: str) -> dict[str, Any] | None:
-        """What Ray knows of a job; None: nothing. Raises RemoteError."""
+        """Return the details that Ray has of a job; None: nothing. Raises RemoteError."""
         details = self._call("GET", f"/api/jobs/{urllib.parse.quote(submission, safe='')}")
         return details if isinstance(details, dict) else None
 
     def stop(self, submission: str) -> None:
-        """Raises RemoteError."""
+        """Stop a job. Raises RemoteError."""
         self._call("POST", f"/api/jobs/{urllib.parse.quote(submission, safe='')}/stop")
 
     def version(self) -> str:
@@ -86,7 +86,7 @@ class RayApi:
         ]
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """The JSON of the answer; None where there is no such thing."""
+        """Return the JSON of the answer; None where Ray answers that it does not exist."""
         text = None if body is None else json.dumps(body)
         headers = {"Content-Type": "application/json", **self._token()}
         try:

@@ -39,7 +39,8 @@ class JobRunner:
         return socket.gethostname(), ray.util.get_node_ip_address()
 
     def run(self, variables: Mapping[str, str]) -> None:
-        """Returns when nothing of the job is left, in this thread: the kernel ends the job with it."""
+        """Run the job in this thread, because the kernel ends the job with it; return when nothing of the job is
+        left."""
         log = Path(self.logs, "job.log")
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         argv = [sys.executable, "-I", "-S", str(SUPERVISOR)]
@@ -77,7 +78,7 @@ class JobRunner:
 
 
 def life_of(folder: str) -> int:
-    """The life that may run in `folder`; 0 where nothing can be read."""
+    """Return the life that may run in `folder`; 0 where nothing can be read."""
     try:
         return int(Path(folder, LIFE).read_text("ascii"))
     except (OSError, ValueError):
@@ -85,7 +86,8 @@ def life_of(folder: str) -> int:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What the job gets from the node: not what makes a process one of this Ray cluster, and this Python first."""
+    """Return the node's variables for the job, without those that make a process part of this Ray cluster, and with
+    this Python first in PATH."""
     kept = {name: value for name, value in environ.items() if not name.startswith("RAY_")}
     folders = [os.path.dirname(sys.executable), kept.get("PATH", os.defpath)]
     return {**kept, "PATH": os.pathsep.join(folders)}

@@ -98,20 +98,20 @@ class RayJob:
             _replace(Path(node_folder(self.folder, rank), LIFE), str(number))
 
     def become(self, state: str) -> None:
-        """Writes it down, where it is new."""
+        """Write the state down, where it is new."""
         if state != self.state:
             self.state = state
             _replace(Path(self.folder, STATE), state)
 
     def mark(self) -> list[str]:
-        """The words of job.exit, if it is there: code, state, why."""
+        """Return the words of job.exit, if it is there: code, state, why."""
         try:
             return Path(self.folder, "job.exit").read_text("utf-8", "replace").strip().split(" ", 2)
         except OSError:
             return []
 
     def close(self, code: int, word: str, why: str) -> None:
-        """The end of a job that cannot say so itself."""
+        """Record the end of a job that cannot record it itself."""
         with contextlib.suppress(OSError):
             _replace(Path(self.folder, "job.exit"), f"{code} {word} {why}")
         self.become(WORDS[word])
@@ -136,7 +136,7 @@ class RaySupervisor:
         self.stopping += 1
 
     def run(self) -> int:
-        """Returns when all jobs have ended: 0 where all have completed."""
+        """Run the jobs until all have ended; return 0 where all have completed, else 1."""
         while any(not job.ended for job in self.jobs):
             self._cancel()
             if time.monotonic() - self._looked > LOOK_AROUND:
@@ -149,7 +149,7 @@ class RaySupervisor:
         return 0 if all(job.state == "completed" for job in self.jobs) else 1
 
     def _attend(self) -> None:
-        """Waits a moment for what Ray has to say."""
+        """Wait a moment for results from Ray and handle them."""
         refs = {ref: job for job in self.jobs for ref in (job.run, job.place, *job.follows) if ref is not None}
         if not refs:
             time.sleep(POLL)
@@ -270,7 +270,7 @@ class RaySupervisor:
             self._failed(job, error)
 
     def _failed(self, job: RayJob, error: Exception) -> None:
-        """The node was lost, or Ray could not make the place."""
+        """Handle a lost node, or a place that Ray could not make."""
         self._release(job)
         if job.cancels:
             job.close(143, "cancelled", "its node was lost while it was told to stop")
@@ -311,7 +311,7 @@ class RaySupervisor:
             job.runner.tell.remote("end")
 
     def _cancel(self) -> None:
-        """What `ns cancel` has written, and what Ray was told (`ray job stop`)."""
+        """Cancel the jobs that `ns cancel` has written down, or all where Ray was told to stop (`ray job stop`)."""
         try:
             names = self._cancelled.read_text("utf-8").split()
         except OSError:
@@ -329,7 +329,7 @@ class RaySupervisor:
 
 
 def _runner(job: RayJob, rank: int) -> Any:
-    """An actor that takes what the job wants of that node."""
+    """Start an actor that takes what the job needs of that node."""
     wanted = job.nodes[rank]
     more = {name: amount for name, amount in wanted.items() if name not in ("CPU", "GPU", "memory")}
     place = {}
@@ -389,7 +389,7 @@ def _state(folder: str) -> str:
 
 
 def _taken(path: Path) -> dict[str, str]:
-    """The secrets, which nobody finds in the file afterwards."""
+    """Read the secrets and delete the file, so that nobody finds them in it afterwards."""
     try:
         values: dict[str, str] = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:

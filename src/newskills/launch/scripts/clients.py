@@ -24,7 +24,7 @@ DEFAULT_SCRIPT = "nemo_skills.inference.generate"
 
 
 def ns_words(context: Context, command: str) -> tuple[Word, ...]:
-    """argv of one of our own commands, told not to look for a cluster again."""
+    """Return the argv of one of our own commands, told not to look for a cluster again."""
     return (context.python, "-m", "newskills", command, "--cluster=none")
 
 
@@ -126,7 +126,8 @@ class GenerationClientScript(ModelClientScript):
         return tuple(path for path in places if path and path.startswith("/"))
 
     def words(self, context: Context) -> list[Word]:
-        """The words of `ns generate`. Raises ConfigError for `chunk_id` without `num_chunks`, and the reverse."""
+        """Return the words of `ns generate`. Raises ConfigError for `chunk_id` without `num_chunks`, and the
+        reverse."""
         if (self.chunk_id is None) != (self.num_chunks is None):
             raise ConfigError(f"Command '{context.own}': chunk_id and num_chunks go together.")
         options = {

@@ -93,7 +93,7 @@ class NemoGymRolloutsScript(JobScript):
         return tuple(path for path in (self.input_file, self.output_file) if path.startswith("/"))
 
     def build(self, context: Context) -> Script:
-        """Raises ConfigError."""
+        """Build the script. Raises ConfigError."""
         if not self.config_paths:
             raise ConfigError(f"Command '{context.own}': NeMo Gym needs config_paths.")
         extra = self.extra_arguments
@@ -119,7 +119,8 @@ class NemoGymRolloutsScript(JobScript):
         return self._script((*head, str(len(run)), *run, *collect), context, env=env, secrets=secrets)
 
     def _policy(self, context: Context, keys: Sequence[str]) -> list[Word]:
-        """Overrides for the model that is asked; `keys`: variables, which OmegaConf reads in NeMo Gym's own process."""
+        """Return the overrides for the model that is asked; `keys`: variables, which OmegaConf reads in NeMo Gym's own
+        process."""
         words: list[Word] = []
         name = self.policy_model_name
         if self.server is not None:

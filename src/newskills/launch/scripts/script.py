@@ -62,11 +62,12 @@ class Context(Struct, frozen=True, kw_only=True):
         return LOOPBACK if self.cluster.executor in ONE_MACHINE else ANY_INTERFACE
 
     def ref(self, script: JobScript, attribute: Literal["address", "host", "port"] = "address") -> Ref:
-        """Raises ConfigError where `script` runs in no command of this job."""
+        """Return a reference to the script's `attribute`. Raises ConfigError where `script` runs in no command of this
+        job."""
         return self.ref_by_serial(script.serial, attribute)
 
     def ref_by_serial(self, serial: int, attribute: Literal["address", "host", "port"]) -> Ref:
-        """What a script's address, host or port will be.
+        """Return a reference to the future address, host or port of a script.
 
         Raises ConfigError where no command of the job runs that script.
         """
@@ -99,7 +100,8 @@ class JobScript(ABC):
     serial: int = field(init=False, repr=False, default_factory=lambda: next(_serials))
 
     def hostname_ref(self) -> str:
-        """The host that this script runs on, for texts of other scripts: a shell variable. Not in single quotes."""
+        """Return the host that this script runs on, for texts of other scripts: a shell variable. Not in single
+        quotes."""
         return f"${{NEWSKILLS_HOST_{self.serial}}}"
 
     @property
@@ -114,7 +116,7 @@ class JobScript(ABC):
 
     @abstractmethod
     def build(self, context: Context) -> Script:
-        """The script as data. Raises ConfigError."""
+        """Return the script as data. Raises ConfigError."""
 
     def _script(self, argv: Sequence[Word], context: Context, **settings: Any) -> Script:
         """`argv` with what all scripts have; markers of other scripts become references."""
@@ -232,7 +234,7 @@ class ServerScript(JobScript):
         return f"{self.hostname_ref()}:{self.port}"
 
     def build(self, context: Context) -> Script:
-        """Raises UnknownNameError, ConfigError."""
+        """Build the script. Raises UnknownNameError, ConfigError."""
         spec = self._spec(
             python=context.python, host=context.interface if self.server_type == "llamacpp" else None
         )
@@ -315,12 +317,14 @@ class SandboxScript(JobScript):
 
 
 def sandbox_secrets(context: Context) -> tuple[str, ...]:
-    """The token that keeps other users of a node out of the sandbox, where the submission has one."""
+    """Return the variable of the token that keeps other users of a node out of the sandbox, where the submission has
+    one."""
     return (TOKEN_VARIABLE,) if TOKEN_VARIABLE in context.environ else ()
 
 
 def server_secrets(server: ServerScript | None, context: Context) -> tuple[str, ...]:
-    """The key that keeps others out of `server`, where the submission has one, for those that may use it."""
+    """Return the variable of the key that keeps others out of `server`, where the submission has one, for those that
+    may use it."""
     return (server.key_variable,) if server is not None and server.key_variable in context.environ else ()
 
 
@@ -335,7 +339,7 @@ def _port_of(port: int | str | None, allocate: bool, serial: int, what: str) -> 
 
 
 def _serve_words(spec: ServeSpec, own: str) -> tuple[tuple[Word, ...], ServeCommand]:
-    """The engine's argv with references for what is known on the node only: ports, first node, rank."""
+    """Return the engine's argv with references for what is known on the node only: ports, first node, rank."""
     texts = [spec.model, spec.entrypoint or "", spec.served_name or "", spec.python, *spec.extra_args]
     unused = (number for number in range(65432, 0, -1) if not any(str(number) in text for text in texts))
     port, meeting = next(unused), next(unused)
@@ -367,7 +371,7 @@ def _marked(word: str, marks: Mapping[str, Ref]) -> Word:
 
 
 def ray_words(nodes: int, context: Context, resources: str = "") -> tuple[Word, ...]:
-    """What to put in front of an argv that is to run on the first of `nodes`, with Ray on all of them.
+    """Return the words in front of an argv that is to run on the first of `nodes`, with Ray on all of them.
 
     The script must have a port, at which the nodes meet before it starts. `resources`: JSON of what each node says
     that it has, besides its CPUs and GPUs.
@@ -379,7 +383,8 @@ def ray_words(nodes: int, context: Context, resources: str = "") -> tuple[Word, 
 
 
 def _resolved_text(text: str, context: Context) -> tuple[str, dict[str, Word]]:
-    """A text for bash: markers become variables named after the commands, which the job sets."""
+    """Return a text for bash in which markers are variables named after the commands, with the values that the job
+    sets."""
     env: dict[str, Word] = {}
 
     def variable(match: re.Match[str]) -> str:
@@ -395,7 +400,8 @@ def _resolved_text(text: str, context: Context) -> tuple[str, dict[str, Word]]:
 
 
 def _resolved_word(word: Word, context: Context) -> Word:
-    """A word that no shell reads: its marker becomes a reference."""
+    """Return a word that no shell reads, with its marker turned into a reference. Raises ConfigError for markers of
+    several things."""
     if isinstance(word, Ref) or not (marks := list(_MARK.finditer(word))):
         return word
     host, last = marks[0], marks[-1]

@@ -51,7 +51,7 @@ class EvalClientScript(JobScript):
         return tuple(dict.fromkeys(path for unit in self.units for path in unit.paths))
 
     def build(self, context: Context) -> Script:
-        """Raises ConfigError."""
+        """Build the script that runs the units. Raises ConfigError."""
         built = [unit.build(context) for unit in self.units]
         words: list[Word] = []
         for script in built:

@@ -41,7 +41,7 @@ NOT_STARTED_HERE = frozenset({"openai", "azureopenai", "azure", "gemini", "anthr
 
 
 def serve_argv(spec: ServeSpec) -> ServeCommand:
-    """The command that serves `spec` on one node; `spec.port` must have been chosen.
+    """Return the command that serves `spec` on one node; `spec.port` must have been chosen.
 
     Raises UnknownNameError or ConfigError.
     """
@@ -59,7 +59,7 @@ def serve_argv(spec: ServeSpec) -> ServeCommand:
 
 
 def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
-    """Fetches what the engine of `spec` needs on this machine; `say` gets lines about what takes long.
+    """Fetch what the engine of `spec` needs on this machine; `say` gets lines about what takes long.
 
     Raises NewskillsError.
     """

@@ -22,7 +22,7 @@ def usable_cores(sysfs: Path = SYSFS, cgroup: Path = CGROUP) -> int:
 
 
 def _siblings(cpu: int, sysfs: Path) -> str:
-    """The hardware threads of `cpu`'s core, as the kernel writes them: equal texts, equal core."""
+    """Return the hardware threads of `cpu`'s core, as the kernel writes them: equal texts, equal core."""
     try:
         return (sysfs / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
     except OSError:

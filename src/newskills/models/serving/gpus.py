@@ -14,7 +14,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def visible_gpus() -> int:
-    """Counts NVIDIA GPUs without loading a driver library; honours CUDA_VISIBLE_DEVICES."""
+    """Count NVIDIA GPUs without loading a driver library; CUDA_VISIBLE_DEVICES is honoured."""
     present = [p for p in Path("/dev").glob("nvidia*") if re.fullmatch(r"nvidia\d+", p.name)]
     chosen = os.environ.get(VISIBLE)
     if chosen is None:

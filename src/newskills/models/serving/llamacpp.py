@@ -13,7 +13,8 @@ from newskills.models.serving.spec import ServeCommand, ServeSpec, command, star
 
 
 def make(spec: ServeSpec) -> ServeCommand:
-    """Raises ConfigError for several nodes or GPUs: the embedded engine is built for CPUs."""
+    """Return the command of the embedded server. Raises ConfigError for several nodes or GPUs: the embedded engine is
+    built for CPUs."""
     if spec.num_nodes > 1:
         raise ConfigError("The llamacpp server runs on one node; leave out --server_nodes.")
     if spec.num_gpus:
@@ -34,7 +35,7 @@ def make(spec: ServeSpec) -> ServeCommand:
 
 
 def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
-    """The extra is installed and the weights are on disk. Raises NewskillsError."""
+    """Ensure that the extra is installed and the weights are on disk. Raises NewskillsError."""
     from newskills.models.serving.weights import require_extra, resolve_weights
 
     require_extra("xllamacpp")

@@ -35,7 +35,7 @@ WARNINGS = 2
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The server's options."""
+    """Parse the server's options."""
     parser = argparse.ArgumentParser(prog="llamacpp_server", description="Serve a GGUF model on the CPU.")
     parser.add_argument("--model", required=True, help="path to a .gguf file, or smollm2")
     parser.add_argument("--alias", help="model name for clients (default: --model as given)")
@@ -56,7 +56,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def start(options: argparse.Namespace) -> Any:
-    """The running server; its `listening_address` answers requests.
+    """Start the server; its `listening_address` answers requests.
 
     Raises NewskillsError: missing extra or library, unknown or broken model, port in use.
     """
@@ -86,7 +86,7 @@ def start(options: argparse.Namespace) -> Any:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serves until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT."""
     options = parse(argv)
     stop = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)

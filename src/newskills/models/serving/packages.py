@@ -40,7 +40,7 @@ HINT = (
 
 
 def fetch_distribution(requirement: str, folder: Path) -> Path:
-    """Fetches the wheel of `name==version` into `folder`: the wheel, or a folder with its content.
+    """Fetch the wheel of `name==version` into `folder`; return the wheel, or a folder with its content.
 
     Nothing of it is run: sources that would have to be built are refused. Raises DataError.
     """
@@ -128,7 +128,7 @@ class _Anchors(HTMLParser):
 
 
 def _parse_page(body: bytes, kind: str) -> list[_IndexFile]:
-    """Raises msgspec.DecodeError."""
+    """Parse the files of an index page. Raises msgspec.DecodeError."""
     if "html" not in kind:
         return msgspec.json.decode(body, type=_IndexPage).files
     anchors = _Anchors()

@@ -83,7 +83,7 @@ def command(spec: ServeSpec, argv: Sequence[str], **settings: object) -> ServeCo
 
 
 def start_words(spec: ServeSpec, *default: str) -> list[str]:
-    """The words that start the engine: `default`, or the user's entry point. Raises ConfigError."""
+    """Return the words that start the engine: `default`, or the user's entry point. Raises ConfigError."""
     if spec.entrypoint is None:
         return list(default)
     try:
@@ -103,7 +103,7 @@ def installed_program(spec: ServeSpec, name: str) -> str:
 
 
 def told(spec: ServeSpec, *flags: str) -> str | None:
-    """The value that the user's arguments give to one of `flags` (the last one wins); None = not given.
+    """Return the value that the user's arguments give to one of `flags` (the last one wins); None = not given.
 
     `--a-b 2`, `--a-b=2` and `--a_b 2` are the same flag; a flag without a value gives an empty text.
     """

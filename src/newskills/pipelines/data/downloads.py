@@ -35,7 +35,7 @@ class ProgressBar:
             sys.stderr.flush()
 
     def line(self, text: str, stream: TextIO | None = None) -> None:
-        """A line on stdout, or `stream`."""
+        """Print a line on stdout, or `stream`."""
         with self._lock:
             if self._shown:
                 sys.stderr.write("\r\x1b[K")

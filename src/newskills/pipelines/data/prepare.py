@@ -166,7 +166,7 @@ def _prompt_step(alternatives: Alternatives) -> Step:
 
 
 def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> None:
-    """Raises ConfigError, DataError."""
+    """Build the data of a benchmark and print where it is. Raises ConfigError, DataError."""
     assert benchmark.build is not None, "called for benchmarks that are built"
     home = data_dir(options.data_dir)
     chosen = {name: ",".join(values) for name, values in benchmark.chosen.items() if values}
@@ -175,7 +175,8 @@ def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOption
 
 
 def _everything(fetch: FetchOptions) -> list[Benchmark]:
-    """What has data to fetch; without a network, what the mirror has. Says what is left out."""
+    """Return the benchmarks that have data to fetch; without a network, those that the mirror has. Reports what is left
+    out."""
     listed = [get_benchmark(entry.name) for entry in list_benchmarks()]
     kept = [benchmark for benchmark in listed if benchmark.sources]
     if left := sorted({benchmark.name.partition(".")[0] for benchmark in listed if not benchmark.sources}):
@@ -194,7 +195,7 @@ def _everything(fetch: FetchOptions) -> list[Benchmark]:
 
 
 def more_help(words: Mapping[str, list[str]]) -> str:
-    """The options that the benchmarks among `words` have for themselves. Raises UnknownNameError."""
+    """Return the help text of the options of the benchmarks among `words`. Raises UnknownNameError."""
     text = ""
     for name in words["benchmarks"]:
         if name == PROMPTS or is_published(name):

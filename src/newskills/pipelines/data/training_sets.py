@@ -60,7 +60,7 @@ def split_of(schema: Schema, split: str | None) -> str:
 
 
 def training_sets(names: Iterable[str]) -> tuple[list[Schema], list[str]]:
-    """(published training sets among `names`, the other names)."""
+    """Return (published training sets among `names`, the other names)."""
     all_names = list(names)
     return [schema_of(name) for name in all_names if is_published(name)], [
         n for n in all_names if not is_published(n)
@@ -68,7 +68,7 @@ def training_sets(names: Iterable[str]) -> tuple[list[Schema], list[str]]:
 
 
 def training_steps(sets: Iterable[Schema], splits: Sequence[str], place: str | None) -> Iterator[Step]:
-    """What `lay_out_all` would do. Raises ConfigError."""
+    """Yield the steps that `lay_out_all` would take. Raises ConfigError."""
     for schema in sets:
         for split in splits or (None,):
             path = split_file(schema, split_of(schema, split), place)
@@ -90,7 +90,8 @@ def split_file(schema: Schema, split: str, place: str | None) -> Path:
 
 
 def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) -> tuple[Path, SplitRecord]:
-    """The file, made if it is not there. Raises DataError: no network, refused, a row of another form."""
+    """Return the file, written if it is not there, and its record. Raises DataError: no network, refused, a row of
+    another form."""
     path = split_file(schema, split, place)
     record = path.with_name(f"{path.name}.meta.json")
     if (existing := _known(path, record)) is not None:
@@ -137,7 +138,7 @@ def rows_of_file(path: Path) -> Iterator[Row]:
 
 
 def _known(path: Path, record: Path) -> SplitRecord | None:
-    """What the record says, if the file is the one it was written for."""
+    """Return the record, if the file is the one it was written for, else None."""
     try:
         laid = msgspec.json.decode(record.read_bytes(), type=SplitRecord)
         current = laid.newskills == __version__ and path.stat().st_size == laid.bytes

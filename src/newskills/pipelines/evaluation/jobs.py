@@ -104,7 +104,7 @@ def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> PreparedSubm
 
 
 def check_plan(options: EvalOptions, spec: EvaluationSpec) -> EvaluationPlan:
-    """Raises NewskillsError for what can be refused without a look at the cluster."""
+    """Plan the evaluation. Raises NewskillsError for what can be refused without a look at the cluster."""
     planned = plan_evaluation(spec)
     check_sandbox(options, planned.answers)
     check_judges(planned.judgements, rerun_done=spec.rerun_done)
@@ -118,7 +118,7 @@ def add_evaluation(
     paths: ClusterPaths,
     plan: Plan,
 ) -> PlannedEvaluation:
-    """Adds the jobs for what is left of `evaluation` to `plan`. Raises NewskillsError."""
+    """Add the jobs for what is left of `evaluation` to `plan`. Raises NewskillsError."""
     options, cluster, spec = parsed.options, paths.cluster, evaluation.spec
     judging = [piece.unit for piece in evaluation.judgements]
     shell = shell_of(cluster, os.environ)
@@ -165,7 +165,7 @@ def add_evaluation(
 
 
 def _with_prompts(unit: Unit, folder: str) -> Unit:
-    """`unit` with the folder of official prompts as jobs see it."""
+    """Return `unit` with the folder of official prompts as jobs see it."""
     config = msgspec.structs.replace(unit.config, official_prompts=folder)
     return msgspec.structs.replace(unit, config=config)
 
@@ -296,14 +296,15 @@ def _summary(
 
 
 def summary_hardware(options: EvalOptions) -> HardwareConfig:
-    """What jobs that only make tables need."""
+    """Return the hardware of jobs that only make tables."""
     if not options.summarize_sbatch_kwargs:
         return hardware(options)
     return hardware(options, sbatch_kwargs=read_json(options.summarize_sbatch_kwargs, "--summarize_sbatch_kwargs"))
 
 
 def _metric_words(options: EvalOptions, run: BenchmarkRun | None) -> list[str]:
-    """The metric is named outright, where there is one: the job need not know where a benchmark was found."""
+    """Return the options that name the metric, where there is one, so that the job need not know where a benchmark was
+    found."""
     words = [f"--accept_lost={options.accept_lost:g}"]
     kwargs = options.metrics_kwargs
     metric = options.metric_type
@@ -331,5 +332,5 @@ def _tracking_words(options: EvalOptions) -> list[str]:
 
 
 def _merged(units: Sequence[Unit]) -> list[Path]:
-    """The files that users see."""
+    """Return the merged output files, which users see."""
     return list(dict.fromkeys(unit.merged for unit in units))

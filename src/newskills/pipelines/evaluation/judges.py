@@ -165,7 +165,7 @@ def _measured(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | 
 
 
 def _own(judge: Judge, options: EvalOptions, kind: str) -> Judge:
-    """The benchmark's judge with a solver of the user's, or a function in place of a model."""
+    """Return the benchmark's judge with the user's solver, or with a function in place of a model."""
     if kind == OWN:
         where, _, maker = str(options.judge_generation_module).partition("::")
         spec = f"{where}::{maker or 'SOLVER'}"
@@ -174,7 +174,7 @@ def _own(judge: Judge, options: EvalOptions, kind: str) -> Judge:
 
 
 def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
-    """The kind that the user wants; None: the benchmark's own. Raises ConfigError."""
+    """Return the kind of judge that the user wants; None: the benchmark's own. Raises ConfigError."""
     named = [name for name in ("judge_generation_module", "judge_step_fn") if getattr(options, name)]
     if len(named) > 1 or (named and (options.judge_type or options.judge_generation_type)):
         raise ConfigError(f"--{named[0]} already sets how to judge; leave out the other options that set it.")
@@ -194,7 +194,7 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
 
 
 def _program(module: str) -> str:
-    """The kind of judge that a module is: one of NeMo-Skills', or the user's own. Raises ConfigError."""
+    """Return the kind of judge of a module: one of NeMo-Skills', or the user's own. Raises ConfigError."""
     solver = solver_of_module(module)
     if solver is None:
         return OWN
@@ -206,7 +206,8 @@ def _program(module: str) -> str:
 
 
 def _step(name: str, model: str | None) -> str:
-    """What a step is: one that NeMo-Skills comes with, or a function of the user's. Raises ConfigError."""
+    """Return the kind of judge of a step: one that NeMo-Skills comes with, or a function of the user's. Raises
+    ConfigError."""
     if "::" not in name:
         raise ConfigError(f"--judge_step_fn={name}: the function is missing. Write FILE.py::FUNCTION.")
     if name.startswith("nemo_skills."):
@@ -222,7 +223,7 @@ def _step(name: str, model: str | None) -> str:
 
 
 def _pipeline_kwargs(options: JudgeOptions) -> dict[str, Any]:
-    """Raises ConfigError, UnknownNameError."""
+    """Return the values of `--judge_pipeline_kwargs`, checked. Raises ConfigError, UnknownNameError."""
     kwargs = read_json(options.judge_pipeline_kwargs, "--judge_pipeline_kwargs")
     kind = {KIND: kwargs.pop(KIND)} if KIND in kwargs else {}
     for name in kwargs:
@@ -233,7 +234,7 @@ def _pipeline_kwargs(options: JudgeOptions) -> dict[str, Any]:
 
 
 def _overrides(options: JudgeOptions) -> dict[str, Text]:
-    """The `++` words of `--extra_judge_args`. Raises ConfigError."""
+    """Return the `++` words of `--extra_judge_args`. Raises ConfigError."""
 
     try:
         words = shlex.split(options.extra_judge_args)
@@ -275,7 +276,7 @@ def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any
 
 
 def _about_judge(error: ConfigError) -> ConfigError:
-    """The sentence about a model, in the words of the judge's options."""
+    """Return the error about a model with the names of the judge's options."""
 
     def reworded(text: str) -> str:
         return text.replace("--server_", "--judge_server_").replace("--model", "--judge_model")

@@ -124,7 +124,8 @@ def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepar
 def work(
     parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording], *, say: PrintLine
 ) -> tuple[RobustnessSummary | None, str]:
-    """Evaluates with every prompt by one server, and compares; with the sentence about what went wrong, or "".
+    """Evaluate with every prompt by one server, and compare; return the summary with a sentence about what went wrong,
+    or "".
 
     Raises NewskillsError for what can be refused before the first request.
     """
@@ -225,7 +226,8 @@ def _wording(
 
 
 def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> Layer:
-    """What the set says of this prompt. Raises ConfigError where the grader knows no expressions."""
+    """Return the settings that the set has for this prompt. Raises ConfigError where the grader does not support
+    expressions."""
     values: dict[str, object] = {"prompt_config": variant.prompt_config}
     if variant.extract_regex is not None:
         grader = str(base.overrides.get("eval_type") or run.benchmark.grader)
@@ -263,7 +265,7 @@ def _variants(run: BenchmarkRun, prompts: PromptSet) -> Sequence[Variant]:
 
 
 def _show(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:
-    """Shows `--explain` and dry runs; whether it was one."""
+    """Show `--explain` and dry runs; return whether it was one."""
     units = [piece for wording in wordings for piece in wording.plan.units]
     if not parsed.explain and not dry_run(parsed.options, units):
         return False

@@ -41,7 +41,8 @@ def specification(parsed: Parsed[EvalOptions], there: ClusterPaths | None = None
 def specification_of(
     parsed: Parsed[EvalOptions], there: ClusterPaths | None = None
 ) -> tuple[EvaluationSpec, dict[str, JudgePlan]]:
-    """The same, with where the judges run. Raises NewskillsError."""
+    """Return the specification, resolved and checked, with where the judges run; `there`: the paths of a cluster.
+    Raises NewskillsError."""
     if there is None:
         parsed = at_repository(parsed)
     options = parsed.options

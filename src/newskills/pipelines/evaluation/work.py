@@ -69,7 +69,7 @@ def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
 
 
 def show(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
-    """What would be done (`--dry_run`), or with which settings (`--explain`). Raises NewskillsError."""
+    """Show what would be done (`--dry_run`), or with which settings (`--explain`). Raises NewskillsError."""
     check_judges(plan.judgements, rerun_done=plan.spec.rerun_done)
     (show_explained if parsed.explain else show_plan)(plan.units)
 

@@ -86,7 +86,7 @@ def generation_kind(options: GenerateOptions) -> str | None:
 
 
 def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]:
-    """The settings that `--generation_type` and `--generation_module` stand for. Raises ConfigError."""
+    """Return the settings that `--generation_type` and `--generation_module` stand for. Raises ConfigError."""
     kind, module = generation_kind(options), options.generation_module
     if kind == MATH_JUDGE:
         layers = [judge_layer(Judge(kind=MATH_JUDGE))]
@@ -105,13 +105,13 @@ def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]
 
 
 def _overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
-    """The `++` keys; those of a kind of generation are settings of its solver."""
+    """Return the `++` keys; those of a kind of generation become settings of its solver."""
     own = CONTAMINATION_KEYS if generation_kind(parsed.options) == CONTAMINATION else ()
     return {f"solver_config.{key}" if key in own else key: text for key, text in parsed.overrides.items()}
 
 
 def _speech(choice: ModelChoice) -> list[Layer]:
-    """What a speech service is asked for, and how, unless told otherwise."""
+    """Return a layer with the solver and prompt for a speech service; no layer for other servers."""
     kind = SPEECH_SOLVERS.get(str(choice.layer.values.get("server.server_type")))
     return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
 

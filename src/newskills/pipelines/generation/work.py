@@ -88,7 +88,7 @@ def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
 
 
 def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> RunResult:
-    """Checks every first prompt, starts the server if one is to be hosted, runs."""
+    """Check every first prompt, start the server if one is to be hosted, and run."""
     options = parsed.options
     tracking = tracking_of(
         options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
@@ -122,7 +122,8 @@ def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> Run
 
 
 def _shell(command: str | None, option: str) -> None:
-    """Runs the user's own words; no text of a model or of data is ever in them."""
+    """Run the user's own words with the shell; no text of a model or of data is ever in them. Raises NewskillsError
+    where they fail."""
     command = within_repository(command or "")
     if command and (code := subprocess.run(["/bin/sh", "-c", command], check=False).returncode):
         raise NewskillsError(f"{option} ended with exit code {code}: {command}")

@@ -47,7 +47,7 @@ def result(parsed: Parsed[GymRolloutsOptions]) -> Experiment | None:
 
 
 def prepare(parsed: Parsed[GymRolloutsOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
-    """A job for each seed whose rollouts are not there; None: nothing is left to do. Raises ConfigError."""
+    """Prepare a job for each seed whose rollouts are not there; None: nothing is left to do. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
@@ -71,7 +71,8 @@ def prepare(parsed: Parsed[GymRolloutsOptions], cluster: ClusterConfig) -> Prepa
 
 
 def _check(options: GymRolloutsOptions) -> None:
-    """Raises ConfigError for a policy that is neither served nor at an address, or has no name."""
+    """Raise ConfigError for a policy that is neither served nor at an address, or has no name, and for other options
+    that do not fit."""
     if not _configs(options):
         raise ConfigError("--config_paths: no config of NeMo Gym is given.")
     if not options.server_address and not options.model:
@@ -92,7 +93,7 @@ def _configs(options: GymRolloutsOptions) -> list[str]:
 
 
 def _files(options: GymRolloutsOptions, folder: str) -> list[str]:
-    """The files to write. Raises ConfigError."""
+    """Return the files to write. Raises ConfigError."""
     if options.random_seeds is not None:
         if options.num_random_seeds is not None:
             raise ConfigError("Give --random_seeds or --num_random_seeds, not both.")
@@ -105,7 +106,7 @@ def _files(options: GymRolloutsOptions, folder: str) -> list[str]:
 
 
 def _suffix(file: str) -> str:
-    """The part of a job's name that says which seed it has."""
+    """Return the part of a job's name that says which seed it has."""
     _, dash, seed = os.path.basename(file).removesuffix(".jsonl").partition("-")
     return f"{dash}{seed}"
 

@@ -37,7 +37,7 @@ def chat_options(text: str) -> ChatOptions:
 def chat_with(
     address: str, name: str, key_variable: str, options: ChatOptions, say: Callable[[str], None]
 ) -> Iterator[None]:
-    """The page for the server at `address` (http://host:port), inside the `with`. Raises ServerStartError."""
+    """Serve the page for the server at `address` (http://host:port), inside the `with`. Raises ServerStartError."""
     key = os.environ.get(key_variable, "") if key_variable else ""
     with chat_page(ServedModel(address=address, name=name, key=key), options) as url:
         say(f"Chat with {name} in the browser: {url}")
@@ -47,7 +47,7 @@ def chat_with(
 def chat_beside(
     key_variable: str, options: ChatOptions, say: Callable[[str], None]
 ) -> Callable[[RunningServer], contextlib.AbstractContextManager[None]]:
-    """The same for a server of this machine."""
+    """Return a function that serves the page for a server of this machine, inside its `with`."""
 
     def beside(server: RunningServer) -> contextlib.AbstractContextManager[None]:
         return chat_with(server.base_url.removesuffix("/v1"), server.model_name, key_variable, options, say)

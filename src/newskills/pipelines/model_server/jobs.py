@@ -44,7 +44,7 @@ shown=$(scontrol show node -o "$1" 2>/dev/null) && [[ $shown =~ NodeAddr=([^ ]+)
 
 
 def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
-    """Submits, follows until the server is up, returns the exit code.
+    """Submit, follow until the server has ended, and return the exit code.
 
     Raises ConfigError (a tunnel without ssh), RemoteError.
     """

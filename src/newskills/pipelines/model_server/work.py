@@ -22,7 +22,7 @@ from newskills.run.hosting.servers import serve_foreground
 
 
 def run(parsed: Parsed[StartServerOptions]) -> int:
-    """Serves until it is stopped; returns the exit code. Raises ConfigError, ServerStartError."""
+    """Serve until it is stopped; return the exit code. Raises ConfigError, ServerStartError."""
     options = parsed.options
     if options.server_address:
         raise ConfigError("--server_address is for a running server; leave it out to start one.")

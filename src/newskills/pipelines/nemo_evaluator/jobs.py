@@ -127,7 +127,7 @@ def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> Pre
 def _compiled(
     options: NemoEvaluatorOptions, main: ModelEndpointOptions, overrides: Mapping[str, str]
 ) -> CompiledConfig:
-    """The configuration with what the options say about the model. Raises ConfigError, DataError."""
+    """Return the configuration with what the options say about the model. Raises ConfigError, DataError."""
     if not main.model:
         raise ConfigError("No model is given. Give --server_model, the name that its server uses.")
     if main.base_url is None and not main.gpus:
@@ -194,7 +194,8 @@ def _add(
 
 
 def _server(endpoint: ModelEndpointOptions, options: NemoEvaluatorOptions) -> EvaluatedServer | None:
-    """Raises ConfigError where it is to be served and something is missing."""
+    """Return the server to start; None where none is to be started. Raises ConfigError where it is to be served and
+    something is missing."""
     if endpoint.base_url is not None or not endpoint.gpus:
         return None
     if not endpoint.type or not endpoint.model:
@@ -226,7 +227,7 @@ def _group(
 def _run_config(
     task: EvaluationTask, endpoints: tuple[ModelEndpointOptions, ModelEndpointOptions], folder: str
 ) -> Row:
-    """What `nemo-evaluator run_eval --run_config` reads: JSON is YAML, too."""
+    """Return the configuration that `nemo-evaluator run_eval --run_config` reads: JSON is YAML, too."""
     main, judge = endpoints
     config: Row = msgspec.json.decode(msgspec.json.encode(task.settings.get("config") or {}))
     target: Row = msgspec.json.decode(msgspec.json.encode(task.settings.get("target") or {}))

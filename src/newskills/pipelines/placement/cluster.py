@@ -29,7 +29,7 @@ WRITTEN = ("--output_dir", "--output_model", "--final_hf_path", "--log_dir")
 
 
 def cluster_of(options: ClusterOptions) -> ClusterConfig:
-    """The cluster of `--cluster`, with `--mount_paths`. Raises ConfigError, DataError, UnknownNameError."""
+    """Return the cluster of `--cluster`, with `--mount_paths`. Raises ConfigError, DataError, UnknownNameError."""
     say = notice if options.cluster else (lambda text: None)
     cluster = load_cluster(options.cluster, options.config_dir, os.environ, say=say)
     more = [mount.strip() for mount in (options.mount_paths or "").split(",") if mount.strip()]
@@ -41,7 +41,7 @@ def cluster_of(options: ClusterOptions) -> ClusterConfig:
 def target_cluster(
     options: PlacementOptions, given_options: frozenset[str], num_jobs: int | None = None
 ) -> ClusterConfig | None:
-    """The cluster to submit to; None: the work is done by this process, which then has the cluster's variables.
+    """Return the cluster to submit to; None: the work is done by this process, which then has the cluster's variables.
 
     This process does it for executor none, unless it is to be several jobs or to wait for others.
     """
@@ -58,7 +58,7 @@ def target_cluster(
 
 
 def hardware(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more: Any) -> HardwareConfig:
-    """What a group of commands needs, as the options say. Raises ConfigError."""
+    """Return the hardware that a group of commands needs, as the options say. Raises ConfigError."""
     settings = {"sbatch_kwargs": read_json(options.sbatch_kwargs, "--sbatch_kwargs"), **more}
     return HardwareConfig(
         num_nodes=nodes,
@@ -93,7 +93,7 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
         return self.moved(os.path.abspath(os.path.expanduser(path)), option)
 
     def moved(self, path: str, option: str) -> str:
-        """A file of this machine as clients see it. Raises ConfigError where they do not."""
+        """Return the path of a file of this machine as clients see it. Raises ConfigError where they do not."""
         path = os.path.abspath(path)
         if not self.contained or is_code(path):
             return path
@@ -107,15 +107,15 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
         )
 
     def code(self, place: str) -> str:
-        """A file of code (`file.py::name`) as jobs find it: where it is, if they see this machine's disks, else in the
-        packaged code."""
+        """Return a file of code (`file.py::name`) as jobs find it: where it is, if they see this machine's disks, else
+        in the packaged code."""
         file, colons, name = place.partition("::")
         if not self.contained and self.here(os.path.abspath(file)):
             file = os.path.abspath(file)
         return f"{file}{colons}{name}"
 
     def host(self, container_path: str) -> str:
-        """What the machine that submits calls the file that clients know as `seen`."""
+        """Return the path on the machine that submits of the file that clients know as `container_path`."""
         if not self.contained:
             return container_path
         if is_code(container_path):
@@ -123,7 +123,8 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
         return to_host(container_path, parse_mounts(self.cluster.mounts)) or container_path
 
     def here(self, container_path: str) -> str | None:
-        """The same where it is a file of this machine; None: it may be elsewhere, or is not there."""
+        """Return the path on this machine of the file that clients know as `container_path`; None: it may be elsewhere,
+        or is not there."""
         path = self.host(container_path)
         if self.in_code(container_path):
             return self.packaged.source(container_path)
@@ -136,7 +137,7 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
         )
 
     def _packaged(self, path: str, option: str) -> str:
-        """A path below /nemo_run/code, which is to be there. Raises ConfigError."""
+        """Return a path below /nemo_run/code as clients find it, checked to be there. Raises ConfigError."""
         if option in WRITTEN:
             raise ConfigError(f"{option}={path}: jobs cannot write there; it is their packaged code.")
         self.packaged.check(path, option)

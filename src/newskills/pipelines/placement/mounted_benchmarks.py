@@ -51,7 +51,8 @@ def _variable(paths: ClusterPaths) -> str:
 
 
 def _copy(shell: Shell, folder: Path) -> Path | None:
-    """A copy of the Python files below `folder` there, for as long as this process lives; None: there are none."""
+    """Copy the Python files below `folder` there, for as long as this process lives; None: there is no
+    `__init__.py`."""
     tests = ["-maxdepth", str(_DEEPEST), "-name", "*.py", "-type", "f", "-size", f"-{_LARGEST}k"]
     listed = shell.run(["find", str(folder), *tests]).out.splitlines()
     if len(listed) > _MOST:

@@ -57,7 +57,7 @@ class PackagedCode:
         return os.path.normpath(f"{self._found[0].path}/{_rest(path)}")
 
     def source(self, path: str) -> str | None:
-        """A file of this machine with the same content as `path` (below /nemo_run/code, or its `place`).
+        """Return a file of this machine with the same content as `path` (below /nemo_run/code, or its `place`).
 
         None: there is none, or it has changed since the commit.
         """
@@ -75,7 +75,7 @@ class PackagedCode:
         return here if package.repository and not changed and os.path.exists(here) else None
 
     def check(self, path: str, option: str) -> None:
-        """Raises ConfigError where the package does not have `path`."""
+        """Raise ConfigError where the package does not have `path`."""
         package, files = self._found
         rest = _rest(path)
         if files is None:
@@ -197,7 +197,8 @@ def code_paths(struct: Struct) -> bool:
 
 
 def below_working_folder(text: str) -> str:
-    """A path of the packaged code as processes without a container find it: it is the folder that they start in.
+    """Return a path of the packaged code as processes without a container find it: relative to the folder that they
+    start in.
 
     Unlike the folder's own path, this is the same for each commit, so that a run can go on after another one.
     """

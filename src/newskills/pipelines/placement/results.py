@@ -43,7 +43,8 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
 
     @contextlib.contextmanager
     def here(self) -> Iterator[Path]:
-        """The folder on this machine, a copy of the records where it lies elsewhere. Raises DataError, RemoteError."""
+        """Yield the folder on this machine, a copy of the records where it lies elsewhere. Raises DataError,
+        RemoteError."""
         if self.remote is None:
             if not Path(self.folder).is_dir():
                 raise no_folder(Path(self.folder))
@@ -55,7 +56,7 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
             yield copy
 
     def send_metrics(self, copy: Path) -> None:
-        """What was written into `copy` goes to where the records are. Raises StorageError, RemoteError."""
+        """Send the metrics that were written into `copy` to where the records are. Raises StorageError, RemoteError."""
         if self.remote is None:
             return
         with tempfile.TemporaryDirectory(prefix="newskills-metrics-") as scratch:

@@ -63,7 +63,7 @@ def with_mount(cluster: ClusterConfig, shipments: Iterable[Shipment]) -> Cluster
 
 
 def ship(shipments: Mapping[str, Shipment], shell: Shell) -> None:
-    """Copies what is not there yet; each folder appears whole. Raises RemoteError, StorageError."""
+    """Copy what is not there yet; each folder appears whole. Raises RemoteError, StorageError."""
     wanted = list(shipments.values())
     for shipment, there in zip(wanted, shell.exists([shipment.place for shipment in wanted]), strict=True):
         if there:

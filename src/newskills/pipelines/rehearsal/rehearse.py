@@ -61,7 +61,8 @@ class RehearsalCheck(Struct, frozen=True):
 
 
 def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], PreparedSubmission | None]) -> int:
-    """Prints the checks of what `prepare` makes of a command's options; 1 where one is wrong. Raises NewskillsError."""
+    """Print the checks of what `prepare` makes of a command's options; return 1 where one is wrong. Raises
+    NewskillsError."""
     parsed = _small(parsed)
     cluster = cluster_of(parsed.options)
     place = _place(cluster)
@@ -112,7 +113,7 @@ def _runs_newskills(pipeline: Pipeline) -> bool:
 
 
 def _foreseen(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
-    """What the scheduler says to the jobs, where it can tell without having them."""
+    """Return the scheduler's answers about the jobs, where it can tell without having them."""
     jobs, environ = ready.submission.pipeline.jobs, ready.submission.environ
     if missing_variables(cluster, environ):  # a problem of the plan, which tells it
         return []
@@ -185,7 +186,7 @@ def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
 
 
 def _code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalCheck:
-    """What would be packaged."""
+    """Check what would be packaged."""
     pipeline = ready.submission.pipeline
     alone = replace(pipeline, jobs=tuple(replace(job, run_after=()) for job in pipeline.jobs))
     try:
@@ -286,14 +287,14 @@ class _LocalPlan:
         return msgspec.json.encode(spec).decode()
 
     def source(self, container_path: str) -> str:
-        """An input file of jobs as this machine calls it."""
+        """Return the path of an input file of jobs on this machine."""
         folder, name = os.path.split(container_path)
         if (shipped := self.shipments.get(folder)) is not None:
             return f"{shipped.source}/{name}"
         return self.paths.here(container_path) or self.paths.host(container_path)
 
     def result(self, folder: str) -> str:
-        """The stand-in of a results folder."""
+        """Return the stand-in of a results folder."""
         return f"{self.folder}/results{os.path.normpath(folder)}"
 
     def moved(self, word: Word) -> Word:
@@ -311,7 +312,7 @@ class _LocalPlan:
 
 
 def _one_group(groups: Sequence[CommandGroup]) -> tuple[CommandGroup, ...]:
-    """This machine is one node."""
+    """Return all commands in one group, because this machine is one node."""
     return (replace(groups[0], commands=tuple(command for group in groups for command in group.commands)),)
 
 

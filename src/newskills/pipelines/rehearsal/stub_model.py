@@ -18,7 +18,7 @@ USAGE = {"prompt_tokens": 8, "completion_tokens": 8, "total_tokens": 16}
 
 
 async def answer(request: HttpRequest) -> Response:
-    """What the OpenAI protocol asks for, as far as rehearsals need it."""
+    """Answer a request of the OpenAI protocol, as far as rehearsals need it."""
     if request.path.endswith("/chat/completions"):
         choice = {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
         return json_response({"object": "chat.completion", "choices": [choice], "usage": USAGE})

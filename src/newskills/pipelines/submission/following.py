@@ -24,7 +24,7 @@ GOING = (signal.SIGHUP, signal.SIGTERM)
 
 @contextlib.contextmanager
 def ended_like_ctrl_c() -> Iterator[None]:
-    """A closed terminal (SIGHUP) and SIGTERM are a Ctrl-C, once: shells and kernels may both send them.
+    """Treat a closed terminal (SIGHUP) and SIGTERM as a Ctrl-C, once: shells and kernels may both send them.
 
     A signal that is ignored (`nohup`) stays so. What is said to a terminal that is gone is lost.
     """
@@ -113,7 +113,7 @@ def _show(line: str) -> None:
 
 
 def _over(watch: JobWatch) -> bool:
-    """Waits for it; False: Ctrl-C again."""
+    """Wait until the jobs have ended; return False where Ctrl-C comes again."""
     try:
         while not watch.over():
             time.sleep(LOOK_EVERY)

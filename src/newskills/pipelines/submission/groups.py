@@ -63,7 +63,7 @@ def groups_of(
 
 
 def sandbox_mounts(texts: Sequence[str]) -> list[str] | None:
-    """The mounts of `--sandbox_mounts`, read-only where they do not say `:rw`; None: there are none."""
+    """Return the mounts of `--sandbox_mounts`, read-only where they do not say `:rw`; None: there are none."""
     mounts = [mount.strip() for text in texts for mount in text.split(",")]
     return [mount if mount.endswith((":ro", ":rw")) else f"{mount}:ro" for mount in mounts] or None
 
@@ -87,7 +87,7 @@ def job_group(script: JobScript, options: PlacementOptions, **needs: Any) -> Com
 
 
 def container_of(server: ServerScript, options: ModelOptions) -> str:
-    """The container of a server."""
+    """Return the container of a server."""
     kind = server.server_type
     return (options.server_container or [_CONTAINERS.get(kind, kind)])[0]
 

@@ -32,7 +32,7 @@ WIDEST = 10_000
 
 
 def show_pipeline(ready: PreparedSubmission, experiment: Experiment) -> None:
-    """Prints everything; nothing has been or will be submitted."""
+    """Print everything; nothing has been or will be submitted."""
     print_tree(ready.submission.pipeline, experiment.cluster)
     rows = [(name, value) for name, value in ready.shown.items()]
     package = experiment.package
@@ -72,7 +72,7 @@ def show_scripts(ready: PreparedSubmission, experiment: Experiment) -> None:
 
 
 def print_scripts(pipeline: Pipeline, site: Site) -> None:
-    """The same for a pipeline at its site."""
+    """Print every file that a job's folder would have, for a pipeline at its site."""
     place = make_executor(site)
     if not isinstance(place, ExecutorScript):
         return
@@ -113,7 +113,8 @@ def _command(command: Command, cluster: ClusterConfig) -> str:
 
 
 def _short(words: tuple[Word, ...]) -> str:
-    """A summary without the check in front of it, which lists all files of the results."""
+    """Return the text of a command; a summary is shown without the check in front of it, which lists all files of the
+    results."""
     if SUMMARY in words and words[words.index(SUMMARY) - 1] == "newskills":
         return f"{SUMMARY} …"
     return argv_text(words)
@@ -131,6 +132,6 @@ def argv_text(words: tuple[Word, ...]) -> str:
 
 
 def settings_of(resolved: Resolved[GenerationConfig]) -> dict[str, str]:
-    """What was set, and where."""
+    """Return the settings that were set, and their sources."""
     rows = [row for row in explain(resolved) if row[2] != "default" and row[0] not in OF_ONE_UNIT]
     return {f"++{key}": f"{masked(value)}  ({source})" for key, value, source in rows}

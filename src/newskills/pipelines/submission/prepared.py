@@ -65,7 +65,7 @@ def _log_dir(options: PlacementOptions, cluster: ClusterConfig) -> str | None:
 
 
 def _say_idle(submission: Submission, options: PlacementOptions) -> None:
-    """A note where the user asked for containers or mounts, and the cluster runs plain processes."""
+    """Print a note where the user asked for containers or mounts, and the cluster runs plain processes."""
     cluster, pipeline = submission.cluster, submission.pipeline
     images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
     if images != {None}:

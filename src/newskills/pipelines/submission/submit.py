@@ -22,7 +22,7 @@ from newskills.pipelines.submission.submitted import SCREENFUL
 
 
 def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
-    """Submits; a dry run shows everything instead, and returns None. Raises NewskillsError."""
+    """Submit; a dry run shows everything instead, and returns None. Raises NewskillsError."""
     submission, options = ready.submission, ready.options
     settings = SubmitOptions(
         log_dir=submission.log_dir,

@@ -36,7 +36,8 @@ class SubmittedExperiment(Struct, frozen=True):
         return [state for state in states(self.experiment, self.executor, self.shell) if state.job.name in wanted]
 
     def show_logs(self, job: str | None = None, command: str | None = None, *, follow: bool = False) -> int:
-        """Prints them, with `follow` until the jobs have ended; returns the first exit code that is not 0.
+        """Print the logs, with `follow` until the jobs have ended; return the first exit code that is not 0 (without
+        `follow`: 0).
 
         Text of logs is hostile: nothing of it reaches the terminal that a terminal would obey.
         """
@@ -58,12 +59,12 @@ class SubmittedExperiment(Struct, frozen=True):
 
 
 def find_submitted(name: str) -> SubmittedExperiment:
-    """The experiment that `name` means. Raises UnknownNameError, ConfigError."""
+    """Return the experiment that `name` means. Raises UnknownNameError, ConfigError."""
     return ask_about(ExperimentRecords(os.environ).find(name))
 
 
 def ask_about(experiment: Experiment) -> SubmittedExperiment:
-    """Raises NewskillsError."""
+    """Return the experiment with the executor and the shell to ask about it. Raises NewskillsError."""
     experiment = with_handles(experiment, os.environ)
     return SubmittedExperiment(
         experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ)
@@ -71,7 +72,7 @@ def ask_about(experiment: Experiment) -> SubmittedExperiment:
 
 
 def exit_code(jobs: Sequence[JobState]) -> int:
-    """The first that is not 0."""
+    """Return the first exit code that is not 0; 0 where there is none."""
     return next((job.code for job in jobs if job.code), 0)
 
 
@@ -79,7 +80,7 @@ JOB_HEAD = ("job", "state", "exit", "seconds", "logs")
 
 
 def job_rows(jobs: Sequence[JobState]) -> list[tuple[str, ...]]:
-    """What is shown of each, below `JOB_HEAD`."""
+    """Return the cells shown for each job, below `JOB_HEAD`."""
     rows: list[tuple[str, ...]] = []
     for job in jobs:
         rows.append(

@@ -26,7 +26,7 @@ NAME = "average"
 
 
 def folders_of(options: AverageOptions) -> tuple[list[str], list[str]]:
-    """What is averaged, and what is removed afterwards. Raises ConfigError."""
+    """Return the folders to average, and those to remove afterwards. Raises ConfigError."""
     folders = options.checkpoints
     if options.steps is not None:
         if len(folders) != 1:
@@ -76,7 +76,7 @@ def _remove(folder: Path) -> None:
 
 
 def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """The same as a job. Raises ConfigError."""
+    """Prepare the average as a job. Raises ConfigError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     folders, removed = folders_of(options)

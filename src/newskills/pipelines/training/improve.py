@@ -37,7 +37,8 @@ FILES = ("output_dir", "data_dir", "training_data", "config", "solutions")
 
 
 def run(parsed: Parsed[ImproveOptions]) -> int:
-    """Returns the exit code. Raises ConfigError (keys, packages), DataError (problems, overlap), TrainingError."""
+    """Improve the model; return the exit code. Raises ConfigError (keys, packages), DataError (problems, overlap),
+    TrainingError."""
     options = parsed.options
     if parsed.explain:
         for key, value, source in explain(resolve(ImproveKeys, key_layers(options.config, parsed.overrides))):
@@ -54,7 +55,7 @@ def run(parsed: Parsed[ImproveOptions]) -> int:
 
 
 def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """The same command as one job, which resumes in the ones after it. Raises ConfigError, UnknownNameError."""
+    """Prepare the same command as one job, which resumes in the ones after it. Raises ConfigError, UnknownNameError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     config = paths.here(paths.path_in_job(options.config, "--config")) if options.config is not None else None
@@ -73,7 +74,7 @@ def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedS
 
 
 def _words(options: ImproveOptions, named: frozenset[str], paths: ClusterPaths) -> Iterator[str]:
-    """The options that the user set, apart from those of the job, with paths as the job sees them."""
+    """Yield the options that the user set, apart from those of the job, with paths as the job sees them."""
     for name in leaves(ImproveOptions):
         if name not in named or name in leaves(PlacementOptions):
             continue
@@ -89,7 +90,7 @@ def _words(options: ImproveOptions, named: frozenset[str], paths: ClusterPaths) 
 
 
 def _code(benchmark: str, paths: ClusterPaths) -> str:
-    """A benchmark's name, or its file as jobs find it."""
+    """Return a benchmark's name, or its file as jobs find it."""
     return paths.code(benchmark) if ".py" in benchmark else benchmark
 
 

@@ -141,7 +141,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         )
 
     def run(self, model: str) -> TrainerRun:
-        """What the trainer is told. Raises ConfigError."""
+        """Return what the trainer is told. Raises ConfigError."""
         gpus, limit = self._machine()
         return TrainerRun(
             name=self.name,
@@ -154,7 +154,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         )
 
     def model(self, name: str) -> str:
-        """A folder as the jobs see it, or a name on the hub. Raises ConfigError."""
+        """Return a folder as the jobs see it, or a name on the hub. Raises ConfigError."""
         if os.path.isabs(name):
             return os.path.normpath(name)
         local = os.path.expanduser(name)
@@ -185,7 +185,8 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         return None if path is None else self.paths.path_in_job(path, option)
 
     def data_facts(self, data_path: str, forms: tuple[str, ...], data_format: str | None) -> DataFileFacts | None:
-        """What is known of a file of data here; None: the job will see. Raises DataError, ConfigError."""
+        """Return what is known here of a file of data; None: only the job can check it. Raises DataError,
+        ConfigError."""
         if data_format is not None and data_format not in forms:
             raise ConfigError(f"--data_format={data_format}: expected {' or '.join(forms)}.")
         here = self.paths.here(data_path)
@@ -275,7 +276,7 @@ def _partition_of(cluster: ClusterConfig, partition: str | None) -> tuple[int, i
 
 
 def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:
-    """The number that a trainer's own key is set to. Raises ConfigError."""
+    """Return the number that a trainer's own key is set to, else `usual`. Raises ConfigError."""
     value = overrides.get(key)
     if value is None:
         return usual
@@ -286,7 +287,7 @@ def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> 
 
 
 def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal["fsdp", "megatron"]:
-    """What was asked for, else by the size of the model, which is told."""
+    """Return the backend that was asked for, else one by the size of the model, which is reported."""
     if options.backend is not None:
         return options.backend
     size = _parameters(model, paths)
@@ -307,7 +308,7 @@ def _parameters(model: str, paths: ClusterPaths) -> float:
 
 
 def judges_of(options: RewardServices) -> list[ServerScript]:
-    """The servers to start. Raises ConfigError."""
+    """Return the judge servers to start. Raises ConfigError."""
     if options.server_address is not None or not options.server_gpus:
         if options.server_model is not None and options.server_address is None:
             raise ConfigError(
@@ -358,7 +359,7 @@ def with_others(
 
 
 def one_blank(prompt_config: str) -> str:
-    """The user's part of a prompt with `{}` for the problem, for `str.format`. Raises ConfigError."""
+    """Return the user's part of a prompt with `{}` for the problem, for `str.format`. Raises ConfigError."""
     mark = "\0"
     overrides = PromptOverrides(official_folders=official_folders(None))
     messages = load_prompt(prompt_config, overrides).messages({"problem": mark})

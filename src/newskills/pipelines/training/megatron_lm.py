@@ -37,7 +37,7 @@ def result(parsed: Parsed[MegatronLmOptions]) -> Experiment | None:
 
 
 def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """The training. Raises ConfigError."""
+    """Prepare the training. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)

@@ -89,7 +89,7 @@ def result(parsed: Parsed[Any]) -> Experiment | None:
 
 
 def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
-    """The training, the conversion, the mean. Raises ConfigError, DataError."""
+    """Prepare the training, the conversion, and the average. Raises ConfigError, DataError."""
     options: NemoRlOptions = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
@@ -184,7 +184,8 @@ def _training(
 
 
 def _steps(parsed: Parsed[Any], data_file: DataFileFacts | None) -> int | None:
-    """Updates of a fine-tuning, as far as they are known: of so many steps, or of so many epochs of known data."""
+    """Return the updates of a fine-tuning, as far as they are known: from a number of steps, or of epochs of known
+    data; None: unknown."""
     steps = number(parsed.overrides, "sft.max_num_steps")
     epochs = number(parsed.overrides, "sft.max_num_epochs")
     batch = number(

@@ -118,7 +118,7 @@ OptionsT = TypeVar("OptionsT", bound=TrainingOptions)
 
 
 def with_reward_services(options: type[OptionsT]) -> type[OptionsT]:
-    """A class of the same name that has the fields of `RewardServices`, too: structs have one parent only."""
+    """Return a class of the same name that has the fields of `RewardServices`, too: structs have one parent only."""
     fields_of_services = [
         (
             entry.name,
@@ -136,7 +136,7 @@ def with_reward_services(options: type[OptionsT]) -> type[OptionsT]:
 
 
 def reward_services(options: TrainingOptions) -> RewardServices:
-    """What `options` say of them; nothing where their class has none of these fields."""
+    """Return the reward services that `options` describe; the defaults where their class has none of these fields."""
     services = {
         name: getattr(options, name) for name in RewardServices.__struct_fields__ if hasattr(options, name)
     }

@@ -48,7 +48,7 @@ def result(parsed: Parsed[PpoVerlOptions]) -> Experiment | None:
 
 
 def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """The training and the conversion. Raises ConfigError, DataError."""
+    """Prepare the training and the conversion. Raises ConfigError, DataError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)

@@ -45,7 +45,7 @@ def with_inputs(units: Sequence[Unit], paths: ClusterPaths, plan: Plan, shell: S
 
 
 def _seen_there(path: str, paths: ClusterPaths, shell: Shell) -> str | None:
-    """The file as clients see it; None: they do not, and it is on this machine."""
+    """Return the file as clients see it; None: they do not, and it is on this machine."""
     if paths.cluster.ssh_tunnel is not None:
         host = paths.host(path)
         return None if os.path.exists(path) and not shell.exists([host])[0] else path
@@ -58,7 +58,7 @@ def _seen_there(path: str, paths: ClusterPaths, shell: Shell) -> str | None:
 
 
 def _moved(unit: Unit, folders: Mapping[str, str]) -> Unit:
-    """`unit` with its input, and what else its settings name in that folder, in another one."""
+    """Return `unit` with its input, and whatever else its settings name in that folder, in another one."""
     old = os.path.dirname(unit.config.input_file)
     if (new := folders.get(old)) is None:
         return unit
@@ -84,7 +84,7 @@ def check_inputs(
     after: Sequence[str] = (),
     shipped: Sequence[str] = (),
 ) -> None:
-    """Raises ConfigError where an input file is not on the machine that submits.
+    """Raise ConfigError where an input file is not on the machine that submits.
 
     Jobs that run `after` others may get their input from these: a note says what is not there yet. Those in folders
     that are `shipped`, or packaged with the code, need not be there yet.
@@ -122,7 +122,7 @@ def check_addresses(units: Sequence[Unit], paths: ClusterPaths) -> None:
 
 
 def fetch_weights(host: ServeSpec | None, paths: ClusterPaths) -> None:
-    """What a server without container needs on disk, as nodes often have no way out. Raises NewskillsError."""
+    """Fetch what a server without container needs on disk, as nodes often have no way out. Raises NewskillsError."""
     if host is not None and not paths.contained and paths.cluster.ssh_tunnel is None:
         prepare(host, notice)
 
@@ -135,7 +135,7 @@ def check_prompts(
     shipments: Mapping[str, Shipment] = {},
     dry_run: bool = False,
 ) -> None:
-    """The first unit of each name: its key, settings, and first prompt where its data can be read here.
+    """Check the first unit of each name: its key, settings, and first prompt where its data can be read here.
 
     Raises NewskillsError, also where the packaged code lacks a file that is named.
     """
@@ -159,7 +159,8 @@ def check_prompts(
 
 
 def _check(unit: Unit, paths: ClusterPaths, *, rendered: bool, dry_run: bool) -> None:
-    """What a module declares to need is brought here where jobs will run in this very environment."""
+    """Check a unit; packages that a module declares are installed here only where jobs will run in this very
+    environment."""
     if not dry_run and not paths.contained and paths.cluster.ssh_tunnel is None:
         check(unit, rendered=rendered)
         return

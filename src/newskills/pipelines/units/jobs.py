@@ -94,7 +94,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
     makers: Mapping[Path, Sequence[JobDict]] | None = None
 
     def add(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
-        """Adds the jobs; returns the output file (merged) → jobs that work on it. Raises ConfigError."""
+        """Add the jobs; return the output file (merged) → jobs that work on it. Raises ConfigError."""
         if self.options.work_queue:
             return self._add_queue(units, plan)
         jobs_by_folder: dict[Path, list[JobDict]] = {}
