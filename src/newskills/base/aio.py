@@ -21,7 +21,7 @@ BURST = 0.02
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's where it is installed, else the standard one."""
+    """Return an event loop of uvloop where it is installed, else a standard one."""
     try:
         import uvloop
     except ImportError:
@@ -30,7 +30,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Runs `main()` to its end, also where the caller's thread already has a loop (a notebook)."""
+    """Run `main()` to its end, also where the caller's thread already has a loop (a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -91,13 +91,13 @@ class Waiters(Generic[T]):
         return self._line[0][0]
 
     def join(self) -> Coroutine[Any, Any, T]:
-        """Takes the last place at once; to be awaited for what is handed over."""
+        """Take the last place at once, and return what is to be awaited for the value that is handed over."""
         turn: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._line.append((time.monotonic(), turn))
         return self._wait(turn)
 
     def hand(self, value: T) -> bool:
-        """Gives `value` to the first; False where nobody waits."""
+        """Give `value` to the first in line; return False where nobody waits."""
         line = self._line
         while line:
             _, turn = line.popleft()
@@ -161,7 +161,7 @@ class Gate:
         self._admit()
 
     def try_enter(self) -> bool:
-        """Gets in where nobody has to wait; False: `acquire` is to be awaited."""
+        """Enter where nobody has to wait; return False where `acquire` is to be awaited."""
         if self._waiters or not self._room() or self._early() > 0:
             return False
         self._enter()

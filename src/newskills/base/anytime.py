@@ -56,7 +56,7 @@ def excludes(values: Mapping[float, float], mean: float, low: float = 0.0, high:
 
 
 def _least_mean(shares: Mapping[float, float]) -> float:
-    """The smallest mean that has not lost: capital falls as the mean that is bet against rises."""
+    """Return the smallest mean that has not lost: capital falls as the mean that is bet against rises."""
     n = sum(shares.values())
     lost, kept = 0.0, math.fsum(share * count for share, count in shares.items()) / n
     needed = math.log(2 / ERROR)
@@ -84,7 +84,7 @@ def _mirrored(shares: Mapping[float, float]) -> dict[float, float]:
 
 
 def _rounded(shares: Mapping[float, float]) -> tuple[Mapping[float, float], float]:
-    """(the same on fewer distinct values, how far one may have moved)."""
+    """Return (the same on fewer distinct values, how far one may have moved)."""
     if len(shares) <= SEVERAL:
         return shares, 0.0
     rounded: dict[float, float] = {}

@@ -282,6 +282,6 @@ class Group(Struct, frozen=True, kw_only=True):
     home: str = ""
 
     def short(self, member: str) -> str:
-        """What `member` is called inside the group: without the group's name, or the path, before it."""
+        """Return the name of `member` inside the group: without the group's name, or the path, before it."""
         name = member.rpartition("::")[2].removeprefix(f"{self.name}.")
         return name.rpartition("/")[2].removesuffix(".py")

@@ -112,7 +112,7 @@ def _with_lead(lead: str, message: Message) -> str | list[Row]:
 
 
 def prompt_text(request: Request, tokenizer: Tokenizer) -> str | None:
-    """What the model reads of a request before it answers; None where the request holds token ids.
+    """Return the text that the model reads of a request before it answers; None where the request holds token ids.
 
     Messages go through the chat template with the request's tools and template variables; an answer that is begun
     stands at the end, still open. Raises as `render`.
@@ -129,7 +129,7 @@ def prompt_text(request: Request, tokenizer: Tokenizer) -> str | None:
 
 
 def prompt_ids(request: Request, tokenizer: Tokenizer) -> list[int]:
-    """The same as token ids. Raises as `prompt_text`."""
+    """Return the token ids that the model reads of a request before it answers. Raises as `prompt_text`."""
     if isinstance(request.prompt, list):
         return request.prompt
     return tokenizer.encode(prompt_text(request, tokenizer) or "")

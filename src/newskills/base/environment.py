@@ -67,21 +67,21 @@ class AgentEnvironment(Protocol):
     async def execute(
         self, command: str, *, timeout: float, stdin: bytes = b"", max_output: int = MIB
     ) -> ExecutedCommand:
-        """Runs `command` by the environment's shell in its `workdir`; after `timeout` seconds everything that runs in
+        """Run `command` by the environment's shell in its `workdir`; after `timeout` seconds everything that runs in
         the environment is killed, its files stay."""
         ...
 
     async def copy_in(self, source: Path, target: str) -> None:
-        """Copies the contents of folder `source` of this machine into folder `target`."""
+        """Copy the contents of folder `source` of this machine into folder `target`."""
         ...
 
     async def copy_out(self, source: str, target: Path, *, max_bytes: int) -> None:
-        """Copies the contents of folder `source` into folder `target` of this machine. Raises DataError beyond
+        """Copy the contents of folder `source` into folder `target` of this machine. Raises DataError beyond
         `max_bytes`, or for what no folder of this machine should hold."""
         ...
 
     async def stop(self) -> None:
-        """Ends and removes it, with everything that runs in it. Idempotent."""
+        """End and remove the environment, with everything that runs in it. Idempotent."""
         ...
 
 
@@ -90,16 +90,17 @@ class AgentEnvironments(Protocol):
     """Makes environments; at most so many exist at once as its configuration says."""
 
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
-        """Waits for a place first. Raises ConfigError (no engine, no such image), EnvironmentFailedError."""
+        """Wait for a place, then start an environment. Raises ConfigError (no engine, no such image),
+        EnvironmentFailedError."""
         ...
 
     async def close(self) -> None:
-        """Ends all that are left."""
+        """End all environments that are left."""
         ...
 
 
 def image_of(formatter: str, fields: Mapping[str, str]) -> str:
-    """The image that `formatter` names for a row: `{field}` stands for one of `fields`. Raises ConfigError.
+    """Return the image that `formatter` names for a row: `{field}` stands for one of `fields`. Raises ConfigError.
 
     >>> image_of("docker://sweb.{instance_id}", {"instance_id": "a__b-1"})
     'docker://sweb.a__b-1'

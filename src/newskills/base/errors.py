@@ -241,7 +241,8 @@ _NEGATIONS = ("in", "un", "not", "non", "dis", "im", "ir", "il", "mis")
 
 
 def suggest(name: str, known_names: Iterable[str]) -> str:
-    """Returns `; did you mean 'a' or 'b'?` or, where nothing is close, a list of at most 12 names, or `.`"""
+    """Return `; did you mean 'a' or 'b'?` or, where nothing is close, a list of at most 12 names, or `.` without
+    names."""
     import difflib
 
     names = sorted(set(known_names))
@@ -279,7 +280,7 @@ def boundary(error: BaseException) -> Failure:
 
 
 def guard(work: Callable[[], T]) -> T | Failure:
-    """Runs `work`; an `Exception` becomes a `Failure` (KeyboardInterrupt and exit pass through)."""
+    """Run `work`; an `Exception` becomes a `Failure` (KeyboardInterrupt and exit pass through)."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - this is the boundary
@@ -331,7 +332,7 @@ def _number_in(text: str) -> int:
 
 
 def storage_error(error: OSError, path: object) -> StorageError:
-    """The sentence for an `OSError` on writing `path`."""
+    """Return the error that explains an `OSError` on writing `path`."""
     from pathlib import Path
 
     place = Path(str(path))

@@ -29,8 +29,7 @@ def keep_imports() -> None:
 
 
 def keep_later_imports() -> None:
-    """The same for what a command has imported since, before work whose end is the process's; nothing where
-    `keep_imports` was not called.
-    """
+    """Exempt from the search for garbage what a command has imported since `keep_imports`, before work whose end is the
+    process's; do nothing where that was not called."""
     if _Process.ours:
         gc.freeze()

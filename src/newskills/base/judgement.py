@@ -37,7 +37,7 @@ _TICKS = "✅✔☑❌✗✘\ufe0f→-"
 
 
 def parse_judgement(text: object) -> bool | None:
-    """The last of the first form that is there.
+    """Return the last verdict of the first form that is there; None where there is none.
 
     The forms: a JSON object (`structured_verdict`), `Judgement: yes|no`, a last line `Judgement: 1|0`,
     `Decision: TRUE|FALSE`, `\\boxed{Correct|Incorrect}`, points out of 7, `[Correct]|[Incorrect]`, a section
@@ -90,7 +90,8 @@ def structured_verdict(text: object) -> bool | None:
 
 
 def parse_confidence(text: object) -> int | None:
-    """The confidence in percent that a judge found in a reply: of a JSON object, or of the last line of that name.
+    """Return the confidence in percent that a judge found in a reply: of a JSON object, or of the last line of that
+    name.
 
     >>> parse_confidence("correct: yes\\nconfidence: 85%"), parse_confidence('{"correct": "no", "confidence": 90}')
     (85, 90)
@@ -108,7 +109,7 @@ def parse_confidence(text: object) -> int | None:
 
 
 def _object(text: str) -> Mapping[str, object]:
-    """The JSON object that a text is, alone or in a fence; an empty one for any other text."""
+    """Return the JSON object that a text is, alone or in a fence; an empty one for any other text."""
     match = _OBJECT.match(without_thinking(text).strip())
     try:
         value = json.loads(match[1]) if match else {}
@@ -174,7 +175,7 @@ def _gives_reasons(text: str, letter: str, verdict: str, names: Mapping[str, str
 
 
 def _bare_verdict(part: str, verdicts: Mapping[str, str], names: Mapping[str, str]) -> str | None:
-    """The verdict that a line consists of, with or without a label before it."""
+    """Return the verdict that a line consists of, with or without a label before it; None for any other line."""
     label, colon, rest = part.partition(":")
     spoken = [part, rest] if colon and 1 < len(label.strip(_DRESS)) < 40 else [part]
     for piece in spoken:

@@ -109,7 +109,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def smallest_discordance(total: int) -> int:
-    """The smallest surplus of one side among `total` discordant pairs with p < 0.05; 6 where no split reaches that.
+    """Return the smallest surplus of one side among `total` discordant pairs with p < 0.05; 6 where no split reaches
+    that.
 
     >>> smallest_discordance(10)
     8
@@ -124,7 +125,8 @@ def smallest_discordance(total: int) -> int:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted for their number (S. Holm, Scand. J. Statist. 6, 1979): below 0.05 for a family-wise error of 5 %.
+    """Return p-values adjusted for their number (S. Holm, Scand. J. Statist. 6, 1979): below 0.05 for a family-wise
+    error of 5 %.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -213,7 +215,7 @@ def _means(weights: dict[float, float], total: int, draw: random.Random) -> list
 
 
 def _drawn_sum(shares: Sequence[tuple[float, float]], total: int, draw: random.Random) -> float:
-    """The sum of `total` draws; `shares`: value, and its share of what the values before it leave."""
+    """Return the sum of `total` draws; `shares`: value, and its share of what the values before it leave."""
     drawn_sum = 0.0
     for value, share in shares:
         count = binomial(draw, total, share)
@@ -231,7 +233,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def binomial(draw: random.Random, n: int, p: float) -> int:
-    """A draw from the binomial distribution, in a time that does not grow with `n`.
+    """Draw from the binomial distribution, in a time that does not grow with `n`.
 
     Waiting times where few successes are expected (L. Devroye, Non-Uniform Random Variate Generation, 1986, §X.4.3),
     else transformed rejection (W. Hörmann, J. Stat. Comput. Simul. 46, 1993: BTRS).

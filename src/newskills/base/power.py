@@ -80,7 +80,7 @@ def _binomial_weight(count: int, n: int, share: float) -> float:
 
 
 def _split_power(pairs: int, winning: float) -> float:
-    """The chance that so many discordant pairs, each won with this chance, split unevenly enough."""
+    """Return the chance that so many discordant pairs, each won with this chance, split unevenly enough."""
     fewer = (pairs - _surplus(pairs)) // 2
     return binomial_tail(fewer, pairs, winning) + binomial_tail(fewer, pairs, 1 - winning)
 

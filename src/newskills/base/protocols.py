@@ -35,7 +35,7 @@ class Tokenizer(Protocol):
     def decode(self, ids: Sequence[int]) -> str: ...
 
     def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
-        """The chat template with the generation prompt appended."""
+        """Render the chat template with the generation prompt appended."""
         ...
 
 
@@ -81,11 +81,11 @@ class Metric(Protocol):
         ...
 
     def metrics(self) -> dict[str, Row]:
-        """mode → metric → value, as metrics.json holds it."""
+        """Return mode → metric → value, as metrics.json holds it."""
         ...
 
     def numbers(self) -> dict[str, dict[str, Number]]:
-        """mode → metric → Number."""
+        """Return mode → metric → Number."""
         ...
 
     def ledger(self) -> Ledger:
@@ -111,7 +111,7 @@ class Solver(Protocol):
     """How an answer is produced. Raises only the NewskillsError family; `run` turns that into a Failure."""
 
     def request(self, sample: Sample) -> Request:
-        """The first request, rendered but not sent (dry run, resume key)."""
+        """Return the first request, rendered but not sent (dry run, resume key)."""
         ...
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt: ...
@@ -122,7 +122,7 @@ class NeedsCheck(Protocol):
     """A solver that needs something of the machine on which it works; asked there, before the first request."""
 
     def check(self) -> None:
-        """Raises ConfigError for what is missing, with the command that installs it."""
+        """Raise ConfigError for what is missing, with the command that installs it."""
         ...
 
 
@@ -139,7 +139,7 @@ class NeedsProbe(Protocol):
     """A solver that needs something of the server that not every one gives; asked once, before the first row."""
 
     async def probe(self, model: Model) -> None:
-        """Raises BadRequestError for a server that cannot do it."""
+        """Raise BadRequestError for a server that cannot do it."""
         ...
 
 
@@ -190,7 +190,7 @@ class Sandbox(Protocol):
     async def execute(self, execution: Execution) -> ExecutionResult: ...
 
     async def delete_session(self, session_id: str) -> None:
-        """Ends the session and everything it started; an unknown id is no error."""
+        """End the session and everything it started; an unknown id is no error."""
         ...
 
     async def close(self) -> None: ...
@@ -214,7 +214,8 @@ class Toolbox(Protocol):
     def specs(self) -> Sequence[ToolSpec]: ...
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
-        """The text for the model. Raises ToolError (told to the model), FatalToolError (ends the sample)."""
+        """Run the tool and return the text for the model. Raises ToolError (told to the model), FatalToolError (ends
+        the sample)."""
         ...
 
     async def release(self, request_id: str) -> Row:

@@ -13,7 +13,7 @@ from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 
 
 def fold(name: str) -> str:
-    """The form in which names are compared: case and `-`/`_` do not matter."""
+    """Return the form in which names are compared: case and `-`/`_` do not matter."""
     return name.lower().replace("-", "_")
 
 
@@ -44,7 +44,7 @@ class Registry:
         return sorted({*self._table, *self._external()})
 
     def resolve(self, name: str) -> str:
-        """The canonical name. Raises UnknownNameError."""
+        """Return the canonical name. Raises UnknownNameError."""
         if (entry := self._folded.get(fold(name))) is not None:
             return entry
         for external in self._external():
@@ -53,7 +53,7 @@ class Registry:
         raise UnknownNameError(self.kind, name, [*self._table, *self._aliases, *self._external()])
 
     def get(self, name: str) -> Any:
-        """The object called `name`. Raises UnknownNameError, ConfigError for a broken `where::attr`."""
+        """Return the object called `name`. Raises UnknownNameError, ConfigError for a broken `where::attr`."""
         if "::" in name:
             return load_attr(name, self.kind)
         canonical = self.resolve(name)
@@ -90,7 +90,7 @@ def load_attr(spec: str, kind: str = "object") -> Any:
 
 
 def load_module(where: str, kind: str = "module") -> ModuleType:
-    """Imports a dotted module name or a `.py` file, once what it declares to need is there.
+    """Import a dotted module name or a `.py` file, once what it declares to need is there.
 
     Raises ConfigError, whatever the module raises.
     """

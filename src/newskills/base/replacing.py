@@ -20,7 +20,7 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+\.tmp\Z", re.DOTALL | re.ASCII)
 
 @contextlib.contextmanager
 def replacement(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
-    """A binary file that replaces `path` on success and leaves no trace on failure; makes the folder.
+    """Yield a binary file that replaces `path` on success and leaves no trace on failure; make the folder.
 
     `durable`: it is on the disk when this returns. Raises OSError.
     """
@@ -43,14 +43,14 @@ def replacement(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
 
 def remove_abandoned(folder: Path, names: Container[str]) -> None:
-    """Deletes what killed processes have left of files called `names` that they were writing in `folder`."""
+    """Delete what killed processes have left of files called `names` that they were writing in `folder`."""
     for name, leftovers in _temporaries(folder).items():
         for left in leftovers if name in names else ():
             _remove(left)
 
 
 def sync_folder(folder: Path) -> None:
-    """The names in `folder` survive a power cut from here on. Raises OSError."""
+    """Write the names in `folder` to the disk: they survive a power cut from here on. Raises OSError."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -60,7 +60,8 @@ def sync_folder(folder: Path) -> None:
 
 @functools.lru_cache(maxsize=256)
 def _left_in(folder: Path) -> dict[str, list[Path]]:
-    """Looked up once: a folder may have thousands of files, and what is left there is of earlier processes."""
+    """Return the temporary files in `folder`, looked up once: a folder may have thousands of files, and what is left
+    there comes from earlier processes."""
     return _temporaries(folder)
 
 

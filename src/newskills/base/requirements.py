@@ -46,7 +46,7 @@ def installing_nothing() -> Iterator[None]:
 
 
 def bring_requirements(where: str) -> None:
-    """Makes importable what the module `where` (a dotted name or a `.py` file) declares; installs what is missing.
+    """Make importable what the module `where` (a dotted name or a `.py` file) declares; install what is missing.
 
     Raises ConfigError for a declaration that is none, or that this environment cannot meet; NotInstalledError.
     """
@@ -66,7 +66,7 @@ def bring_requirements(where: str) -> None:
 
 
 def declared(where: str) -> tuple[str, ...]:
-    """What the module declares, read without importing it; empty: nothing, or there is no such module."""
+    """Return what the module declares, read without importing it; empty: nothing, or there is no such module."""
     path = source_of(where)
     if path is None:
         return ()
@@ -85,7 +85,8 @@ def declared(where: str) -> tuple[str, ...]:
 
 
 def source_of(where: str) -> Path | None:
-    """The file of a dotted module name or a path, found without importing the module itself; None: there is none."""
+    """Return the file of a dotted module name or a path, found without importing the module itself; None: there is
+    none."""
     if where.endswith(".py"):
         path = Path(where).expanduser()
         return path if path.is_file() else None
@@ -114,7 +115,7 @@ def _texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
 
 
 def _folder(wanted: tuple[str, ...]) -> Path:
-    """The same for the same packages in the same environment."""
+    """Return the folder of an installation: the same for the same packages in the same environment."""
     environment = (sys.prefix, sysconfig.get_platform(), *map(str, sys.version_info[:2]))
     name = blake2b("\0".join([*environment, *sorted(wanted)]).encode(), digest_size=10).hexdigest()
     return cache_folder() / "requirements" / name
@@ -139,7 +140,7 @@ def _install(wanted: tuple[str, ...], where: str, folder: Path) -> None:
 
 
 def _missing(wanted: tuple[str, ...], where: str) -> list[str]:
-    """What pip would install, with its versions: what is wanted, and what that needs, unless it is here."""
+    """Return what pip would install, with its versions: what is wanted, and what that needs, unless it is here."""
     report = _pip(["--dry-run", "--report", "-", *wanted], ", ".join(wanted), where)
     try:
         distributions: list[dict[str, Any]] = msgspec.json.decode(report)["install"]

@@ -106,8 +106,8 @@ def binomial_tail(at_most: float, n: float, share: float = 0.5) -> float:
 
 
 def upper_share(count: float, n: float) -> float:
-    """The share of which a sample of `n` holds no more than `count` in 5 % of cases: an upper bound at 95 % (Clopper
-    and Pearson, Biometrika 26, 1934). A sum of values within 0–1 serves as a `count`, too.
+    """Return the share of which a sample of `n` holds no more than `count` in 5 % of cases: an upper bound at 95 %
+    (Clopper and Pearson, Biometrika 26, 1934). A sum of values within 0–1 serves as a `count`, too.
 
     >>> round(upper_share(1, 200), 4)
     0.0235
@@ -151,7 +151,7 @@ def _beta_share(a: float, b: float, x: float) -> float:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of DLMF 8.17.22 by Lentz's method, to 1e-15; needs about sqrt(a + b) steps."""
+    """Compute the continued fraction of DLMF 8.17.22 by Lentz's method, to 1e-15; needs about sqrt(a + b) steps."""
     upper, lower = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1))
     value = lower
     for m in range(1, 10_000):

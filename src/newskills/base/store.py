@@ -96,7 +96,7 @@ def no_folder(path: Path, hint: str = "") -> DataError:
 
 
 def bounded_lines(file: IO[bytes], most: int = LONGEST_LINE) -> Iterator[bytes | None]:
-    """The lines of a file in bounded memory; None stands for one that is longer than `most` bytes."""
+    """Yield the lines of a file in bounded memory; None stands for one that is longer than `most` bytes."""
     while line := file.readline(most):
         if len(line) < most or line.endswith(b"\n"):
             yield line
@@ -165,7 +165,7 @@ class AppendLog:
         return offset
 
     def sync(self) -> None:
-        """Writes and fsyncs what was appended. Raises as `write` and `fsync`."""
+        """Write and fsync what was appended. Raises as `write` and `fsync`."""
         self.write()
         self.fsync()
 
@@ -194,7 +194,8 @@ class AppendLog:
         del self._buffer[:lines]
 
     def fsync(self) -> None:
-        """Waits until what was written is on the disk: it survives a power cut. Any thread. Raises StorageError."""
+        """Wait until what was written is on the disk: it survives a power cut. Any thread may call this. Raises
+        StorageError."""
         try:
             os.fdatasync(self._fd)
         except OSError as error:
@@ -224,7 +225,7 @@ def whole_length(fd: int) -> int:
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that replaces `path` on success and leaves no trace on failure. Raises StorageError."""
+    """Yield a binary file that replaces `path` on success and leaves no trace on failure. Raises StorageError."""
     try:
         with replacement(path) as file:
             yield file
@@ -234,7 +235,7 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A folder that becomes `path` on success, with all its files on disk, and leaves no trace on failure.
+    """Yield a folder that becomes `path` on success, with all its files on disk, and leaves no trace on failure.
 
     What a killed process left is removed by the next one; two at once need a lock. Raises StorageError, at once where
     `path` holds something.
@@ -281,7 +282,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
 
 @contextlib.contextmanager
 def locked(path: Path, what: str) -> Iterator[str]:
-    """Holds an exclusive lock on `path` (released by the kernel when the process dies); yields who had it before.
+    """Hold an exclusive lock on `path` (released by the kernel when the process dies); yield who had it before.
 
     Raises LockedError where another process has it, StorageError where the file system has no locks.
     """

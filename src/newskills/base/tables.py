@@ -39,7 +39,7 @@ def print_table(rows: Sequence[Cells], head: Cells = ()) -> None:
 
 
 def print_text(text: str) -> None:
-    """A sentence, as wide as the terminal; in a pipe or a file, one line."""
+    """Print a sentence, as wide as the terminal; in a pipe or a file, one line."""
     for line in wrapped(text, output_width(), hanging="  "):
         sys.stdout.write(f"{line}\n")
 
@@ -67,8 +67,8 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
 
 
 def stacked(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[list[str]]:
-    """A table of figures, whose first row is the head, in as few blocks as fit: each repeats the first column, none is
-    much wider than the others, and all lines of a block are equally long. `width` None: one block."""
+    """Return a table of figures, whose first row is the head, in as few blocks as fit: each repeats the first column,
+    none is much wider than the others, and all lines of a block are equally long. `width` None: one block."""
     widths = _naturals(rows)
     if width is None or sum(widths) + len(joint) * (len(widths) - 1) <= width:
         return [_aligned(rows, widths, joint)]
@@ -147,7 +147,7 @@ def _naturals(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _longest_words(rows: Sequence[Sequence[str]]) -> list[int]:
-    """What no cell of each column can do without."""
+    """Return the width of the longest word of each column, which no cell can do without."""
     return [max(len(word) for cell in column for word in _words(cell)) for column in zip(*rows, strict=True)]
 
 

@@ -12,7 +12,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """`a, b, c`, and how many more there are where not all are named."""
+    """Return `a, b, c`, and how many more there are where not all are named."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 

@@ -40,7 +40,7 @@ def type_fault(error: msgspec.ValidationError, value: object = msgspec.UNSET) ->
 
 
 def _shown(value: object, path: str) -> str:
-    """The part of `value` at `path`, where it is short and plain; else empty."""
+    """Return the part of `value` at `path`, where it is short and plain; else an empty text."""
     at = 0
     while at < len(path):
         step = _STEP.match(path, at)

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def resolve(function: F | str) -> F:
-    """`function`, or the one that `module:function` names."""
+    """Return `function`, or the one that `module:function` names."""
     if not isinstance(function, str):
         return function
     module, _, name = function.partition(":")
@@ -60,7 +60,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     more_help: Callable[[Mapping[str, list[str]]], str] | str | None = None
 
     def main(self, argv: Sequence[str]) -> int:
-        """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
+        """Parse `argv`, show help where asked, and run. Raises NewskillsError."""
         parsed = self.parsed(argv)
         if parsed.help:
             sys.stdout.write(
@@ -74,13 +74,13 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         return run(parsed)
 
     def parsed(self, argv: Sequence[str]) -> Parsed[O]:
-        """Raises ConfigError, UnknownNameError."""
+        """Parse `argv`. Raises ConfigError, UnknownNameError."""
         keys = tuple(leaves(self.config)) if self.config else ()
         open_ended = self.more_help is not None
         return parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys, open_ended=open_ended)
 
     def call(self, parsed: Parsed[O]) -> Any:
-        """The same from Python. Raises NewskillsError, also where the command would end non-zero."""
+        """Run the command from Python. Raises NewskillsError, also where the command would end non-zero."""
         self.check(parsed)
         if self.result is not None:
             return resolve(self.result)(parsed)
@@ -90,7 +90,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         return None
 
     def check(self, parsed: Parsed[O]) -> None:
-        """Raises ConfigError for `++` keys where the command takes none."""
+        """Raise ConfigError for `++` keys where the command takes none."""
         if parsed.overrides and self.config is None and not self.any_keys:
             key = next(iter(parsed.overrides))
             raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")

@@ -15,13 +15,14 @@ BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 
 
 def load(name: str) -> Command[Any]:
-    """The command called `name` (either spelling). Raises UnknownNameError."""
+    """Return the command called `name` (either spelling). Raises UnknownNameError."""
     command: Command[Any] = import_module(module_of(canonical(name))).COMMAND
     return command
 
 
 def light(words: list[str]) -> bool:
-    """Shows the plain list of benchmarks, which needs no options and hence nothing of `Command`; else False."""
+    """Show the plain list of benchmarks if `words` ask for it, which needs no options and hence nothing of `Command`;
+    else return False."""
     if words not in BENCHMARK_LISTS:
         return False
     from newskills.commands.shared.benchmark_list import show_benchmarks

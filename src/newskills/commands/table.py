@@ -117,7 +117,7 @@ def command_names() -> list[str]:
 
 
 def canonical(name: str) -> str:
-    """The name of a command in either spelling, as the table has it. Raises UnknownNameError."""
+    """Return the name of a command in either spelling, as the table has it. Raises UnknownNameError."""
     folded = name.replace("-", "_")
     folded = SPELLINGS.get(folded, folded)
     if folded not in command_names():
@@ -149,13 +149,13 @@ def one_name(words: list[str]) -> list[str]:
 
 
 def shown(name: str) -> str:
-    """The words that name a command: two where it belongs to a family."""
+    """Return the words that name a command: two where it belongs to a family."""
     pairs = ((family, word) for family, members in FAMILIES.items() for word in members if members[word] == name)
     return " ".join(next(pairs, (name,)))
 
 
 def overview() -> str:
-    """The page of `ns --help`."""
+    """Return the page of `ns --help`."""
     lines = ["usage: ns COMMAND [--options] [++key=value …]", ""]
     for title, commands in GROUPS.items():
         lines += [f"{title}:", *(f"  {shown(name):<26} {summary}" for name, summary in commands.items()), ""]

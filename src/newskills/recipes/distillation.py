@@ -42,7 +42,7 @@ class TeacherSource(Struct, frozen=True, kw_only=True):
     server: ServerConfig | None = None
 
     def folder(self, say: PrintLine) -> Path:
-        """Raises ConfigError, DataError."""
+        """Return the folder of the model, converted into `made` if needed. Raises ConfigError, DataError."""
         return model_folder(self.model, self.made, say=say)
 
 
@@ -62,9 +62,8 @@ class TeacherAnswers(Struct, frozen=True, kw_only=True):
 def teacher_of(
     source: TeacherSource, student: Path, settings: TrainerSettings, say: PrintLine
 ) -> Iterator[Teacher]:
-    """What scores the student's tokens. Raises DataError (another tokenizer), BadRequestError (no log-probabilities),
-    ConfigError, AuthError.
-    """
+    """Yield the teacher that scores the student's tokens. Raises DataError (another tokenizer), BadRequestError (no
+    log-probabilities), ConfigError, AuthError."""
     if source.server is None:
         folder = source.folder(say)
         check_same_tokenizer(folder, student)

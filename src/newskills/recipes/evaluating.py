@@ -37,7 +37,7 @@ def evaluate_quietly(
     server: RecipeServer,
     settings: dict[str, Any] | None = None,
 ) -> dict[str, list[Path]]:
-    """Evaluates `weights`, going on where `out` was left; benchmark → its files, one for each seed.
+    """Evaluate `weights`, continuing where `out` was left, and return the files of each benchmark, one for each seed.
 
     `settings` win over those of the benchmarks. Raises StoppedError (a signal came), NewskillsError (it failed).
     """
@@ -64,7 +64,8 @@ def evaluate_quietly(
 def evaluate_endpoint_quietly(
     name: str, runs: Sequence[BenchmarkRun], out: Path, settings: dict[str, Any], resume_with: str
 ) -> dict[str, list[Path]]:
-    """The same for a model that is served already; `settings` say where (`server.*`)."""
+    """Evaluate a model that is served already; `settings` say where (`server.*`). Continues, returns and raises as
+    `evaluate_quietly`."""
     layers = [Layer(resume_with, settings)]
     log_dir = str(out / "eval-logs")
     return _evaluated(

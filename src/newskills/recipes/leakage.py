@@ -23,7 +23,7 @@ _MARK = re.compile(r"\n|<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]")
 
 
 def question_of(row: Row) -> str | None:
-    """What a row asks; None where none of the fields says it."""
+    """Return the question of a row; None where none of the fields holds it."""
     if isinstance(messages := row.get("messages"), list):
         questions = [
             turn.get("content") for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"

@@ -52,7 +52,7 @@ class LessonSpec(Struct, frozen=True, kw_only=True):
 
 
 def shortened(spec: LessonSpec, share: float) -> LessonSpec:
-    """The lesson with this share of its problems, to train on as to evaluate on, and of its steps."""
+    """Return the lesson with this share of its problems, to train on as to evaluate on, and of its steps."""
     sft, grpo = spec.sft, spec.grpo
     return replace(
         spec,
@@ -95,7 +95,8 @@ class LessonStage(Struct, frozen=True):
 
 
 def lesson(spec: LessonSpec, *, say: PrintLine) -> tuple[list[LessonStage], Improvement]:
-    """base → after SFT → after GRPO, and which were kept. Raises NewskillsError; what is done stays done."""
+    """Run the lesson, base → after SFT → after GRPO, and return its stages and which were kept. Raises NewskillsError;
+    what is done stays done."""
     improvement = improve(_improvement(spec, say), say=say)
     names = [BASE, *(record.name for record in improvement.rounds if record.test is not None)]
     stages = [_stage(name, spec) for name in names]
@@ -104,7 +105,8 @@ def lesson(spec: LessonSpec, *, say: PrintLine) -> tuple[list[LessonStage], Impr
 
 
 def _improvement(spec: LessonSpec, say: PrintLine) -> ImproveSpec:
-    """The lesson in the words of `ns improve`: its first problems are solved, the others teach by reward."""
+    """Return the lesson as a specification of `ns improve`, and write its data: the first problems are solved, the
+    others teach by reward."""
     benchmark = get_benchmark(LESSON)
     prepared = prepare(benchmark, data_dir=spec.data_dir, splits=["train", "test"])
     train = list(read_rows(prepared.splits[0].path))
@@ -135,7 +137,7 @@ def _improvement(spec: LessonSpec, say: PrintLine) -> ImproveSpec:
 
 
 def _stage(name: str, spec: LessonSpec) -> LessonStage:
-    """A model as its evaluation says."""
+    """Return the stage of a model as the records of its evaluation have it."""
     path = spec.output_dir / EVALUATIONS / name / RESULTS / LESSON / "output.jsonl"
     records = [row for row in read_rows(path) if row["outcome"] != "unscored"]
     return LessonStage(
@@ -148,7 +150,7 @@ def _stage(name: str, spec: LessonSpec) -> LessonStage:
 
 
 def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
-    """The paired comparison for a terminal; written to report.md as well."""
+    """Return the paired comparison for a terminal, and write it to report.md as well."""
     scores: list[tuple[object, ...]] = [
         (
             "model",

@@ -97,7 +97,8 @@ def read_labelled(path: Path) -> list[LabelledText]:
 
 
 def label_outputs(files: Sequence[Path], skill: Skill, *, keep_cut_off: bool) -> tuple[list[LabelledText], int]:
-    """The different replies of graded outputs, correct ones as good; and how many nobody has decided.
+    """Return the different replies of graded outputs, correct ones as good, and the number of replies without a
+    verdict.
 
     Raises DataError for a row without a reply, or where no reply is left.
     """
@@ -169,7 +170,7 @@ def pair_outputs(
 
 
 def fitting_pairs(pairs: Sequence[Pair], limit: int | None, *, drop: bool, say: PrintLine) -> list[Pair]:
-    """The pairs of at most `limit` tokens. Raises DataError for longer ones, unless they are to be left out."""
+    """Return the pairs of at most `limit` tokens. Raises DataError for longer ones, unless they are to be left out."""
     if limit is None:
         return list(pairs)
     kept = [pair for pair in pairs if max(len(pair.chosen.tokens), len(pair.rejected.tokens)) < limit]
@@ -207,7 +208,8 @@ def held_out_pairs(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list
 
 
 def told_accuracy(path: Path) -> str:
-    """The share of held-out pairs that are ranked right, with a 95 % interval over their problems."""
+    """Return a sentence with the share of held-out pairs that are ranked right, with a 95 % interval over their
+    problems."""
     by_problem: dict[str, list[float]] = {}
     for row in read_rows(path):
         by_problem.setdefault(row["problem"], []).append(right(PairScores(row["chosen"], row["rejected"])))
@@ -222,7 +224,8 @@ def told_accuracy(path: Path) -> str:
 
 
 def displacement(metrics: Path) -> str:
-    """A sentence where the chosen replies are less likely at the end of DPO than with the initial model; else empty."""
+    """Return a sentence where the chosen replies are less likely at the end of DPO than with the initial model; else an
+    empty text."""
     last = [row["rewards/chosen"] for row in read_rows(metrics)][-LAST_STEPS:]
     if not last or fmean(last) >= 0:
         return ""
@@ -245,7 +248,7 @@ def as_pair(preference: Preference, skill: Skill) -> Pair:
 
 
 def _prompt_of(pair: Pair) -> tuple[int, ...]:
-    """The token ids before the replies."""
+    """Return the token ids before the replies."""
     weights = list(pair.chosen.weights or ())
     return tuple(pair.chosen.tokens[: weights.index(1.0) + 1])
 
@@ -271,7 +274,8 @@ def _verdict(row: Row) -> bool | None:
 
 
 def _identity(row: Row, where: str) -> str:
-    """What tells problems apart: their id, else what they ask."""
+    """Return the text that tells problems apart: their id, else what they ask. Raises DataError where a row has
+    neither."""
     for name in ("id", "problem_id", "problem", "question", "prompt"):
         if row.get(name) is not None:
             return f"{name}: {row[name]}"
@@ -312,8 +316,8 @@ def _labelled(row: Row, where: str) -> LabelledText:
 
 
 def _prompt(prompt: Any, row: Row, where: str) -> Any:
-    """The prompt with what stands in keys of its own: an instruction, a system message. Raises DataError for what
-    would be lost."""
+    """Return the prompt with what stands in keys of its own: an instruction, a system message. Raises DataError for
+    what would be lost."""
     if not isinstance(prompt, list):
         messages = alpaca_messages(row, where)
         if messages:
@@ -361,7 +365,7 @@ def _split(chosen: Any, rejected: Any, where: str) -> tuple[list[Row], list[Row]
 
 
 def _said(reply: Any, where: str) -> str:
-    """The text of a reply: a text, or a list with one turn of the assistant."""
+    """Return the text of a reply, which is a text, or one turn of the assistant, alone or in a list."""
     turn = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
     text = turn.get("content") if isinstance(turn, dict) and turn.get("role") == "assistant" else turn
     if isinstance(turn, dict):

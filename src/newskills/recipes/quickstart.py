@@ -78,7 +78,7 @@ class QuickstartSpec(Struct, frozen=True, kw_only=True):
 
 
 def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> Evaluation:
-    """Prepares data, serves the model, evaluates, prints; a benchmark without data is left out with a note.
+    """Prepare data, serve the model, evaluate, and report; a benchmark without data is left out with a note.
 
     Raises NewskillsError where nothing can be evaluated.
     """
@@ -114,7 +114,7 @@ def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> Evaluation:
 
 
 def _prepare(part: QuickstartBenchmark, spec: QuickstartSpec, say: PrintLine) -> BenchmarkRun | None:
-    """The benchmark cut to its share; None, with a note, where its data cannot be had."""
+    """Return the run of the benchmark cut to its share; None, with a note, where its data cannot be had."""
     benchmark = get_benchmark(part.name)
     try:
         prepared = prepare(benchmark, data_dir=spec.data_dir, splits=[benchmark.split], options=FETCH)
@@ -133,7 +133,7 @@ def _prepare(part: QuickstartBenchmark, spec: QuickstartSpec, say: PrintLine) ->
 
 
 def _reading(evaluation: Evaluation, parts: list[QuickstartBenchmark], spec: QuickstartSpec) -> str:
-    """What the numbers mean, and what to type next."""
+    """Return the text that says what the numbers mean, and what to type next."""
     what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples per problem)" for part in parts)
     if evaluation.exit_code:
         return f"3/3 not finished: {evaluation.message}"
@@ -141,7 +141,7 @@ def _reading(evaluation: Evaluation, parts: list[QuickstartBenchmark], spec: Qui
 
 
 def activation() -> str:
-    """The line to type first where a shell would not find this `ns`."""
+    """Return the line to type first where a shell would not find this `ns`; else an empty text."""
     script = Path(sys.prefix) / "bin" / "activate"
     ns_program = shutil.which("ns")
     if not script.is_file() or (ns_program is not None and Path(ns_program).parent == script.parent):

@@ -53,7 +53,8 @@ def scoring(trained: TrainedSkill, reward: RewardConfig, context: int | None) ->
 
 @contextmanager
 def scoring_all(trained: Sequence[TrainedSkill], reward: RewardConfig, context: int | None) -> Iterator[Scorer]:
-    """The same for one skill, or for several, whose problems name theirs as their source. Raises as `scoring`."""
+    """Yield the scorer for one skill, or for several, whose problems name theirs as their source. Raises as
+    `scoring`."""
     with ExitStack() as stack:
         scorers = {skill.benchmark.name: stack.enter_context(scoring(skill, reward, context)) for skill in trained}
         first = next(iter(scorers.values()))

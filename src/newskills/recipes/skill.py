@@ -34,7 +34,7 @@ class Skill:
     """
 
     def __init__(self, folder: Path, asking: QuestionFormat | None = None, template: Row | None = None) -> None:
-        """Raises ConfigError for a model without tokenizer or end token."""
+        """Load the tokenizer and the end tokens. Raises ConfigError for a model without tokenizer or end token."""
         self.tokenizer = HFTokenizer(str(folder))
         self.stops = end_tokens(folder)
         self._asking, self._template = asking, template or {}
@@ -42,7 +42,8 @@ class Skill:
         """Replies whose reasoning the chat template does not show, so that it was put before them as it is."""
 
     def prompt_text(self, row: Row) -> str:
-        """What the model reads before it answers, as in an evaluation. Raises ConfigError, DataError."""
+        """Return the text that the model reads before it answers, as in an evaluation. Raises ConfigError,
+        DataError."""
         if self._asking is None:
             raise ConfigError("No prompt is given.", hint="For example, set ++prompt_config=generic/math.")
         request = self._asking.request(row)
@@ -62,7 +63,7 @@ class Skill:
         return example(self.prompt(row), [*self.tokenizer.encode(answer), self.stops[0]])
 
     def pair(self, row: Row, answer: str) -> Row:
-        """The same as texts {input, output}, which `ns sft` takes as they are."""
+        """Return the example as texts {input, output}, which `ns sft` takes as they are."""
         return {"input": self.prompt_text(row), "output": answer + self.tokenizer.decode(self.stops[:1])}
 
     def reply(self, messages: Sequence[Row], answer: str, tools: Sequence[Row] | None = None) -> Datum:
@@ -74,7 +75,8 @@ class Skill:
         return example(prompt_ids(request, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
 
     def replies(self, messages: Sequence[Row], tools: Sequence[Row] | None = None) -> list[Datum]:
-        """The replies with `weight` 1 of a conversation, each with all that stands before it; the rest has no loss.
+        """Return the replies with `weight` 1 of a conversation, each with all that stands before it; the rest has no
+        loss.
 
         One example, or several where the chat template shows earlier replies differently later on (without their
         reasoning, say). Raises ConfigError where it shows no reply, DataError where no reply counts.
@@ -96,7 +98,7 @@ class Skill:
         return [self._joined(group) for group in groups]
 
     def _span(self, turns: Sequence[Message], at: int, tools: Sequence[Row] | None) -> tuple[str, str]:
-        """The text before reply `at`, and the reply with the token that ends it. Raises ConfigError."""
+        """Return the text before reply `at`, and the reply with the token that ends it. Raises ConfigError."""
         variables = {**self._template, **({"tools": list(tools)} if tools else {})}
         before = self.tokenizer.render(turns[:at], **variables)
         whole = self.tokenizer.render(turns[: at + 1], **{**variables, "add_generation_prompt": False})
@@ -117,8 +119,8 @@ class Skill:
         return head if stop else answer.rstrip()
 
     def _written_out(self, turn: Message, before: str, shown: str) -> str:
-        """A reply with its reasoning, of which the template has `shown` only the rest. Raises ConfigError where that
-        has to hold calls of tools, which only the template knows how to write."""
+        """Return a reply with its reasoning, of which the template has `shown` only the rest. Raises ConfigError where
+        that has to hold calls of tools, which only the template knows how to write."""
         if turn.tool_calls and not shown:
             raise ConfigError(
                 "The model's chat template shows neither the reasoning of a reply nor its calls of tools where its "
@@ -161,11 +163,11 @@ class Skill:
         return Problem(self.prompt(row), row)
 
     def scorer(self, verdict: BatchGrader, config: RewardConfig) -> Scorer:
-        """What turns sampled tokens into rewards. Raises as `reward`."""
+        """Return the scorer that turns sampled tokens into rewards. Raises as `reward`."""
         return Scorer(self.reward(verdict, config), self.tokenizer.decode, self.stops)
 
     def reward(self, verdict: BatchGrader, config: RewardConfig) -> Reward:
-        """The verdicts of the grader, and what else `config` lets count, as rewards of samples.
+        """Return the reward of samples: the verdicts of the grader, and what else `config` lets count.
 
         Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
         """
@@ -176,13 +178,14 @@ class Skill:
 
 
 def _reasoning(turn: Message) -> str:
-    """What a reply thinks first: in a field of its own, or before `</think>`."""
+    """Return the reasoning of a reply, from a field of its own or from before `</think>`."""
     text = turn.content if isinstance(turn.content, str) else ""
     return (turn.reasoning_content or text.rpartition(_CLOSE)[0].replace(_OPEN, "")).strip()
 
 
 def outputs_apart(text: str, tags: CodeTags) -> list[tuple[str, float]]:
-    """The pieces of a text with their weights: 0 for each output that stands right behind a block of code, else 1."""
+    """Return the pieces of a text with their weights: 0 for each output that stands right behind a block of code, else
+    1."""
     pieces: list[tuple[str, float]] = []
     rest = text
     while (at := rest.find(tags.end + tags.output_begin)) >= 0:

@@ -30,7 +30,7 @@ class StepReporter(Struct, frozen=True):
 
 @contextmanager
 def steps_shown(title: str) -> Iterator[StepReporter]:
-    """Shows loading and steps on stderr for as long as this lasts."""
+    """Show loading and steps on stderr for as long as the context lasts."""
     shown, ended = _Steps(title, terminal=sys.stderr.isatty()), threading.Event()
 
     def look_on() -> None:
@@ -108,7 +108,7 @@ class _Steps:
         return f"{self._title} {bar}{self._done}/{self._steps} · {' · '.join(words)}"
 
     def _write(self, line: str) -> None:
-        """The caller holds the lock."""
+        """Write a line to stderr; the caller holds the lock."""
         sys.stderr.write(f"\r\x1b[2K{line}" if self._terminal else f"{line}\n")
         sys.stderr.flush()
         self._open = self._terminal

@@ -47,7 +47,7 @@ class FolderTeacher:
     """The model in a folder, computed in this process as the cpu trainer computes."""
 
     def __init__(self, folder: Path, settings: TrainerSettings) -> None:
-        """Raises DataError, ConfigError for a model that the cpu trainer does not know."""
+        """Load the model in `folder`. Raises DataError, ConfigError for a model that the cpu trainer does not know."""
         from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 
         self._model = CpuTrainer(folder, CpuTrainerConfig(dtype=settings.dtype, threads=settings.threads))
@@ -60,7 +60,8 @@ class EndpointTeacher:
     """A model behind an API. A context manager: connections end with it."""
 
     def __init__(self, server: ServerConfig) -> None:
-        """Sends nothing. Raises ConfigError, UnknownNameError, AuthError (no key)."""
+        """Create the client of the server, and send nothing. Raises ConfigError, UnknownNameError, AuthError (no
+        key)."""
         self._tries = server.max_retries + 1
         self._model = make_model(server, concurrency=AT_ONCE, environ=os.environ)
         self._loop = LoopThread()
@@ -100,11 +101,13 @@ class EndpointTeacher:
             )
 
     def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Raises the HttpError family, after retries, and BadRequestError where log-probabilities are missing."""
+        """Return the log-probabilities of the targets. Raises the HttpError family, after retries, and BadRequestError
+        where log-probabilities are missing."""
         return self._loop.run(self._all(data))
 
     def _without_echo(self, refusal: BadRequestError) -> Logprobs:
-        """Raises the first refusal, with what to do, where this way is none either."""
+        """Return the log-probabilities of `PROBE`, asked for by `PROMPT_LOGPROBS` from now on. Raises BadRequestError,
+        with what to do, from the first refusal where this way is refused as well."""
         self._wish = PROMPT_LOGPROBS
         try:
             return self._loop.run(self._scored(PROBE))
@@ -147,7 +150,8 @@ class EndpointTeacher:
 
 
 def check_same_tokenizer(teacher: Path, student: Path) -> None:
-    """Raises DataError where two model folders do not share a vocabulary, ConfigError, DataError for one unreadable."""
+    """Raise DataError where two model folders do not share a vocabulary, ConfigError or DataError where one is
+    unreadable."""
     vocabularies = [_vocabulary(folder) for folder in (teacher, student)]
     if vocabularies[0] != vocabularies[1]:
         raise DataError(

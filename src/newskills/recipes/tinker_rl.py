@@ -82,7 +82,7 @@ class _Steps(GrpoConfig, frozen=True, kw_only=True):
         return AdamParams(learning_rate=self.learning_rate)
 
     def divisor(self, tokens: int) -> int:
-        """The loss is a sum."""
+        """Return 1: the loss is a sum."""
         return 1
 
 
@@ -130,13 +130,13 @@ def _measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str,
 
 
 def _datums(groups: Sequence[Group]) -> int:
-    """Samples to learn from: those of groups with an advantage that could be graded."""
+    """Return the number of samples to learn from: those of groups with an advantage that could be graded."""
     taught = (group for group in groups if group.teaches)
     return sum(judged.reward is not None for group in taught for judged in group.judged)
 
 
 def shown(groups: Sequence[Group], step: int) -> list[Row]:
-    """The lines of samples.jsonl."""
+    """Return the lines of samples.jsonl."""
     kept = ("text", "reward", "advantage", "extracted_answer")
     return [
         {
@@ -204,7 +204,7 @@ def _held_out(config: TinkerRlConfig, problems: Sequence[Problem], scorer: Score
 
 
 def _final(row: Row) -> Row:
-    """What the last row says beyond the others."""
+    """Return the fields that only the last row has."""
     return {
         "final/steps": row["train/step"],
         "final/reward_mean": row["reward/running_mean"],
@@ -214,5 +214,5 @@ def _final(row: Row) -> Row:
 
 
 def plan_of(config: TinkerRlConfig) -> str:
-    """What a run does, in words."""
+    """Describe a run in words."""
     return f"{config.num_epochs} epochs of {config.batch_size} problems × {config.group_size} samples per step"

@@ -50,7 +50,8 @@ class RunFolder(ABC):
     """
 
     def __init__(self, config: RunConfig) -> None:
-        """Raises ConfigError for a folder that holds a run with other options, StorageError."""
+        """Open the folder of a run, which is made where it is missing. Raises ConfigError for a folder that holds a run
+        with other options, StorageError."""
         self.path = Path(config.log_dir)
         self.path.mkdir(parents=True, exist_ok=True)
         self._claim(config)
@@ -69,7 +70,7 @@ class RunFolder(ABC):
 
     @abstractmethod
     def named(self, metrics: Row) -> Row:
-        """What the loop tells of a step, by the names that this recipe has for it."""
+        """Return the loop's metrics of a step, by the names that this recipe has for them."""
 
     @abstractmethod
     def groups(self, groups: Sequence[Group], step: int) -> None: ...
@@ -83,14 +84,15 @@ class RunFolder(ABC):
         return self.last is not None and bool(self.last.final)
 
     def begin(self, client: TinkerClient, resume_from: str | None) -> None:
-        """Loads the run's own last state, else `resume_from`, and knows how many batches are done.
+        """Load the run's own last state, else `resume_from`, and keep how many batches are done.
 
         Raises DataError for a `resume_from` that is no state, and what the service says of one.
         """
         self.first = self._loaded(client, resume_from)
 
     def resume(self, client: TrainingClient) -> int:
-        """Raises DataError where the state to begin with has seen all batches."""
+        """Return the number of batches that are done. Raises DataError where the state to begin with has seen all
+        batches."""
         if self.first >= self.total:
             raise DataError(
                 f"The state to start from has already done {self.first} batches; this run has only {self.total}.",
@@ -125,7 +127,8 @@ class RunFolder(ABC):
             self._logs[name].write()
 
     def save(self, client: Saver, step: int, *, final: bool = False, best: int | None = None) -> None:
-        """The line counts once it is on the disk, after everything that came before it."""
+        """Save the state and append its line, which counts once it is on the disk, after everything that came before
+        it."""
         name = "final" if final else f"checkpoint-{step:06d}"
         saved = client.save_state(self.path / name)
         assert saved is not None  # a service keeps states itself
@@ -183,13 +186,14 @@ class RunFolder(ABC):
 
 
 def optimizer_metrics(metrics: Row, loop_metrics: Collection[str]) -> Row:
-    """What the service told of its optimizer: all that is not `loop_metrics`, nor every loop's own."""
+    """Return the metrics of the service's optimizer: all that are not `loop_metrics`, nor every loop's own."""
     own = {*OWN, *loop_metrics}
     return {f"optim/{name}": value for name, value in metrics.items() if name not in own}
 
 
 def model_files(config: RunConfig, client: TinkerClient) -> Path:
-    """A local folder with the model's tokenizer and config.json: `model_name`, or what the service or the hub has.
+    """Return a local folder with the model's tokenizer and config.json: `model_name`, or what the service or the hub
+    has.
 
     Raises ConfigError where there is none.
     """
@@ -220,7 +224,7 @@ def rate_for(folder: Path) -> float:
 
 
 def limited(rows: Iterable[Row], limit: int | None, needs: Sequence[str], where: str) -> list[Row]:
-    """The first rows. Raises DataError where there is none, or one lacks a field."""
+    """Return the first `limit` rows, all for None. Raises DataError where there is none, or one lacks a field."""
     checked: list[Row] = []
     for number, row in enumerate(rows, 1):
         if missing := [name for name in needs if not row.get(name)]:

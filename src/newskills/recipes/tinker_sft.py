@@ -50,7 +50,7 @@ def whole(config: TinkerSftConfig) -> TinkerSftConfig:
 
 
 def plan_of(config: TinkerSftConfig) -> str:
-    """What a run does, in words."""
+    """Describe a run in words."""
     return f"{config.num_epochs} epochs of {config.batch_size} sequences per step"
 
 

@@ -25,8 +25,8 @@ from newskills.train.verbs import Datum
 
 
 def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:
-    """The Hugging Face folder of `model`, which may be on the hub; a .gguf file, or a name that is known, is converted
-    into `made` once.
+    """Return the Hugging Face folder of `model`, which may be on the hub; a .gguf file, or a name that is known, is
+    converted into `made` once.
 
     Raises ConfigError, DataError, UnknownNameError where there is no such model.
     """
@@ -49,7 +49,7 @@ def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:
 
 
 def served_file(folder: Path, target: Path | None = None) -> Path:
-    """The model in `folder` as an F16 file for llama.cpp, written once: `target`, or beside it.
+    """Return the model in `folder` as an F16 file for llama.cpp, written once: `target`, or beside it.
 
     Raises ConfigError, StorageError.
     """
@@ -87,7 +87,7 @@ def context_of(folder: Path) -> int | None:
 
 
 def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: PrintLine) -> list[Datum]:
-    """The examples of at most `limit` tokens; what is longer is refused, left out, or cut off at the end.
+    """Return the examples of at most `limit` tokens; longer ones are refused, left out, or cut off at the end.
 
     Raises DataError.
     """
@@ -108,7 +108,7 @@ def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, 
 def fitting_problems(
     problems: Sequence[Problem], limit: int | None, max_tokens: int, too_long: TooLong, *, say: PrintLine
 ) -> list[Problem]:
-    """The problems whose prompt leaves room for `max_tokens`; a prompt is never cut. Raises DataError."""
+    """Return the problems whose prompt leaves room for `max_tokens`; a prompt is never cut. Raises DataError."""
     if limit is None:
         return list(problems)
     fitting_ones = [problem for problem in problems if len(problem.prompt) + max_tokens <= limit]
@@ -121,7 +121,7 @@ def fitting_problems(
 def _tell_longer(
     longer: Sequence[int], count: int, limit: int, remedy: str | None, lost: int, say: PrintLine
 ) -> None:
-    """Raises DataError where there is a remedy to name."""
+    """Report how many sequences are longer than the limit. Raises DataError where there is a remedy to name."""
     if not longer:
         return
     what = (
@@ -161,7 +161,7 @@ def examples_of(
 
 
 def check_rows(rows: Sequence[Row], where: Path) -> None:
-    """Raises DataError for no rows, and for rows from which `examples_of` makes nothing."""
+    """Raise DataError for no rows, and for rows from which `examples_of` makes nothing."""
     if not rows:
         raise DataError(f"{where} has no rows to train on.")
     for number, row in enumerate(rows, 1):

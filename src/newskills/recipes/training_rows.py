@@ -88,7 +88,7 @@ def _thought(row: Row) -> Row:
 
 
 def _conversation(row: Row, where: str) -> list[Row]:
-    """The messages with a system message in front. Raises DataError."""
+    """Return the messages of a row, with its system message, if any, in front. Raises DataError."""
     messages = row["messages"]
     last = messages[-1] if isinstance(messages, list) and messages else None
     if not isinstance(last, dict) or last.get("role") != "assistant":

@@ -115,7 +115,7 @@ class HttpClient:
             self._release(connection)
 
     async def close(self) -> None:
-        """Closes all connections; requests under way fail with TransportError."""
+        """Close all connections; requests under way fail with TransportError."""
         for connection in tuple(self._live):
             connection.abort()
         # Transports report their end on the next turn of the loop.
@@ -156,7 +156,7 @@ class HttpClient:
         return None
 
     async def _acquire(self) -> Connection:
-        """A new connection, or the next that is given back; where none is idle."""
+        """Return a new connection, or the next that is given back, where none is idle."""
         if self._slots >= self._limit:
             handed = await self._waiters.join()
             if handed is not None and not handed.closed:
@@ -173,7 +173,7 @@ class HttpClient:
             self._release(handed)
 
     async def _replace(self, stale: Connection) -> Connection:
-        """A new connection in the place of `stale`, which keeps its slot until the new one stands."""
+        """Return a new connection in the place of `stale`, which keeps its slot until the new one stands."""
         fresh = await self._open()
         stale.abort()
         return fresh
@@ -231,7 +231,7 @@ class HttpClient:
     async def _dial(
         self, protocol: Callable[[], asyncio.Protocol], tls: ssl.SSLContext | None = None
     ) -> asyncio.Transport:
-        """Connects to the first address that takes it. Raises OSError."""
+        """Connect to the first address that takes the connection. Raises OSError."""
         loop, name = asyncio.get_running_loop(), self._host if tls else None
         refused: OSError | None = None
         for host, port in await self._addresses():
@@ -332,7 +332,7 @@ class Tunnel(asyncio.Protocol):
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self, authority: str, proxy: Proxy) -> None:
-        """Raises TransportError when the proxy refuses or leaves."""
+        """Open a tunnel through the proxy. Raises TransportError when the proxy refuses or leaves."""
         assert self._transport is not None
         request = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n"
         if proxy.authorization:

@@ -69,7 +69,7 @@ class HttpResponse:
         return self._headers
 
     def header(self, name: str) -> str | None:
-        """The first value of header `name` (any case)."""
+        """Return the first value of header `name` (any case)."""
         return find_header(self.headers, name)
 
 
@@ -102,11 +102,12 @@ class StreamedResponse:
             await self._wake
 
     async def read(self) -> bytes:
-        """The rest of the body."""
+        """Return the rest of the body."""
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def events(self) -> AsyncIterator[bytes]:
-        """The data of each server-sent event (WHATWG HTML, section 9.2); other fields and comments are skipped."""
+        """Yield the data of each server-sent event (WHATWG HTML, section 9.2); other fields and comments are
+        skipped."""
         data: list[bytes] = []
         async for line in self._lines():
             if line.startswith(b"data:"):
@@ -179,7 +180,7 @@ class Connection(asyncio.Protocol):
         self._usual_head, self._missing = b"", 0
 
     def send(self, data: bytes, timeout: float) -> asyncio.Future[HttpResponse]:
-        """Writes a whole request; the future ends with the response or a HttpError within `timeout` seconds."""
+        """Write a whole request; the future ends with the response or a HttpError within `timeout` seconds."""
         self._reply = reply = self._loop.create_future()
         self._start(data, timeout)
         return reply
@@ -191,7 +192,7 @@ class Connection(asyncio.Protocol):
         return head
 
     def abort(self) -> None:
-        """Closes at once, without a word to the server."""
+        """Close at once, without a word to the server."""
         self.closed = True
         self._disarm()
         if self._transport is not None:
@@ -235,7 +236,7 @@ class Connection(asyncio.Protocol):
             )
 
     def _take(self, data: bytes) -> None:
-        """A part of the body of a usual response. What comes behind its end spoils the connection."""
+        """Take a part of the body of a usual response. What comes behind its end spoils the connection."""
         extra = len(data) - self._missing
         self._chunks.append(data[: self._missing] if extra > 0 else data)
         self._missing = max(0, -extra)
@@ -420,7 +421,7 @@ def _headers_in(head: bytes) -> Headers:
 
 
 def find_header(headers: Headers, name: str) -> str | None:
-    """The first value of header `name` (any case)."""
+    """Return the first value of header `name` (any case)."""
     wanted = name.lower().encode()
     for key, value in headers:
         if key.lower() == wanted:
@@ -429,7 +430,8 @@ def find_header(headers: Headers, name: str) -> str | None:
 
 
 def gunzip(body: bytes, limit: int, where: str) -> bytes:
-    """A body that came compressed without being asked for. Raises TransportError when broken or over `limit`."""
+    """Decompress a body that came compressed without being asked for. Raises TransportError when broken or over
+    `limit`."""
     inflater = zlib.decompressobj(wbits=31)
     try:
         plain = inflater.decompress(body, limit)

@@ -35,7 +35,8 @@ class Response(Struct, frozen=True):
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """Raises UnicodeEncodeError for a lone surrogate, which JSON in UTF-8 cannot hold."""
+    """Return `value` as a JSON response. Raises UnicodeEncodeError for a lone surrogate, which JSON in UTF-8 cannot
+    hold."""
     return Response(status, msgspec.json.encode(value))
 
 
@@ -50,7 +51,7 @@ def not_found(request: HttpRequest) -> Response:
 
 
 def wrong_method(request: HttpRequest, *allowed: str) -> Response | None:
-    """The answer 405 unless the method is one of `allowed`; where GET is, HEAD is too."""
+    """Return the answer 405 unless the method is one of `allowed`, else None; where GET is allowed, HEAD is too."""
     if request.method in allowed or (request.method == "HEAD" and "GET" in allowed):
         return None
     sentence = f"{request.path[:200]} accepts {' or '.join(allowed)}, not {request.method}."
@@ -58,7 +59,7 @@ def wrong_method(request: HttpRequest, *allowed: str) -> Response | None:
 
 
 def encode_response(response: Response, *, close: bool, bodiless: bool) -> bytes:
-    """The bytes on the wire; `bodiless` for the answer to HEAD."""
+    """Return the bytes on the wire; `bodiless` for the answer to HEAD."""
     head = b"%bContent-Length: %d\r\n" % (_opening(response.status, response.content_type), len(response.body))
     for name, value in response.headers:
         head += f"{name}: {value}\r\n".encode("latin-1")

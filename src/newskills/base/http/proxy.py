@@ -26,7 +26,8 @@ class Proxy(Struct, frozen=True):
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> Proxy | None:
-    """The proxy for `url`, or None. Loopback addresses are never proxied. Raises ConfigError for a bad setting."""
+    """Return the proxy for `url`, or None. Loopback addresses are never proxied. Raises ConfigError for a bad
+    setting."""
     target = urlsplit(url)
     host, scheme = target.hostname or "", target.scheme.lower()
     if is_loopback(host) or _bypassed(host, target.port, _setting(environ, "no_proxy")):

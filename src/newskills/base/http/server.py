@@ -74,7 +74,7 @@ class Server:
         self._sweep()
 
     async def close(self, grace: float = 5.0) -> None:
-        """Accepts nothing more, waits `grace` seconds for the requests in work, then cancels them."""
+        """Accept nothing more, wait `grace` seconds for the requests in work, then cancel them."""
         self.closing = True
         if self._listener is not None:
             self._listener.close()
@@ -107,7 +107,7 @@ class Server:
 async def serve(
     handler: Handler, host: str = "127.0.0.1", port: int = 0, *, limits: ServerLimits | None = None
 ) -> Server:
-    """Listens at once. An exception of `handler` is answered with 500 and its sentence.
+    """Start a server, which listens at once. An exception of `handler` is answered with 500 and its sentence.
 
     Raises ConfigError for a host or port that cannot be, ServerStartError for a port that is taken.
     """
@@ -336,7 +336,8 @@ class _Connection(asyncio.Protocol):
         self._add(_Turn(None, answer, last=True))
 
     def _linger(self) -> None:
-        """Closing at once with unread input would reset the connection, and the client might lose the answer."""
+        """End the output only: closing at once with unread input would reset the connection, and the client might lose
+        the answer."""
         self._deaf = True
         self._turns.clear()
         with suppress(OSError):  # the client has just gone

@@ -135,7 +135,7 @@ class Loop:
     # --- from other threads
 
     def add(self, items: list[WorkItem]) -> bool:
-        """False if the pool is closed."""
+        """Add items to the queue; return False if the pool is closed."""
         with self._lock:
             if self._stopping:
                 return False
@@ -170,7 +170,8 @@ class Loop:
             self._tear_down()
 
     def _take_new(self) -> bool:
-        """False if the pool is to stop; looked at after the bell is silenced, so that no ring is missed."""
+        """Move new items into the queue; return False if the pool is to stop, which is looked at after the bell is
+        silenced, so that no ring is missed."""
         with contextlib.suppress(BlockingIOError):
             self._wake_read.recv(4096)
         with self._lock:
@@ -211,7 +212,7 @@ class Loop:
                 self._give(worker, batch)
 
     def _next_batch(self, workers: int) -> list[WorkItem]:
-        """A suspect alone, else a fair share of the queue."""
+        """Return a suspect alone, else a fair share of the queue."""
         if self._suspects:
             return [self._suspects.popleft()]
         share = min(self._options.max_batch, -(-len(self._queue) // workers))
@@ -283,12 +284,13 @@ class Loop:
     # --- the end of a worker
 
     def _dismiss(self, worker: _Worker) -> None:
-        """Ends a worker that has done its share: its socket closes, it leaves."""
+        """End a worker that has done its share: its socket closes, it leaves."""
         worker.sock.shutdown(socket.SHUT_WR)
         self._part(worker)
 
     def _part(self, worker: _Worker) -> None:
-        """The worker's socket is closed: it has ended or is about to; its status tells how."""
+        """Mark a worker whose socket is closed as ended (it has ended or is about to), and ask for its status, which
+        tells how."""
         worker.ended = True
         self._selector.unregister(worker.sock)
         if worker.pid > 0:
@@ -330,7 +332,7 @@ class Loop:
         return Failure(kind=kind, cause=cause, message=what)
 
     def _watch(self) -> None:
-        """The wall clock: kills a worker whose item takes longer than it may."""
+        """Kill each worker whose item takes longer than it may, by the wall clock."""
         now = time.monotonic()
         for worker in self._workers.values():
             if not worker.left or worker.ended or worker.overtime or worker.pid < 0:
@@ -471,6 +473,6 @@ class Loop:
 
 
 def _resolve(item: WorkItem, result: object) -> None:
-    """Sets the result unless the caller has given up on it."""
+    """Set the result unless the caller has given up on it."""
     if item.future.set_running_or_notify_cancel():
         item.future.set_result(result)

@@ -70,7 +70,7 @@ class TemplateNotice(Struct, omit_defaults=True):
 
 
 def main(control_fd: int, setup_json: bytes) -> None:
-    """The template's life: answers orders until the parent's end of the control socket closes."""
+    """Run the template: answer orders until the parent's end of the control socket closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)
     setup = msgspec.json.decode(setup_json, type=TemplateSetup)
@@ -142,7 +142,7 @@ def _die_with(template: int) -> None:
 
 
 def _work(sock: socket.socket, progress: mmap.mmap, setup: TemplateSetup, make: Callable[[Row], Work]) -> None:
-    """A worker's life: batches of records in, one answer per record out."""
+    """Run a worker: read batches of records, and write one answer per record."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     memory = setup.memory if hard == resource.RLIM_INFINITY else min(setup.memory, hard)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

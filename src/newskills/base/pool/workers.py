@@ -105,7 +105,8 @@ class WorkerPool(Generic[T]):
         self.close()
 
     def _start_template(self, control_fd: int) -> subprocess.Popen[Any]:
-        """A fresh interpreter with this one's import path, in a session of its own (no Ctrl-C of the terminal)."""
+        """Start a fresh interpreter with this one's import path, in a session of its own (no Ctrl-C of the
+        terminal)."""
         code = (
             "import sys, json; sys.path[:] = json.loads(sys.argv[3]); "
             "from newskills.base.pool.process import main; main(int(sys.argv[1]), sys.argv[2].encode())"

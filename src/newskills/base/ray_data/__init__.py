@@ -33,7 +33,7 @@ class RayTask(Struct, frozen=True):
 
 @contextmanager
 def ray_tasks() -> Iterator[Callable[[Callable[[Item], Item], Iterable[Item]], Iterator[Item]]]:
-    """A function that does `work` for each item, and gives the results in order; each takes a CPU.
+    """Yield a function that does `work` for each item, and gives the results in order; each takes a CPU.
 
     Ray: the cluster of RAY_ADDRESS, whose nodes must see the same files; else one on this machine, as long as the block
     lasts. Raises ConfigError where Ray is not installed or not reached.
@@ -58,7 +58,7 @@ def ray_tasks() -> Iterator[Callable[[Callable[[Item], Item], Iterable[Item]], I
 
 
 def _connected() -> Any:
-    """The module `ray`, once it is connected."""
+    """Connect to Ray, and return the module `ray`."""
     try:
         import ray
         import ray.data
@@ -84,7 +84,7 @@ def _connected() -> Any:
 
 
 def _knock(address: str) -> None:
-    """Raises OSError where nobody answers at HOST:PORT, which Ray itself finds out after minutes."""
+    """Raise OSError where nobody answers at HOST:PORT, which Ray itself finds out after minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()

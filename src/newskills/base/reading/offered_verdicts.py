@@ -44,7 +44,8 @@ _MARKS = r"[\"'`()\[\]*]{0,4}"
 
 
 def after_choices(text: str) -> str:
-    """What follows the last place where a text offers yes and no, and else the text; without one that has a condition.
+    """Return what follows the last place where a text offers yes and no, else the text; quoted verdicts with a
+    condition ("if", "where", "when") behind them are removed.
 
     >>> after_choices('End with "Judgement: Yes" or "Judgement: No". Judgement: No')
     '. Judgement: No'
@@ -55,7 +56,8 @@ def after_choices(text: str) -> str:
 
 
 def own_words(text: str) -> str:
-    """The text without what it quotes within a line: an answer that says "Judgement: Yes" gives no verdict on itself.
+    """Return the text without what it quotes within a line: an answer that says "Judgement: Yes" gives no verdict on
+    itself.
 
     A line that is a quotation, or a quotation behind "Verdict:", "therefore" and the like, is the judge's own. Of lines
     marked as quoted (`>`), the last of the text is, where it stands alone and nothing announces it ("It says:").
@@ -79,7 +81,7 @@ def own_words(text: str) -> str:
 
 
 def _after_examples(text: str) -> str:
-    """What follows the verdict of the last of several numbered examples, each with a verdict; else the text."""
+    """Return what follows the verdict of the last of several numbered examples, each with a verdict; else the text."""
     headings = [match.end() for match in _EXAMPLE.finditer(text)]
     if len(headings) < 2 or _GIVEN.search(text, headings[0], headings[-1]) is None:
         return text
@@ -88,7 +90,7 @@ def _after_examples(text: str) -> str:
 
 
 def without_choices(text: str, verdicts: Mapping[str, str]) -> str:
-    """The text without lists of two or more different verdicts: letters, names in capitals, or both.
+    """Return the text without lists of two or more different verdicts: letters, names in capitals, or both.
 
     Examples of graded answers, a line each (`- "I do not know.": C`), are such a list.
 
@@ -130,7 +132,7 @@ def _plain(name: str) -> str:
 
 @lru_cache(maxsize=64)
 def _choice(verdicts: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    """A letter with its name, a letter, or a name in capitals."""
+    """Return a pattern for a letter with its name, a letter, or a name in capitals."""
     alternatives = "|".join(re.escape(name).replace("_", "[ _-]") for _, name in verdicts)
     shouted = "|".join(re.escape(name.upper()).replace("_", "[ _-]") for _, name in verdicts)
     letters = "|".join(re.escape(letter) for letter, _ in verdicts)

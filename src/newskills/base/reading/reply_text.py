@@ -74,7 +74,8 @@ _OTHERS_TURN = r"<\|start\|>\s*(?:user|system|developer)"
 
 
 def _one_of(texts: tuple[str, ...]) -> str:
-    """A pattern for any of `texts`; those that begin alike share their beginning, since most texts have `<` often."""
+    """Return a pattern for any of `texts`; those that begin alike share their beginning, since most texts have `<`
+    often."""
     rests: dict[str, list[str]] = {}
     for text in sorted(texts, key=len, reverse=True):
         rests.setdefault(text[:2], []).append(re.escape(text[2:]))
@@ -199,7 +200,7 @@ def join_turns(turns: Sequence[str], between: str = "") -> str:
 
 
 def _ended(text: str) -> str:
-    """A text with the mark that ends its open reasoning."""
+    """Return a text with the mark that ends its open reasoning."""
     open_at = _read(text).open_at
     if open_at < 0:
         return text
@@ -278,7 +279,7 @@ def _may_have_marks(text: str) -> bool:
 
 
 def _thoughts(text: str, start: int) -> Iterator[re.Match[str]]:
-    """The marks of reasoning from `start` on."""
+    """Return the marks of reasoning from `start` on, without quoted ones."""
     return (mark for mark in _THOUGHT.finditer(text, start) if not _is_quoted(text, mark))
 
 

@@ -125,7 +125,7 @@ def import_pyarrow(shown: str) -> Any:
 
 
 def _peek(file: IO[bytes]) -> bytes:
-    """The first bytes, as many as are there; they are read again later."""
+    """Return the first bytes, as many as are there; they are read again later."""
     return file.peek(64)  # type: ignore[attr-defined, no-any-return]
 
 
@@ -174,7 +174,7 @@ def _parquet_lines(file: IO[bytes], path: Path) -> Iterator[tuple[Place, bytes]]
 
 
 def _items(data: bytes, path: Path) -> Iterator[tuple[Place, bytes]]:
-    """The items of an array, each as one line: JSON has no line breaks within texts."""
+    """Yield the items of an array, each as one line: JSON has no line breaks within texts."""
     try:
         items = msgspec.json.decode(data, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

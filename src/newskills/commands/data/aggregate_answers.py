@@ -53,7 +53,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError, DataError, StorageError."""
+    """Run the command and return the exit code. Raises ConfigError, DataError, StorageError."""
     from newskills.run.reporting.aggregation import AGGREGATED, FillOptions, extract_best, fill
 
     options = parsed.options
@@ -97,7 +97,7 @@ def _way(options: Options) -> Way:
 
 
 def _files(folder: Path, options: Options) -> list[Path]:
-    """Raises DataError where there are none, or another number than must be."""
+    """Return the files to read. Raises DataError where there are none, or another number than must be."""
     if not folder.is_dir():
         raise DataError(f"There is no folder {folder}.")
     from newskills.run.reporting.results import output_files

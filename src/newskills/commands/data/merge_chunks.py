@@ -35,7 +35,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code.
+    """Run the command and return the exit code.
 
     Raises ConfigError where the merged file exists, DataError for chunks that do not fit.
     """

@@ -57,13 +57,13 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _by_meaning(model: str, batch: int) -> Callable[[Iterable[str]], TextIndex]:
-    """Raises ConfigError where the library is missing."""
+    """Return a function that indexes texts by meaning. Raises ConfigError where the library is missing."""
     embed = partial(Embedder(model, option="--model"), batch=batch)
     return partial(SimilarMeanings, embed=embed)
 
 
 def _paths(texts: list[str]) -> list[Path]:
-    """Raises DataError for a file that is not there."""
+    """Return the files that are named. Raises DataError for a file that is not there."""
     paths = [Path(name.strip()).expanduser() for text in texts for name in text.split(",") if name.strip()]
     for path in paths:
         if not path.is_file():

@@ -38,7 +38,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code.
+    """Run the command and return the exit code.
 
     Raises ConfigError where a verdict would be overwritten, DataError (rows), ModelError (service).
     """

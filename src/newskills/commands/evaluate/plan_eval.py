@@ -103,7 +103,7 @@ def result(parsed: Parsed[Options]) -> list[EvalPlan]:
 
 
 def _for_eval(options: Options) -> dict[str, object]:
-    """What the probe's evaluation is given."""
+    """Return the options that are passed to the probe's evaluation."""
     names = ("benchmarks", "model", "server_type", "server_address", "server_gpus", "with_sandbox", "data_dir")
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value not in (None, False)} | {

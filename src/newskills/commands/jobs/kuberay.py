@@ -38,7 +38,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError for values that Kubernetes refuses, or a folder that no pod sees."""
+    """Run the command and return the exit code. Raises ConfigError for values that Kubernetes refuses, or a folder that
+    no pod sees."""
     import yaml
 
     from newskills.launch.clusters.config import load_cluster

@@ -35,7 +35,7 @@ class PlanCommand(Command[Options], frozen=True, kw_only=True):
 
 
 def planned_command(name: str) -> Command[Any]:
-    """Raises ConfigError for a command that has no dry run, UnknownNameError."""
+    """Return the command called `name`. Raises ConfigError for a command that has no dry run, UnknownNameError."""
     from newskills.commands.loading import load
     from newskills.commands.table import command_names
 

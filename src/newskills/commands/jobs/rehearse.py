@@ -32,7 +32,8 @@ class RehearseCommand(Command[Options], frozen=True, kw_only=True):
 
 
 def rehearse_command(name: str, words: Sequence[str]) -> int:
-    """Prints the checks; 1 where one is wrong. Raises NewskillsError for words that make no sense."""
+    """Print the checks and return the exit code: 1 where one is wrong. Raises NewskillsError for words that make no
+    sense."""
     command = load(name)
     if command.prepare is None or command.name not in REHEARSED:
         raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")

@@ -66,7 +66,7 @@ def run(parsed: Parsed[Options]) -> int:
 def _export_invocation(
     name: str, options: Options, dests: Sequence[str], changes: Mapping[str, Row], fetched: Path
 ) -> int:
-    """Exports the invocation `name`; returns how many destinations failed."""
+    """Export the invocation `name`, and return how many destinations failed."""
     from newskills.interop.export_results import ExportPlan, export_results
     from newskills.interop.oversight import collect_finished
 
@@ -88,7 +88,8 @@ def _export_invocation(
 
 
 def _to_inspect(options: Options) -> int:
-    """Raises ConfigError, DataError, UnknownNameError."""
+    """Write the results as logs of Inspect, and return the exit code. Raises ConfigError, DataError,
+    UnknownNameError."""
     from newskills.interop.inspect_export import export
 
     if options.dest not in ([], [LOCAL]):
@@ -114,7 +115,7 @@ def _model(config: Row | None) -> str:
 
 
 def _kept(config: Row | None, dest: str) -> Row:
-    """What the invocation's own configuration says of the destination."""
+    """Return the settings of the destination in the invocation's own configuration."""
     settings = ((config or {}).get(EXPORT) or {}).get(dest)
     return dict(settings) if isinstance(settings, dict) else {}
 

@@ -88,13 +88,15 @@ def _names(options: Options) -> list[tuple[str | None, str]]:
 
 
 def _client_name(folder: Path) -> str:
-    """A folder under whose name the client finds the tokenizer: with two slashes it would take off the last part."""
+    """Return the folder's name in a form by which the client finds the tokenizer: from a name with two slashes it would
+    take off the last part."""
     name = str(folder)
     return f"{name}/" if name.count("/") == 2 else name
 
 
 def _token(options: Options, environ: Mapping[str, str]) -> str:
-    """Raises AuthError where one was asked for and is not there, ConfigError for one that no client could send."""
+    """Return the key for clients. Raises AuthError where one was asked for and is not there, ConfigError for one that
+    no client could send."""
     token = token_of(options.token_env, options.token_file, environ, usual=DEFAULT_TOKEN_ENV)
     if token and not token.startswith(PREFIX):
         raise ConfigError(f"The key must begin with {PREFIX}: the Tinker client refuses others.")

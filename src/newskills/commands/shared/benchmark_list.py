@@ -89,7 +89,7 @@ def _of_packages() -> list[ListedBenchmark]:
 
 
 def _own(files: Sequence[PreparedFile], entries: Sequence[CatalogEntry]) -> list[ListedBenchmark]:
-    """What is prepared and is in no catalog."""
+    """Return the prepared benchmarks that are in no catalog."""
     listed = {name for entry in entries for name in (entry.name, entry.data)}
     return [
         ListedBenchmark(file.name, OWN, f"split {file.split}", f"{file.rows:,}", prepared=True)

@@ -42,7 +42,8 @@ def meant(name: str) -> list[InvocationJob] | None:
 
 
 def invocation(name: str) -> list[InvocationJob]:
-    """The same for commands that know nothing else. Raises UnknownNameError, ConfigError."""
+    """Return the jobs of the invocation (or the one job) that `name` means, for commands that know nothing else. Raises
+    UnknownNameError, ConfigError."""
     from newskills.interop.invocations import Store
 
     return Store(os.environ).find(name)
@@ -65,7 +66,8 @@ def launched(entries: Sequence[InvocationJob], verb: str, *, here: bool = False)
 
 
 def show_status(entries: Sequence[InvocationJob], *, json: bool) -> int:
-    """Returns 0: a job that failed is no failure to ask."""
+    """Show the status of the jobs and return 0, since a job that failed is no failure to ask; or the exit code of NeMo
+    Evaluator's launcher for its own jobs."""
     if (code := launched(entries, "status", here=True)) is not None:
         return code
     from newskills.interop.invocations import as_json

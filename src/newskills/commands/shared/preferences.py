@@ -39,7 +39,7 @@ PAIRS = "pairs.jsonl"
 
 
 def input_files(command: str, options: ReplyOptions) -> list[Path]:
-    """The files to train on. Raises ConfigError, DataError."""
+    """Return the files to train on. Raises ConfigError, DataError."""
     if (options.training_data is None) == (not options.input_files):
         raise ConfigError(f"ns {command} trains on --training_data or on --input_files: give one of them.")
     if options.training_data is not None:
@@ -69,7 +69,7 @@ def asked_by(options: ReplyOptions, keys: ReplyKeys, base: Path, file: Path) -> 
 
 
 def check_prompts(options: ReplyOptions, prompts: Sequence[list[Row] | str]) -> None:
-    """Raises DataError where a problem that is evaluated on is among the prompts, unless that is allowed."""
+    """Raise DataError where a problem that is evaluated on is among the prompts, unless that is allowed."""
     check_overlap(
         lambda: (text for prompt in prompts for text in _prompt_texts(prompt)),
         {**split_questions(options.benchmark, options.data_dir), **measured_by(options)},
@@ -79,19 +79,19 @@ def check_prompts(options: ReplyOptions, prompts: Sequence[list[Row] | str]) -> 
 
 
 def content_of(rows: object) -> str:
-    """A hash of what is trained on."""
+    """Return a hash of what is trained on."""
     return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
 
 
 def described_pairs(options: PairOptions, files: Sequence[Path]) -> list[Step]:
-    """The files as steps of a dry run."""
+    """Return the files as steps of a dry run."""
     return [("reads", file, "pairs" if options.training_data else "graded outputs") for file in files]
 
 
 def read_pairs(
     options: PairOptions, keys: PairKeys, base: Path, files: Sequence[Path]
 ) -> tuple[list[Preference], list[Pair]]:
-    """The pairs as texts, and as token ids for the model in `base`: those that fit into its context.
+    """Return the pairs as texts, and as token ids for the model in `base`: those that fit into its context.
 
     Raises ConfigError (no prompt), DataError (pairs that are none, overlap with what is evaluated on).
     """
@@ -102,7 +102,7 @@ def read_pairs(
 
 
 def pairs_identity(files: Sequence[Path], preferences: Sequence[Preference]) -> dict[str, Any]:
-    """What of the data names a run."""
+    """Return the settings of the data that name a run."""
     return {"data": [str(file) for file in files], "pairs": content_of(preferences)}
 
 

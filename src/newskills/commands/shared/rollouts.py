@@ -73,7 +73,7 @@ class RolloutKeys(PromptKeys, frozen=True, kw_only=True):
     ] = 0.0
 
     def layers(self, overrides: Mapping[str, Any]) -> list[Layer]:
-        """What the user changes of an evaluation of the skill; `overrides` are the keys as typed.
+        """Return the settings that the user changes of an evaluation of the skill; `overrides` are the keys as typed.
 
         Raises ConfigError.
         """

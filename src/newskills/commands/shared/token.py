@@ -34,7 +34,7 @@ def token_of(variable: str, file: str | None, environ: Mapping[str, str], *, usu
 
 
 def check_reach(host: str, token: str, *, open_to_all: bool) -> None:
-    """Raises ConfigError for a server that every machine of the network could use."""
+    """Raise ConfigError for a server that every machine of the network could use."""
     if not token and not open_to_all and not is_loopback(host):
         raise ConfigError(
             f"--host={host or chr(39) * 2}: no token is set, so anyone who can reach this machine could use "
@@ -45,5 +45,5 @@ def check_reach(host: str, token: str, *, open_to_all: bool) -> None:
 
 
 def who(token: str) -> str:
-    """The sentence about who may use a server."""
+    """Return the sentence about who may use a server."""
     return "Clients need the token." if token else "No token is set: anyone who can reach this port can use it."

@@ -71,7 +71,7 @@ runs out of memory must be able to go on with others."""
 
 
 def identity(keys: StepKeys) -> dict[str, Any]:
-    """The keys that name a run."""
+    """Return the keys that name a run."""
     named = {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
     trainer = {name: value for name, value in named["trainer"].items() if name not in COMPUTING}
     trainer["trl"] = {name: value for name, value in trainer["trl"].items() if name not in COMPUTING_TRL}
@@ -79,12 +79,13 @@ def identity(keys: StepKeys) -> dict[str, Any]:
 
 
 def check_trainer(options: LocalOptions, keys: StepKeys) -> None:
-    """Raises UnknownNameError, ConfigError for a trainer that does not exist or cannot follow its settings."""
+    """Raise UnknownNameError or ConfigError for a trainer that does not exist or cannot follow its settings."""
     make_trainer(options.backend, Path(options.model), keys.trainer)
 
 
 def show_or_launch(command: str, parsed: Parsed[Any], keys: StepKeys, plan: Sequence[Step]) -> int | None:
-    """The exit code where nothing is left to do here: a dry run shows its plan, or several processes train together.
+    """Return the exit code where nothing is left to do here, else None: a dry run shows its plan, or several processes
+    train together.
 
     Raises ConfigError, also where the packages that train are missing.
     """
@@ -105,7 +106,7 @@ def _word(value: object) -> str:
 
 
 def config_of(kind: type[S], keys: StepKeys, steps: int) -> S:
-    """The settings of a loop: the keys that it has, and so many steps."""
+    """Return the settings of a loop: the keys that it has, and so many steps."""
     own_keys = {
         name: value for name, value in msgspec.structs.asdict(keys).items() if name in kind.__struct_fields__
     }
@@ -182,7 +183,7 @@ def first_process() -> bool:
 
 @contextmanager
 def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[HeldOut | None]:
-    """The problems of --eval_benchmark, or None. Raises UnknownNameError, DataError."""
+    """Yield the problems of --eval_benchmark, or None. Raises UnknownNameError, DataError."""
     if options.eval_benchmark is None:
         yield None
         return
@@ -216,7 +217,7 @@ def remark(text: str) -> None:
 
 
 def measured_by(options: LocalOptions) -> dict[str, list[str]]:
-    """The questions of --eval_benchmark, by its name. Raises UnknownNameError, DataError."""
+    """Return the questions of --eval_benchmark, by its name. Raises UnknownNameError, DataError."""
     if options.eval_benchmark is None:
         return {}
     benchmark = get_benchmark(options.eval_benchmark)
@@ -225,7 +226,7 @@ def measured_by(options: LocalOptions) -> dict[str, list[str]]:
 
 
 def split_questions(name: str | None, data_dir: str | None) -> dict[str, list[str]]:
-    """The questions of the split that a benchmark measures, by its name; none where it is not prepared here.
+    """Return the questions of the split that a benchmark measures, by its name; none where it is not prepared here.
 
     Raises UnknownNameError.
     """
@@ -240,7 +241,7 @@ def split_questions(name: str | None, data_dir: str | None) -> dict[str, list[st
 
 
 def questions_in(data: Path) -> list[str]:
-    """What the rows ask, as far as they say it in a field that is known. Raises DataError."""
+    """Return the questions of the rows, as far as they are in a field that is known. Raises DataError."""
     return [text for row in read_rows(data) if (text := question_of(row)) is not None]
 
 
@@ -256,7 +257,7 @@ def seconds_of(limit: str) -> float:
 
 
 def keys_of(kind: type[S], parsed: Parsed[Any]) -> S | None:
-    """The `++` keys; None where only their origin was to be shown, which is done. Raises ConfigError."""
+    """Return the `++` keys; None where only their origin was to be shown, which is done. Raises ConfigError."""
     resolved = resolve(kind, [Layer("command line", parsed.overrides)])
     if not parsed.explain:
         return resolved.value

@@ -98,7 +98,7 @@ class PromptKeys(StepKeys, frozen=True, kw_only=True):
     examples_type: Annotated[str | None, Meta(description="few-shot set, instead of the prompt's own")] = None
 
     def prompt_layer(self) -> Layer:
-        """What the user changes of the prompt; the rest is as in an evaluation of the benchmark."""
+        """Return the settings that the user changes of the prompt; the rest is as in an evaluation of the benchmark."""
         names = ("prompt_config", "prompt_format", "system_message", "user_message", "examples_type")
         options_set = {name: getattr(self, name) for name in (*names, "chat_template_kwargs")}
         return Layer("command line", {name: value for name, value in options_set.items() if value is not None})

@@ -50,7 +50,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def candidates(words: list[str]) -> list[str]:
-    """What the last of `words` may become: commands, options, `++` keys or benchmark names."""
+    """Return the completions of the last of `words`: commands, options, `++` keys or benchmark names."""
     from newskills.commands.loading import load
     from newskills.commands.table import FAMILIES, command_names, one_name
 

@@ -42,7 +42,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def names(kind: Kind) -> list[str]:
-    """Registered names of one kind, plug-ins included."""
+    """Return the registered names of one kind, plug-ins included."""
     if kind == "prompts":
         from newskills.prompts import prompt_names
 

@@ -46,7 +46,8 @@ class AnsweringTask(Struct, frozen=True, kw_only=True):
 
 
 def lines(spec: AnsweringTask) -> Iterator[CommandLine]:
-    """What is typed. Raises ConfigError where the problems, or the model, are missing."""
+    """Yield the command lines that answer the problems. Raises ConfigError where the problems, or the model, are
+    missing."""
     if (spec.problem is None) == (spec.input_file is None):
         raise ConfigError("No problem is given. Give --problem TEXT or --input-file FILE.jsonl.")
     yield from serving_lines(spec.model, spec.gpus, spec.address)

@@ -20,7 +20,7 @@ _HASHES = re.compile(r"####[ \t]*([^\n]+)")
 
 
 def extract_boxed_answer(text: str) -> str | None:
-    """What the last \\boxed{…} holds, braces inside it included; None where there is no whole box.
+    """Return the content of the last \\boxed{…}, including braces inside it; None where there is no whole box.
 
     >>> extract_boxed_answer(r"So \\boxed{\\frac{1}{2}}.")
     '\\\\frac{1}{2}'
@@ -30,7 +30,7 @@ def extract_boxed_answer(text: str) -> str | None:
 
 
 def extract_gsm8k_answer(text: str) -> str | None:
-    """What follows the last ####, without thousands commas.
+    """Return the text after the last ####, without thousands commas; None where there is none.
 
     >>> extract_gsm8k_answer("4 + 4 = 8\\n#### 1,008")
     '1008'
@@ -40,7 +40,7 @@ def extract_gsm8k_answer(text: str) -> str | None:
 
 
 def extract_answer_from_solution(text: str) -> str | None:
-    """The final answer in whatever form the grader knows: a box, ####, <answer>, `the answer is`.
+    """Return the final answer in any form that the grader knows: a box, ####, <answer>, `the answer is`.
 
     >>> extract_answer_from_solution("The answer is 12.")
     '12'
@@ -49,7 +49,7 @@ def extract_answer_from_solution(text: str) -> str | None:
 
 
 def normalize_answer(answer: str) -> str:
-    """The normal form in which answers are compared as texts.
+    """Return the normal form in which answers are compared as texts.
 
     >>> normalize_answer(r" $\\dfrac{1}{2}$. ") == normalize_answer(r"\\frac12")
     True
@@ -90,7 +90,7 @@ def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]
 
 
 def _answer_in(text: str | None) -> str | None:
-    """The final answer of a text; a single short line in which none is marked is an answer alone."""
+    """Return the final answer of a text; a single short line in which none is marked is itself the answer."""
     if text is None or not text.strip():
         return None
     extracted = extract(text, ExtractionPolicy())
@@ -101,7 +101,7 @@ def _answer_in(text: str | None) -> str | None:
 
 
 def _graded(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
-    """The grader's verdicts on answers, in processes with a deadline."""
+    """Return the grader's verdicts on answers, None for unscored ones; the grader runs in processes with a deadline."""
     records = [{"predicted_answer": answer, "expected_answer": truth} for answer, truth in pairs]
     with BatchGrader("math", {"use_predicted_answer_key": True}) as verdict:
         scores = verdict(records)

@@ -69,7 +69,8 @@ def names_of(benchmarks: Sequence[str]) -> list[str]:
 
 
 def server(model: str, gpus: int, address: str | None) -> dict[str, Any]:
-    """The options of `ns` that say who answers. A training folder stands for the model that it made."""
+    """Return the options of `ns` that name the model and its server. Without `address`, a training folder stands for
+    the model that it made."""
     if address:
         return {"model": model, "server_type": "openai", "server_address": address}
     weights = weights_of(model)
@@ -80,7 +81,7 @@ def server(model: str, gpus: int, address: str | None) -> dict[str, Any]:
 
 
 def weights_of(model: str) -> Path:
-    """The trained model of a training folder, else `model` itself."""
+    """Return the trained model of a training folder, else `model` itself."""
     trained = Path(model).expanduser() / FINAL
     return trained if trained.is_dir() else Path(model).expanduser()
 
@@ -91,7 +92,7 @@ def gguf_of(folder: Path) -> Path:
 
 
 def lines(spec: EvaluationSettings) -> Iterator[CommandLine]:
-    """What is typed for an evaluation; converting and preparing only where that has not been done."""
+    """Yield the command lines of an evaluation; converting and preparing are among them only where not done yet."""
     names = names_of(spec.benchmarks)
     missing = [name for name in names if not _prepared(name, spec.data_dir)]
     yield from serving_lines(spec.model, spec.gpus, spec.address)
@@ -112,7 +113,8 @@ def lines(spec: EvaluationSettings) -> Iterator[CommandLine]:
 
 
 def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[CommandLine]:
-    """Makes the file that llama.cpp serves where it is not there yet. Raises ConfigError for a missing model."""
+    """Yield the command line that makes the file for llama.cpp where it is not there yet. Raises ConfigError for a
+    missing model."""
     weights = weights_of(model)
     if address or gpus or model.lower() in PACKAGED or weights.suffix == ".gguf":
         return
@@ -127,7 +129,7 @@ def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[Comman
 
 
 def solving(tir: bool, model: str, address: str | None) -> dict[str, Any]:
-    """The prompts that the stages were trained with; programs run where the model was taught to write them.
+    """Return the settings for the prompts that the stages were trained with; with `tir`, the model's programs are run.
 
     Where the tokenizer is here, texts are sent: a chat endpoint may end the model's turn at the output of a program.
     """
@@ -177,7 +179,7 @@ def scores(folder: Path) -> dict[str, Number]:
 
 
 def write_everything(folder: Path) -> Path:
-    """The scores of all benchmarks of an evaluation in one file."""
+    """Write the scores of all benchmarks of an evaluation into one file, and return its path."""
     path = folder / EVERYTHING
     write_json(path, scores(folder))
     return path
@@ -224,7 +226,7 @@ def evaluate_checkpoints(spec: EvaluationSettings, base: str | None, *, ns: Ns, 
 
 
 def checkpoint_lines(spec: EvaluationSettings, folder: Path, base: str | None) -> Iterator[CommandLine]:
-    """The lines for one checkpoint: LoRA pairs are merged first, whole models are taken as they are."""
+    """Yield the command lines for one checkpoint: a LoRA adapter is merged first, a whole model is taken as it is."""
     model = folder
     if (folder / "adapter_config.json").is_file():
         model = spec.output_dir / "models" / folder.name
@@ -255,7 +257,7 @@ def _base_of(folder: Path) -> str:
 
 
 def points(folder: Path) -> list[CheckpointScores]:
-    """What was measured of the checkpoints below `folder`, by step."""
+    """Return the scores of the evaluated checkpoints in `folder`, by step."""
     point_list = []
     for path in folder.glob("checkpoint-*"):
         match = _NUMBERED.fullmatch(path.name)
@@ -265,7 +267,8 @@ def points(folder: Path) -> list[CheckpointScores]:
 
 
 def report(folder: Path) -> str:
-    """The table and a curve for each benchmark; written to checkpoints.md and checkpoints.json as well.
+    """Return the table and a curve for each benchmark, and write the results to checkpoints.md and checkpoints.json as
+    well.
 
     Raises NewskillsError where nothing was measured.
     """
@@ -289,7 +292,8 @@ def _cell(number: Number | None) -> str:
 
 
 def _curve(measured: Sequence[CheckpointScores], name: str) -> Iterator[str]:
-    """A line for each step: the interval from 0 to 100 %, and where the score lies in it."""
+    """Yield a line for each step with a score: the interval on a scale of 0 to 100 %, and where the score lies in
+    it."""
     for point in measured:
         number = point.scores.get(name)
         if number is None:

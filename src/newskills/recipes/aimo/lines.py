@@ -93,7 +93,7 @@ def data_line(stage: Stage, dataset: str | None, tests: Sequence[str], places: M
 
 
 def convert_line(start: str, folder: Path) -> CommandLine:
-    """A .gguf file, or the model known by name, as a Hugging Face folder."""
+    """Return the command line that converts a .gguf file, or the model known by name, to a Hugging Face folder."""
     options = {"input_model": start, "output_model": folder, "convert_from": "gguf", "convert_to": "hf"}
     return CommandLine(command="convert", options=options, why="the model in a format that can be trained")
 

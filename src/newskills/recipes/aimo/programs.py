@@ -49,7 +49,7 @@ class ProgramCheck(Struct, frozen=True, kw_only=True):
 
 
 def blocks(solution: str) -> list[CodeBlock]:
-    """The programs between ```python and ```, in order.
+    """Return the programs between ```python and ```, in order.
 
     >>> blocks("So:\\n```python\\nprint(2)\\n```\\n```output\\n2\\n```\\n")
     [Block(code='print(2)', shown='2')]
@@ -76,7 +76,7 @@ def _same_word(left: str, other: str) -> bool:
 def keep_true(
     rows: Sequence[Row], target: Path, check: ProgramCheck, *, say: Callable[[str], None]
 ) -> Counter[str]:
-    """Writes the rows whose programs do what they show to `target`; returns how many ended how.
+    """Write the rows whose programs print what they show to `target`, and return the number of rows for each verdict.
 
     `rows` are conversations (`messages`) that end with the solution. Verdicts so far are kept beside `target`, and a
     killed check goes on behind them. Raises DataError where no row is left, SandboxError where the sandbox failed:
@@ -104,7 +104,7 @@ def keep_true(
 async def _judge(
     rows: Sequence[Row], verdicts: list[str], log: AppendLog, check: ProgramCheck, say: Callable[[str], None]
 ) -> None:
-    """Adds a verdict for each row that has none yet."""
+    """Append a verdict to `verdicts` and `log` for each row that has none yet."""
     sandbox = SharedSandbox(lambda: make_sandbox(check.sandbox, os.environ), lambda _: None)
     gate = asyncio.Semaphore(check.at_once or 2 * (os.cpu_count() or 1))
 

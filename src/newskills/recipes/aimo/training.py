@@ -121,7 +121,7 @@ def plan(training: StagedTraining) -> Iterator[tuple[str, CommandLine]]:
 
 
 def check(training: StagedTraining) -> None:
-    """Raises ConfigError for settings that do not fit together."""
+    """Raise ConfigError for settings that do not fit together."""
     config = training.config
     for name in training.stages:
         stage = config.stage(name)
@@ -148,7 +148,7 @@ CONVERTED = "base_hf_model"
 
 
 def model_in(start: str, output: str, *, there: bool = True) -> str:
-    """What can be trained: a Hugging Face folder, or a name on the hub.
+    """Return the model that can be trained: a Hugging Face folder, or a name on the hub.
 
     Of a training folder it is the trained model; a .gguf file and the model known by name will be converted.
     Raises ConfigError for a folder without a model, unless it need not be `there` yet.
@@ -215,7 +215,8 @@ def _sizes_made_by_first(stage: Stage, start: str, training: StagedTraining) -> 
 
 
 def _awaited(look: Callable[[], T | None]) -> T:
-    """What `look` finds, as soon as it finds something. A launcher ends the processes of which one has failed."""
+    """Call `look` every `POLL` seconds until it finds something, and return that. There is no time limit: a launcher
+    ends all processes when one of them has failed."""
     while not (result := look()):
         time.sleep(POLL)
     return result
@@ -235,7 +236,7 @@ def keep_samples(output: Path, reporting: ReportingOptions) -> str:
 
 
 def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: PrintLine) -> Sizes:
-    """Makes the files to learn from and to validate with, once."""
+    """Make the files to learn from and to validate with, once, and return their sizes."""
     folder, wanted = Path(stage.output) / DATA, _made_with(stage, start, training)
     if (existing := _known(stage, wanted)) is not None:
         say(f"data: {existing.rows} training rows, {existing.held_out} problems held out; already prepared")
@@ -277,7 +278,7 @@ def _made_with(stage: Stage, start: str, training: StagedTraining) -> dict[str, 
 
 
 def _known(stage: Stage, wanted: Row) -> Sizes | None:
-    """What was made with the same settings."""
+    """Return the sizes of the data if they were made with the same settings, else None."""
     path = Path(stage.output) / DATA / MADE
     if not path.is_file():
         return None
@@ -286,13 +287,13 @@ def _known(stage: Stage, wanted: Row) -> Sizes | None:
 
 
 def _problem_of(row: Row) -> Row:
-    """A row of either form as a problem with its answer."""
+    """Return a row of either form as a problem with its answer."""
     problem = row["problem"] if "problem" in row else row["messages"][-2]["content"]
     return {"problem": problem, "expected_answer": row.get("expected_answer")}
 
 
 def _overlap(built: Path) -> str:
-    """What the check against the tests has found."""
+    """Describe the result of the comparison with the test sets."""
     card = msgspec.json.decode(card_files(built)[0].read_bytes(), type=Row)
     names = ", ".join(card["compared_with"])
     if not names:
@@ -302,7 +303,7 @@ def _overlap(built: Path) -> str:
 
 
 def _built(lines: Sequence[CommandLine], ns: Ns, say: PrintLine) -> None:
-    """The first of the sets that can be had. Raises DataError where none can."""
+    """Build the first of the sets that can be built. Raises DataError where none can."""
     for line, following in zip(lines, [*lines[1:], None], strict=True):
         try:
             ns(line)
@@ -325,7 +326,7 @@ def _with_true_programs(
 
 
 def _fitting(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[Row]:
-    """The rows that fit into the longest sequence and the model's context. Raises DataError where none does."""
+    """Return the rows that fit into the longest sequence and the model's context. Raises DataError where none does."""
     tokenizer, limit = HFTokenizer(start), _context(start)
     prompt = load_prompt(stage.prompt, PromptOverrides(official_folders=official_folders(None)))
     if isinstance(stage, SftStage):
@@ -383,7 +384,8 @@ def _held_out(stage: Stage, rows: int) -> int:
 
 
 def _datasets(stage: Stage) -> Sequence[str | None]:
-    """The published sets to try; for files the one whose fields they have, None for `problem` and `generation`."""
+    """Return the published sets to try; for `data_files`, the one whose fields they have, None for `problem` and
+    `generation`."""
     if not stage.data_files:
         return stage.datasets
     path = Path(stage.data_files[0]).expanduser()
@@ -427,7 +429,8 @@ def begin_at(checkpoint: Path, output: Path) -> None:
 
 
 def _checkpoint_at(path: Path) -> Path:
-    """The folder, also where the step is written with fewer digits. Raises ConfigError."""
+    """Return the checkpoint's folder, also where its name has the step with more digits than `path`. Raises ConfigError
+    where there is none."""
     path = path.expanduser()
     if path.is_dir():
         return path

@@ -43,7 +43,7 @@ def read_replies(files: Sequence[Path]) -> Iterator[GradedReply]:
 def grade_solutions(
     rows: Sequence[Row], solutions: Mapping[str, Sequence[str]], verdict: Verdict
 ) -> list[GradedReply]:
-    """The replies of others to these problems, graded like the model's own."""
+    """Return the replies of others to these problems, graded like the model's own."""
     pairs = [(row, text) for row in rows for text in solutions.get(row["id"], ())]
     scores = verdict([answered(row, text, "stop") for row, text in pairs])
     return [

@@ -52,7 +52,7 @@ class GateTest(Struct, frozen=True, kw_only=True):
 
 
 def level_of(test: int, alpha: float) -> float:
-    """The level of a test, counted from 1: alpha · 6 / (π² k²), which adds up to alpha.
+    """Return the level of a test, counted from 1: alpha · 6 / (π² k²), which adds up to alpha.
 
     >>> round(level_of(1, 0.05), 4), round(level_of(2, 0.05), 4)
     (0.0304, 0.0076)
@@ -96,7 +96,7 @@ def guard_check(benchmark: str, initial: Scores, after: Scores, margin: float) -
 
 
 def check_guard(benchmark: str, initial: Scores, margin: float) -> None:
-    """Raises ConfigError for a guard with which no model could pass, not even the initial one."""
+    """Raise ConfigError for a guard with which no model could pass, not even the initial one."""
     check = guard_check(benchmark, initial, initial, margin)
     if not check.passed:
         raise ConfigError(
@@ -107,7 +107,7 @@ def check_guard(benchmark: str, initial: Scores, margin: float) -> None:
 
 
 def check_gate(scores: Scores, level: float) -> None:
-    """Raises ConfigError where no model could pass the first test, however good it is."""
+    """Raise ConfigError where no model could pass the first test, however good it is."""
     if why := closed(scores, level):
         raise ConfigError(
             f"The gate cannot open: {why}.", hint="Evaluate on more problems (++held_out), or on harder ones."

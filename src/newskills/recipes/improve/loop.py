@@ -66,7 +66,7 @@ class Improvement(Struct, frozen=True, kw_only=True):
 
 
 def improve(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
-    """Rounds until all are done, or nothing is gained any more; the same call goes on where it was stopped.
+    """Run rounds until all are done, or until nothing is gained any more; the same call continues where it was stopped.
 
     Raises ConfigError (settings, a gate or a guard that nothing can pass), DataError (data, overlap), StoppedError,
     StorageError, TrainingError, NewskillsError (an evaluation failed).
@@ -197,7 +197,7 @@ class _Improving:
         )
 
     def _samples(self, number: int, rows: Sequence[Row], base: Path, mixture: RoundMixture) -> list[Path]:
-        """Replies of the model to the round's problems, graded: one file for each seed."""
+        """Sample and grade replies of the model to the round's problems, and return their files, one for each seed."""
         stage, folder = self._spec.stage(number), self._spec.folder(number) / "data"
         keys = stage.keys
         problems = folder / "problems.jsonl"
@@ -221,7 +221,8 @@ class _Improving:
     def _examples(
         self, number: int, rows: Sequence[Row], files: Sequence[Path], mixture: RoundMixture, base: Path
     ) -> ExampleCount:
-        """Writes the round's examples and how they came to be; reads the latter where that is done."""
+        """Write the round's examples and a card of how they were chosen, and return the card; where it exists, only
+        read it."""
         folder = self._spec.folder(number)
         card, data = folder / "data/card.json", folder / "data/train.jsonl"
         if card.is_file():
@@ -273,14 +274,15 @@ class _Improving:
         return scores
 
     def _answered(self, name: str, held_out: BenchmarkRun) -> BenchmarkRun:
-        """The held-out problems, asked as the stage that made the model does, with one token limit for all models."""
+        """Return the held-out problems, asked as the stage that made the model asks, with one token limit for all
+        models."""
         stage = next((stage for stage in self._spec.stages if stage.name == name), None)
         if stage is None:
             return held_out
         return replace(held_out, benchmark=stage.applied(held_out.benchmark, self._spec.tested_tokens))
 
     def _weights(self, folder: Path) -> Path:
-        """What is served: llama.cpp reads files, other servers folders."""
+        """Return the path that is served: a file for llama.cpp, a folder for other servers."""
         if self._spec.server_type != "llamacpp":
             return folder
         if folder.parent == self._spec.output_dir / "models":
@@ -306,7 +308,7 @@ class _Improving:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Appends a line that survives a power cut. Raises StorageError."""
+    """Append a line that survives a power cut. Raises StorageError."""
     log = AppendLog(path)
     log.append(row)
     log.close()

@@ -64,7 +64,8 @@ class ImproveProblems(Struct, frozen=True, kw_only=True):
 
 
 def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> ImproveProblems:
-    """`writes`: data that is made here, without a download, is made where it is missing.
+    """Read the problems to train on and those to evaluate on. `writes`: data that is made here, without a download, is
+    made where it is missing.
 
     Raises UnknownNameError, ConfigError (replies of others for GRPO, a guard named twice), DataError (no data,
     held-out problems among those to train on, none left).
@@ -95,7 +96,7 @@ def _pool(
     *,
     writes: bool,
 ) -> TrainingPool:
-    """What the stage trains on, without what is almost like the `questions` that are evaluated on."""
+    """Return the stage's training pool, without what is almost like the `questions` that are evaluated on."""
     if stage.method == "grpo" and (stage.solutions or stage.examples):
         raise ConfigError(
             "GRPO trains on the model's own samples, so "
@@ -137,7 +138,8 @@ def _pool(
 
 
 def drawn(rows: Sequence[Row], number: int, count: int, seed: int) -> list[Row]:
-    """The problems of a round, counted from 1: all rows in random order, and again from the start after the last."""
+    """Return the problems of a round, counted from 1: the next `count` rows in random order, drawn anew after the last
+    row."""
     if count >= len(rows):
         return list(rows)
     start, order = (number - 1) * count, list[int]()
@@ -149,7 +151,7 @@ def drawn(rows: Sequence[Row], number: int, count: int, seed: int) -> list[Row]:
 
 
 def decontaminated(rows: Sequence[Row], evaluated: Sequence[str], share: float) -> list[Row]:
-    """The rows whose question is none of `evaluated`, by hash and by shared words (`train.data.overlap`).
+    """Return the rows whose question is none of `evaluated`, by hash and by shared words (`train.data.overlap`).
 
     Words that most of the evaluated problems have belong to their form and tell nothing. Raises DataError for a row
     without a question.
@@ -171,7 +173,8 @@ def decontaminated(rows: Sequence[Row], evaluated: Sequence[str], share: float) 
 
 
 def _telling(texts: Sequence[str]) -> Callable[[str], str]:
-    """What takes the words out of a text that most of `texts` have; all of it, where no other is left."""
+    """Return a function that takes the words out of a text that most of `texts` have; where no other is left, it
+    returns the whole text."""
     counts = Counter(word for text in texts for word in set(_WORD.findall(text.casefold())))
     common = {word for word, count in counts.items() if count > max(COMMON * len(texts), 2)}
 
@@ -182,7 +185,7 @@ def _telling(texts: Sequence[str]) -> Callable[[str], str]:
 
 
 def _examples(path: Path) -> list[Row]:
-    """Raises DataError."""
+    """Read the rows of a file of examples. Raises DataError where there are none, or one cannot be trained on."""
     rows = list(read_rows(path))
     check_rows(rows, path)
     return rows
@@ -206,7 +209,8 @@ def _run(benchmark: Benchmark, spec: ImproveSpec, *, writes: bool) -> BenchmarkR
 
 
 def _data(benchmark: Benchmark, split: str, data_dir: Path | None, *, writes: bool) -> Path:
-    """The prepared file; what is made here, without a download, is made if it may be. Raises DataError."""
+    """Return the path of the prepared data; data that is made here, without a download, is made if `writes`. Raises
+    DataError."""
     try:
         return load_rows(benchmark, split, data_dir)
     except NotPreparedError:

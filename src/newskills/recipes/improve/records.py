@@ -139,7 +139,7 @@ class ImproveStage(Struct, frozen=True, kw_only=True):
         return self.asks or bool(self.examples)
 
     def applied(self, benchmark: Benchmark, max_tokens: int | None = None) -> Benchmark:
-        """The benchmark with the stage's way to ask and to answer, in replies of its own length or `max_tokens`.
+        """Return the benchmark with the stage's way to ask and to answer, in replies of its own length or `max_tokens`.
 
         Raises ConfigError.
         """
@@ -193,7 +193,7 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
         return max(self.keys.max_tokens, *(stage.keys.max_tokens for stage in self.stages), 1)
 
     def identity(self) -> Row:
-        """The settings with which alone it may be resumed: there may be more rounds and more patience."""
+        """Return the settings that a resumed run must share; there may be more rounds and more patience."""
         trainer = {
             name: value for name, value in msgspec.to_builtins(self.keys.trainer).items() if name != "threads"
         }
@@ -275,7 +275,7 @@ def round_name(number: int) -> str:
 
 
 def read_rounds(folder: Path) -> list[RoundRecord]:
-    """Rounds that have ended. Raises DataError."""
+    """Read the records of the rounds that have ended. Raises DataError."""
     path = folder / ROUNDS
     AppendLog(path).close()  # takes off a line that a kill has cut
     return [msgspec.convert(row, RoundRecord) for row in read_rows(path)]

@@ -47,13 +47,14 @@ def key_layers(file: str | None, overrides: Mapping[str, Any]) -> list[Layer]:
 
 
 def _read(file: str | None) -> tuple[dict[str, Any], object]:
-    """The settings of all rounds, and what stands in `stages`."""
+    """Return the settings of all rounds, and the value of `stages`."""
     shared = read_settings(Path(file).expanduser(), HINT) if file is not None else {}
     return shared, shared.pop("stages", ())
 
 
 def read_config(file: str | None, overrides: Mapping[str, Any]) -> ImproveConfig:
-    """The YAML `file`, then the `++` keys of the command line, then, for each stage, its own settings.
+    """Read the settings: the YAML `file`, then the `++` keys of the command line, then, for each stage, its own
+    settings.
 
     Raises ConfigError, UnknownNameError.
     """

@@ -36,7 +36,7 @@ TRAINING = "training"
 
 
 def check_solver(stage: ImproveStage, benchmark: Benchmark, source: Path, base: Path) -> None:
-    """Raises ConfigError where the replies of the benchmark's solver cannot be trained on."""
+    """Raise ConfigError where the replies of the benchmark's solver cannot be trained on."""
     asking = asking_of(stage.applied(benchmark), source, str(base))
     if stage.method == "grpo" or asking.config.code_execution:
         asking.check_one_answer(benchmark.name)

@@ -70,7 +70,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def result(parsed: Parsed[Options]) -> Card | None:
-    """The card of what was built; None where nothing was to be done. Raises NewskillsError."""
+    """Build the data and return its card; None where nothing was to be done. Raises NewskillsError."""
     options = parsed.options
     recipe = RECIPES[options.config_name]
     schema = schema_of(options.dataset) if options.dataset else None
@@ -111,7 +111,7 @@ def settings(
 
 
 def _asked_by(name: str) -> Layer:
-    """The settings of a benchmark that decide what a model reads."""
+    """Return the settings of a benchmark that decide what a model reads."""
     benchmark = get_benchmark(name)
     task_values = task_layer(benchmark, split_folder(benchmark)).values
     return Layer(f"--benchmark={name}", {key: value for key, value in task_values.items() if key in ASKING})
@@ -137,7 +137,7 @@ def _request(
 
 
 def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None) -> Iterator[InputSource]:
-    """Raises ConfigError where nothing is named, DataError for a pattern without files."""
+    """Yield the files to read. Raises ConfigError where nothing is named, DataError for a pattern without files."""
     raw, ready = config.input_files, config.preprocessed_dataset_files
     if raw is None and ready is None:
         if schema is None:
@@ -194,7 +194,7 @@ def _patterns(files: Files | None) -> list[str]:
 
 
 def _compared(options: Options) -> tuple[ComparedProblems, ...]:
-    """Raises UnknownNameError, DataError."""
+    """Return the problems to compare with. Raises UnknownNameError, DataError."""
     comparisons = []
     for name in (part for text in options.decontaminate for part in text.split(",") if part):
         path = Path(name).expanduser()
@@ -211,13 +211,13 @@ def _compared(options: Options) -> tuple[ComparedProblems, ...]:
 
 
 def _of_benchmark(benchmark: Benchmark, options: Options) -> Iterator[str]:
-    """What the benchmark asks in its own split, which is prepared where it is not yet."""
+    """Return the questions of the benchmark's own split, which is prepared where it is not yet."""
     prepare(benchmark, data_dir=options.data_dir, splits=(benchmark.split,), options=_fetch(options))
     return _questions(load_rows(benchmark, data_dir=options.data_dir))
 
 
 def _questions(path: Path) -> Iterator[str]:
-    """Raises DataError for a row without any of the fields."""
+    """Yield the question of each row. Raises DataError for a row without any of the fields."""
     for row in read_rows(path):
         text = question_of(row)
         if text is None:
@@ -242,7 +242,7 @@ def _dry_run(
     schema: Schema | None,
     compared: tuple[ComparedProblems, ...],
 ) -> None:
-    """What would be read and written, and the first row that would come out, where all files are here."""
+    """Show what would be read and written, and the first row that would come out, where all files are here."""
     steps: list[Step] = []
     fetched = schema is not None and config.input_files is None and config.preprocessed_dataset_files is None
     if fetched:

@@ -63,7 +63,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _chosen(options: Options, fetch: FetchOptions, root: Path) -> list[Benchmark]:
-    """Raises ConfigError, UnknownNameError."""
+    """Return the benchmarks that the options choose. Raises ConfigError, UnknownNameError."""
     if options.benchmarks == [ALL] or (options.category and not options.benchmarks):
         return _all(options.category, fetch, root)
     if options.category:

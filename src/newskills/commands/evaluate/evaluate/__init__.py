@@ -52,7 +52,8 @@ _PLACE = re.compile(r"\[(\d+)\](?=[^=]*=)", re.ASCII)
 
 class _Evaluate(Command[Options], frozen=True, kw_only=True):
     def main(self, argv: Sequence[str]) -> int:
-        """What the user must mend ends with 1, as it does in the system whose lines these are."""
+        """Run the command; a user error ends with exit code 1, as it does in the system whose command lines these
+        are."""
         try:
             return super().main([_PLACE.sub(r".\1", word) if _is_override(word) else word for word in argv])
         except UserError as error:

@@ -17,7 +17,7 @@ HEADING = "Compiled Configuration"
 
 
 def show_compiled(compiled: CompiledConfig, hidden: Collection[str]) -> None:
-    """The heading, the panel `run`, the panel `config`."""
+    """Print the heading, the panel `run`, and the panel `config`."""
     from rich.console import Console
     from rich.panel import Panel
     from rich.text import Text

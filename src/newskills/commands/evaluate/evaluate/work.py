@@ -42,7 +42,7 @@ from newskills.pipelines.submission.plan_view import print_scripts, print_tree
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code: the first of the compiled evaluations that is not 0.
+    """Run the command and return the exit code: the first of the compiled evaluations that is not 0.
 
     Raises ConfigError, DataError.
     """
@@ -96,7 +96,7 @@ def _asked(parsed: Parsed[Options]) -> CompileRequest:
 
 
 def _words(options: Options) -> list[str]:
-    """The options as a command line; `key=value` words are kept beside it."""
+    """Return the options as a command line; `key=value` words are kept beside it."""
     named = {"--config": options.config, "--run": options.run, "--batch": options.batch}
     words = ["ns", "evaluate", *(word for name, value in named.items() if value for word in (name, value))]
     words += [word for task in options.task for word in ("--task", task)]
@@ -163,14 +163,14 @@ def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
 
 
 def _planned(compiled: CompiledConfig, environ: Mapping[str, str]) -> DeploymentPlan:
-    """Checked as a submission is. Raises ConfigError."""
+    """Plan an invocation, checked as a submission is. Raises ConfigError."""
     planned = plan_invocation(compiled, new_invocation(), environ)
     check(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
     return planned
 
 
 def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
-    """The cluster is asked which images it has; a dry run works without it, too."""
+    """Show what becomes of the images. The cluster is asked which of them it has; a dry run works without it, too."""
     if why := why_not_squash(compiled):
         sys.stdout.write(f"images: {printable(why)}\n")
     try:

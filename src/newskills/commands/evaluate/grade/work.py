@@ -33,7 +33,7 @@ END_REASONING = "end_reasoning_string"
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns 1 where more samples were lost than `--accept_lost` allows.
+    """Grade the rows and return the exit code: 1 where more samples were lost than `--accept_lost` allows.
 
     Raises DataError (rows), ConfigError, GraderError.
     """
@@ -62,7 +62,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _end_of_reasoning(value: object) -> str:
-    """The text that ends the reasoning; '' where none was given. Raises ConfigError for what is no text."""
+    """Return the text that ends the reasoning; '' where none was given. Raises ConfigError for what is no text."""
     if value is None:
         return ""
     if not isinstance(value, str) or not value:
@@ -102,7 +102,7 @@ def _placed_rows(file: IO[bytes], path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _steps(options: Options, config: Row, sandbox: Row, end: str) -> Iterator[Step]:
-    """Raises NewskillsError for what is not there."""
+    """Yield the steps of a dry run. Raises NewskillsError for what is not there."""
     grader = make_grader(options.grader, config)
     yield "grader", f"{grader.name}@{grader.version}", "runs code in the sandbox" if executes(grader) else ""
     for key, value in (*config.items(), *((f"{SANDBOX}{key}", value) for key, value in sandbox.items())):

@@ -32,7 +32,8 @@ from newskills.run.records.chunks import count_lines
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError for options that are missing, DataError for rows and reports."""
+    """Run the command and return the exit code. Raises ConfigError for options that are missing, DataError for rows and
+    reports."""
     options = parsed.options
     if options.output_file is None:
         raise ConfigError("No output file is given. Give --output_file.")

@@ -75,7 +75,8 @@ def _reports(options: Options) -> list[Report] | None:
 
 
 def _check_name(name: str, folder: Path) -> None:
-    """A name that only the results' folder knows, as of a benchmark of one's own, will do; raises UnknownNameError."""
+    """Raise UnknownNameError for an unknown benchmark; a name that only the results' folder knows, as of a benchmark of
+    one's own, will do."""
     try:
         metric_for(name)
     except UnknownNameError as error:

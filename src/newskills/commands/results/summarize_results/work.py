@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def metric_for(name: str) -> tuple[str, dict[str, Any]]:
-    """The metric of the benchmark called `name`. Raises UnknownNameError."""
+    """Return the metric of the benchmark called `name`, and its settings. Raises UnknownNameError."""
     benchmark = get_benchmark(name)
     return benchmark.metric, benchmark.metric_config
 
@@ -81,7 +81,7 @@ def result(parsed: Parsed[Options]) -> Summary | None:
 
 
 def _require_numbers(summary: Summary) -> None:
-    """Raises DataError for benchmarks whose records are broken."""
+    """Raise DataError for benchmarks whose records are broken."""
     if summary.failed:
         raise DataError(summary.failures)
 
@@ -122,7 +122,7 @@ def make_summary(parsed: Parsed[Options]) -> Summary | None:
 
 
 def _read(folder: Path, how: SummaryOptions) -> Iterator[Step]:
-    """Raises NewskillsError for what cannot be read."""
+    """Yield each file that is read, with its benchmark and metric. Raises NewskillsError for what cannot be read."""
     for result in wanted(folder, how):
         name = (
             choose_metric(result.benchmark, result.files, metric_for, how)[0]

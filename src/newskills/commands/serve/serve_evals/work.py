@@ -63,7 +63,7 @@ class LocalEvaluation(Struct, frozen=True, kw_only=True):
     plan: EvaluationPlan
 
     def run(self, supervision: Supervision) -> None:
-        """Evaluates; what it says goes to the console of `supervision`.
+        """Evaluate; the messages go to the console of `supervision`.
 
         Raises NewskillsError where work is left.
         """
@@ -121,7 +121,7 @@ class EvalPlanner:
     """Options of the server → `ns eval` of one benchmark."""
 
     def __init__(self, options: Options) -> None:
-        """Raises ConfigError for `--eval_args` that the shell could not split."""
+        """Split the words of the options. Raises ConfigError for `--eval_args` that the shell could not split."""
         self._options = options
         self._judge = _judge_words(options)
         try:
@@ -143,7 +143,7 @@ class EvalPlanner:
         return shlex.join([*words, self._options.data_dir or "", self._options.cluster or ""])
 
     def argv(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> list[str]:
-        """The words after `ns eval`. No key is among them: a router of a trainer wants none."""
+        """Return the words after `ns eval`. No key is among them: a router of a trainer wants none."""
         options = self._options
         words = ["--output_dir", str(folder), "--benchmarks", order.counted, "--server_type", OPENAI]
         words += ["--server_address", request.api_base, "--expname", f"rollout-{request.rollout_id}-{order.name}"]
@@ -168,7 +168,7 @@ class EvalPlanner:
         return LocalEvaluation(command=command, parsed=parsed, plan=plan)
 
     def _judged(self, name: str) -> bool:
-        """Raises UnknownNameError."""
+        """Return whether a benchmark of that name has a judge. Raises UnknownNameError."""
         data_dir = self._options.data_dir
         return any(
             benchmark.judge is not None
@@ -205,7 +205,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _judge_words(options: Options) -> list[str]:
-    """The judge's part of the command line."""
+    """Return the judge's part of the command line."""
     kind = options.judge_server_type or (OPENAI if options.judge_server_address or options.judge_model else None)
     more = options.extra_judge_args
     if options.judge_api_key_env_var:

@@ -63,7 +63,8 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _source(options: Options, keys: RewardKeys) -> RewardSource:
-    """A reward model, or a grader. Raises ConfigError, UnknownNameError, DataError."""
+    """Return the source of the rewards: a reward model, or a grader. Raises ConfigError, UnknownNameError,
+    DataError."""
     if options.reward_model is None:
         name, settings = _grader(options, keys)
         capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
@@ -117,7 +118,7 @@ def _count(tokenizer: str | None) -> Count | None:
 
 
 def _worth(config: RewardConfig) -> str:
-    """What verdicts are worth, and what else counts."""
+    """Describe the rewards of the verdicts, and what else counts."""
     more = {
         "form": config.format.box or config.format.think or config.format.pattern,
         "length": config.length.penalty,

@@ -42,7 +42,7 @@ NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError where the embedded model is not installed."""
+    """Run the command and return the exit code. Raises ConfigError where the embedded model is not installed."""
     options = parsed.options
     if missing := [module for module in NEEDS if find_spec(module) is None]:
         raise ConfigError(
@@ -69,7 +69,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _lesson(options: Options) -> int:
-    """The whole loop."""
+    """Run the whole loop, and return the exit code."""
     if options.share > 1:
         raise ConfigError(
             f"--share={options.share:g} is more than all problems of the lesson.",

@@ -85,7 +85,7 @@ class Interview:
         return {**answers, "ssh_port": self.options.ssh_port, "engine": self.options.engine}
 
     def answer(self, question: Question, answers: Answers) -> str:
-        """What was typed, or the default; asks again where that does not fit.
+        """Return what was typed, or the default; ask again where that does not fit.
 
         Raises ConfigError where the input ends, or with `--non_interactive` where the default does not fit.
         """
@@ -124,7 +124,7 @@ class Interview:
 
 
 def write(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig]:
-    """The file, whole or not at all, and what it says. Raises ConfigError, StorageError."""
+    """Write the file, whole or not at all, and return its path and what it says. Raises ConfigError, StorageError."""
     path, cluster, text = compose_config(answers, folder, environ)
     with atomic_write(path) as file:
         file.write(text.encode())
@@ -132,7 +132,7 @@ def write(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[P
 
 
 def compose_config(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig, str]:
-    """The file's path, what it says, and its text. Raises ConfigError."""
+    """Return the file's path, what it says, and its text. Raises ConfigError."""
     import yaml
 
     path = folder / f"{answers['name']}{ENDINGS[0]}"

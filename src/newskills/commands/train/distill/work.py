@@ -52,9 +52,8 @@ ABLE = "cpu or tinker, or --by=texts"
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError (keys, packages), DataError (rows, tokenizers, overlap), ModelError
-    (the teacher), TrainingError.
-    """
+    """Run the command and return the exit code. Raises ConfigError (keys, packages), DataError (rows, tokenizers,
+    overlap), ModelError (the teacher), TrainingError."""
     options = parsed.options
     keys = keys_of(DistillKeys, parsed)
     if keys is None:
@@ -108,7 +107,7 @@ class _Student(msgspec.Struct, frozen=True, kw_only=True):
     data: Path
 
     def settings(self, options: Options, keys: DistillKeys, steps: int) -> dict[str, Any]:
-        """What names the run."""
+        """Return the settings that name the run."""
         names = ("teacher", "teacher_address", "by")
         return {
             **identity(keys),
@@ -211,7 +210,7 @@ def _problems(options: Options, keys: DistillKeys) -> tuple[Benchmark, Path]:
 
 
 def _able(trainer: Trainer, options: Options) -> DistillingTrainer:
-    """Raises ConfigError for a trainer that lacks it."""
+    """Return the trainer. Raises ConfigError for one that lacks on-policy distillation."""
     if not isinstance(trainer, DistillingTrainer):
         raise unsupported(options.backend, "on-policy distillation", ABLE)
     return trainer

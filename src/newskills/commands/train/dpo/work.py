@@ -29,7 +29,8 @@ from newskills.train.loops.schedule import steps_of
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError (options, packages), DataError (pairs, overlap), TrainingError."""
+    """Run the command and return the exit code. Raises ConfigError (options, packages), DataError (pairs, overlap),
+    TrainingError."""
     options = parsed.options
     keys = keys_of(DpoKeys, parsed)
     if keys is None:

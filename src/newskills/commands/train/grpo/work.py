@@ -62,7 +62,8 @@ class _Source(NamedTuple):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError (keys, packages), DataError (rows, overlap), TrainingError."""
+    """Run the command and return the exit code. Raises ConfigError (keys, packages), DataError (rows, overlap),
+    TrainingError."""
     options = parsed.options
     keys = keys_of(GrpoKeys, parsed)
     if keys is None:
@@ -120,7 +121,8 @@ def _problems(
     scorer: Scorer,
     other: HeldOut | None,
 ) -> tuple[list[Problem], HeldOut | None]:
-    """What is learnt from, and what is measured on. Raises DataError where a prompt leaves no room for a reply."""
+    """Return the problems to learn from, and those to measure on. Raises DataError where a prompt leaves no room for a
+    reply."""
     room = keys.limit(base), keys.max_tokens, keys.too_long
     problems: list[Problem] = []
     apart: list[Problem] = []
@@ -189,7 +191,7 @@ def _plan(options: Options, keys: GrpoKeys, sources: list[_Source], steps: int) 
 
 
 def _held_out_questions(options: Options, sources: list[_Source]) -> dict[str, list[str]]:
-    """What --eval_data asks, and the splits of benchmarks that are measured, where they are here."""
+    """Return the questions of --eval_data, and of the splits of benchmarks that are measured, where they are here."""
     questions: dict[str, list[str]] = {}
     for source in sources:
         questions |= split_questions(source.typed or None, options.data_dir)
@@ -199,7 +201,7 @@ def _held_out_questions(options: Options, sources: list[_Source]) -> dict[str, l
 
 
 def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
-    """The rows whose `id` is not in the file. Raises DataError where it names none of them."""
+    """Return the rows whose `id` is not in the file. Raises DataError where it names none of them."""
     if masked is None:
         return list(rows)
     try:
@@ -245,7 +247,7 @@ def _sources(options: Options, keys: GrpoKeys) -> list[_Source]:
 
 
 def _check_mixture(options: Options, keys: GrpoKeys) -> None:
-    """Raises ConfigError for what belongs to a single benchmark."""
+    """Raise ConfigError for what belongs to a single benchmark."""
     for name, value in (
         ("--eval_data", options.eval_data),
         ("++eval_type", keys.eval_type),

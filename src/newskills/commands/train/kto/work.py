@@ -33,7 +33,8 @@ WHAT, ABLE = "KTO", "trl"
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError (options, packages), DataError (replies, overlap), TrainingError."""
+    """Run the command and return the exit code. Raises ConfigError (options, packages), DataError (replies, overlap),
+    TrainingError."""
     options = parsed.options
     keys = keys_of(KtoKeys, parsed)
     if keys is None:
@@ -94,7 +95,7 @@ def _fitting(labelled: Sequence[LabelledText], skill: Skill, keys: KtoKeys, base
 
 
 def _able(trainer: Trainer, options: Options) -> KtoTrainer:
-    """Raises ConfigError for a trainer that lacks it."""
+    """Return the trainer. Raises ConfigError for one that lacks KTO."""
     if not isinstance(trainer, KtoTrainer):
         raise unsupported(options.backend, WHAT, ABLE)
     return trainer

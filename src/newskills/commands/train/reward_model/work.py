@@ -30,7 +30,8 @@ WHAT, ABLE = "reward models", "cpu or trl"
 
 
 def run(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError (options, packages), DataError (pairs), TrainingError."""
+    """Run the command and return the exit code. Raises ConfigError (options, packages), DataError (pairs),
+    TrainingError."""
     options = parsed.options
     keys = keys_of(RewardModelKeys, parsed)
     if keys is None:
@@ -66,7 +67,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _able(trainer: Trainer, options: Options) -> RewardModelTrainer:
-    """Raises ConfigError for a trainer that lacks it."""
+    """Return the trainer. Raises ConfigError for one that lacks training of reward models."""
     if not isinstance(trainer, RewardModelTrainer):
         raise unsupported(options.backend, WHAT, ABLE)
     return trainer

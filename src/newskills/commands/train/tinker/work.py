@@ -28,12 +28,12 @@ Learn = Callable[..., bool]
 
 
 def run_rl(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError for keys that are missing or do not fit."""
+    """Train by reinforcement and return the exit code. Raises ConfigError for keys that are missing or do not fit."""
     return _run_to_end(parsed, TinkerRlConfig, tinker_rl.reinforce, tinker_rl.plan_of)
 
 
 def run_sft(parsed: Parsed[Options]) -> int:
-    """Returns the exit code. Raises ConfigError for keys that are missing or do not fit."""
+    """Fine-tune and return the exit code. Raises ConfigError for keys that are missing or do not fit."""
     return _run_to_end(parsed, TinkerSftConfig, tinker_sft.fine_tune, tinker_sft.plan_of, tinker_sft.whole)
 
 
@@ -44,7 +44,7 @@ def _run_to_end(
     plan: Callable[[S], str],
     completed: Callable[[S], S] = lambda config: config,
 ) -> int:
-    """Reads the keys, trains, says how it ended; the exit code.
+    """Read the keys, train, report how it ended, and return the exit code.
 
     Raises ConfigError for keys that are missing or do not fit.
     """
@@ -81,7 +81,7 @@ def _run_to_end(
 
 
 def dataset_file(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> Path:
-    """The JSONL file, given or laid out here. Raises ConfigError."""
+    """Return the JSONL file, given or laid out here. Raises ConfigError."""
     schema = _published(str(config.dataset_name))
     if schema is None:
         return Path(str(config.dataset_name))
@@ -91,7 +91,7 @@ def dataset_file(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None)
 
 
 def rows_of(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> list[Row]:
-    """The dataset, fetched where it is not here yet. Raises DataError, ConfigError."""
+    """Return the rows of the dataset, which is fetched where it is not here yet. Raises DataError, ConfigError."""
     path, schema = dataset_file(config, data_dir), _published(str(config.dataset_name))
     if schema is not None:
         from newskills.benchmarks.downloads.fetch import FetchOptions
@@ -102,7 +102,7 @@ def rows_of(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> l
 
 
 def _published(name: str) -> Schema | None:
-    """The training set of that name, which may also be the hub's; None: `name` is a file."""
+    """Return the training set of that name, which may also be the hub's; None means that `name` is a file."""
     if is_published(name):
         return schema_of(name)
     return next((schema for schema in SCHEMAS.values() if schema.hf and schema.hf == name), None)

@@ -72,7 +72,7 @@ def _planned(spec: EvaluationSettings, base: str | None) -> Iterator[tuple[str, 
 
 
 def run_summary(parsed: Parsed[SummaryOptions]) -> int:
-    """Returns the exit code. Raises DataError where the folder has no records of an evaluation."""
+    """Run the command and return the exit code. Raises DataError where the folder has no records of an evaluation."""
     folder = Path(parsed.options.output_dir)
     checkpoints = [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS).is_dir()]
     if not checkpoints:

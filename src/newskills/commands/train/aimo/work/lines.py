@@ -55,7 +55,8 @@ def gpus(vllm: bool) -> int:
 
 
 def show(lines: Iterable[tuple[str, CommandLine]]) -> int:
-    """The lines as they would be typed, each checked to be one that its command takes. Raises NewskillsError."""
+    """Print the lines as they would be typed, each checked to be one that its command takes, and return 0. Raises
+    NewskillsError."""
     for title, line in lines:
         fit = fitting(line)
         load(fit.command).parsed(fit.words)
@@ -78,7 +79,7 @@ def tell(text: str) -> None:
 
 
 def fitting(line: CommandLine) -> CommandLine:
-    """A lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
+    """Return a lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
     if not line.lenient:
         return line
     command = load(line.command)
@@ -90,7 +91,7 @@ def fitting(line: CommandLine) -> CommandLine:
 
 
 def _split(values: Mapping[str, Any], known_names: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(what is known, what is not)."""
+    """Return (the values that are known, those that are not), without None."""
     values_set = {name: value for name, value in values.items() if value is not None}
     return {n: v for n, v in values_set.items() if n in known_names}, {
         n: v for n, v in values_set.items() if n not in known_names

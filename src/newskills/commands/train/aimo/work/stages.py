@@ -57,7 +57,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, Any]:
-    """What the options say, by key."""
+    """Return the values of the options, by key."""
     options = parsed.options
     values_by_key: dict[str, Any] = {}
     for name in stages:
@@ -142,7 +142,7 @@ def _backend(options: Options, fits: bool) -> Backend:
 
 
 def backend_for(stage: Stage, *, force_cpu: bool = False) -> Backend:
-    """The trainer for a stage on this machine."""
+    """Return the trainer for a stage on this machine."""
     if force_cpu:
         os.environ[VISIBLE] = ""
     return "cpu" if for_cpu_trainer(stage.start, stage.output) and not visible_gpus() else "trl"
