@@ -12,7 +12,7 @@ from newskills.commands.table import one_name, overview
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command; returns its exit code. Ends quietly when the reader of a pipe goes away."""
+    """Run one command, and return its exit code. Ends quietly when the reader of a pipe goes away."""
     collect_less_often()
     _open_closed_streams()
     try:

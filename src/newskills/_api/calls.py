@@ -73,13 +73,13 @@ def _named(value: Any) -> Any:
 
 
 def _words(value: Any) -> list[str]:
-    """The values of an option that only the command knows; a flag has none."""
+    """Return the values of an option that only the command knows; a flag has none."""
     values = value if is_sequence(value) else [] if value is True else [value]
     return [str(item) for item in values]
 
 
 def python_function(name: str) -> Callable[..., Any]:
-    """The function of the Python API that is called `name`, with the signature and docstring of its command."""
+    """Return the function of the Python API that is called `name`, with the signature and docstring of its command."""
     function = FUNCTIONS[name]
     command = load(function.command)
 
@@ -119,7 +119,8 @@ def _result(name: str, command: Command[Any], ctx: Arguments | None, options: Ma
 
 
 async def _on_a_thread(work: Callable[[], Any]) -> Any:
-    """The result of `work`, which is an evaluation; cancelling stops it. Raises what it raises."""
+    """Run `work`, which is an evaluation, on a thread, and return its result; cancelling stops it. Raises what it
+    raises."""
     import asyncio
     import importlib
     from concurrent.futures import ThreadPoolExecutor

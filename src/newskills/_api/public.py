@@ -203,7 +203,7 @@ PUBLIC = {
 
 
 def table() -> str:
-    """The rows of docs/python.md, with a line break at their end."""
+    """Return the rows of the table in docs/python.md, with a line break at their end."""
     rows = [
         f"| `{module}` | {public.purpose} | {', '.join(map(_shown, public.names)) or 'run it'} |"
         for module, public in PUBLIC.items()

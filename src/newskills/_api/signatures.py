@@ -86,7 +86,7 @@ def _ordered(command: Command[Any]) -> list[Leaf]:
 
 
 def type_of(leaf: Leaf) -> str:
-    """What the keyword takes, as an annotation: a list may be any sequence, or one value alone."""
+    """Return the type that the keyword takes, as an annotation: a list may be any sequence, or one value alone."""
     if leaf.path in HANDLES:
         return HANDLES[leaf.path]
     names = [_type_name(kind) for kind in alternatives(leaf.type)]

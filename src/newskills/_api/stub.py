@@ -39,7 +39,7 @@ RESULTS = (
 
 
 def stub() -> str:
-    """The whole file."""
+    """Return the whole text of the stub file."""
     imports = sorted(f"from {OBJECTS[name]} import {name}" for name in RESULTS)
     parts = [HEAD + "\n".join(imports), *map(_definition, FUNCTIONS)]
     parts += [f"{spelling} = {name}" for spelling, name in SPELLINGS.items()]

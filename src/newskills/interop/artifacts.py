@@ -32,7 +32,8 @@ class RunFacts(Struct, frozen=True, kw_only=True):
 
 
 def finish(folder: Path, facts: RunFacts, command: Sequence[str]) -> None:
-    """Writes both files. Raises DataError where nothing was scored, StorageError."""
+    """Write `results.yml` and `run_config.yml` into `folder`. Raises DataError where nothing was scored,
+    StorageError."""
     import yaml
 
     text = shlex.join(command)

@@ -145,7 +145,7 @@ def target() -> Path:
 
 
 def framework_text() -> str:
-    """The whole file. Raises ConfigError where two tasks would have one name."""
+    """Return the whole text of framework.yml. Raises ConfigError where two tasks would have one name."""
     lines = [
         _HEAD,
         "framework:",

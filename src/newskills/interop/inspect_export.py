@@ -43,7 +43,7 @@ class _RunRecord(Struct):
 
 
 def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path]:
-    """Writes a log for each benchmark with records; `model`: as the log is to call it.
+    """Write a log for each benchmark with records, and return their paths; `model`: the model's name in the logs.
 
     Raises DataError (no results, broken records, a log of that name), StorageError.
     """

@@ -51,7 +51,7 @@ def read_log(path: Path) -> tuple[Row, list[Row]]:
 
 
 def write_log(path: Path, header: Row, samples: Iterable[Row], summary: Callable[[Row], Row]) -> None:
-    """A finished log, deflated, which Inspect reads as its own. Raises StorageError."""
+    """Write a finished log, deflated, which Inspect reads as its own. Raises StorageError."""
     with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(START, _encoded({name: header[name] for name in ("version", "eval", "plan")}))
         summaries = []
@@ -76,7 +76,8 @@ def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo, pa
 
 
 def _unpacked(file: IO[bytes], info: zipfile.ZipInfo, path: Path) -> bytes:
-    """zipfile knows zstd since Python 3.14 only. Raises ConfigError, BadZipFile."""
+    """Decompress a member that is packed with zstd, which zipfile knows since Python 3.14 only. Raises ConfigError,
+    BadZipFile."""
     try:
         import zstandard
     except ImportError as error:

@@ -91,7 +91,7 @@ class Store:
         self.path = Path(named).expanduser() if named else home / ".nemo-evaluator" / "exec-db" / "exec.v1.jsonl"
 
     def add(self, entries: Iterable[InvocationJob]) -> None:
-        """Appends them, in one write. Raises StorageError."""
+        """Append the entries, in one write. Raises StorageError."""
         lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def new_invocation() -> str:
 
 
 def job_state(state: str) -> State:
-    """The word of newskills' executors."""
+    """Return the launcher's state for `state`, which is one of newskills' executors."""
     return _JOBS.get(state.partition(" ")[0], "failed")
 
 
@@ -172,7 +172,8 @@ def folder_state(entry: InvocationJob) -> tuple[State, int | None]:
 
 
 def progress(entry: InvocationJob) -> int | None:
-    """Replies that are on disk: the launcher's file of progress, else lines of the outputs; None: nothing yet."""
+    """Return the number of replies on disk: from the launcher's file of progress, else the lines of the outputs; None
+    means nothing yet."""
     artifacts = entry.folder / "artifacts"
     with contextlib.suppress(OSError, ValueError):
         return int((artifacts / "progress").read_text().strip())
@@ -184,7 +185,7 @@ def progress(entry: InvocationJob) -> int | None:
 
 
 def as_json(entries: Sequence[tuple[InvocationJob, State]]) -> str:
-    """What `nemo-evaluator-launcher status --json` prints."""
+    """Return the jobs in the JSON that `nemo-evaluator-launcher status --json` prints."""
     rows = [
         {
             "invocation": entry.invocation_id,

@@ -19,7 +19,8 @@ CODE = "/nemo_run/code"
 
 
 def write_job_folder(compiled: CompiledConfig, cwd: Path, *, secrets: bool = False) -> Path:
-    """Returns `eval.yaml`, which has no section `run`; elsewhere, paths below `cwd` become those of the jobs.
+    """Write `job.yaml` and `eval.yaml` into a new folder, and return the path of `eval.yaml`, which has no section
+    `run`; for jobs that run elsewhere, paths below `cwd` become those of the jobs.
 
     Both are for the owner alone. `secrets`: `eval.yaml` has them until `forget_secrets`. Raises StorageError.
     """
@@ -30,7 +31,7 @@ def write_job_folder(compiled: CompiledConfig, cwd: Path, *, secrets: bool = Fal
 
 
 def forget_secrets(path: Path, compiled: CompiledConfig, cwd: Path) -> None:
-    """Writes `eval.yaml` again without them, once it has been read. Raises StorageError."""
+    """Write `eval.yaml` again without secrets, once it has been read. Raises StorageError."""
     _write(path, _config(compiled, cwd, secrets=False))
 
 

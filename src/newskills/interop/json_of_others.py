@@ -16,7 +16,8 @@ def loads(text: bytes | str) -> Any:
 
 
 def finite(value: Any) -> Any:
-    """The same value with None for what is no number in strict JSON, however deep. Raises RecursionError."""
+    """Return the value with None in place of every number that strict JSON does not have, however deep. Raises
+    RecursionError."""
     if isinstance(value, float):
         return value if value - value == 0 else None
     if isinstance(value, list):

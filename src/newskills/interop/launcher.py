@@ -39,7 +39,7 @@ def needs_launcher(compiled: CompiledConfig) -> bool:
 
 
 def check_tasks(compiled: CompiledConfig, program: str | None) -> None:
-    """Raises UnknownNameError where a task is not one of newskills' own, and there is no launcher to ask."""
+    """Raise UnknownNameError where a task is not one of newskills' own, and there is no launcher to ask."""
     foreign = [task.name for task in compiled.tasks if task.benchmark is None]
     if foreign and program is None:
         _, dot, rest = foreign[0].partition(".")
@@ -60,7 +60,7 @@ def launcher_dialect(program: str) -> Dialect:
 
 
 def check_parser(program: str) -> None:
-    """Raises NewskillsError where Hydra, which reads its configurations, finds another antlr4 than 4.9."""
+    """Raise NewskillsError where Hydra, which reads the launcher's configurations, finds another antlr4 than 4.9."""
     with open(program, encoding="utf-8", errors="replace") as file:
         python = file.readline().removeprefix("#!").strip()
     if "python" not in Path(python).name:
@@ -121,7 +121,7 @@ def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Calla
 
 
 def ask(program: str, words: Sequence[str]) -> int:
-    """Runs it in the foreground; returns its exit code."""
+    """Run the launcher in the foreground, and return its exit code."""
     return subprocess.run([program, *words], check=False).returncode
 
 

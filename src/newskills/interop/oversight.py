@@ -51,7 +51,7 @@ class JobStatus(Struct, frozen=True):
 def record(
     experiment: Experiment, invocation: str, compiled: CompiledConfig, environ: Mapping[str, str]
 ) -> list[InvocationJob]:
-    """Writes the jobs that were submitted into the store, and returns them. Raises StorageError."""
+    """Write the jobs that were submitted into the store, and return them. Raises StorageError."""
     entries = [
         InvocationJob(
             invocation_id=invocation,
@@ -89,14 +89,16 @@ def look(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -> list[J
 
 
 def experiment_of(entry: InvocationJob, environ: Mapping[str, str]) -> Experiment:
-    """Raises UnknownNameError where its record is gone, ConfigError for a job of the launcher."""
+    """Return the experiment of the job. Raises UnknownNameError where its record is gone, ConfigError for a job of the
+    launcher."""
     if entry.own is None:
         raise foreign(entry)
     return ExperimentRecords(environ).find(str(entry.own["experiment"]))
 
 
 def cancel(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list[InvocationJob]:
-    """Stops what runs or waits; returns those jobs. What they have is kept. Raises RemoteError, ConfigError."""
+    """Cancel the jobs that run or wait, and return them; results that they have are kept. Raises RemoteError,
+    ConfigError."""
     if launched := [entry for entry in entries if entry.own is None]:
         raise foreign(launched[0])
     going = [status for status in look(entries, environ) if status.job is not None and not status.job.ended]
@@ -142,7 +144,8 @@ def resume(
 
 
 def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> Iterator[str]:
-    """What the tasks have printed, one task after the other, each line with its job where there are several.
+    """Yield the lines that the tasks have printed, one task after the other, each line with its job where there are
+    several.
 
     Raises RemoteError, ConfigError.
     """
@@ -157,7 +160,8 @@ def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> I
 
 
 def follow_launched(entries: Sequence[InvocationJob], say: PrintLine) -> list[JobStatus]:
-    """The same for jobs of the launcher on this machine, as it is printed, until they have ended."""
+    """Pass the lines that jobs of the launcher on this machine print to `say`, until the jobs have ended, and return
+    their states."""
 
     def over() -> bool:
         return all(folder_state(entry)[0] in ENDED for entry in entries)
@@ -175,7 +179,7 @@ def _files(entries: Sequence[InvocationJob], *, several: bool) -> list[tuple[str
 
 
 def collect_finished(entry: InvocationJob, environ: Mapping[str, str], into: Path) -> FinishedJob:
-    """A job as exporters take it; what lies behind ssh is fetched into the folder `into`.
+    """Return a job in the form that exporters take; files behind ssh are fetched into the folder `into`.
 
     Raises RemoteError, UnknownNameError where the record of its submission is gone.
     """
@@ -222,7 +226,7 @@ def _masked(node: Any, *, inside: bool) -> Any:
 
 
 def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
-    """What the launcher keeps of a job, and what newskills does."""
+    """Return the data that the launcher keeps of a job, together with those of newskills."""
     task = compiled.tasks[at]
     job = next(job for job in experiment.jobs if job.name == task.folder)
     env = _env(compiled, at)
@@ -276,7 +280,8 @@ def _pipeline(experiment: Experiment, environ: Mapping[str, str]) -> Pipeline:
 
 
 def _left(pipeline: Pipeline, names: set[str]) -> Pipeline:
-    """The jobs called so, and what comes after them; what they came after has ended."""
+    """Return the pipeline with the jobs in `names` and the exports that come after them, without dependencies on other
+    jobs, which have ended."""
     kept: dict[str, Job] = {}
     for job in pipeline.order():
         after = tuple(need for need in job.depends_on if need in kept)

@@ -55,7 +55,7 @@ class EnvFile(Struct, frozen=True, kw_only=True):
 
 
 def find_env_file(cwd: Path, environ: Mapping[str, str]) -> Path | None:
-    """The file that a variable names, else the nearest env.toml up to the first folder with a project file.
+    """Return the file that a variable names, else the nearest env.toml up to the first folder with a project file.
 
     Raises DataError where the variable names no file.
     """
@@ -74,7 +74,8 @@ def find_env_file(cwd: Path, environ: Mapping[str, str]) -> Path | None:
 
 
 def read_env_file(path: Path | None) -> EnvFile:
-    """Raises DataError for a file that cannot be read, ConfigError for one that says something else."""
+    """Read env.toml. Raises DataError for a file that cannot be read or is not TOML, ConfigError for one with other
+    contents."""
     if path is None:
         return EnvFile()
     try:
@@ -98,7 +99,7 @@ def read_env_file(path: Path | None) -> EnvFile:
 
 
 def merged_profile(file: EnvFile, name: str) -> Row:
-    """Settings of the profile `name` laid over those of its parents, aliases replaced.
+    """Return the settings of the profile `name` laid over those of its parents, with aliases replaced.
 
     `env_vars` are merged by name; all else the child replaces. Raises UnknownNameError, ConfigError for a circle.
     """
@@ -129,7 +130,8 @@ def merged_profile(file: EnvFile, name: str) -> Row:
 
 
 def profile_of(name: str, settings: Row) -> Profile:
-    """Raises ConfigError naming every key whose value does not fit."""
+    """Return the profile with `settings`. Raises ConfigError that names every key whose value does not fit, or for an
+    executor that is not supported."""
     executor = settings.get("executor", "local")
     if executor in UNSUPPORTED:
         raise ConfigError(
@@ -188,7 +190,7 @@ def _unknown(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | Unkn
 
 
 def _manifests(section: Row, path: Path) -> Path | None:
-    """The folder that `[artifacts.manifest]` names, as far as it lies in a file system."""
+    """Return the folder that `[artifacts.manifest]` names, if it lies in a file system."""
     manifest = section.get("manifest")
     root = _text(manifest, "root", path, "artifacts.manifest") if isinstance(manifest, dict) else None
     return Path(root).expanduser() if root and "://" not in root else None

@@ -52,7 +52,7 @@ def references(compiled: CompiledConfig) -> list[str]:
 
 
 def squash_plan(compiled: CompiledConfig, environ: Mapping[str, str], *, ask: bool = True) -> list[Squash]:
-    """What becomes of each image; empty where `why_not_squash` says why. Raises ConfigError, RemoteError."""
+    """Return what becomes of each image; empty where `why_not_squash` says why. Raises ConfigError, RemoteError."""
     if why_not_squash(compiled):
         return []
     place, cluster = _place(compiled), cluster_of(compiled)
@@ -62,7 +62,8 @@ def squash_plan(compiled: CompiledConfig, environ: Mapping[str, str], *, ask: bo
 
 
 def squash_images(compiled: CompiledConfig, environ: Mapping[str, str], say: PrintLine) -> CompiledConfig:
-    """The configuration with files in place of images, once they are there; `say` hears why where it is not so.
+    """Import the images, and return the configuration with files in their place; where images are not imported, `say`
+    gets the reason.
 
     Raises ConfigError, RemoteError.
     """
@@ -97,7 +98,7 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
 
 
 def submit_invocation(planned: DeploymentPlan, say: PrintLine) -> Experiment:
-    """Submits all jobs or none; run directories are made. Raises NewskillsError."""
+    """Submit all jobs or none, and make their run directories. Raises NewskillsError."""
     return submit(
         planned.pipeline,
         planned.cluster,
@@ -130,7 +131,8 @@ def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: PrintL
 
 
 def fetch_run(cluster: ClusterConfig, folder: str, into: Path, environ: Mapping[str, str]) -> Path:
-    """Copies what is exported of the run directory `folder` of a cluster behind ssh; returns where it lies here.
+    """Copy the exported part of the run directory `folder` of a cluster behind ssh, and return its path on this
+    machine.
 
     Without results there, an empty folder. Raises RemoteError, StorageError.
     """
@@ -157,7 +159,7 @@ def _place(compiled: CompiledConfig) -> SquashPlace:
 
 
 def _replaced(config: Any, image: Image, path: str) -> Any:
-    """A copy of `config` with `path` at the place that `image` names."""
+    """Return a copy of `config` with `path` at the place that `image` names."""
 
     def walk(node: Any, steps: Iterable[str]) -> Any:
         step, *rest = steps

@@ -100,7 +100,7 @@ def sample_record(row: Row) -> Row:
 
 
 def credit(row: Row) -> float | None:
-    """What a record's answer is worth, 0–1; None: nobody could judge it."""
+    """Return the score of a record's answer, 0–1; None means that nobody could judge it."""
     outcome = str(row.get("outcome"))
     if outcome in _CREDIT:
         return _CREDIT[outcome]
@@ -117,7 +117,7 @@ def _count(value: object) -> int:
 
 
 def _metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[str, dict[str, Number]]]]:
-    """benchmark → mode → metric → value, and the same with what is known beside the value."""
+    """Read benchmark → mode → metric → value, and in the same form the further facts about the values."""
     places = [folder, *sorted((folder / RESULTS).glob("*"))] if not _has(folder) else [folder]
     metrics: dict[str, dict[str, Row]] = {}
     numbers: dict[str, dict[str, dict[str, Number]]] = {}

@@ -69,7 +69,7 @@ class MappedTask(Struct, frozen=True, kw_only=True):
 
 
 def map_task(name: str) -> MappedTask | None:
-    """newskills' own benchmark of that name; None: it belongs to NeMo Evaluator alone.
+    """Return newskills' own benchmark of that name; None means that it belongs to NeMo Evaluator alone.
 
     A path of a benchmark file (`./mine.py`, `module::attr`) stands for itself.
     """
@@ -123,7 +123,7 @@ USED_EXTRA = ("num_repeats", "args", "dataset_split", "judge", "server_type", "t
 
 
 def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_dir: str) -> EvalCall:
-    """The words after `ns`, for a task of newskills' own. Raises ConfigError for settings that mean nothing."""
+    """Return the words after `ns`, for a task of newskills' own. Raises ConfigError for settings that mean nothing."""
     params, extra = task.params, task.params.extra
     name, _, samples = (task.benchmark or "").partition(":")
     repeats = extra.get("num_repeats") or (int(samples) if samples.isdecimal() else None)

@@ -48,7 +48,7 @@ def detect(environ: Mapping[str, str], wandb: WandbSection) -> WandbLogin:
 
 
 def found_login(environ: Mapping[str, str]) -> str:
-    """The key; empty where nobody has logged in."""
+    """Return the key; empty where nobody has logged in."""
     if key := environ.get(KEY, "").strip():
         return key
     server = environ.get("WANDB_BASE_URL") or HOST

@@ -67,7 +67,7 @@ class ControlGroup:
 
 
 def _read(place: str) -> bytes:
-    """A small file of the kernel's. Asked for after every cell, so without a file object. Raises OSError."""
+    """Read a small file of the kernel. It is read after every cell, so without a file object. Raises OSError."""
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(descriptor, 4096)
@@ -100,7 +100,8 @@ class Cgroups:
 
     @classmethod
     def find(cls) -> Cgroups | None:
-        """The first place where a group with both limits can be made, entered and removed; None if there is none."""
+        """Return the first place where a group with both limits can be made, entered and removed; None if there is
+        none."""
         for version, folders in _places():
             groups = cls(version, folders)
             with contextlib.suppress(OSError):
@@ -110,7 +111,7 @@ class Cgroups:
         return None
 
     def create(self, name: str, memory_bytes: int, processes: int) -> ControlGroup:
-        """A group called `name`, which begins with `own_prefix()`.
+        """Make a group called `name`, which begins with `own_prefix()`.
 
         `memory_bytes`: memory, files in tmpfs and kernel buffers together, and no swap; `processes` counts threads too.
         Raises OSError, also where `name` is taken; then nothing is left behind.
@@ -208,7 +209,7 @@ def _below(target: str, root: str, path: str) -> Path:
 
 
 def _delegated(own: Path) -> Iterator[Path]:
-    """Groups of version 2 with both controllers switched on for their children.
+    """Yield groups of version 2 with both controllers switched on for their children.
 
     A group with processes has none (but for the root), so the parent is the usual place; unless our own group has
     a limit, which sessions beside it would escape.

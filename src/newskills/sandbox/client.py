@@ -59,13 +59,13 @@ class HttpSandbox:
         self._endings: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Raises SandboxError where no sandbox answers."""
+        """Ask the server for the id of its run, unless it is known. Raises SandboxError where no sandbox answers."""
         async with self._starting:
             if self._run_id is None:
                 self._run_id = _text(await self.health(), "run_id")
 
     async def health(self) -> dict[str, Any]:
-        """What `GET /health` says. Raises SandboxError."""
+        """Return the answer to `GET /health`. Raises SandboxError."""
         try:
             response = await self._http.get("/health", SHORT)
         except HttpError as error:
@@ -76,7 +76,7 @@ class HttpSandbox:
         return values
 
     async def execute(self, execution: Execution) -> ExecutionResult:
-        """Raises ExecutionRefusedError, SandboxError."""
+        """Execute code on the server. Raises ExecutionRefusedError, SandboxError."""
         await self.start()
         stateful = language(execution.language).stateful
         if execution.session_id is not None or not stateful:
@@ -89,7 +89,7 @@ class HttpSandbox:
                 self._end_later(name)
 
     async def delete_session(self, session_id: str) -> None:
-        """Raises SandboxError."""
+        """Delete the session on the server. Raises SandboxError."""
         name = wire_name(session_id)
         self._sessions.discard(name)
         try:
@@ -100,7 +100,7 @@ class HttpSandbox:
             raise self._refused(response)
 
     async def close(self) -> None:
-        """Ends the sessions that were not deleted, where the server still listens."""
+        """End the sessions that were not deleted, where the server still listens, and close the connections."""
         for name in tuple(self._sessions):
             self._end_later(name)
         await asyncio.gather(*self._endings, return_exceptions=True)
@@ -166,7 +166,8 @@ class HttpSandbox:
         task.add_done_callback(self._endings.discard)
 
     async def _end(self, name: str) -> None:
-        """A session that cannot be deleted costs the server memory, and no result its truth."""
+        """Delete a session and ignore failures: a session that remains costs the server memory, but makes no result
+        wrong."""
         await aio.guarded(self.delete_session(name))
 
     def _unreachable(self, error: HttpError) -> SandboxError:
@@ -190,7 +191,7 @@ def wire_name(session_id: str) -> str:
 
 
 def _object(response: HttpResponse) -> dict[str, Any]:
-    """The JSON object of the body, or an empty one."""
+    """Return the JSON object of the body, or an empty one."""
     try:
         values = msgspec.json.decode(response.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

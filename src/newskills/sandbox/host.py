@@ -80,11 +80,11 @@ class LocalSandbox:
         return self._turns.waiting
 
     async def start(self) -> None:
-        """Raises SandboxError."""
+        """Start the sandbox, unless it runs. Raises SandboxError."""
         await self._live()
 
     async def execute(self, execution: Execution) -> ExecutionResult:
-        """Raises ExecutionRefusedError, SandboxError."""
+        """Execute code in this sandbox. Raises ExecutionRefusedError, SandboxError."""
         spoken = language(execution.language)
         request = self._checked(spoken, execution)
         launched = await self._live()
@@ -98,7 +98,7 @@ class LocalSandbox:
             await self._end(session.channel, session.launched)
 
     def sessions(self) -> dict[str, dict[str, Any]]:
-        """id → backend, created and last_used (seconds since 1970), alive."""
+        """Return id → backend, created and last_used (seconds since 1970), alive."""
         return {
             name: {
                 "backend": session.backend,
@@ -110,7 +110,7 @@ class LocalSandbox:
         }
 
     async def close(self) -> None:
-        """Ends all sessions and waits until their processes are gone."""
+        """End all sessions and wait until their processes are gone."""
         self._closed = True
         for task in tuple(self._tasks):
             task.cancel()
@@ -204,7 +204,7 @@ class LocalSandbox:
             session.lock.release()
 
     async def _session(self, name: str, launched: LaunchedZygote, spoken: Language) -> tuple[_Session, bool]:
-        """The session of that name, and whether it was made just now."""
+        """Return the session of that name, and whether it was made just now."""
         opening = self._opening.setdefault(name, asyncio.Lock())
         try:
             async with opening:
@@ -224,7 +224,7 @@ class LocalSandbox:
                 self._opening.pop(name, None)
 
     async def _take(self, launched: LaunchedZygote, *, eager: bool) -> Channel:
-        """A session that is ready, or as soon as it is; others are made for those who come next."""
+        """Return a session that is ready, or wait until it is; others are made for those who come next."""
         ready = self._ready[eager]
         while ready and ready[0].done() and (ready[0].exception() or ready[0].result().closed):
             ready.popleft()
@@ -302,7 +302,7 @@ class LocalSandbox:
         return min(idle, key=lambda name: self._sessions[name].last_used, default=None)
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
-        """Holds a reference while the task runs, and takes note of its exception."""
+        """Hold a reference to the task while it runs, and retrieve its exception."""
         self._tasks.add(task)
         task.add_done_callback(self._forget_task)
 
@@ -334,7 +334,7 @@ def _let_stop(turn: Turn, channel: Channel, limit: asyncio.Timeout) -> None:
 
 
 def _notice(status: str, execution: Execution, outcome: Mapping[str, Any]) -> str:
-    """What is said behind the code's own errors."""
+    """Return the notice that follows the code's own errors; empty where there is none."""
     if status == "timeout":
         seconds = execution.timeout
         whole = int(seconds) if math.isfinite(seconds) and seconds == int(seconds) else seconds

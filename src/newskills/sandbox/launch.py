@@ -62,7 +62,7 @@ class LaunchedZygote:
         self.links: tuple[str, ...] = ()
 
     async def session(self, *, eager: bool) -> Channel:
-        """A session that is ready for requests. Raises SandboxError."""
+        """Start a session, and return its channel when it is ready for requests. Raises SandboxError."""
         self._count += 1
         message: dict[str, Any] = {"eager": eager}
         folder = "" if self.rung == "a" else self._folder(message)
@@ -99,7 +99,7 @@ class LaunchedZygote:
         return self._cgroups.create(name, limits.memory_mb * MEBI, limits.processes + 2)
 
     def forget(self, number: int) -> None:
-        """Removes what session `number`, which has ended, left in files and control groups."""
+        """Remove what session `number`, which has ended, left in files and control groups."""
         self._kills.pop(number, None)
         self._unsettled.discard(number)
         group = self._groups.pop(number, None)
@@ -138,7 +138,8 @@ def _remove(folders: Iterable[str]) -> None:
 
 
 async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> LaunchedZygote:
-    """Raises SandboxError with the reason why a rung cannot be had, ConfigError for settings that contradict."""
+    """Start the process that makes sessions, at the first isolation level of `config` that can be had. Raises
+    SandboxError with the reasons why none can, ConfigError for settings that contradict."""
     if config.network and environ.get(BLOCK_NETWORK_VARIABLE, "") not in ("", "0", "false"):
         raise ConfigError(f"{BLOCK_NETWORK_VARIABLE} is set, so the sandbox cannot use the network.")
     interpreter = await examine(config)

@@ -26,7 +26,7 @@ OFF = ("", "0", "false", "no", "off")
 
 
 def make_sandbox(config: SandboxConfig, environ: Mapping[str, str]) -> Sandbox:
-    """A client of the server that `config` or `environ` names, else a sandbox in this process. Starts nothing.
+    """Return a client of the server that `config` or `environ` names, else a sandbox in this process. Starts nothing.
 
     Raises ConfigError.
     """

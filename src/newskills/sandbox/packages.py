@@ -49,7 +49,8 @@ class Interpreter(Struct, frozen=True, kw_only=True):
 
 
 async def examine(config: SandboxConfig) -> Interpreter:
-    """Raises SandboxError where the interpreter does not start, ConfigError for packages it does not have."""
+    """Examine the interpreter of `config`. Raises SandboxError where it does not start, ConfigError for packages it
+    does not have."""
     python = config.python or sys.executable
     answer = await _ask(python, config)
     insists = config.preload != SandboxConfig().preload

@@ -89,7 +89,8 @@ def strongest_rung(probes: Iterable[Probe]) -> Rung:
 
 
 def why_not(probes: Sequence[Probe], rung: Rung) -> str:
-    """What stands in the way of `rung`, with the setting to change if it is a known one; empty if nothing does."""
+    """Return what stands in the way of the isolation level `rung`, with the setting to change if it is a known one;
+    empty if nothing does."""
     by_name = {probe.name: probe for probe in probes}
     reasons: dict[str, list[str]] = {}
     for name in _NEEDED[rung]:

@@ -33,12 +33,13 @@ class ReplayingSandbox:
         self._histories: dict[str, _History] = {}
 
     async def start(self) -> None:
-        """Raises what the inner sandbox's `start` raises, if it has one."""
+        """Start the inner sandbox, if it has a `start`. Raises what that raises."""
         if (start := getattr(self._sandbox, "start", None)) is not None:
             await start()
 
     async def execute(self, execution: Execution) -> ExecutionResult:
-        """Raises ExecutionRefusedError, SandboxError."""
+        """Execute code; where its session was lost, run the earlier cells again. Raises ExecutionRefusedError,
+        SandboxError."""
         if execution.session_id is None or not language(execution.language).stateful:
             return await self._sandbox.execute(execution)
         history = self._histories.setdefault(execution.session_id, _History())
@@ -59,7 +60,8 @@ class ReplayingSandbox:
         await self._sandbox.close()
 
     async def _restore(self, execution: Execution, history: _History) -> ExecutionResult:
-        """The cell has just run where nothing of the earlier ones was: that session is thrown away."""
+        """Delete the session, in which the cell has just run without the earlier ones, and run all cells again in a new
+        one."""
         assert execution.session_id is not None
         await self._sandbox.delete_session(execution.session_id)
         total = len(history.cells)

@@ -76,7 +76,7 @@ class SandboxServer:
         self._in_flight = 0
 
     async def serve(self, host: str, port: int) -> Server:
-        """Raises ConfigError, ServerStartError."""
+        """Serve requests at `host` and `port`. Raises ConfigError, ServerStartError."""
         return await serve(own_names_only(self.answer, host), host, port)
 
     async def close(self) -> None:

@@ -36,7 +36,7 @@ class SharedCalls(Generic[T]):
         self._bytes = 0
 
     async def do(self, key: str, content: bytes, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of `work` for this `key`, begun here or earlier; `content` must be the same each time.
+        """Return the result of `work` for this `key`, begun here or earlier; `content` must be the same each time.
 
         Raises ExecutionRefusedError where it is not, SandboxError where the work was cancelled since nobody waited,
         and what `work` raises. Leaving cancels it, after `ORPHAN_SECONDS` without anyone else.
@@ -63,7 +63,7 @@ class SharedCalls(Generic[T]):
                 piece.orphaned = asyncio.get_running_loop().call_later(ORPHAN_SECONDS, piece.task.cancel)
 
     async def drop(self, ending: str = "") -> None:
-        """Cancels at once what nobody waits for, where the key has this `ending`."""
+        """Cancel at once the work that nobody waits for, where its key has this `ending`."""
         tasks = [piece.task for key, piece in self._orphans.items() if key.endswith(ending)]
         for task in tasks:
             task.cancel()

@@ -65,7 +65,7 @@ def read_execution(body: bytes, session_id: str | None) -> Execution:
 
 
 def write_execution(execution: Execution) -> bytes:
-    """The body of `POST /execute`. Lone surrogates, which are no text, become question marks."""
+    """Return the body of `POST /execute`. Lone surrogates, which are no text, become question marks."""
     values = {
         "generated_code": execution.code,
         "timeout": execution.timeout,
@@ -80,7 +80,7 @@ def write_execution(execution: Execution) -> bytes:
 
 
 def write_result(result: ExecutionResult, *, stateful: bool, run_id: str) -> bytes:
-    """The answer to `POST /execute`, with whether the session is new where it has a state."""
+    """Return the answer to `POST /execute`; where `stateful`, it says whether the session is new."""
     values = {
         "process_status": result.status,
         "stdout": result.stdout,

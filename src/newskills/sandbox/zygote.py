@@ -44,7 +44,7 @@ class Channel(asyncio.Protocol):
         self._waiting = deque([self._ready])
 
     async def ready(self) -> None:
-        """Raises SandboxError where the session could not be made."""
+        """Wait until the session is ready. Raises SandboxError where it could not be made."""
         try:
             async with asyncio.timeout(START_PATIENCE):
                 answer = await self._ready
@@ -64,11 +64,11 @@ class Channel(asyncio.Protocol):
         return await self._expect()
 
     def interrupt(self) -> None:
-        """Ends the request under way as if its time were up."""
+        """End the request under way as if its time were up."""
         self._tell("interrupt")
 
     def stop(self) -> None:
-        """Stops the cell under way, and its clock, until `go`."""
+        """Stop the cell under way, and its clock, until `go`."""
         self._tell("stop")
 
     def go(self) -> None:
@@ -79,7 +79,7 @@ class Channel(asyncio.Protocol):
             self._transport.write(pack({"do": what}))
 
     def close(self) -> None:
-        """The supervisor and everything below it end."""
+        """Close the connection: the supervisor and everything below it end."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -133,7 +133,7 @@ class Zygote:
 
     @classmethod
     async def start(cls, python: str, settings: Mapping[str, Any]) -> Zygote:
-        """Raises SandboxError with the kernel's or the interpreter's reason."""
+        """Start a zygote process. Raises SandboxError with the kernel's or the interpreter's reason."""
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         argv = [python, "-I", "-B", "-c", _BOOT, str(far.fileno()), _PACKAGE_FOLDER]
@@ -179,7 +179,8 @@ class Zygote:
         return f" ({lines[-1]})" if lines else ""
 
     async def spawn(self, message: dict[str, Any], groups: Sequence[int] = ()) -> Channel:
-        """A new session's channel, not yet `ready`. `groups`: descriptors of control groups that it enters.
+        """Start a new session, and return its channel, not yet `ready`. `groups`: descriptors of control groups that it
+        enters.
 
         Raises SandboxError where the sandbox is gone.
         """
@@ -206,13 +207,13 @@ class Zygote:
             await self._send(json.dumps({"do": "kill", "session": number}).encode(), [])
 
     async def await_end(self, number: int) -> None:
-        """Returns when session `number` and all its processes are gone."""
+        """Wait until session `number` and all its processes are gone."""
         event = self._ended.get(number)
         if event is not None and not self.closed:
             await event.wait()
 
     async def close(self) -> None:
-        """Ends all sessions."""
+        """End all sessions."""
         self._gone()
         for channel in self._channels.values():  # not all have seen their end yet, and the loop may stop at once
             channel.close()

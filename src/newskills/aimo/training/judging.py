@@ -58,7 +58,8 @@ class LLMJudgeRewardFunction:
     def __call__(
         self, prompts: Sequence[str], completions: Sequence[str], answer: Sequence[str], **_: Any
     ) -> list[float | None]:
-        """Raises ConfigError without a judge."""
+        """Return the reward of each completion; None where its answer or the judge's score is not known. Raises
+        ConfigError without a judge."""
         weight = self.llm_judge_weight
         rewards: list[float | None] = []
         answers = self._answers(prompts, completions, answer)

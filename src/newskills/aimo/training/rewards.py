@@ -53,7 +53,7 @@ class MathRewardFunction:
 
 
 def _verified(verifier: Verifier, text: str, truth: str) -> bool | None:
-    """Raises GraderError for NaN, which Python takes for true."""
+    """Return the verdict of `verifier`. Raises GraderError for NaN, which Python takes for true."""
     verdict = verifier(text, truth)
     if verdict is not None and math.isnan(verdict):
         raise GraderError(

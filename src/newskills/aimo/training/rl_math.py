@@ -62,7 +62,7 @@ class RLMathConfig(Struct, frozen=True, kw_only=True):
     decontaminate: tuple[str, ...] = TESTS
 
     def stage(self) -> RlStage:
-        """The same as a stage of `ns aimo train`."""
+        """Return the same settings as a stage of `ns aimo train`."""
         return msgspec.structs.replace(
             AimoConfig().rl,
             start=self.model_name_or_path,
@@ -98,7 +98,8 @@ class RLMathTrainer:
     """Trains on problems with answers. `output_dir` is as `ns aimo train` leaves it; the same call goes on there."""
 
     def __init__(self, config: RLMathConfig, reward_fn: MathRewardFunction | None = None) -> None:
-        """Raises ConfigError for rewards with a verifier of their own: answers are judged by the math grader."""
+        """Check the rewards. Raises ConfigError for rewards with a verifier of their own: answers are judged by the
+        math grader."""
         if reward_fn is not None and reward_fn.answer_verifier is not None:
             raise ConfigError(
                 "RLMathTrainer judges answers by the math grader; a verifier of your own cannot take its place.",
@@ -108,7 +109,8 @@ class RLMathTrainer:
         self.config = config if reward_fn is None else _rewarded(config, reward_fn)
 
     def train(self, dataset: Iterable[Row]) -> Path:
-        """The folder of the trained model. Rows have `problem` and `expected_answer`, or other names of these.
+        """Train on `dataset`, and return the folder of the trained model. Rows have `problem` and `expected_answer`, or
+        other names of these.
 
         Raises NewskillsError.
         """

@@ -97,7 +97,7 @@ class SFTTrainer:
     """Trains on solutions. `output_dir` is as `ns aimo train` leaves it; the same call goes on there."""
 
     def __init__(self, config: SFTConfig) -> None:
-        """Raises ConfigError for what the trainers here do not do."""
+        """Translate `config` into a stage. Raises ConfigError for what the trainers here do not do."""
         self.config, self._stage = config, config.stage()
         self.model: Path | None = None
 

@@ -35,5 +35,5 @@ class SFTCoTTrainer(SFTTrainer):
     """Trains on solutions in words."""
 
     def __init__(self, config: SFTCoTConfig) -> None:
-        """Raises ConfigError for what the trainers here do not do."""
+        """Translate `config` into a stage. Raises ConfigError for what the trainers here do not do."""
         super().__init__(config)

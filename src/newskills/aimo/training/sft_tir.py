@@ -41,7 +41,7 @@ class SFTTIRTrainer(SFTTrainer):
     """Trains on solutions with code, which is run in the sandbox first: rows with another output are left out."""
 
     def __init__(self, config: SFTTIRConfig) -> None:
-        """Raises ConfigError for what the trainers here do not do."""
+        """Translate `config` into a stage. Raises ConfigError for what the trainers here do not do."""
         super().__init__(config)
 
 

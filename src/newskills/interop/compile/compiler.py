@@ -70,7 +70,8 @@ class CompilerResult(Struct, frozen=True):
 
 
 def compile_config(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> CompilerResult:
-    """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
+    """Compile the configuration that `request` asks for. Raises UserError: for the profile and for names of tasks at
+    once, for all else with everything that is wrong."""
     try:
         file, env_file = named_file(request, environ, cwd)
         return compile_file(request, file, environ, env_file)
@@ -81,7 +82,8 @@ def compile_config(request: CompileRequest, environ: Mapping[str, str], cwd: Pat
 def compile_file(
     request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile
 ) -> CompilerResult:
-    """The same for the file that `asked` names, once it is read. Raises UserError, RecursionError."""
+    """Compile the configuration `file`, which has been read already, as `compile_config` does. Raises UserError,
+    RecursionError."""
     _check_named(request, file.path)
     tree, plain = _composed(file, request)
     return finish(request, file.path, tree, environ, env_file, overriding=plain)
@@ -92,7 +94,7 @@ def too_deep(request: CompileRequest) -> ConfigError:
 
 
 def named_file(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> tuple[File, EnvFile]:
-    """The file that `-c` names, as it stands, and env.toml. Raises UserError."""
+    """Read the file that `-c` names, as it stands, and env.toml. Raises UserError."""
     env_file = read_env_file(find_env_file(cwd, environ))
     return read_config(find_config(request.config or DEFAULT, _folders(env_file, cwd))), env_file
 
@@ -131,7 +133,7 @@ def finish(
 
 
 def _check_named(request: CompileRequest, path: Path) -> None:
-    """Raises ConfigError where neither a configuration nor a server to evaluate with newskills' own one is named."""
+    """Raise ConfigError where neither a configuration nor a server to evaluate with newskills' own one is named."""
     if (
         request.config is None
         and path.parent == BUILT_IN
@@ -145,7 +147,7 @@ def _check_named(request: CompileRequest, path: Path) -> None:
 
 
 def _check_sections(resolved: Row, source: str) -> None:
-    """Raises ConfigError for a file that is made for another program: it has no section that is read here."""
+    """Raise ConfigError for a file that is made for another program: it has no section that is read here."""
     if any(name in resolved for name in SECTIONS if name != "run"):
         return
     foreign = [name for name in resolved if name not in ("run", *STEP_KEYS)]
@@ -189,7 +191,7 @@ def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
 
 
 def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]:
-    """The file with its defaults and the overrides, and which overrides these are.
+    """Return the file with its defaults and the overrides, and those of the overrides that set a key.
 
     Those that name a group of its defaults choose another option instead.
     """

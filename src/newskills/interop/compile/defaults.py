@@ -68,7 +68,7 @@ class _Composer:
         return result
 
     def chosen(self, item: DefaultsItem, file: File, group: str, package: str, chain: tuple[Path, ...]) -> Row:
-        """What the item brings, at its place in the tree."""
+        """Return what the item brings, at its place in the tree."""
         where = _joined(group, item.group)
         option = item.option
         if where and where in self.choices:
@@ -123,7 +123,7 @@ def _elsewhere(group: str, option: str, file: File) -> ConfigError | None:
 
 
 def compose(file: File, choices: Mapping[str, str | None]) -> tuple[Row, set[str]]:
-    """The tree of `file` with all that its defaults bring, and the groups that its defaults name.
+    """Return the tree of `file` with all that its defaults bring, and the groups that its defaults name.
 
     `choices` take the place of options of groups. Raises ConfigError.
     """

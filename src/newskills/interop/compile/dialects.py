@@ -41,7 +41,8 @@ class DialectVariables(Struct, frozen=True, kw_only=True):
 
 
 def protect(tree: Row, environ: Mapping[str, str]) -> None:
-    """Writes `host:NAME` in place of `${oc.env:NAME}` wherever variables are given, so that no value is written."""
+    """Write `host:NAME` in place of `${oc.env:NAME}` wherever variables are given, so that no value is written; the
+    default of an unset variable is written as `lit:DEFAULT`."""
     for _, section in _maps(tree, ()):
         for name, value in section.items():
             match = _ENV.match(value.strip()) if isinstance(value, str) else None
@@ -52,7 +53,7 @@ def protect(tree: Row, environ: Mapping[str, str]) -> None:
 
 
 def read(config: Row, problems: list[ConfigProblem]) -> DialectVariables:
-    """Takes them from resolved sections."""
+    """Read the variables from the resolved sections of `config`."""
     reader = _DialectReader(problems)
     old = _section(_section(config, "execution"), KEY)
     common = reader.read(_section(config, KEY), (KEY,), host=True)

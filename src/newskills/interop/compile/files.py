@@ -29,7 +29,8 @@ class File(Struct, frozen=True, kw_only=True):
 
 
 def find_config(name: str, folders: Sequence[Path]) -> Path:
-    """The file that `-c name` means: a path where it looks like one, else `name` in the first folder that has it.
+    """Return the file that `-c name` means: a path where it looks like one, else `name` in the first folder that has
+    it.
 
     Raises DataError that tells what exists.
     """
@@ -53,7 +54,7 @@ def find_config(name: str, folders: Sequence[Path]) -> Path:
 
 
 def read_config(path: Path) -> File:
-    """Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
+    """Read a config file. Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
     text = read_text(path)
     content = parse(text, path, "a config", "deployment: …", Numbers)
     match = _PACKAGE.search(text.partition("\n\n")[0])

@@ -56,7 +56,7 @@ class Resolver:
         return done
 
     def value(self, path: Path) -> Any:
-        """What stands at `path`, resolved. Raises KeyError where nothing does."""
+        """Return the value at `path`, resolved. Raises KeyError where there is none."""
         return self._resolved(lookup(self.root, path), path)
 
     def _resolved(self, node: Any, path: Path) -> Any:
@@ -89,7 +89,7 @@ class Resolver:
         return _FAILED
 
     def _text(self, text: str, path: Path) -> Any:
-        """A text that holds `${`: one whole reference keeps its type; null in the middle of others is empty."""
+        """Resolve a text that holds `${`: one whole reference keeps its type; null in the middle of others is empty."""
         try:
             pieces = split(text)
         except ConfigError as error:
@@ -137,7 +137,8 @@ class Resolver:
         return self.fault(path, f"the variable {name} is not set; export it, or write ${{oc.env:{name},VALUE}}")
 
     def _artifact(self, arguments: Sequence[str], path: Path) -> Any:
-        """What a dry run shows of one that is not found is the reference itself."""
+        """Return a field of an artifact; for one that is not found, return the reference itself, which a dry run
+        shows."""
         key, field = arguments[0], (arguments[1] if len(arguments) == 2 else "path")
         try:
             named = self.value(("run", key))

@@ -25,7 +25,7 @@ class ConfigProblem(Struct, frozen=True):
 
 
 def refuse(problems: Sequence[ConfigProblem], source: str) -> None:
-    """Raises ConfigError naming all of `problems`, with the sections to add, if there are any."""
+    """Raise ConfigError that names all of `problems`, with the sections to add, if there are any."""
     if not problems:
         return
     first = {problem.path: problem for problem in reversed(problems)}

@@ -40,7 +40,7 @@ def merge(below: Any, above: Any) -> Any:
 
 
 def lookup(tree: Any, path: Sequence[str]) -> Any:
-    """Raises KeyError where there is nothing at `path`."""
+    """Return the value at `path`. Raises KeyError where there is none."""
     for at, part in enumerate(path):
         if isinstance(tree, dict) and part in tree:
             tree = tree[part]
@@ -52,7 +52,7 @@ def lookup(tree: Any, path: Sequence[str]) -> Any:
 
 
 def put(tree: Row, path: Sequence[str], value: Any) -> None:
-    """Sets `path`, making dictionaries on the way. Raises ConfigError where something else is in the way.
+    """Set `path`, making dictionaries on the way. Raises ConfigError where something else is in the way.
 
     An item of a list goes by its number; one of `evaluation.tasks` also by its name: all that are called so.
     """

@@ -211,7 +211,7 @@ class ConfigReader:
         return msgspec.structs.replace(done, params=self.struct(Params, kept, params_path, Params()), env=env)
 
     def section(self, tree: Row, path: Path) -> Row:
-        """What stands below the last part of `path`; empty where nothing does."""
+        """Return the section at `path`, which is the value of its last part in `tree`; empty where there is none."""
         section_value = tree.get(path[-1])
         if section_value is None:
             return {}
@@ -244,7 +244,8 @@ class ConfigReader:
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    """A number where a text is expected is its text. Raises ValidationError."""
+    """Convert `value` to the type `kind`; a number where a text is expected becomes its text. Raises
+    ValidationError."""
     if isinstance(value, int | float) and not isinstance(value, bool) and kind in (str, str | None):
         value = str(value)
     return msgspec.convert(value, kind, strict=False)

@@ -31,7 +31,7 @@ exec haproxy -f "$config"
 
 
 def proxy_script(name: str, instances: Sequence[str], health: str, *, python: str, image: str | None) -> Script:
-    """The command `name` in front of the servers `instances`."""
+    """Return the script of the command `name`, a proxy in front of the servers `instances`."""
     own: Word = Ref(name, "port")
     targets: list[Word] = [Ref(instance, "address") for instance in instances]
     ready = Ready(path=health, patience=300.0)
@@ -42,7 +42,7 @@ def proxy_script(name: str, instances: Sequence[str], health: str, *, python: st
 
 
 async def balance(port: int, instances: Sequence[tuple[str, int]]) -> None:
-    """Serves until it is cancelled. Raises OSError where the port is taken."""
+    """Serve on `port` until cancelled. Raises OSError where the port is taken."""
     used: Counter[tuple[str, int]] = Counter(dict.fromkeys(instances, 0))
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -112,7 +112,7 @@ def _begin(logs: str, job: str, server: str) -> str:
 
 
 def facts_of(compiled: CompiledConfig, task: EvaluationTask) -> str:
-    """The file `FACTS` in the job's folder."""
+    """Return the text of the file `FACTS` in the job's folder."""
     served = compiled.deployment.type != "none"
     endpoint = {
         "url": None if served else compiled.target.url,
@@ -144,7 +144,8 @@ def _model(compiled: CompiledConfig, server: str | None) -> str:
 
 
 def _address(compiled: CompiledConfig, task: EvaluationTask, server: str | None) -> Word:
-    """What clients append `/chat/completions` to: the launcher's configurations name the whole route."""
+    """Return the option with the address to which clients append `/chat/completions`: the launcher's configurations
+    name the whole route."""
     if server is None:
         return f"--server_address={base_of(compiled.target.url)}"
     route = compiled.deployment.completions if task.endpoint_type == "completions" else compiled.deployment.chat
@@ -152,7 +153,7 @@ def _address(compiled: CompiledConfig, task: EvaluationTask, server: str | None)
 
 
 def base_of(url: str) -> str:
-    """What routes are appended to: `url` without the one that it ends with."""
+    """Return the address to which routes are appended: `url` without the route that it ends with."""
     url = url.rstrip("/")
     return next((url.removesuffix(route) for route in ROUTES if url.endswith(route)), url)
 

@@ -23,7 +23,7 @@ class CommandEnvironment(Struct, frozen=True, repr_omit_defaults=True):
     runtime: dict[str, str] = {}
 
     def exports(self) -> str:
-        """bash that sets what only the node knows."""
+        """Return bash commands that set the variables whose values only the node knows."""
         return "".join(f'export {name}="${{{other}-}}"\n' for name, other in self.runtime.items() if name != other)
 
 
@@ -36,7 +36,8 @@ class DeploymentVariables:
         self._origin: dict[str, str] = {}
 
     def of(self, env: EnvMap, where: str) -> CommandEnvironment:
-        """Raises ConfigError for a variable that is not set here, or that two commands want from different places."""
+        """Return the environment of a command with the variables `env`. Raises ConfigError for a variable that is not
+        set here, or that two commands want from different places."""
         plain: dict[str, str] = {}
         secrets: list[str] = []
         runtime: dict[str, str] = {}

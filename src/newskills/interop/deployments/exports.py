@@ -27,7 +27,7 @@ PASSED = (
 
 
 def export_plan(compiled: CompiledConfig, invocation: str, folder: str) -> ExportPlan:
-    """What is to be exported, and how; nothing secret. Raises ConfigError."""
+    """Return the plan of what is to be exported, and how; it holds nothing secret. Raises ConfigError."""
     for place in compiled.execution.auto_export:
         DESTINATIONS.resolve(place)
     settings = {name: dict(section) for name, section in compiled.export.items()}

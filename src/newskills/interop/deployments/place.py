@@ -20,7 +20,7 @@ _GRES = re.compile(r"gpu(?::[^:,()]+)?:(\d+)\Z", re.ASCII)
 
 
 def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
-    """The cluster config. Raises ConfigError for an executor that newskills has not."""
+    """Return the cluster config. Raises ConfigError for an executor that newskills does not have."""
     execution, profile = compiled.execution, compiled.profile
     names = list(profile.env_vars) if profile else []
     if compiled.mode == "local" or execution.type == "local":
@@ -51,7 +51,8 @@ def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
 
 
 def client_image(compiled: CompiledConfig, task: EvaluationTask | None = None) -> str | None:
-    """The image in which `task`, or the export of results, runs; it must have newskills. None: no container."""
+    """Return the image in which `task`, or the export of results, runs; it must have newskills. None means no
+    container."""
     profile = compiled.profile
     own = profile.container_image if profile and profile.executor != "local" else None
     return (task.container if task else None) or own

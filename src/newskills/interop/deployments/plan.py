@@ -43,7 +43,8 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
 def plan_invocation(
     compiled: CompiledConfig, invocation: str, environ: Mapping[str, str], when: datetime.datetime | None = None
 ) -> DeploymentPlan:
-    """Raises ConfigError. `when`: the local time that the folder's name says; None: now."""
+    """Plan the jobs of an invocation. Raises ConfigError. `when`: the local time in the folder's name; None means
+    now."""
     foreign = [task.name for task in compiled.tasks if task.benchmark is None]
     if foreign:
         raise ConfigError(
@@ -121,7 +122,8 @@ def _job(
 
 
 def _judge_key(task: EvaluationTask, variables: DeploymentVariables) -> EnvMap:
-    """The variable that `params.extra.judge` names, as if it stood in the task's env_vars, too."""
+    """Return the variable that `params.extra.judge` names for its key, as if it stood in the task's env_vars, too;
+    empty where it names none that is set."""
     judge = task.params.extra.get("judge")
     name = judge.get("api_key") if isinstance(judge, dict) else None
     return {name: EnvValue("host", name)} if isinstance(name, str) and name in variables.environ else {}

@@ -48,7 +48,7 @@ Maker = Callable[[CompiledConfig, ClusterConfig, str, int], Script]
 def server_command(
     compiled: CompiledConfig, cluster: ClusterConfig, name: str, *, nodes: int, env: CommandEnvironment
 ) -> Command:
-    """The server called `name` on `nodes` nodes of its own. Raises ConfigError."""
+    """Return the command of the server called `name` on `nodes` nodes of its own. Raises ConfigError."""
     deployment = compiled.deployment
     if deployment.command:
         script = _of_text(compiled, cluster, name, nodes)
@@ -103,7 +103,8 @@ def engine(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: i
 
 
 def nim(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
-    """A NIM container's own start; everything else about it is said in its variables."""
+    """Return the start command of a NIM container, which is its own; everything else about it is set in its
+    variables."""
     deployment = compiled.deployment
     model = deployment.served_model_name or ""
     names = {"SERVED_MODEL_NAME": model, "NIM_MODEL_NAME": model, "NIM_SERVED_MODEL_NAME": model}

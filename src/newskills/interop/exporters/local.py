@@ -29,7 +29,8 @@ HEAD = ("Model Name", "Harness", "Task Name", "Executor", "Container", "Invocati
 
 
 def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: PrintLine) -> None:
-    """Raises ConfigError, DataError for a file that is no export, StorageError."""
+    """Copy the artifacts of the results to a local folder, and write their scores where a format is set. Raises
+    ConfigError, DataError for a file that is no export, StorageError."""
     kind = settings.get("format")
     if kind not in (None, *FORMATS):
         raise ConfigError(f"export.local.format is {' or '.join(FORMATS)}, not '{kind}'.")

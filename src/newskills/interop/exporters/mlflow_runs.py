@@ -22,7 +22,8 @@ EXPERIMENT = "nemo-evaluator-launcher"
 
 
 def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: PrintLine) -> None:
-    """Raises ConfigError (no mlflow, no address), NewskillsError for what the service says."""
+    """Log each result as a run in MLflow. Raises ConfigError (no mlflow, no address), NewskillsError for errors of the
+    service."""
     if find_spec("mlflow") is None:
         raise ConfigError("MLflow needs the package mlflow.", hint="Run: pip install 'newskills[mlflow]'")
     uri = str(settings.get("tracking_uri") or environ.get("MLFLOW_TRACKING_URI") or "")

@@ -23,7 +23,8 @@ MODES = ("per_task", "multi_task")
 
 
 def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: PrintLine) -> None:
-    """Raises ConfigError (no wandb, no project), AuthError, NewskillsError for what the service says."""
+    """Log the results to Weights & Biases, as one run for each or for all. Raises ConfigError (no wandb, no project),
+    AuthError, NewskillsError for errors of the service."""
     if find_spec("wandb") is None:
         raise ConfigError("W&B needs the package wandb.", hint="Run: pip install 'newskills[wandb]'")
     mode = settings.get("log_mode") or MODES[0]

@@ -85,7 +85,7 @@ def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
 
 
 def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
-    """Writes the records below `output_dir/eval-results`; returns the folder of the benchmark.
+    """Write the records below `output_dir/eval-results`, and return the folder of the benchmark.
 
     Where there are several models, each has a folder in `output_dir`.
     Members of a group lie in its folder, as in our own results; names of others have no dots.
@@ -116,7 +116,7 @@ def _safe(name: str) -> str:
 
 
 def renamed(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchmark]:
-    """The only benchmark under another name. Raises DataError where there are several."""
+    """Return the only benchmark under another name. Raises DataError where there are several."""
     if len(imported) != 1:
         names = ", ".join(item.benchmark for item in imported)
         raise DataError(f"--benchmark names one benchmark, but there are {len(imported)}: {names}.")
@@ -126,7 +126,8 @@ def renamed(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchm
 def by_seed(
     benchmark: str, records: Iterable[tuple[int | None, Row]], notes: list[str], expected: Iterable[str] = ()
 ) -> dict[int | None, list[Row]]:
-    """Records of each seed, in the order of the first; equal ones count once, missing ones are unscored.
+    """Return the records of each seed, all seeds in the same order of samples; equal records count once, missing ones
+    are unscored.
 
     `expected`: ids of samples that should be there. Raises DataError where two records of one sample and seed differ.
     """
@@ -202,5 +203,5 @@ def read_lines(path: Path, decode: Callable[[bytes], Any], notes: list[str]) -> 
 
 
 def origin_of(format: str, path: Path, facts: Mapping[str, Any]) -> Row:
-    """What benchmark.json tells of an import; facts that are not known are left out."""
+    """Return what benchmark.json tells of an import; facts that are not known are left out."""
     return {"format": format, "path": str(path.resolve())} | {k: v for k, v in facts.items() if v is not None}

@@ -48,7 +48,8 @@ def fits(path: Path) -> bool:
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
-    """Raises DataError: broken or foreign rows, several runs or models, no such score."""
+    """Read the benchmarks of an EvalScope run. Raises DataError: broken or foreign rows, several runs or models, no
+    such score."""
     run = _run(source.path)
     return [_data_set(run, name, files, source.score) for name, files in run.reviews.items()]
 
@@ -63,7 +64,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _run(path: Path) -> _Run:
-    """Raises DataError where there is none, or more than one."""
+    """Find the run below `path`. Raises DataError where there is none, or more than one."""
     folders = _folders(path)
     if not folders:
         raise DataError(
@@ -85,7 +86,7 @@ def _run(path: Path) -> _Run:
 
 
 def _named(stem: str, names: Iterable[str]) -> tuple[str, str]:
-    """(data set, subset) of `<dataset>_<subset>`, both of which may hold underscores."""
+    """Return (data set, subset) of `<dataset>_<subset>`, both of which may hold underscores."""
     fitting = [name for name in names if stem.startswith(f"{name}_")]
     name = max(fitting, key=len) if fitting else stem
     return name, stem[len(name) + 1 :]
@@ -139,7 +140,8 @@ def _score(row: Row) -> Row:
 
 
 def _main_score(rows: Sequence[Row]) -> str:
-    """The one that the first sample with scores calls its main one, or its first."""
+    """Return the name of the score that the first sample with scores calls its main one, or else of its first score;
+    empty where no sample has scores."""
     for row in rows:
         score = _score(row)
         if score["value"]:
@@ -166,7 +168,8 @@ def _place(row: Row, repeats: int) -> tuple[int | str, int | None]:
 
 
 def _requested(run: _Run, name: str, subset: str) -> int:
-    """Samples that were asked for, answered or not, by the report; 0: it does not tell."""
+    """Return the number of samples that were asked for, answered or not, by the report; 0 means that it does not
+    tell."""
     num_requested: Any = run.reports.get(name, {})
     for key in ("execution_summary", "subsets", subset, "requested"):
         num_requested = num_requested.get(key) if isinstance(num_requested, dict) else None
@@ -225,7 +228,7 @@ def _last(messages: Sequence[Row], role: str) -> Row:
 
 
 def _text(message: Row, kind: str = "text") -> str:
-    """The parts of a kind; a message that is no list of parts is text."""
+    """Return the text of the parts of a kind; a message that is no list of parts is text."""
     content = message.get("content")
     if isinstance(content, str):
         return content if kind == "text" else ""

@@ -39,7 +39,8 @@ def fits(path: Path) -> bool:
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
-    """Raises DataError: broken archives, foreign JSON, several logs of one task and model, no such scorer."""
+    """Read the benchmarks in logs of Inspect. Raises DataError: broken archives, foreign JSON, several logs of one task
+    and model, no such scorer."""
     files = [source.path] if source.path.is_file() else sorted(source.path.rglob("*.eval"))
     if not files:
         raise DataError(f"{source.path} has no .eval logs.")
@@ -94,7 +95,7 @@ def _log(file: Path, score: str) -> ImportedBenchmark:
 
 
 def _first_scorer(spec: Row, samples: list[Row]) -> str:
-    """The scorer that is named first; where none is, the first that judged a sample."""
+    """Return the name of the first scorer in `spec`; where it names none, of the first that judged a sample."""
     for scorer in spec.get("scorers") or []:
         if isinstance(scorer, dict) and isinstance(scorer.get("name"), str):
             name: str = scorer["name"].rpartition("/")[2]
@@ -186,7 +187,7 @@ def _scores(sample: Row) -> Row:
 
 
 def _problem(content: object) -> str:
-    """The text of the input; of messages that of the last one by the user."""
+    """Return the text of the input; if it consists of messages, the text of the last one by the user."""
     if isinstance(content, str):
         return content
     messages = (
@@ -203,7 +204,7 @@ def _target(target: object) -> str | list[Any] | None:
 
 
 def _text(content: object) -> str:
-    """The text parts of a message."""
+    """Return the text parts of a message, joined."""
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text", "")) for part in _parts(content) if part.get("type") == "text")

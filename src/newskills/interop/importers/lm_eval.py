@@ -47,7 +47,7 @@ def fits(path: Path) -> bool:
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
-    """Raises DataError: broken or foreign rows, no metric of a sample."""
+    """Read the benchmarks in samples of lm-eval. Raises DataError: broken or foreign rows, no metric of a sample."""
     files, notes = _files(source.path)
     several = len({folder for folder, _ in files}) > 1
     imported = []
@@ -128,7 +128,7 @@ def _metrics(row: Row) -> list[str]:
 
 
 def _share(value: object) -> float | None:
-    """A score of one sample as a number in 0–1; None for what is none."""
+    """Return a score of one sample as a number in 0–1; None where `value` is not such a score."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
@@ -198,7 +198,7 @@ def _problem(row: Row) -> str:
 
 
 def _prompt(row: Row) -> Row:
-    """What the model was sent, examples included, under the name that our own records have for it."""
+    """Return the prompt that the model was sent, examples included, under the name that our own records have for it."""
     prompt = _sent(row)
     if messages := _chat(prompt):
         return {"messages": messages}
@@ -206,7 +206,7 @@ def _prompt(row: Row) -> Row:
 
 
 def _sent(row: Row) -> str:
-    """The text of the (first) request; empty where the row does not say it."""
+    """Return the text of the (first) request; empty where the row does not say it."""
     arguments = row.get("arguments")
     while isinstance(arguments, dict) and arguments:
         arguments = next(iter(arguments.values()))
@@ -215,7 +215,7 @@ def _sent(row: Row) -> str:
 
 
 def _chat(prompt: str) -> list[Row]:
-    """The messages of a prompt that is a chat as JSON (`--apply_chat_template`); empty for any other."""
+    """Return the messages of a prompt that is a chat as JSON (`--apply_chat_template`); empty for any other."""
     if not prompt.startswith(_CHAT):
         return []
     try:

@@ -42,7 +42,8 @@ def fits(path: Path) -> bool:
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
-    """Raises DataError: no bundle, broken or foreign rows, several runs of one benchmark, no such scorer."""
+    """Read the benchmarks in bundles of nemo-evaluator. Raises DataError: no bundle, broken or foreign rows, several
+    runs of one benchmark, no such scorer."""
     bundles = _bundles(source.path)
     return [_benchmark(path, content, source.score) for path, content in bundles.values()]
 
@@ -113,7 +114,7 @@ def _benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
 
 
 def _check_scorer(rows: list[Row], score: str, results: Path) -> None:
-    """Raises DataError where no sample has it."""
+    """Raise DataError where no sample has a reward of the scorer `score`."""
     scorers = {key.removeprefix("scorer:") for row in rows for key in (row.get("scorer_rewards") or {})}
     if score not in scorers:
         raise DataError(f"{results}: no scorer '{score}'{suggest(score, scorers)}")

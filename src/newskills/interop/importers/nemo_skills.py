@@ -31,7 +31,8 @@ def fits(path: Path) -> bool:
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
-    """Raises DataError: no output files, broken records, seeded and seedless ones together."""
+    """Read the benchmarks in results of NeMo-Skills. Raises DataError: no output files, broken records, seeded and
+    seedless ones together."""
     imported = [_benchmark(results) for results in discover(source.path) if results.files]
     if not imported:
         raise DataError(f"{source.path} has no output*.jsonl.")

@@ -42,7 +42,7 @@ def is_suite(file: File) -> bool:
 
 
 def compose_suite(file: File) -> Row:
-    """The tree of `file` with its own references resolved, and variables not yet. Raises UserError."""
+    """Return the tree of `file` with its own references resolved, and variables not yet. Raises UserError."""
     tree = _composed(file, _folders(file.path), ())
     resolved: Row = _referred(tree, tree, 0)
     return {key: value for key, value in resolved.items() if not key.startswith("_")}

@@ -21,7 +21,7 @@ def row(value: Any) -> Row:
 
 
 def execution_of(tree: Row, service: Row, fault: Fault) -> tuple[Row, list[str]]:
-    """The section `execution`, with its option under `group`; and notes."""
+    """Return the section `execution`, with its option under `group`, and notes."""
     cluster, output = row(tree.get("cluster")), row(tree.get("output"))
     listed = [str(destination) for destination in output.get("export") or []]
     notes = [f"output.export {name}: run ns export afterwards" for name in listed if name not in EXPORTERS]
@@ -70,7 +70,7 @@ def _slurm(cluster: Row, service: Row, fault: Fault) -> Row:
 
 
 def deployment_of(name: str, service: Row, key: str | None, fault: Fault) -> tuple[Row, Row]:
-    """The sections `deployment`, with its option under `group`, and `target`."""
+    """Return the sections `deployment`, with its option under `group`, and `target`."""
     kind, model = service.get("type"), service.get("model")
     if kind == "api":
         endpoint = {"url": service.get("url"), "model_id": model, "api_key_name": key}

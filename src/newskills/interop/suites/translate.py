@@ -89,7 +89,7 @@ class _SuiteTranslator:
             self.tasks.setdefault(service, []).append(self.task(name, benchmark_config, solver, service, path))
 
     def name(self, name: str, path: tuple[str | int, ...]) -> str:
-        """newskills' name of the benchmark; empty where it has none."""
+        """Return newskills' name of the benchmark; empty where it has none."""
         scheme, colons, rest = name.partition("://")
         if not colons:
             scheme, rest = "", name
@@ -180,7 +180,7 @@ class _SuiteTranslator:
         return _given(judge_metric) if judge_metric else None
 
     def key(self, service: Row, path: tuple[str | int, ...]) -> str | None:
-        """The variable that holds the key: its value is never written."""
+        """Return the variable that holds the key: the key's value is never written."""
         api_key = service.get("api_key")
         named = _KEY.match(str(api_key)) if api_key else None
         if api_key and named is None:
@@ -216,7 +216,8 @@ class _SuiteTranslator:
 
 
 def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) -> list[ServiceConfig]:
-    """A configuration for each model with benchmarks; `problems` grows. `wanted`: names of benchmarks, empty: all."""
+    """Return a configuration for each model with benchmarks; problems are added to `problems`. `wanted`: names of
+    benchmarks, empty means all."""
     suite = _SuiteTranslator(tree, problems)
     for name in tree:
         if name not in TOP:

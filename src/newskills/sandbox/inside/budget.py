@@ -50,7 +50,7 @@ class Budget:
         return "disk" if used > self._limits["disk"] or count > self._limits["files"] else ""
 
     def clear(self) -> None:
-        """Removes the session's files, of which there were too many. Its processes must have ended."""
+        """Remove the session's files, of which there were too many. Its processes must have ended."""
         folders.clear(self._folder)
 
     def _too_much_memory(self, pids: Collection[int]) -> bool:
@@ -75,7 +75,8 @@ class Budget:
         return FREE_RESERVE
 
     def _written(self, pids: Collection[int]) -> tuple[int, int]:
-        """Number and bytes of the session's files, those that are open but have no name any more included."""
+        """Return number and bytes of the session's files, including those that are open but have no name any more;
+        counting stops above the limit of files."""
         count = used = 0
         for each in chain(folders.below(self._folder), _nameless(pids)):
             count += 1

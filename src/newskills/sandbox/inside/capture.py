@@ -21,7 +21,8 @@ class Capture:
         self._cut = False
 
     def start(self, limit: int, *, discard: bool) -> None:
-        """A new count; `discard`: what is waiting was written between two requests and belongs to none."""
+        """Start a new count; `discard`: drop what is waiting, which was written between two requests and belongs to
+        none."""
         if discard:
             self._room = 0
             self.read_all()
@@ -46,7 +47,7 @@ class Capture:
         return True
 
     def read_all(self) -> None:
-        """What is waiting now: a pipe's worth at most, so that a writer who never stops cannot hold us."""
+        """Read what is waiting now: a pipe's worth at most, so that a writer who never stops cannot hold us."""
         for _ in range(64):
             if not self.open or not self.read():
                 return

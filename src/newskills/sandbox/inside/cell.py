@@ -43,7 +43,8 @@ class Session:
         self._reset = _Reset(self._interrupt)
 
     def run(self, code: str, stdin: str, style: str, number: int) -> bool:
-        """True where an exception ended the cell; its traceback goes to standard output, as in a notebook."""
+        """Run a cell, and return True where an exception ended it; its traceback goes to standard output, as in a
+        notebook."""
         self._reset.before(self._main, stdin)
         name = f"<cell {number}>"
         self._running = True
@@ -90,7 +91,7 @@ class _Reset:
         sys.modules["__main__"] = main
 
     def tell(self, text: str) -> None:
-        """Writes to standard output, also where the cell has closed its own."""
+        """Write to standard output, also where the cell has closed its own."""
         try:
             self.out.write(text)
         except (OSError, ValueError):
@@ -118,7 +119,7 @@ def _new_main() -> ModuleType:
 
 
 def _run_cell(code: str, namespace: dict[str, Any], name: str) -> None:
-    """Runs the statements; a last expression is echoed unless a semicolon follows it."""
+    """Run the statements; a last expression is echoed unless a semicolon follows it."""
     code = _dedented(code)
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     tree = _compile(code, name, "exec", ast.PyCF_ONLY_AST | _FLAGS)
@@ -137,7 +138,7 @@ def _run_cell(code: str, namespace: dict[str, Any], name: str) -> None:
 
 
 def _dedented(code: str) -> str:
-    """The first line's indentation is taken off every line that has it, as IPython does; lines keep their numbers."""
+    """Remove the first line's indentation from every line that has it, as IPython does; lines keep their numbers."""
     lines = code.splitlines(keepends=True)
     first = next((line for line in lines if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
@@ -159,7 +160,7 @@ def _muted(code: str, last: ast.Expr) -> bool:
 
 
 def render(error: BaseException, style: str) -> str:
-    """The traceback in the style Plain, Context, Verbose or Minimal, without the frames of this file."""
+    """Return the traceback in the style Plain, Context, Verbose or Minimal, without the frames of this file."""
     if style == "Minimal":
         return "".join(traceback.format_exception_only(error))
     trace = error.__traceback__
@@ -207,7 +208,7 @@ def _short(value: object) -> str:
 
 
 def run_script(code: str) -> None:
-    """Runs `code` as `__main__`, ends the process as the interpreter would. Never returns."""
+    """Run `code` as `__main__`, and end the process as the interpreter would. Never returns."""
     main = _new_main()
     main.__file__ = name = "main.py"
     sys.argv = [name]
@@ -241,7 +242,7 @@ def _stream(descriptor: int) -> io.TextIOWrapper:
 
 
 def _ended(error: BaseException) -> int:
-    """The exit code, after the traceback where there is one (PEP 3151 and `sys.exit`)."""
+    """Return the exit code, after writing the traceback where there is one (PEP 3151 and `sys.exit`)."""
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
             return (error.code or 0) & 0xFF

@@ -79,13 +79,13 @@ class Watch:
         self.unsent = self.unsent[control.send(self.unsent) :]
 
     def stop(self, held: list[int]) -> None:
-        """The clock stands still; `held` are the processes that stand still with it."""
+        """Stop the clock; `held` are the processes that stand still with it."""
         self._stopped_at = time.monotonic()
         self._left = self.deadline - self._stopped_at
         self.deadline, self.held, self.stopped = self._stopped_at + NEVER, held, True
 
     def go(self) -> None:
-        """The clock goes on, as if it had never stood still."""
+        """Let the clock go on, as if it had never stood still."""
         now = time.monotonic()
         self.began += now - self._stopped_at
         self.deadline, self.next_look = now + self._left, now + FIRST_LOOK

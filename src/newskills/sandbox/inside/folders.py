@@ -29,7 +29,7 @@ def below(folder: str) -> Iterator[os.stat_result]:
 
 
 def remove(folder: str) -> None:
-    """Removes `folder` and all that is in it, as far as this user may. Nobody may write into it any more."""
+    """Remove `folder` and all that is in it, as far as this user may. Nobody may write into it any more."""
     clear(folder)
     with contextlib.suppress(OSError):
         os.rmdir(folder)
@@ -58,7 +58,7 @@ def clear(folder: str) -> None:
 
 
 def _unlink_files(folder: str) -> list[str]:
-    """Removes what is no folder in `folder`; the paths of its folders. Raises OSError."""
+    """Remove everything but folders from `folder`, and return the paths of its folders. Raises OSError."""
     folders = []
     os.chmod(folder, 0o700)
     with os.scandir(folder) as entries:
@@ -73,7 +73,7 @@ def _unlink_files(folder: str) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[int]:
-    """A descriptor of the folder, which is opened for its owner where it is closed. Raises OSError."""
+    """Yield a descriptor of the folder; a folder that is closed to its owner is opened for it. Raises OSError."""
     with contextlib.ExitStack() as stack:
         place: int | None = None
         while len(path) > _LONGEST:

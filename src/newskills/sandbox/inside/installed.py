@@ -68,7 +68,7 @@ def _shown(names: Iterable[str], sites: Iterable[str]) -> tuple[dict[str, list[s
 
 
 def _closure(names: Iterable[str]) -> dict[str, metadata.Distribution | None]:
-    """The distributions and all that they require here; None for what is not installed."""
+    """Return the distributions and all that they require here; None for those that are not installed."""
     distributions: dict[str, metadata.Distribution | None] = {}
     seen: set[str] = set()
     wanted = list(names)
@@ -88,7 +88,7 @@ def _closure(names: Iterable[str]) -> dict[str, metadata.Distribution | None]:
 
 
 def _required(line: str) -> str:
-    """The name in a requirement; empty where it is of an extra or of another machine."""
+    """Return the name in a requirement; empty where it belongs to an extra or to another machine."""
     try:
         from packaging.requirements import Requirement
     except ImportError:
@@ -100,7 +100,8 @@ def _required(line: str) -> str:
 
 
 def _entries(distribution: metadata.Distribution) -> tuple[str, set[str]]:
-    """The site folder and what the distribution has put into it; without its metadata where nothing else is there."""
+    """Return the site folder and the names that the distribution has put into it; no names where it has put only its
+    metadata there."""
     site = os.path.realpath(str(distribution.locate_file("")))
     tops = {file.parts[0] for file in distribution.files or ()}
     tops |= {

@@ -77,7 +77,7 @@ def _failed(what: str) -> OSError:
 
 
 def syscall(number: int, *args: int | bytes) -> int:
-    """A raw system call; bytes are passed by their address, for the kernel to read."""
+    """Make a raw system call, and return its result; bytes are passed by their address, for the kernel to read."""
     whole = (each if isinstance(each, bytes) else ctypes.c_long(each) for each in args)
     result: int = _libc.syscall(ctypes.c_long(number), *whole)
     if result == -1:

@@ -128,7 +128,7 @@ def end(listing: Callable[[], list[int]], on_end: Callable[[int, int], None] | N
 
 
 def reap(on_end: Callable[[int, int], None] | None = None) -> None:
-    """Takes in all children that have ended; `on_end` gets (pid, status)."""
+    """Reap all children that have ended; `on_end` gets (pid, status)."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -218,7 +218,7 @@ def virtual_size() -> int:
 
 
 def drain(wake: socket) -> None:
-    """Empties a non-blocking wake-up socket."""
+    """Empty a non-blocking wake-up socket."""
     try:
         while len(wake.recv(4096)) == 4096:
             pass

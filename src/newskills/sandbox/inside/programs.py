@@ -36,7 +36,7 @@ class Folder:
         return [f"{self.path}/{word.removeprefix(HERE)}" if word.startswith(HERE) else word for word in words]
 
     def remove(self) -> None:
-        """What the program itself has put there stays until its session ends."""
+        """Remove the folder and its files; what the program itself has put there may stay until its session ends."""
         with contextlib.suppress(OSError):
             for name in os.listdir(self.path):
                 os.unlink(f"{self.path}/{name}")
@@ -44,7 +44,7 @@ class Folder:
 
 
 def sealed_file(text: str) -> int:
-    """An unnamed file that holds `text` and cannot be changed: it would grow outside of every limit."""
+    """Return an unnamed file that holds `text` and cannot be changed: it would grow outside of every limit."""
     descriptor = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     data = memoryview(text.encode())
     while data:

@@ -42,7 +42,7 @@ _KEPT_FLAGS = (
 def build(
     visible: Sequence[str], packages: Mapping[str, Sequence[str]], bound: Mapping[str, str], *, network: bool
 ) -> list[tuple[str, str]]:
-    """Makes the tree and moves this process into it; returns (alias, path) of what private folders would cover.
+    """Make the tree, move this process into it, and return (alias, path) of what private folders would cover.
 
     `visible`: further files and folders, read-only, same paths. `packages`: folders of which only the named entries
     are shown. `bound`: folders in places of their own, by place. Needs a mount and a pid name space of its own and the
@@ -94,7 +94,7 @@ def private_zeros(folder: str) -> None:
 
 
 def uncover(aliases: Sequence[Sequence[str]]) -> None:
-    """Shows them again in the session's own folders."""
+    """Show what private folders cover again, in the session's own folders: mount each alias at its path."""
     for alias, path in aliases:
         _mount_point(path, folder=os.path.isdir(alias))
         linux.mount(alias, path, flags=linux.MS_BIND | linux.MS_REC)
@@ -109,7 +109,8 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 
 
 def _staging(sources: Sequence[str]) -> str:
-    """A folder to build on that hides none of the sources while the tree is built."""
+    """Return a folder to build on that hides none of the sources while the tree is built. Raises OSError where there is
+    none."""
     for place in STAGING:
         if os.path.isdir(place) and not any(
             source == place or source.startswith(place + "/") for source in sources

@@ -222,7 +222,7 @@ def _never(argument: int, values: Sequence[int], mask: int = _ALL, error: int = 
 
 
 def _where(argument: int, value: int) -> Check:
-    """The checks that follow are for this value alone; with others the call is allowed."""
+    """Return a check that limits those that follow to this value; with other values the call is allowed."""
     return argument, _ALL, (value,), True, _ALLOW
 
 
@@ -249,7 +249,7 @@ def _socket_checks(network: bool, namespaced: bool) -> dict[str, tuple[Check, ..
 
 
 def _checked(network: bool, namespaced: bool) -> dict[str, tuple[Check, ...]]:
-    """Calls that depend on their arguments, the most frequent first."""
+    """Return the checks of calls that depend on their arguments, the most frequent calls first."""
     own = _only(0, (0,))  # process id 0: the caller
     return {
         "mmap": (_never(3, (_MAP_SHARED_ANONYMOUS,), _MAP_SHARED_ANONYMOUS),),  # pages that belong to no process
@@ -293,7 +293,7 @@ def _check_code(check: Check) -> bytes:
 
 
 def program(machine: str, *, network: bool, namespaced: bool) -> bytes:
-    """The filter as an array of `struct sock_filter`. Raises OSError (ENOSYS) for another kind of processor."""
+    """Return the filter as an array of `struct sock_filter`. Raises OSError (ENOSYS) for another kind of processor."""
     if machine not in _MACHINES:
         raise OSError(errno.ENOSYS, f"no system call filter for {machine} (supported: {', '.join(_MACHINES)})")
     arch, column, gap_start, gap_end = _MACHINES[machine]

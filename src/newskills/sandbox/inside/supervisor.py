@@ -63,7 +63,7 @@ def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[in
 
 
 def _settle(settings: dict[str, Any]) -> None:
-    """Moves into the session's own tree, hides from it, gives up all rights."""
+    """Move into the session's own tree or folder, hide from the session, and give up rights."""
     limits = settings["limits"]
     os.setsid()  # where the kernel shares processors out by session, no crowd of workers keeps this one waiting
     if settings["rung"] == "a":
@@ -190,7 +190,7 @@ class Supervisor:
         return self._once(start, stdin, message)
 
     def _program(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Steps one after the other, all under one deadline; the first that fails is the last."""
+        """Run the steps one after the other, all under one deadline; the first that fails is the last."""
         try:
             folder = Folder(message["files"])
         except OSError as error:
@@ -311,7 +311,8 @@ class Supervisor:
             watch.corrupt = watch.reply[16] > 1
 
     def _hear(self, watch: Watch) -> None:
-        """The host lets others run for a while, lets this one go on, gives up on it, or is gone."""
+        """Handle a message of the host, which lets others run for a while, lets this session go on, gives up on it, or
+        is gone."""
         message = wire.receive(self._host)
         if message is None:
             self._end_everything()
@@ -367,7 +368,7 @@ class Supervisor:
             self._kill(watch)
 
     def _end_others(self, worker: int) -> None:
-        """Ends what the cell has started: a crowd would keep its interrupt, and us, from a processor."""
+        """End what the cell has started: a crowd would keep its interrupt, and us, from a processor."""
         if self._listing(worker):
             processes.send(worker, signal.SIGSTOP)
             processes.end(lambda: self._listing(worker), self._note)
@@ -397,14 +398,14 @@ class Supervisor:
                 process.ended(status)
 
     def _freeze(self, process: Process) -> bool:
-        """Waits until the worker is stopped and ends everything else; False where it must go instead."""
+        """Wait until the worker is stopped, and end everything else; return False where the worker must go instead."""
         if process.status is not None or not self._stops(process):
             return False
         # Those that end now may have woken it.
         return processes.end(lambda: self._listing(process.pid)) and processes.undisturbed(process.pid)
 
     def _stops(self, process: Process) -> bool:
-        """Waits until the worker has stopped; False where it ends instead, or takes too long."""
+        """Wait until the worker has stopped; return False where it ends instead, or takes too long."""
         patience = processes.STOP_PATIENCE
         signal.setitimer(signal.ITIMER_REAL, patience, patience)  # again and again: the first may precede the wait
         try:
@@ -474,7 +475,7 @@ def _not_begun(why: str) -> dict[str, Any]:
 
 
 def _read_all(pipe: int) -> str:
-    """What was written into a pipe that nobody writes to any more; closes it."""
+    """Read what was written into a pipe that nobody writes to any more, and close it."""
     try:
         return os.read(pipe, 4096).decode("utf-8", "replace")
     except BlockingIOError:  # a child of the program's keeps it open

@@ -50,7 +50,8 @@ def become_nobody() -> None:
 
 
 def _run_forked(action: Callable[[], str], flags: int | None = None) -> str:
-    """What `action` returns in a child, in new name spaces if `flags` are given. Raises Refused with what it raised."""
+    """Return the result of `action` in a child, in new name spaces if `flags` are given. Raises Refused with what it
+    raised."""
     reader, writer = os.pipe()
     pid = os.fork() if flags is None else linux.clone(flags)
     if pid == 0:
@@ -75,7 +76,8 @@ def _run_forked(action: Callable[[], str], flags: int | None = None) -> str:
 
 
 def _as_session(flags: int, action: Callable[[], str]) -> Callable[[], str]:
-    """`action` in a user name space made without privileges, together with the name spaces `flags`."""
+    """Return `action` as it runs in a user name space made without privileges, together with the name spaces
+    `flags`."""
 
     def outer() -> str:
         become_nobody()
@@ -169,7 +171,7 @@ def _masks() -> list[str]:
 
 
 def _whole() -> str:
-    """The sandbox's own shape: name spaces of the first process, and inside them those of a session."""
+    """Try the sandbox's own shape: name spaces of the first process, and inside them those of a session."""
 
     def session() -> str:
         _proc()

@@ -20,7 +20,7 @@ def pack(message: dict[str, Any]) -> bytes:
 
 
 def receive(sock: socket.socket) -> dict[str, Any] | None:
-    """The next message from a blocking socket; None at its end."""
+    """Return the next message from a blocking socket; None at its end."""
     head = _exactly(sock, HEADER.size)
     if head is None:
         return None

@@ -32,7 +32,7 @@ SPARE_OUT, SPARE_ERR, CONTROL = 240, 241, 242
 def become(
     settings: dict[str, Any], out: int, err: int, stdin: int = -1, control: int = -1, failure: int = -1
 ) -> None:
-    """Turns a fresh child into a worker: descriptors, signals, limits, system calls. Raises OSError."""
+    """Turn a fresh child into a worker: descriptors, signals, limits, system calls. Raises OSError."""
     os.setsid()
     for group in settings["groups"]:
         os.write(group, b"0")
@@ -110,7 +110,7 @@ def _confine_without_namespaces(settings: dict[str, Any]) -> None:
 
 
 def cells(settings: dict[str, Any], control: socket.socket, out: int, err: int) -> None:
-    """Runs cells in one lasting namespace until the control socket ends. Never returns."""
+    """Run cells in one lasting namespace until the control socket ends. Never returns."""
     become(settings, out, err, control=control.fileno())
     control.detach()
     session = cell.Session()
@@ -142,7 +142,7 @@ def _exactly(read: Any, size: int) -> bytes:
 
 
 def script(settings: dict[str, Any], code: str, stdin: int, out: int, err: int) -> None:
-    """Runs `code` as the interpreter runs a file given to it, everything preloaded. Never returns."""
+    """Run `code` as the interpreter runs a file given to it, with everything preloaded. Never returns."""
     become(settings, out, err, stdin=stdin)
     cell.run_script(code)
 

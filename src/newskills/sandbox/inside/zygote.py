@@ -32,7 +32,7 @@ SESSION_NAMESPACES = (
 
 
 def main(descriptor: int) -> None:
-    """Serves the control socket `descriptor` until the host closes it."""
+    """Serve the control socket `descriptor` until the host closes it."""
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     linux.close_descriptors({0, 1, 2, descriptor})
@@ -80,7 +80,7 @@ def _enter_namespaces(settings: dict[str, Any]) -> None:
 
 
 def map_user(user: int, group: int, inside: int) -> None:
-    """Makes `user` outside be `inside` in the user name space that this process has just entered."""
+    """Map `user` and `group` outside to `inside` in the user name space that this process has just entered."""
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{inside} {user} 1"),
@@ -183,7 +183,7 @@ class ForkServer:
             sys.exit(0)  # the host is gone
 
     def _end_orphans(self) -> None:
-        """What a supervisor that was killed left behind has become our child."""
+        """End what a supervisor that was killed has left behind: it has become our child."""
         processes.end(lambda: processes.below(self._children))
 
     def _end_all(self) -> None:

@@ -18,7 +18,7 @@ LANGUAGES: dict[str, Language] = {each.name: each for each in (CELLS, *SCRIPTS, 
 
 
 def language(name: str) -> Language:
-    """Raises ExecutionRefusedError."""
+    """Return the language called `name`. Raises ExecutionRefusedError for an unknown one."""
     entry = LANGUAGES.get(name)
     if entry is None:
         raise ExecutionRefusedError(f"Unknown language '{name}'{suggest(name, LANGUAGES)}")
@@ -26,5 +26,5 @@ def language(name: str) -> Language:
 
 
 def toolchain_folders(config: SandboxConfig) -> list[str]:
-    """What languages need to see beside the system's own folders. Raises ConfigError."""
+    """Return the folders that languages need to see beside the system's own. Raises ConfigError."""
     return [folder for each in LANGUAGES.values() for folder in each.folders(config)]

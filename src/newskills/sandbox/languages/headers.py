@@ -51,7 +51,8 @@ def header_folder() -> str:
 
 
 def _write_text(place: Path) -> None:
-    """What GCC reads where a program includes the header again: it looks for the text that was compiled."""
+    """Write the file that GCC reads where a program includes the header again: it looks for the text that was
+    compiled."""
     if not place.exists():
         new = place.with_name(f".{os.getpid()}")
         new.write_text(f"#include_next <{HEADER}>\n")

@@ -63,7 +63,8 @@ def program(
     environment: Mapping[str, str] | None = None,
     unlimited_addresses: bool = False,
 ) -> Message:
-    """Writes `files` into the session's folder and runs the steps there, one after the other, until one fails.
+    """Return a request that writes `files` into the session's folder and runs the steps there, one after the other,
+    until one fails.
 
     `unlimited_addresses`: for programs that map far more than they use; their memory is watched all the same.
     """
@@ -85,7 +86,8 @@ def find_program(name: str, what: str, how: str) -> str:
 
 
 def installation(place: str | None) -> list[str]:
-    """What must be shown for the program at `place` to start; nothing where the system's own folders hold it all."""
+    """Return the paths that must be shown for the program at `place` to start; empty where the system's own folders
+    hold it all."""
     if place is None:
         return []
     real = Path(place).resolve()

@@ -111,7 +111,7 @@ def _project(project: Path) -> _Lean:
 
 
 def _wanted(project: Path) -> _Lean:
-    """The toolchain that the project names. Raises ConfigError."""
+    """Return the toolchain that the project names, or the installed one where it names none. Raises ConfigError."""
     file = project / "lean-toolchain"
     name = file.read_text("utf-8").strip() if file.is_file() else ""
     if not name:

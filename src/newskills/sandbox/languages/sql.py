@@ -24,7 +24,7 @@ def _request(execution: Execution, config: SandboxConfig) -> Message:
 
 
 def _checked(database: str, data_dir: str) -> str:
-    """The path below the data folder. Raises ExecutionRefusedError."""
+    """Return the path of the database below the data folder. Raises ExecutionRefusedError."""
     if not data_dir:
         raise ExecutionRefusedError("SQL needs a folder with databases: set the sandbox's data_dir.")
     path = PurePosixPath(database)
