@@ -41,7 +41,7 @@ KEYS = ", ".join(TaskFile.__struct_fields__)
 
 
 def task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
-    """A benchmark of all task folders below `folder`; `fields` are further ones of `Benchmark`.
+    """Return a benchmark of all task folders below `folder`; `fields` are further ones of `Benchmark`.
 
     Its `generate_rows` raises DataError for a folder that is no task.
     """
@@ -65,7 +65,7 @@ def task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
 
 
 def task_rows(folder: Path) -> Iterator[Row]:
-    """The rows of all tasks below `folder`, by name. Raises DataError."""
+    """Yield the rows of all tasks below `folder`, by name. Raises DataError."""
     tasks = sorted(file.parent for file in folder.glob(f"*/{TASK}"))
     if not tasks:
         raise DataError(f"There is no task below {folder}: a task is a folder with {TASK}.")

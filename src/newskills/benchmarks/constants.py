@@ -30,7 +30,7 @@ _JUDGE_MODULES = {"llm_math_judge": "math_judge", "generate": "llm"}
 
 
 def changed_fields(constants: Constants, file: Path) -> Row:
-    """The fields of `Benchmark` that the constants set. Raises ConfigError for what cannot be read."""
+    """Return the fields of `Benchmark` that the constants set. Raises ConfigError for what cannot be read."""
     args = _words(constants, ("EVAL_ARGS", "GENERATION_ARGS"), file)
     if prompt := constants.get("PROMPT_CONFIG"):
         args = {"prompt_config": prompt, **args}
@@ -51,7 +51,7 @@ def changed_fields(constants: Constants, file: Path) -> Row:
 
 
 def changed_judge(constants: Constants, file: Path) -> Row | None:
-    """The fields of `Judge` that the constants set; None where they speak of no judge.
+    """Return the fields of `Judge` that the constants set; None where they speak of no judge.
 
     GPUs, nodes and arguments of a judge's server are given with `--judge_*`. Raises ConfigError for a judge with a
     program of NeMo-Skills that is not here.
@@ -69,7 +69,7 @@ def changed_judge(constants: Constants, file: Path) -> Row | None:
 
 
 def _judge_program(pipeline: Constants, file: Path) -> Row:
-    """The fields of `Judge` for `generation_module` or `judge_step_fn`. Raises ConfigError."""
+    """Return the fields of `Judge` for `generation_module` or `judge_step_fn`. Raises ConfigError."""
     module, step = str(pipeline.get("generation_module") or ""), str(pipeline.get("judge_step_fn") or "")
     if (kind := measure_of(step)) is not None:
         judge = MEASURES[kind]
@@ -89,7 +89,7 @@ def _judge_program(pipeline: Constants, file: Path) -> Row:
 
 
 def load_group(folder: Path, name: str, constants: Constants) -> Group:
-    """The group that `folder/__init__.py` describes; members may be sub-folders. Raises ConfigError."""
+    """Return the group that `folder/__init__.py` describes; members may be sub-folders. Raises ConfigError."""
     file = folder / "__init__.py"
     named = constants.get("BENCHMARKS")
     if not isinstance(named, Mapping) or not named:
@@ -131,7 +131,7 @@ def _compute_score(module: str, folder: Path) -> GroupScore:
 
 
 def _solver(module: str, file: Path) -> str:
-    """The solver that does what a generation module of NeMo-Skills does, or the user's own."""
+    """Return the solver that does what a generation module of NeMo-Skills does, or the user's own."""
     if "::" in module:
         return module
     name = module.removeprefix(PREFIX)

@@ -35,7 +35,7 @@ def tests(raw: Row, metadata: Row) -> str:
 
 
 def _function_in(starter: str) -> str:
-    """The name before the first round bracket. Raises ValueError."""
+    """Return the name before the first round bracket. Raises ValueError."""
     match = re.search(r"(\w+)\s*\(", re.sub(r"/\*.*?\*/|//[^\n]*", " ", starter, flags=re.DOTALL))
     if match is None:
         raise ValueError("the tests call a function, and `starter_code` has none")
@@ -53,7 +53,7 @@ def metadata(raw: Row) -> Row:
 
 
 def asked(raw: Row) -> Row:
-    """What prompts for contests ask with."""
+    """Return the fields that prompts for contests ask with."""
     starter = raw.get("starter_code") or ""
     return {
         "question_content": raw["question_content"],

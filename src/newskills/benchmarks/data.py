@@ -104,7 +104,7 @@ def prepare(
     splits: Sequence[str] = (),
     options: FetchOptions | None = None,
 ) -> PreparedData:
-    """Fetches and lays out `splits`, or all there are; then only the default one has to succeed.
+    """Fetch and lay out `splits`, or all there are; then only the default one has to succeed.
 
     A benchmark that comes with its data, or whose data users bring, is only looked at; if they are not there yet, its
     `prepare.py` makes them.
@@ -224,7 +224,7 @@ class NotPreparedError(DataError):
 def load_rows(
     benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None, *, asked_name: str = ""
 ) -> Path:
-    """The prepared file of `split` (default: the benchmark's own).
+    """Return the prepared file of `split` (default: the benchmark's own).
 
     Raises NotPreparedError with the command to type, in which the benchmark is called as it was `asked` for, and
     DataError for a file that is damaged or that nothing makes.
@@ -262,12 +262,13 @@ def _whole(path: Path, benchmark: Benchmark) -> Path:
 
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
-    """`<data dir>/<name>`; dots in the name become sub-folders."""
+    """Return the folder `<data dir>/<name>`; dots in the name become sub-folders."""
     return folder_of(benchmark.data or benchmark.name, _root(data_dir))
 
 
 def chosen_splits(benchmark: Benchmark, splits: Sequence[str]) -> Sequence[str]:
-    """`splits`; none, which stands for all there are, where only `all` is asked for and no split is called so.
+    """Return `splits`; or none, which stands for all there are, where only `all` is asked for and no split is called
+    so.
 
     Raises DataError: unknown split.
     """
@@ -348,7 +349,7 @@ def _notices(benchmark: Benchmark, made: Provenance) -> list[str]:
 
 
 def read_provenance(path: Path) -> Provenance | None:
-    """The record beside the prepared file `path`; None where there is none that can be read."""
+    """Return the record beside the prepared file `path`; None where there is none that can be read."""
     try:
         return msgspec.json.decode(_provenance_file(path).read_bytes(), type=Provenance)
     except (OSError, msgspec.DecodeError):
@@ -360,7 +361,7 @@ def _provenance_file(path: Path) -> Path:
 
 
 def _current(path: Path, recipe: str) -> Provenance | None:
-    """The record of a prepared file that need not be made again."""
+    """Return the record of a prepared file that need not be made again; None for any other file."""
     made = read_provenance(path)
     if made is None or made.recipe != recipe or not path.is_file() or file_sha256(path) != made.sha256:
         return None
@@ -370,7 +371,8 @@ def _current(path: Path, recipe: str) -> Provenance | None:
 
 
 def _home(benchmark: Benchmark) -> Path:
-    """The folder of the file in which the mapping is defined; that of the process where there is no mapping."""
+    """Return the folder of the file in which the mapping is defined, or that of the process where there is no
+    mapping."""
     maker = benchmark.row or next(iter(benchmark.variants.values()), benchmark.join)
     file = inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) if maker else None
     return Path(file).resolve().parent if file else Path()
@@ -384,7 +386,8 @@ def _local_files(source: Source, folder: Path) -> list[Path]:
 
 
 def _recipe(benchmark: Benchmark, split: str) -> str:
-    """Changes whenever the prepared rows might: sources, version, the file with the mapping, newskills itself."""
+    """Return a hash that changes whenever the prepared rows might: by sources, version, the file with the mapping,
+    newskills itself."""
     row = benchmark.variants.get(split, benchmark.row)
     makers = [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
     files = [file for maker in makers for file in _written_in(maker)]
@@ -400,7 +403,7 @@ def _recipe(benchmark: Benchmark, split: str) -> str:
 
 
 def _written_in(maker: Any) -> Iterator[str]:
-    """The file of a function; of one with arguments set, those of its functions, too."""
+    """Yield the file of a function; for one with arguments set, those of its functions, too."""
     if isinstance(maker, partial):
         for part in (maker.func, *filter(callable, maker.args)):
             yield from _written_in(part)
@@ -412,7 +415,7 @@ def _written_in(maker: Any) -> Iterator[str]:
 def _raw_rows(
     benchmark: Benchmark, split: str, fetcher: Fetcher
 ) -> Iterator[tuple[Iterator[RawRow], list[Row], dict[str, Path]]]:
-    """The raw rows of the first source that can be had, what to record about it, and its assets."""
+    """Yield the raw rows of the first source that can be had, what to record about it, and its assets."""
     if benchmark.generate_rows is not None:
         made = made_by(
             benchmark.generate_rows, split, lambda why: f"{benchmark.name}: its rows cannot be made: {why}"

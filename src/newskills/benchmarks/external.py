@@ -25,7 +25,7 @@ _GRADERS_BY_METRIC = {"math": "math", "multichoice": "multichoice"}
 
 
 def installed(group: str, name: str) -> list[EntryPoint]:
-    """The entry points of installed packages that carry `name`."""
+    """Return the entry points of installed packages that carry `name`."""
     return [point for point in _points(group, tuple(sys.path)) if fold(point.name) == fold(name)]
 
 
@@ -36,7 +36,7 @@ def _points(group: str, places: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 
 def extra_folders(name: str, extra: object = None) -> list[Path]:
-    """The folders that the user declared for `name`, each once. Raises ConfigError for an unreadable map."""
+    """Return the folders that the user declared for `name`, each once. Raises ConfigError for an unreadable map."""
     folders: dict[Path, None] = {}
     mapping_given = extra.extra if isinstance(extra, BenchmarkPlaces) else extra
     for mapping in (mapping_given, _variable(MAP_VARIABLES)):
@@ -50,12 +50,12 @@ def extra_folders(name: str, extra: object = None) -> list[Path]:
 
 
 def data_folders(name: str, extra: object = None) -> list[Path]:
-    """Packages called `name` in the data directory."""
+    """Return the packages called `name` in the data directory."""
     return list(_packages(name, [extra.data_dir])) if isinstance(extra, BenchmarkPlaces) else []
 
 
 def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
-    """What the constants in `folder/__init__.py` describe; the data of a benchmark are `folder/<split>.jsonl`.
+    """Return what the constants in `folder/__init__.py` describe; the data of a benchmark are `folder/<split>.jsonl`.
 
     Understood: METRICS_TYPE (required), GENERATION_ARGS, GENERATION_MODULE, EVAL_SPLIT, NUM_SAMPLES, NUM_CHUNKS,
     REQUIRES_SANDBOX, REQUIRES_DATA_DIR (data are in the data directory), JUDGE_ARGS, JUDGE_PIPELINE_ARGS, and the older
@@ -97,7 +97,7 @@ def _spelled_as(folder: Path, name: str) -> str:
 
 
 def _read_map(mapping: object) -> Mapping[str, str]:
-    """A mapping, JSON text, or the path of a JSON file with relative folders."""
+    """Return a map of name → folder, from a mapping, JSON text, or the path of a JSON file with relative folders."""
     if not mapping:
         return {}
     if isinstance(mapping, Mapping):
@@ -135,5 +135,5 @@ def _variable(names: Sequence[str]) -> str:
 
 
 def split_folders(text: str) -> list[Path]:
-    """The folders that a variable names, separated as in PATH or by commas."""
+    """Return the folders that a variable names, separated as in PATH or by commas."""
     return [Path(part).expanduser() for part in text.replace(",", os.pathsep).split(os.pathsep) if part.strip()]

@@ -22,7 +22,8 @@ _ORIGINS = {"mmlu_few_shot_": ("mmlu", "dev"), "mmlu_pro_few_shot_": ("mmlu-pro"
 
 
 def few_shot_rows(name: str, data_dir: str | Path | None, input_file: str | Path) -> Sequence[Row] | None:
-    """The first rows of the split `name` beside `input_file`, or the five that have `name` as their `examples_type`.
+    """Return the first rows of the split `name` beside `input_file`, or the five that have `name` as their
+    `examples_type`.
 
     The latter come from the split beside `input_file`, else from the prepared one in `data_dir`. None for a name of no
     such set. Raises DataError with the command to type where a split is not prepared.

@@ -30,7 +30,7 @@ class PreparedFile(NamedTuple):
 
 
 def prepared_files(root: Path) -> list[PreparedFile]:
-    """What has been prepared below `root`, by name; records that cannot be read are left out."""
+    """Return what has been prepared below `root`, by name; records that cannot be read are left out."""
     files = []
     for folder, names, members in os.walk(root):
         names[:] = [name for name in names if name != "assets" and not name.startswith(".")]
@@ -52,5 +52,6 @@ def _rows(record: Path) -> int | None:
 
 
 def check_file(rows: Path, benchmark: str, *, shared: bool) -> Path:
-    """The record of the check of `benchmark` on the prepared file `rows`, which it may share with another."""
+    """Return the path of the record of the check of `benchmark` on the prepared file `rows`, which it may share with
+    another."""
     return rows.with_name(f"{rows.name}.{benchmark}.check.json" if shared else f"{rows.name}.check.json")

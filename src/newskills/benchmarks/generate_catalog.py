@@ -28,12 +28,12 @@ TOOL_KEYS = {"tavily": "TAVILY_API_KEY", "exa": "EXA_API_KEY"}
 
 
 def built_in() -> Iterator[tuple[str, Benchmark]]:
-    """(module, benchmark) of every file in the category packages, by category and name."""
+    """Yield (module, benchmark) of every file in the category packages, by category and name."""
     return ((module, item) for module, item in _exports() if isinstance(item, Benchmark))
 
 
 def built_in_groups() -> Iterator[tuple[str, Group]]:
-    """(module, group), in the same order."""
+    """Yield (module, group) of every file in the category packages, by category and name."""
     return ((module, item) for module, item in _exports() if isinstance(item, Group))
 
 
@@ -49,7 +49,7 @@ def _exports() -> list[tuple[str, Benchmark | Group]]:
 
 
 def catalog_text() -> str:
-    """The text of `catalog.jsonl`, one entry a line. Raises ConfigError where two benchmarks share a name."""
+    """Return the text of `catalog.jsonl`, one entry a line. Raises ConfigError where two benchmarks share a name."""
     lines, owners = [], dict[str, str]()
     for module, item in _exports():
         for name in dict.fromkeys(map(fold, (item.name, *item.aliases))):

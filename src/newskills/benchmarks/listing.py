@@ -85,12 +85,13 @@ class CatalogEntry(NamedTuple):
 
 
 def list_benchmarks(category: str | None = None) -> list[CatalogEntry]:
-    """The built-in benchmarks, by category and name. Raises UnknownNameError for an unknown category."""
+    """Return the built-in benchmarks, by category and name. Raises UnknownNameError for an unknown category."""
     return [entry for entry in list_all(category) if not entry.members]
 
 
 def list_all(category: str | None = None) -> list[CatalogEntry]:
-    """The same with the groups, whose entries have `members`; the category `group` is all of those.
+    """Return the built-in benchmarks and the groups, whose entries have `members`; the category `group` is all of
+    those.
 
     Raises UnknownNameError for a category that is not there.
     """
@@ -123,7 +124,8 @@ def state_of(entry: CatalogEntry, root: Path) -> State:
 
 
 def check_passed(entry: CatalogEntry, root: Path) -> bool | None:
-    """What the check of the prepared default split said; None: there was none."""
+    """Return whether the check of the prepared default split found no differences; None where there is no record of one
+    that can be read."""
     from newskills.benchmarks.folders import check_file, folder_of
 
     rows = folder_of(entry.data or entry.name, root) / f"{entry.split}.jsonl"

@@ -19,7 +19,7 @@ from newskills.benchmarks.listing import ENTRY_POINTS, CatalogEntry, Extra, entr
 
 
 def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
-    """The benchmark called `name`: a name or alias, `group.member`, `file.py`, `folder`, `module::attr`,
+    """Return the benchmark called `name`: a name or alias, `group.member`, `file.py`, `folder`, `module::attr`,
     `verifiers:environment`, `openenv:address`.
 
     `extra` adds benchmarks: a mapping name → folder, the same as JSON text or as the path of a JSON file, or `Places`.
@@ -34,7 +34,7 @@ def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
 
 
 def get_group(name: str, extra: Extra | None = None) -> Group | None:
-    """The group called `name`, or None where `name` is none. Raises ConfigError as `get_benchmark`."""
+    """Return the group called `name`, or None where `name` is none. Raises ConfigError as `get_benchmark`."""
     try:
         entry = _find(name, extra)
     except UnknownNameError:
@@ -43,7 +43,8 @@ def get_group(name: str, extra: Extra | None = None) -> Group | None:
 
 
 def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
-    """The benchmark called `name`, the members of the group called so, or all benchmarks of a file without a group.
+    """Return the benchmark called `name`, the members of the group called so, or all benchmarks of a file without a
+    group.
 
     Raises as `get_benchmark`.
     """
@@ -81,7 +82,7 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
 
 
 def _sibling(group: Group, member: str) -> Benchmark | None:
-    """The benchmark called `member` beside the group."""
+    """Return the benchmark called `member` beside the group; None where there is none."""
     there = exported(load_module(group.home, "benchmark")) if group.home else []
     return next(
         (sibling for sibling in there if isinstance(sibling, Benchmark) and fold(sibling.name) == fold(member)),
@@ -90,7 +91,7 @@ def _sibling(group: Group, member: str) -> Benchmark | None:
 
 
 def _from_home(group: Group, member: str) -> str:
-    """A path as the group's file means it: from its own folder."""
+    """Return `member` as the group's file means it: a path begins at the file's own folder."""
     there = Path(group.home).expanduser().parent / member
     return str(there) if group.home and "/" in member and Path(str(there).partition("::")[0]).exists() else member
 
@@ -138,7 +139,7 @@ class _CatalogItem(NamedTuple):
 
 
 def exported(module: ModuleType) -> list[Benchmark | Group]:
-    """What a benchmark file defines: BENCHMARK or BENCHMARKS, GROUP or GROUPS."""
+    """Return what a benchmark file defines: BENCHMARK or BENCHMARKS, GROUP or GROUPS."""
     exported_objects = [getattr(module, name) for name in ("BENCHMARK", "GROUP") if hasattr(module, name)]
     return [*exported_objects, *getattr(module, "BENCHMARKS", ()), *getattr(module, "GROUPS", ())]
 
@@ -171,13 +172,13 @@ def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _CatalogItem 
 
 
 def _data_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchmark | Group]]:
-    """Packages in the data directory: the last place, since copies of known benchmarks may lie there."""
+    """Yield the packages in the data directory: the last place, since copies of known benchmarks may lie there."""
     for folder in data_folders(name, extra):
         yield f"the folder {folder}", load_folder(folder, name)
 
 
 def _member_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchmark]]:
-    """The benchmark that a group has under `group.member`."""
+    """Yield the benchmark that a group has under `group.member`."""
     head, _, rest = name.rpartition(".")
     if not head or (group := get_group(head, extra)) is None:
         return

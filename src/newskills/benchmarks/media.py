@@ -24,7 +24,7 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 
 def embedded(value: Any, name: str) -> Asset:
-    """An image or sound as parquet files of the hub hold it: `{bytes, path}`. Raises KeyError, ValueError."""
+    """Return an image or sound that parquet files of the hub hold as `{bytes, path}`. Raises KeyError, ValueError."""
     data = value["bytes"]
     if not isinstance(data, bytes) or not data:
         raise ValueError(f"there are no bytes of {name} in the row")
@@ -41,7 +41,7 @@ def _suffix(data: bytes) -> str:
 
 
 def heard(instruction: str, *sounds: Asset | str, seconds: float | None = None) -> list[Row]:
-    """A user message with sound, before the text; an `Asset`, or a path beside the prepared file."""
+    """Return a user message with sound before the text; a sound is an `Asset`, or a path beside the prepared file."""
     entries = [{"path": sound, **({} if seconds is None else {"duration": seconds})} for sound in sounds]
     media: Row = {"audio": entries[0]} if len(entries) == 1 else {"audios": entries}
     return [{"role": "user", "content": instruction, **media}]
@@ -65,7 +65,7 @@ def spoken(raw: Mapping[str, Any], name: str, instruction: str) -> Row:
 
 
 def sound_in(row: Row) -> Any:
-    """The only sound of the messages that `spoken` and `heard` make."""
+    """Return the only sound of the messages that `spoken` and `heard` make."""
     return row["messages"][0]["audio"]["path"]
 
 

@@ -50,7 +50,7 @@ def values_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_options(benchmarks: Sequence[Benchmark], options_given: Given, command: Sequence[str]) -> None:
-    """Raises UnknownNameError for an option that neither the `command` nor any of these benchmarks has."""
+    """Raise UnknownNameError for an option that neither the `command` nor any of these benchmarks has."""
     option_names = {name for benchmark in benchmarks for name in benchmark.options}
     for name in options_given:
         if name not in option_names:
@@ -137,14 +137,14 @@ def first_rows() -> Option:
 
 
 def one(name: str, values: tuple[str, ...]) -> str:
-    """The value of an option that takes a single one. Raises ConfigError."""
+    """Return the value of an option that takes a single one. Raises ConfigError."""
     if len(values) != 1:
         raise ConfigError(f"{name}: expected one value, not {len(values)}.")
     return values[0]
 
 
 def number(name: str, values: tuple[str, ...]) -> int:
-    """Raises ConfigError."""
+    """Return the whole number that an option is given. Raises ConfigError."""
     text = one(name, values)
     if not text.isdecimal():
         raise ConfigError(f"{name}: {text!r} is not a whole number.")

@@ -193,7 +193,8 @@ def _wording(benchmark: Benchmark, prompt: str) -> str:
 
 
 def _wordings(members: Sequence[Benchmark]) -> str:
-    """What `ns robust_eval` has for them, or why it has nothing; with the names where it differs among them."""
+    """Return what `ns robust_eval` has for the members, or why it has nothing; with the names where it differs among
+    them."""
     names_by_text: dict[str, list[str]] = {}
     for member in members:
         names = (member.name, member.name.partition(".")[0], *member.aliases)
@@ -243,12 +244,12 @@ class Agreement(Struct):
     reasons: tuple[str, ...] = ()
 
     def percent(self) -> str:
-        """Rounded down: 100 % means all."""
+        """Return the percentage, rounded down: 100 % means all."""
         return f"{int(self.agreement * 1000) / 10:.1f} %"
 
 
 def _agreement(figure: Agreement) -> str:
-    """What was compared, how often both say the same, and why not, where few reasons tell."""
+    """Return what was compared, how often both say the same, and why not, where few reasons tell."""
     same = f"{figure.percent()} of {figure.attempts:,} made-up texts get the same score"
     text = f"{figure.compared} ({figure.scorer}): [{same}](../agreement.md)"
     if not figure.reasons:
@@ -270,7 +271,7 @@ def agreements() -> Mapping[str, Agreement]:
 
 
 def _options(*members: Benchmark) -> list[str]:
-    """What `ns prepare_data` takes for them."""
+    """Return the lines that say what `ns prepare_data` takes for the members."""
     options_by_name = {name: option for member in members for name, option in member.options.items()}
     if not options_by_name:
         return []
@@ -302,7 +303,7 @@ def _use(name: str, judge: Judge | None = None, *, repeated: bool = True) -> lis
 
 
 def _traps(*members: Benchmark) -> list[str]:
-    """What holds for few of several members is told with their names."""
+    """Return the lines of the traps; what holds for few of several members is told with their names."""
     named: dict[str, list[str]] = {}
     for member in members:
         misprints = [f"`{row}` can never be right: {why}." for row, why in member.misprints.items()]

@@ -28,7 +28,7 @@ def entries(metrics: Metrics) -> int:
 
 
 def mean(values: Iterable[float]) -> float:
-    """Raises ValueError where there are no values."""
+    """Return the mean. Raises ValueError where there are no values."""
     value_list = list(values)
     if not value_list:
         raise ValueError("there is nothing to average")
@@ -36,7 +36,8 @@ def mean(values: Iterable[float]) -> float:
 
 
 def weighted(members: Iterable[Metrics], metric: str) -> float:
-    """The mean of the members' headlines, each counted as often as it has problems. Raises KeyError, ValueError."""
+    """Return the mean of the members' headlines, each counted as often as it has problems. Raises KeyError,
+    ValueError."""
     pairs = [(entries(metrics), headline(metrics, metric)) for metrics in members]
     total = sum(count for count, _ in pairs)
     if not total:

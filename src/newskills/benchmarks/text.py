@@ -21,14 +21,16 @@ BY_LIKELIHOOD = (
 
 
 def number_text(value: float | str) -> str:
-    """A number as people write it: integral floats as integers (27.0 → 27), no thousands commas (2,125 → 2125)."""
+    """Return a number as people write it: integral floats as integers (27.0 → 27), no thousands commas (2,125 →
+    2125)."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
     return _INTEGRAL.sub(r"\1", _THOUSANDS.sub("", str(value).strip()))
 
 
 def boxed(text: str) -> list[str]:
-    r"""The contents of all `\boxed{…}` and `\boxed x` in order; a box inside another belongs to the outer one."""
+    r"""Return the contents of all `\boxed{…}` and `\boxed x` in order; a box inside another belongs to the outer
+    one."""
     boxes = []
     at = text.find(_BOX)
     while at >= 0:
@@ -59,7 +61,8 @@ def closing_brace(text: str, start: int) -> int:
 
 
 def choices(question: str, options: Sequence[str] | Mapping[str, str]) -> Row:
-    """The fields of a multiple-choice record: `problem` (question and lettered options), `options`, `A`, `B`, …
+    """Return the fields of a multiple-choice record: `problem` (question and lettered options), `options`, `A`, `B` and
+    so on.
 
     Of a mapping, the values in its order. Raises ValueError: fewer than two options, more than there are letters, or
     one that is no text.
@@ -75,7 +78,7 @@ def choices(question: str, options: Sequence[str] | Mapping[str, str]) -> Row:
 
 
 def yes_no(question: str, answer: bool) -> Row:
-    """The fields of a record for the prompt `generic/yes-no`; A is yes."""
+    """Return the fields of a record for the prompt `generic/yes-no`; A is yes."""
     fields = choices(question, ("Yes", "No"))
     return {"question": question, **fields, "expected_answer": "A" if answer else "B"}
 
@@ -88,7 +91,7 @@ def shuffled(options: Sequence[str], key: str) -> tuple[list[str], list[int]]:
 
 
 def renamed(raw: Row, **names: str) -> Row:
-    """The row with some columns under the names that prompts and graders use (`question="problem"`), as texts.
+    """Return the row with some columns under the names that prompts and graders use (`question="problem"`), as texts.
 
     Raises KeyError for a column that is missing, ValueError for one without a value.
     """
@@ -99,7 +102,8 @@ def renamed(raw: Row, **names: str) -> Row:
 
 
 def split_options(text: str) -> list[str]:
-    """The options of a text such as `A) 12 B) 15 C) 20`, `a ) 12 , b ) 15` or `['a ) 12', 'b ) 15']`, without letters.
+    """Return the options of a text such as `A) 12 B) 15 C) 20`, `a ) 12 , b ) 15` or `['a ) 12', 'b ) 15']`, without
+    letters.
 
     Raises ValueError where there are fewer than two.
     """

@@ -16,7 +16,7 @@ MEASURES = {
 
 
 def measure_of(step: str) -> str | None:
-    """The kind of judge that a step of NeMo-Skills (`…judges.comet_judge::…`) runs; None: another one."""
+    """Return the kind of judge that a step of NeMo-Skills (`…judges.comet_judge::…`) runs; None: another one."""
     if not step.startswith("nemo_skills."):
         return None
     return next((kind for kind in MEASURES if f".{kind}_judge::" in step), None)

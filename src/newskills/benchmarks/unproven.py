@@ -22,7 +22,7 @@ def unproven() -> Iterator[Benchmark]:
 
 
 def main() -> None:
-    """Prints them, and how many there are of each state."""
+    """Print the unproven benchmarks, and how many there are of each state."""
     states: Counter[str] = Counter()
     for benchmark in unproven():
         state = "schema checked" if benchmark.evidence else "not verified"

@@ -61,7 +61,7 @@ SOLVERS = Registry(
 
 
 def make_solver(name: str, parts: SolverParts, config: Row) -> Solver:
-    """The solver called `name` with its settings.
+    """Return the solver called `name` with its settings.
 
     A maker is called with the parts, and with its struct `Config` where it has one. Raises UnknownNameError,
     ConfigError for a key or a value that does not fit and for a maker that fails.

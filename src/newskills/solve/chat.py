@@ -81,11 +81,11 @@ class ChatSolver:
         return self._options.inference
 
     def with_prompt(self, prompt: Renderer) -> ChatSolver:
-        """The same with another prompt."""
+        """Return this solver with another prompt."""
         return ChatSolver(prompt, self._options, template=self._template, counter=self._counter)
 
     def changed(self, prompt: Renderer, **options: Any) -> ChatSolver:
-        """The same with another prompt and other `ChatOptions`."""
+        """Return this solver with another prompt and other `ChatOptions`."""
         changed = msgspec.structs.replace(self._options, **options)
         return ChatSolver(prompt, changed, template=self._template, counter=self._counter)
 
@@ -95,11 +95,11 @@ class ChatSolver:
         return self._options.end_reasoning
 
     def plain(self, row: Row) -> str:
-        """The prompt as a text to go on with, without a chat template. Raises DataError, ConfigError."""
+        """Return the prompt as a text to go on with, without a chat template. Raises DataError, ConfigError."""
         return self._prompt.text(row, None)
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that the prompt does not fit."""
+        """Return the sample's request. Raises DataError for a row that the prompt does not fit."""
         options = self._options
         request = Request(
             inference=options.inference,
@@ -133,7 +133,7 @@ class ChatSolver:
         return attempt
 
     def text(self, reply: Reply) -> str:
-        """What is kept of one reply: the part before the stop phrases, or up to their end."""
+        """Return what is kept of one reply: the part before the stop phrases, or up to their end."""
         stop = self._options.stop
         return trim_at_stop(with_stop(reply, stop), stop, keep_phrase=self._options.keep_stop)
 
@@ -144,7 +144,7 @@ class ChatSolver:
         return any(phrase in text for phrase in stop)
 
     async def attempt(self, sample: Sample, request: Request, reply: Reply, text: str) -> Attempt:
-        """The record fields of `text`, with what `reply` says about it."""
+        """Return the attempt with the record fields of `text`, and with what `reply` says about it."""
         fields = self.fields(reply, text)
         if self._counter is not None and "num_input_tokens" not in fields:
             fields["num_input_tokens"] = len(await asyncio.to_thread(prompt_ids, request, self._counter))
@@ -157,7 +157,7 @@ class ChatSolver:
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
 
     def fields(self, reply: Reply, text: str) -> Row:
-        """What the record of `reply` holds, where `text` is kept of it."""
+        """Return what the record of `reply` holds, where `text` is kept of it."""
         options = self._options
         key = options.generation_key
         if options.parse_reasoning:
@@ -190,7 +190,7 @@ class ChatSolver:
 
 
 async def ask(model: Model, request: Request) -> Reply:
-    """The model's reply, with its times. Raises what the model raises."""
+    """Return the model's reply, with its times. Raises what the model raises."""
     began = time.time()
     reply = await model.complete(request)
     reply.started = reply.started or began
@@ -199,7 +199,7 @@ async def ask(model: Model, request: Request) -> Reply:
 
 
 def with_stop(reply: Reply, stop: Sequence[str]) -> str:
-    """The text with the stop phrase behind it that the server named, and took off unless told otherwise."""
+    """Return the text with the stop phrase behind it that the server named, and took off unless told otherwise."""
     named = (reply.raw_message or {}).get("stop_reason")
     taken = isinstance(named, str) and named in stop and not reply.text.endswith(named)
     return f"{reply.text}{named}" if taken else reply.text

@@ -41,7 +41,7 @@ def continued(request: Request, text: str, shown: str, reasoning: str | None = N
 
 
 def lead(request: Request) -> str:
-    """The text that the model goes on from: the prompt, or the turn that was begun for it."""
+    """Return the text that the model goes on from: the prompt, or the turn that was begun for it."""
     if request.messages is None:
         return request.prompt if isinstance(request.prompt, str) else ""
     last = request.messages[-1]

@@ -97,8 +97,8 @@ def solver_of_module(module: str) -> str | None:
 
 
 def refuse_task(spec: str) -> None:
-    """Raises ConfigError where `module::maker` or `file.py::maker` names no solver but a task of NeMo-Skills,
-    or a module that cannot be imported without that. Whatever else is wrong, importing it will say."""
+    """Raise ConfigError where `module::maker` or `file.py::maker` names no solver but a task of NeMo-Skills, or a
+    module that cannot be imported without that. Whatever else is wrong, importing it will say."""
     where, _, maker = spec.partition("::")
     facts = read_module(where)
     if facts is None:

@@ -51,24 +51,24 @@ class SolverParts(Struct, frozen=True, kw_only=True):
 
 
 def chat(parts: SolverParts) -> ChatSolver:
-    """The solver `chat`."""
+    """Return the solver `chat`."""
     return parts.chat
 
 
 def code_execution(parts: SolverParts) -> CodeExecutionSolver:
-    """The solver `code_execution`. Raises ConfigError without code tags."""
+    """Return the solver `code_execution`. Raises ConfigError without code tags."""
     return CodeExecutionSolver(parts.chat, code_of(parts), counter=parts.counter)
 
 
 def tools(parts: SolverParts) -> ToolSolver:
-    """The solver `tools`. Raises ConfigError without tools."""
+    """Return the solver `tools`. Raises ConfigError without tools."""
     if parts.tools is None:
         raise ConfigError("There are no tools to call.", hint="Give some: ++tool_modules=[python].")
     return ToolSolver(parts.chat, parts.tools, counter=parts.counter)
 
 
 def code_of(parts: SolverParts) -> CodeOptions:
-    """Raises ConfigError without code tags."""
+    """Return the options of code execution. Raises ConfigError without code tags."""
     if parts.code is None:
         raise ConfigError(
             "Running code needs code tags.",

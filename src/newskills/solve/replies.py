@@ -43,7 +43,7 @@ def stopped_on_repetition(reply: Reply) -> bool:
 
 
 def total(counts: Sequence[int | None]) -> int | None:
-    """The sum; unknown where one of them is."""
+    """Return the sum of the counts; None where one of them is unknown."""
     present = [count for count in counts if count is not None]
     return sum(present) if len(present) == len(counts) else None
 

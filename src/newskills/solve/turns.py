@@ -28,7 +28,7 @@ class TurnsSolver:
         self._key = parts.chat.generation_key
 
     def request(self, sample: Sample) -> Request:
-        """The first turn. Raises DataError: no list of turns, or no chat endpoint."""
+        """Return the request of the first turn. Raises DataError: no list of turns, or no chat endpoint."""
         turns = sample.row.get("turns")
         if not isinstance(turns, list) or not turns:
             raise DataError(f"Record {sample.id} has no list of turns.")

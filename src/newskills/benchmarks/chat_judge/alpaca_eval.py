@@ -15,7 +15,8 @@ _HOME = "https://huggingface.co/datasets/tatsu-lab/alpaca_eval/resolve/main"
 
 
 def join(rows: Iterable[Row]) -> Iterator[Row]:
-    """The texts of both files → instructions with the games of the baseline with itself; rows stay as they are."""
+    """Yield the instructions with the games of the baseline with itself, from the texts of both files; rows stay as
+    they are."""
     answers: list[Row] = []
     gamed: dict[int, Row] = {}
     for raw in rows:

@@ -54,7 +54,8 @@ def joined(raw: Iterable[Row]) -> Iterator[Row]:
 
 
 def _subtask(raw: Row) -> Row:
-    """A checker is told apart from what is compiled with the answer; all lie in one folder."""
+    """Return a subtask, in which a checker is told apart from what is compiled with the answer; all lie in one
+    folder."""
     files = {path.rpartition("/")[2]: text for path, text in raw["grader_files"] if text}
     checker = next((files[name] for name in files if name.startswith("checker.c")), "")
     return {

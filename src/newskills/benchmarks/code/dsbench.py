@@ -36,7 +36,7 @@ _HUB = "https://huggingface.co/datasets/liqiang888/DSBench/resolve/main/data_ana
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """The list of tasks and the archive of their folders → one row per question."""
+    """Yield one row per question, from the list of tasks and the archive of their folders."""
     folders: dict[str, dict[str, bytes]] = {}
     tasks = b""
     for name, data in _files(raw):

@@ -71,12 +71,12 @@ def row(raw: Row, index: int) -> Row:
 
 
 def released(version: str) -> str:
-    """The address of the files of a release, v5 or v6."""
+    """Return the address of the files of a release, v5 or v6."""
     return f"{_HUB}{_RELEASES[version]}"
 
 
 def in_window(name: str) -> RowMapper:
-    """The mapping for a window of months, `v6_2408_2505`: August 2024 to May 2025, both whole."""
+    """Return the mapping for a window of months: `v6_2408_2505` is August 2024 to May 2025, both whole."""
     version, first, last = name.split("_")
     begin = f"20{first[:2]}-{first[2:]}-01"
     end = f"20{last[:2]}-{last[2:]}-{calendar.monthrange(2000 + int(last[:2]), int(last[2:]))[1]:02d}"

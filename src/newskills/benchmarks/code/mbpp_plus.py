@@ -96,7 +96,7 @@ def _equal(entry: str) -> str:
 
 
 def shaped(task: int, inputs: list[Any]) -> list[Any]:
-    """The arguments of a call, of which JSON has made lists and texts."""
+    """Return the arguments of a call in their own types, of which JSON has made lists and texts."""
     if task in _EACH:
         return [tuple(each) for each in inputs]
     if task in _ITEMS:

@@ -39,7 +39,7 @@ def humaneval_x(raw: Row, index: int) -> Row:
 
 
 def _given(language: str, declaration: str, entry: str) -> Row:
-    """What a whole answer relies on: the lines that import, and functions above the one that is asked for."""
+    """Return what a whole answer relies on: the lines that import, and functions above the one that is asked for."""
     lines = declaration[: declaration.rfind(entry)].split("\n")[:-1]
     parts: Row = {"head": "".join(f"{line}\n" for line in lines if line.startswith(_IMPORTS))}
     helpers = [line for line in lines if not line.startswith(_IMPORTS)]
@@ -74,13 +74,13 @@ def multipl_e(raw: Row, index: int) -> Row:
 
 
 def _name_at_end(prompt: str) -> str:
-    """The function whose head ends the prompt, comments aside; empty where it ends otherwise."""
+    """Return the name of the function whose head ends the prompt, comments aside; empty where it ends otherwise."""
     head = _HEAD.search(_COMMENT.sub(" ", prompt))
     return head[1] if head else ""
 
 
 def name_in(code: str) -> str:
-    """The function that the last lines of `code` begin. Raises ValueError."""
+    """Return the name of the function that the last lines of `code` begin. Raises ValueError."""
     for line in reversed(code.rstrip().splitlines()):
         if match := _NAME.search(line):
             return match[match.lastindex or 0]

@@ -18,7 +18,7 @@ _TRAPS = (
 
 
 def with_schemas(raws: Iterable[Row]) -> Iterator[Row]:
-    """The questions, each with the schema of its database; both are rows of their files."""
+    """Yield the questions, each with the schema of its database; both are rows of their files."""
     rows = list(raws)
     schemas = {raw["db_id"]: schema(raw) for raw in rows if "table_names_original" in raw}
     for raw in rows:

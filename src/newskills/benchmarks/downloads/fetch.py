@@ -94,7 +94,7 @@ class Fetcher:
         self.mirror = options.open_mirror()
 
     def fetch(self, url: str, source: Source) -> FetchedFile:
-        """The file at `url`. Raises DataError: absent, refused, no network, not the expected content."""
+        """Return the file at `url`. Raises DataError: absent, refused, no network, not the expected content."""
         if self.mirror and (mirrored := self.mirror.find(url)):
             return checked(FetchedFile(path=mirrored[0], url=url, sha256=mirrored[1], origin="mirror"), source)
         address = pinned(url, source.revision)
@@ -116,7 +116,7 @@ class Fetcher:
         return bool(self.mirror and self.mirror.holds(url))
 
     def listing(self, url: str, source: Source) -> bytes:
-        """A small answer of the hub's API. Raises DataError."""
+        """Fetch a small answer of the hub's API. Raises DataError."""
         if self.options.is_offline():
             where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
             raise DataError(f"Offline, and {source.hf} has to be asked for at {url}. {where}", hint=_OFFLINE_HINT)
@@ -197,7 +197,8 @@ class Fetcher:
 
 
 def checked(fetched: FetchedFile, source: Source) -> FetchedFile:
-    """`fetched`. Raises DataError for a git-LFS pointer, and for another content than `source` promises."""
+    """Return `fetched` once it is checked. Raises DataError for a git-LFS pointer, and for another content than
+    `source` promises."""
     with fetched.path.open("rb") as file:
         if file.read(len(_LFS_MARK)) == _LFS_MARK:
             raise DataError(f"{fetched.url} gave a git-LFS pointer instead of the file.")
@@ -206,7 +207,7 @@ def checked(fetched: FetchedFile, source: Source) -> FetchedFile:
 
 
 def check_sha256(what: str, origin: str, sha256: str, source: Source) -> None:
-    """Raises DataError where `sha256` is not the one that `source` promises."""
+    """Raise DataError where `sha256` is not the one that `source` promises."""
     if source.sha256 and sha256 != source.sha256:
         raise ChangedFileError(
             f"{what} ({origin}) is not the file that this benchmark is defined on: "
@@ -267,7 +268,7 @@ def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> 
 
 
 def hub() -> str:
-    """The Hugging Face hub, or the address in `HF_ENDPOINT`."""
+    """Return the address of the Hugging Face hub, or the one in `HF_ENDPOINT`."""
     return os.environ.get("HF_ENDPOINT", f"https://{HUB}").rstrip("/")
 
 

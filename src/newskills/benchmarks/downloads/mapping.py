@@ -36,7 +36,8 @@ class _RawFields(dict[str, Any]):
 def made_by(
     maker: Callable[[_Argument], Iterable[_Item]], argument: _Argument, problem: Callable[[str], str]
 ) -> Iterator[_Item]:
-    """The items that a benchmark's own function makes. Raises DataError with the `problem` for whatever it raises."""
+    """Yield the items that a benchmark's own function makes. Raises DataError with the `problem` for any exception but
+    a NewskillsError, which passes."""
     try:
         yield from maker(argument)
     except NewskillsError:
@@ -46,7 +47,7 @@ def made_by(
 
 
 def _reason(error: Exception, maker: Callable[..., Any]) -> str:
-    """What was raised, and where in the benchmark's file."""
+    """Return a text that says what was raised, and where in the benchmark's file."""
     text = str(error)
     if isinstance(error, KeyError):
         text = f"the key {text} is missing"
@@ -79,7 +80,8 @@ class RowMapping:
         self._places: dict[str, str] = {}
 
     def rows(self, raw: Iterable[RawRow]) -> Iterator[Row]:
-        """Raises DataError for a row that cannot be mapped, and for what the mapping gives that is no row."""
+        """Yield the prepared rows. Raises DataError for a row that cannot be mapped, and for what the mapping gives
+        that is no row."""
         for index, (row, where) in enumerate(raw):
             self.seen += 1
             mapped = self._map(row, index, where)

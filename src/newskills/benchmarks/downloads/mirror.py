@@ -52,7 +52,7 @@ class Manifest(Struct):
 
 
 def mirror_path(url: str) -> str:
-    """The place of `url` below a mirror folder. Raises DataError for an address that would leave it."""
+    """Return the place of `url` below a mirror folder. Raises DataError for an address that would leave it."""
     parts = urlsplit(url)
     path = unquote(parts.path).strip("/")
     if not parts.netloc or "\0" in path or {"..", "."} & set(path.split("/")):
@@ -85,7 +85,8 @@ class Mirror:
         return (path, verify(path, original.sha256 if original else "")) if path.is_file() else None
 
     def tree(self, repository: str, ref: str, commit: str = "") -> dict[str, tuple[Path, str]]:
-        """path in the repository → (file, sha256 that the manifest promises, or ""); empty: the mirror has none.
+        """Return a map of path in the repository → (file, sha256 that the manifest promises, or ""); empty: the mirror
+        has none.
 
         Taken are the files that lie under `ref` or `commit`, or whose manifest entry names that commit; for the ref
         HEAD without a commit those of every branch there is, of HEAD, main and master before others.
@@ -135,7 +136,7 @@ class Mirror:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a mirror, empty where it has none. Raises DataError for one that cannot be read."""
+    """Return the manifest of a mirror, empty where it has none. Raises DataError for one that cannot be read."""
     path = folder / MANIFEST
     if not path.is_file():
         return Manifest(files=[])
@@ -146,7 +147,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def verify(path: Path, expected: str) -> str:
-    """The sha256 of a file of a mirror. Raises DataError where it is gone, or not what the manifest promises."""
+    """Return the sha256 of a file of a mirror. Raises DataError where it is gone, or not what the manifest promises."""
     if not path.is_file():
         raise DataError(
             f"{path} is missing, though the mirror's MANIFEST.json lists it.",
@@ -162,7 +163,8 @@ def verify(path: Path, expected: str) -> str:
 
 
 def _below(path: str, commit: str, ref: str) -> str | None:
-    """What follows `ref` in `path`, or what follows the first folder where the file is of the commit `ref`."""
+    """Return what follows `ref` in `path`, or what follows the first folder where the file is of the commit `ref`; else
+    None."""
     if path.startswith(f"{ref}/"):
         return path.removeprefix(f"{ref}/")
     if len(ref) >= _SHORTEST_COMMIT and commit.startswith(ref):

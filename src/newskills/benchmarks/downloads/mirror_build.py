@@ -156,7 +156,8 @@ class _Builder:
         return placed, missing, fresh
 
     def _published(self, alternatives: Alternatives) -> tuple[OfficialPrompt, list[PublishedFile]]:
-        """A published prompt with its files; of each alternative those in the folder go first. Raises DataError."""
+        """Return a published prompt with its files; of each alternative those in the folder go first. Raises
+        DataError."""
         here, source = (Fetcher(self.folder / _DOWNLOADS, options) for options in (self.here, self.options))
         try:
             return first_published(alternatives[:1], here)
@@ -165,7 +166,8 @@ class _Builder:
 
     @contextlib.contextmanager
     def _originals(self, benchmark: Benchmark, split: str) -> Iterator[Sequence[PublishedFile]]:
-        """The files of the first source that can be had; of what is in the folder already, if that is whole."""
+        """Yield the files of the first source that can be had; those that are in the folder already go first, if they
+        are whole."""
         cache = self.folder / _DOWNLOADS
         sources = [source for source in benchmark.sources if source.split == split and not source.path]
         tries = [(source, options) for options in (self.here, self.options) for source in sources]
@@ -183,7 +185,7 @@ class _Builder:
         raise DataError(" ".join(problem.message for problem in problems), hint=" ".join(hints))
 
     def _place(self, original: PublishedFile, user: str, licence: str) -> bool:
-        """Puts one file in; says whether it was not there."""
+        """Put one file into the mirror, and return whether it was not there."""
         place = mirror_path(original.url)
         target = self.folder / place
         with self.lock:
@@ -222,7 +224,7 @@ def _copy(path: Path, target: Path, *, link: bool) -> None:
 
 
 def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], None] | None = None) -> MirrorCheck:
-    """Reads every file that the manifest names. `progress` gets (path, bytes done, bytes of all).
+    """Read every file that the manifest names. `progress` gets (path, bytes done, bytes of all).
 
     Raises ConfigError where there is no such folder, DataError where it has no manifest.
     """

@@ -148,7 +148,7 @@ def _check_examples(benchmark: Benchmark, config: PromptConfig, rows: Path) -> N
 
 
 def _known_fields(prompt: str) -> set[str]:
-    """What the library's prompt of the same name is filled with, by rows or by the solver."""
+    """Return the fields that the library's prompt of the same name is filled with, by rows or by the solver."""
     return needed_fields(read_source(*find_prompt(prompt)).config) if prompt in library() else set()
 
 

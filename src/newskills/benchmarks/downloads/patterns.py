@@ -25,7 +25,7 @@ def braces(text: str) -> list[str]:
 
 
 def select(names: Iterable[str], pattern: str) -> list[str]:
-    """The names that match, each once: in the order of the brace lists, then sorted. `*` matches `/` too.
+    """Return the names that match, each once: in the order of the brace lists, then sorted. `*` matches `/` too.
 
     Files that archivers of one vendor add (`._x`) are left out.
     """

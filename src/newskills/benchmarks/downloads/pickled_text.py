@@ -15,7 +15,7 @@ _SIZES = {b"X": 4, b"\x8c": 1, b"\x8d": 8}
 
 
 def text_in_pickle(data: bytes) -> str:
-    """Raises DataError for a pickle of anything but one text."""
+    """Return the text in a pickle. Raises DataError for a pickle of anything but one text."""
     at = 2 if data[:1] == b"\x80" else 0
     if data[at : at + 1] == b"\x95":
         at += 9

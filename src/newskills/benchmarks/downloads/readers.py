@@ -235,7 +235,7 @@ def _parquet(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
 
 
 def _arrow(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-    """An Arrow stream, as the datasets library writes it, or an Arrow file."""
+    """Yield the rows of an Arrow stream, as the datasets library writes it, or of an Arrow file."""
     pyarrow = import_pyarrow(shown)
     try:
         try:

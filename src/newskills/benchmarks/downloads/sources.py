@@ -75,7 +75,7 @@ class OpenedSource(Struct, frozen=True):
 
 @contextlib.contextmanager
 def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[OpenedSource]:
-    """The files of `source`, fetched and verified, until the end of the block. Raises DataError.
+    """Open the files of `source`, fetched and verified, until the end of the block. Raises DataError.
 
     `folder`: where relative paths begin.
     """
@@ -116,7 +116,7 @@ def _all_of(source: Source, parts: Sequence[OpenedSource]) -> OpenedSource:
 
 
 def _with_beside(main_source: OpenedSource, source: Source, fetcher: Fetcher) -> OpenedSource:
-    """The same with what lies beside it in each row. Raises DataError."""
+    """Return the source with what lies beside it in each row. Raises DataError."""
     file = fetcher.fetch(source.beside, Source(url=source.beside))
     text = file.path.read_text(encoding="utf-8")
     try:
@@ -218,7 +218,7 @@ def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) ->
 
 
 def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitStack) -> dict[str, Path]:
-    """The assets in archives, by name."""
+    """Unpack the assets in archives, and return their paths by name."""
     if not source.assets:
         return {}
     folder = _temporary(stack)
@@ -300,7 +300,8 @@ def _assets(source: Source, tree: Iterable[str]) -> list[str]:
 
 
 def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, str]]:
-    """path → (file, promised sha256) if the mirror has all that `members` lists, and some file for each pattern."""
+    """Return a map of path → (file, promised sha256) if the mirror has all that `members` lists, and some file for each
+    pattern; else an empty one."""
     if fetcher.mirror is None:
         return {}
     tree = fetcher.mirror.tree(source.github, source.ref, source.revision)
@@ -332,7 +333,8 @@ def _wanted(source: Source, names: dict[str, tarfile.TarInfo]) -> list[str]:
 
 
 def _new_file(folder: Path, name: str) -> Path:
-    """A path for `name` below `folder`. Raises DataError for a name that would leave it."""
+    """Return a path for `name` below `folder`, and make its parent folders. Raises DataError for a name that would
+    leave it."""
     if os.path.isabs(name) or "\0" in name or ".." in PurePosixPath(name).parts:
         raise DataError(f"The archive has a member with the name '{name}', which leads out of its folder.")
     path = folder / name
@@ -345,7 +347,7 @@ def _temporary(stack: contextlib.ExitStack) -> Path:
 
 
 def _below_folder(pattern: str, places: Sequence[str]) -> list[str]:
-    """The paths of files below the folder that is the same for all, whichever of them are asked for."""
+    """Return the paths of files below the folder that is the same for all, whichever of them are asked for."""
     folder = pattern.partition("{")[0].rpartition("/")[0]
     return [place.removeprefix(folder).lstrip("/") for place in places]
 

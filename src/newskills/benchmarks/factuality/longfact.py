@@ -6,7 +6,8 @@ from newskills.base.records import Row
 
 
 def row(raw: Row, index: int) -> Row:
-    """The file says which set (concepts, objects) and topic it is; the canary is left out of prompts and rows."""
+    """Return the row with the set (concepts, objects) and the topic, which the file's name says; the canary is left out
+    of prompts and rows."""
     kind, _, topic = (
         raw["_file"].rpartition("/")[2].removesuffix(".jsonl").removeprefix("longfact-").partition("_")
     )

@@ -21,7 +21,7 @@ _METRICS = {
 
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
-    """The plain mean of eight headline numbers; `math_score` is AIME, `code_score` the mean of both code benchmarks."""
+    """Average eight headline numbers equally; `math_score` is AIME, `code_score` the mean of both code benchmarks."""
     of = {name: headline(members[name], metric) for name, metric in _METRICS.items()}
     return {
         "overall_score": mean(of.values()),

@@ -13,7 +13,7 @@ _OWN_LETTER = re.compile(r"\A\s*(?:\(([A-G])\)|([A-G])(?:[?.．、:]|\s))\s*")
 
 
 def options_of(raw: list[str]) -> list[str]:
-    """The options in the order of the letters that they carry, without them.
+    """Return the options in the order of the letters that they carry, without these letters.
 
     A letter counts where all options have one or it stands in brackets: `A cat` may be a text. Where two have the same
     one, the places count.

@@ -11,7 +11,7 @@ from newskills.base.records import Row
 
 
 def row(raw: Row, index: int) -> Row:
-    """Turns are JSON texts; one that is empty or "None" is not asked."""
+    """Return the row of a conversation, whose turns are JSON texts; one that is empty or "None" is not asked."""
     turns, instructions = [], []
     for number in (1, 2, 3):
         prompt = raw[f"turn_{number}_prompt"]

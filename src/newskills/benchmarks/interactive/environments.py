@@ -24,7 +24,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 
 
 def interactive_benchmark(name: str) -> Benchmark | None:
-    """The benchmark called `kind:environment`; None where `name` is of no such kind. Raises ConfigError."""
+    """Return the benchmark called `kind:environment`; None where `name` is of no such kind. Raises ConfigError."""
     kind, _, environment = name.partition(":")
     if kind not in _KINDS:
         return None
@@ -67,7 +67,7 @@ def _verifiers(environment: str) -> Benchmark:
 
 
 def verifiers_rows(environment: str, taskset: Row) -> Iterator[Row]:
-    """The tasks of an installed environment, the first 100 where there is no end. Raises ConfigError."""
+    """Yield the tasks of an installed environment, the first 100 where there is no end. Raises ConfigError."""
     from newskills.solve.interactive.verifiers_environment import load
 
     tasks = load(environment, taskset, {}, 1).taskset

@@ -32,7 +32,7 @@ def choice(raw: Row, index: int) -> Row | Drop:
 
 
 def marks(raw: Row, index: int) -> Iterator[Row]:
-    """A question → its answers, each of which is marked by itself. `id` is `tied:7` or `ref:7`."""
+    """Yield the answers of a question, each of which is marked by itself. `id` is `tied:7` or `ref:7`."""
     if raw["subset"] != _TIES:
         return
     kind, _, question = raw["id"].partition(":")
@@ -50,7 +50,7 @@ def marks(raw: Row, index: int) -> Iterator[Row]:
 
 
 def score(metrics: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """The mean of the six subsets, of which ties are one."""
+    """Average the six subsets, of which ties are one."""
     by_member: dict[str, Metrics] = {name.rpartition(".")[2]: modes for name, modes in metrics.items()}
     choices = headline(by_member["choices"], "macro_accuracy")
     ties = headline(by_member["ties"], "ties_score")

@@ -12,7 +12,7 @@ from newskills.benchmarks.options import kept_if, number
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """The table of questions and the archive of texts → questions with their texts."""
+    """Yield the questions with their texts, from the table of questions and the archive of texts."""
     files: dict[str, bytes] = {}
     for row in raw:
         name, data = row["asset"].name, row["asset"].data

@@ -19,7 +19,7 @@ _ADVICE = {
 
 
 def rows(raw: Row, index: int) -> Iterator[Row]:
-    """A conversation → its questions."""
+    """Yield the questions of a conversation."""
     conversation = raw["conversation"]
     text = history(conversation)
     speakers = f"{conversation['speaker_a']} and {conversation['speaker_b']}"

@@ -10,7 +10,7 @@ from newskills.benchmarks.ruler.build import OPTIONS, make
 
 
 def rows(split: str) -> Iterator[Row]:
-    """Raises ConfigError always: the rows need a tokenizer and a length, which the message asks for."""
+    """Raise ConfigError always: the rows need a tokenizer and a length, which the message asks for."""
     raise ConfigError(
         "RULER is generated for a tokenizer and a length: give --setup (a name for both), --tokenizer_path and "
         "--max_seq_length.",

@@ -11,7 +11,7 @@ from newskills.benchmarks.ruler.second import make
 
 
 def rows(split: str) -> Iterator[Row]:
-    """Raises ConfigError always: the rows need a tokenizer and a length, which the message asks for."""
+    """Raise ConfigError always: the rows need a tokenizer and a length, which the message asks for."""
     raise ConfigError(
         "RULER 2 is generated for a tokenizer and a length: give --setup (a name for both), --tokenizer_path and "
         "--max_seq_length.",

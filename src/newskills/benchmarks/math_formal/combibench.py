@@ -24,8 +24,8 @@ def joined(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def row(raw: Row, index: int) -> Row:
-    """The first theorem without a proof is asked: one file holds another problem's behind its own, and one a second
-    part, in whose statement the first is used."""
+    """Return the row of the first theorem without a proof: one file holds another problem's behind its own, and one a
+    second part, in whose statement the first is used."""
     name, answer = raw["theorem_name"], raw.get("answer", "").strip()
     text, marker, _ = with_answers(raw["lean"], _answers(name, answer)).partition("sorry")
     problem = lean_problem(text + marker)

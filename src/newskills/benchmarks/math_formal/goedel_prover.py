@@ -11,7 +11,7 @@ _HOME = "https://raw.githubusercontent.com/Goedel-LM/Goedel-Prover-V2/refs/heads
 
 
 def minif2f(raw: Row, index: int) -> Row:
-    """The file has all in one text: header, docstring, theorem."""
+    """Return the row of a problem whose file has all in one text: header, docstring, theorem."""
     header, prefix, statement = raw["lean4_code"].partition(raw["informal_prefix"])
     if not prefix or not statement:
         raise ValueError("`lean4_code` does not hold `informal_prefix`")

@@ -45,7 +45,7 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _term(comment: str) -> str:
-    """The answer stands in the comment behind the placeholder."""
+    """Return the answer, which stands in the comment behind the placeholder."""
     lines = [line.removeprefix("--").rstrip() for line in comment.splitlines()]
     return "(" + "\n".join(lines).strip() + ")"
 

@@ -27,7 +27,7 @@ def joined(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def row(raw: Row, index: int) -> Row:
-    """The program, its conditions and the theorem; the proof that some tasks bring is left out."""
+    """Return the program, its conditions and the theorem; the proof that some tasks bring is left out."""
     text, marker, _ = raw["task.lean"].replace("\r\n", "\n").rpartition(_PROOF)
     if not marker:
         raise ValueError("task.lean has no place for a proof")
@@ -47,7 +47,7 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _parts(raw: Row) -> dict[str, str]:
-    """What stands between the marks of task.lean, by their names; of the imports, those of the solution."""
+    """Return the texts between the marks of task.lean, by their names; of the imports, those of the solution."""
     return {
         part[1].strip(): part[2].strip("\n").rstrip()
         for part in _PART.finditer(raw["task.lean"].replace("\r\n", "\n"))
@@ -81,7 +81,8 @@ def _assumed(signature: Row) -> str:
 
 
 def code_row(raw: Row, index: int) -> Row:
-    """The precondition is given; its helpers are those of the task, and of the solution where it uses them."""
+    """Return a row that gives the precondition; its helpers are those of the task, and of the solution where it uses
+    them."""
     task = _task(raw)
     parts, signature = task.pop("parts"), task["signature"]
     precondition = f"{_head(signature, '_precond', ' : Prop')}\n{parts['precond']}"

@@ -11,7 +11,7 @@ _QWEN = "https://raw.githubusercontent.com/QwenLM/Qwen2.5-Math/refs/heads/main/e
 
 
 def gold(problem: str, solution: str) -> str:
-    """The last box of the solution; all of its boxes where the problem asks for a list."""
+    """Return the last box of the solution, or all of its boxes where the problem asks for a list."""
     answers = list(dict.fromkeys(boxed(solution)))
     if not answers:
         raise ValueError("the solution has no \\boxed answer")
@@ -57,7 +57,7 @@ BENCHMARK = Benchmark(
 
 
 def of_level(number: int, items: int) -> Benchmark:
-    """The test problems of one level, from 1 (easiest) to 5: so many `items`."""
+    """Return the benchmark of the test problems of one level, from 1 (easiest) to 5: so many `items`."""
 
     def own(raw: Row, index: int) -> Row | Drop:
         return row(raw, index) if raw["level"] == f"Level {number}" else OTHER_SPLIT

@@ -10,7 +10,8 @@ from newskills.base.records import Row
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """The file as one text → its rows. A quotation mark that stands a line late puts an answer into its problem."""
+    """Yield the rows of the file, which is one text. An answer that a late quotation mark has put into its problem is
+    taken out of it."""
     (file,) = raw
     columns, *lines = csv.reader(io.StringIO(file["text"].removeprefix("\ufeff"), newline=""))
     for cells in lines:

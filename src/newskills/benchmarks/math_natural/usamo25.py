@@ -13,7 +13,8 @@ _FOLDER = "data/usamo/usamo_2025"
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """A file for each problem, one for each solution, and one with all marking schemes."""
+    """Yield each marking scheme with its problem and solution: each of these has a file, and one file has all
+    schemes."""
     files = {str(PurePosixPath(row["_file"]).relative_to(_FOLDER)): row["text"] for row in raw}
     for marking in msgspec.json.decode(files["grading_scheme.json"]):
         name = f"{marking['id']}.tex"

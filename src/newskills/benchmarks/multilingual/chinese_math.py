@@ -15,7 +15,7 @@ def cmath(raw: Row, index: int) -> Row:
 
 
 def examination(raw: Row, index: int) -> Row:
-    """The letter of a choice counts as well as its value."""
+    """Return a row in which the letter of a choice counts as well as its value."""
     letter = raw["choice_answer"]
     kind = "choice" if letter else "free"
     answer = raw["answer"].removeprefix(f"{letter}. ") if letter else raw["answer"]

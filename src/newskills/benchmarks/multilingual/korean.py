@@ -82,7 +82,7 @@ def kmmlu(raw: Row, index: int) -> Row:
 
 
 def listed(raw: Row, index: int) -> Row:
-    """The solution is a number from 1 or a letter."""
+    """Return the row of a question whose solution is a number from 1 or a letter."""
     raw_answer = str(raw["solution"]).strip()
     right = int(raw_answer) if raw_answer.isdigit() else "ABCDE".index(raw_answer.upper()) + 1
     return asked(raw["question"], raw["options"], right, str(raw.get("license_name") or raw.get("category") or ""))

@@ -72,7 +72,7 @@ def gpqa(raw: Row, index: int) -> Row:
 
 
 def with_tests(raw: Iterable[Row]) -> Iterator[Row]:
-    """Translated problems, each with the tests of LiveCodeBench; the translations come first."""
+    """Yield translated problems, each with the tests of LiveCodeBench; the translations come first."""
     translated: dict[str, list[Row]] = {}
     for row in raw:
         if "task_id" in row:

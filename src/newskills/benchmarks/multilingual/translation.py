@@ -55,7 +55,7 @@ _WMT_PAIRS = ("cs-uk", "en-de", "en-es", "en-ja", "en-zh", "ja-zh")
 
 
 def pair(source: str, target: str, texts: tuple[str, str], target_name: str = "") -> Row:
-    """The fields of a segment; `texts`: in the source's and the target's language."""
+    """Return the fields of a segment; `texts`: in the source's and the target's language."""
     return {
         "source": texts[0],
         "reference": texts[1],
@@ -69,7 +69,7 @@ def pair(source: str, target: str, texts: tuple[str, str], target_name: str = ""
 def flores_pairs(
     raw: Iterable[Row], sources: tuple[str, ...] = (), targets: tuple[str, ...] = ()
 ) -> Iterator[Row]:
-    """The sentences of all languages → one row per sentence and ordered pair of (these) languages."""
+    """Yield a row per sentence and ordered pair of (these) languages, from the sentences of all languages."""
     sentences: dict[int, dict[str, str]] = defaultdict(dict)
     for row in raw:
         sentences[row["id"]][_FLORES[row["iso_639_3"]]] = row["text"]
@@ -81,7 +81,7 @@ def flores_pairs(
 
 
 def wmt_pairs(raw: Iterable[Row]) -> Iterator[Row]:
-    """The lines of all files, sources before references → one row per segment."""
+    """Yield a row per segment, from the lines of all files, sources before references."""
     lines: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in raw:
         kind, name = row["_file"].split("/")[-2:]

@@ -33,7 +33,7 @@ _PARADIGMS = (
 
 
 def row(raw: Row, index: int) -> Row:
-    """The right sentence is not always the first."""
+    """Return a row in which the right sentence is not always the first."""
     right = int(raw["pairID"]) % 2
     sentences = [raw["sentence_good"], raw["sentence_bad"]]
     return {

@@ -7,7 +7,7 @@ from newskills.benchmarks.text import choices
 
 
 def row(raw: Row, index: int) -> Row:
-    """The authors' own file nests the question; the copy on the hub does not."""
+    """Return the row of a question, which the authors' own file nests, and the copy on the hub does not."""
     question = raw["question"]
     if isinstance(question, dict):
         stem, concept = question["stem"], question["question_concept"]

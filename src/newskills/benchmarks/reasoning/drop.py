@@ -6,7 +6,7 @@ from newskills.base.records import Row
 
 
 def spans(answer: Row) -> list[str]:
-    """An answer is a number, or several spans, or a date."""
+    """Return the spans of an answer, which is a number, or several spans, or a date."""
     if str(answer["number"]).strip():
         return [str(answer["number"])]
     if answer["spans"]:

@@ -134,7 +134,7 @@ def rule(raw: Row, index: int) -> Row:
 
 
 def score(metrics: Mapping[str, Metrics]) -> Row:
-    """The mean of each kind, and the mean of the five kinds."""
+    """Average each kind, and then the five kinds."""
     kinds = {name.rpartition(".")[2]: headline(modes, "task_mean") for name, modes in metrics.items()}
     return {"overall": mean(kinds.values()), **kinds}
 

@@ -16,7 +16,7 @@ _KEPT = ("task", "category", "subtask", "livebench_release_date", "livebench_rem
 
 
 def row(raw: Row, index: int) -> Row | Drop:
-    """The current questions: those that were never removed. The others are in the split `all`."""
+    """Keep the current questions: those that were never removed. The others are in the split `all`."""
     return Drop("removed from the current release") if raw["livebench_removal_date"] else every(raw, index)
 
 

@@ -20,7 +20,7 @@ def logiqa(raw: Row, index: int) -> Row:
 
 
 def logiqa2(raw: Row, index: int) -> Row:
-    """The column `text` holds the whole item as JSON."""
+    """Return the row of the item that the column `text` holds as JSON."""
     item = json.loads(raw["text"])
     return _asked(item["text"], item["question"], item["options"], int(item["answer"]))
 

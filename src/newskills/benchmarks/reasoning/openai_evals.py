@@ -13,7 +13,7 @@ _LETTER = re.compile(r"\(([A-D])\)")
 
 
 def conversation(raw: Row) -> str:
-    """The messages of an item as one text; roles add nothing, since there is one turn."""
+    """Return the messages of an item as one text; roles add nothing, since there is one turn."""
     return "\n\n".join(message["content"].strip() for message in raw["input"])
 
 
@@ -28,7 +28,8 @@ def row(raw: Row, index: int) -> Row:
 
 
 def lettered(raw: Row, index: int) -> Row:
-    """The first of several spellings of "the correct answer is (B)"; others of them hold broken LaTeX."""
+    """Read the letter from the first of several spellings of "the correct answer is (B)"; others of them hold broken
+    LaTeX."""
     letter = _LETTER.search(raw["ideal"][0])
     if letter is None:
         raise ValueError(f"no letter in {raw['ideal'][0]!r}")

@@ -92,7 +92,7 @@ _one_at_a_time = Lock()
 
 
 def rows(split: str, *, task: str, settings: Row, items: dict[str, int]) -> list[Row]:
-    """The rows of a split. Raises ConfigError where the library is missing."""
+    """Return the rows of a split. Raises ConfigError where the library is missing."""
     try:
         from reasoning_gym import create_dataset
     except ImportError as error:

@@ -22,7 +22,7 @@ def last_letters(raw: Row, index: int) -> Row:
 
 
 def date_understanding(raw: Row, index: int) -> Row:
-    """The right date comes first in the file, so the options are shuffled."""
+    """Shuffle the options, since the right date comes first in the file."""
     scores = raw["target_scores"]
     options, places = shuffled(list(scores), raw["input"])
     (right,) = [option for option, score in scores.items() if score == 1]

@@ -93,7 +93,7 @@ class Family(NamedTuple):
 
 
 def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
-    """Writes the benchmarks of a setup to `folder/<setup>`; returns the group's name.
+    """Write the benchmarks of a setup to `folder/<setup>`, and return the group's name.
 
     Raises ConfigError for options; DataError at the end, where documents for a task cannot be had: the others are
     there, and the group is of those.
@@ -168,7 +168,7 @@ def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[TaskM
 
 
 def articles_of(documents: str, fetcher: Fetcher) -> tuple[list[Article], str]:
-    """The questions of `squad` or `hotpotqa` with their texts, and where they came from. Raises DataError."""
+    """Return the questions of `squad` or `hotpotqa` with their texts, and where they came from. Raises DataError."""
     problems = []
     for source in _SQUAD if documents == "squad" else _HOTPOT:
         try:
@@ -235,7 +235,8 @@ def _rows(
 
 
 def _most_units(length: Callable[[int], int], room: int) -> int:
-    """The largest number of units whose sample fits into `room` tokens, or that there are documents for."""
+    """Return the largest number of units (to 1/200) whose sample fits into `room` tokens, or that there are documents
+    for."""
 
     def fits(units: int) -> bool:
         try:

@@ -69,7 +69,7 @@ def _item(raw: Row) -> OptionQuestion:
 
 
 def build(name: str, units: int, random: Random, material: Any, index: int) -> TaskSample:
-    """A sample among `units` other keys, questions or documents. Raises DataError: there are not so many."""
+    """Return a sample among `units` other keys, questions or documents. Raises DataError: there are not so many."""
     kind, _, level = name.rpartition("_")
     if kind == "qa":
         return _documents(level, units, random, material, index)

@@ -74,7 +74,7 @@ TASKS = {
 
 
 def build(task: RulerTask, units: int, random: Random, material: TaskMaterial, index: int) -> TaskSample:
-    """A sample with `units` units of haystack: sentences, needles, words or documents."""
+    """Return a sample with `units` units of haystack: sentences, needles, words or documents."""
     if task.kind == "needles":
         return _needles(task, units, random, material)
     if task.kind == "chain":
@@ -134,7 +134,7 @@ def _essay(units: int, random: Random, sentences: Sequence[str]) -> list[str]:
 
 
 def _hidden(hay: list[str], needles: Sequence[str], random: Random, between: str) -> str:
-    """The needles at random depths, one of 41 places from the beginning to the end."""
+    """Return the text with the needles at random depths, each one of 41 places from the beginning to the end."""
     order = list(needles)
     random.shuffle(order)
     depths = sorted(random.sample(range(41), len(order)), reverse=True)
@@ -173,7 +173,7 @@ def _chain(units: int, random: Random) -> TaskSample:
 
 
 def _common(units: int, random: Random) -> TaskSample:
-    """A list of about `units` words: ten frequent ones, and seldom ones."""
+    """Return a sample with a list of about `units` words: ten frequent ones, and seldom ones."""
     frequent, seldom = (_FREQUENT, _SELDOM) if units >= 2 * _COMMON * _FREQUENT else (10, 1)
     others = max(_COMMON, (units - _COMMON * frequent) // seldom)
     example, text = _word_list(10, 3, 20, 1, random), _word_list(_COMMON, frequent, others, seldom, random)
@@ -218,7 +218,8 @@ def _frequent(units: int, random: Random) -> TaskSample:
 
 
 def _documents(units: int, random: Random, articles: Sequence[Article], index: int) -> TaskSample:
-    """The texts of one question among `units` others. Raises DataError where there are not so many."""
+    """Return a sample with the texts of one question among `units` others. Raises DataError where there are not so
+    many."""
     if not articles:
         raise DataError("There are no documents to ask about.")
     asked_article = articles[index % len(articles)]

@@ -75,7 +75,7 @@ def letters(random: Random, count: int, alphabet: str) -> str:
 
 
 def noise() -> Iterator[str]:
-    """The same few sentences again and again."""
+    """Yield the same few sentences again and again."""
     return cycle(sentence + "." for sentence in _NOISE.rstrip(".").split(". "))
 
 

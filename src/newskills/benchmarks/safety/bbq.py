@@ -44,8 +44,8 @@ _SHA256 = {
 
 
 def _stereotyped(raw: Row) -> str | None:
-    """The letter of the answer that fits the stereotype: the group it is about where the question is negative, the
-    other one where it is not. None where the groups do not tell."""
+    """Return the letter of the answer that fits the stereotype: the group it is about where the question is negative,
+    the other one where it is not. None where the groups do not tell."""
     about = {group.casefold() for group in raw["additional_metadata"]["stereotyped_groups"]}
     answers = [raw["answer_info"][f"ans{place}"] for place in range(3)]
     named = [place for place, info in enumerate(answers) if info[-1] != "unknown"]

@@ -12,7 +12,7 @@ _COMMIT = "8aaac11c485473159ec9328a65253a5be9a479dc"
 
 
 def row(raw: Row, index: int) -> Row:
-    """The stereotype is not always the first."""
+    """Return a row in which the stereotype is not always the first."""
     number = int(raw[""])
     sentences, at = [raw["sent_more"], raw["sent_less"]], number % 2
     return {

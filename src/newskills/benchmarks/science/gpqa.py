@@ -28,7 +28,7 @@ def orders(seed: int = _SEED) -> list[list[int]]:
 
 
 def clean(text: str | None) -> str:
-    """Removes the mark-up that the source has in some texts."""
+    """Remove the mark-up that the source has in some texts."""
     return (text or " ").strip().replace(" [title]", ". ").replace("  ", " ")
 
 

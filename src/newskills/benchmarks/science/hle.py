@@ -59,7 +59,7 @@ def row(raw: Row, index: int) -> Row | Drop:
 
 
 def verified(raw: Row, index: int) -> Row | Drop:
-    """The same with the class that the check gave; older fields may lie in a column of JSON text."""
+    """Return what `row` makes, with the class that the check gave; older fields may lie in a column of JSON text."""
     raw = {**json.loads(raw["json"]), **raw} if isinstance(raw.get("json"), str) else raw
     made = row(raw, index)
     if isinstance(made, Drop):

@@ -9,7 +9,7 @@ from newskills.benchmarks.text import boxed
 
 
 def _flat(answers: Iterable[object]) -> Iterator[str]:
-    """The answers of nested lists, in order, without boxes around them."""
+    """Yield the answers of nested lists, in order, without boxes around them."""
     for answer in answers:
         if isinstance(answer, list):
             yield from _flat(answer)

@@ -21,7 +21,7 @@ _KINDS = {
 
 
 def _request(answer_type: str, several: bool) -> str:
-    """What the prompt says about the form of the answer."""
+    """Return what the prompt says about the form of the answer."""
     kinds = [_KINDS.get(kind.strip(), kind.strip()) for kind in answer_type.split(",")]
     if not several:
         return f"Its answer is {kinds[0]}."

@@ -77,7 +77,7 @@ def multilingual(raw: Row, index: int) -> Row:
 
 
 def with_scripts(raws: Iterable[Row]) -> Iterator[Row]:
-    """The rows, each with the texts of its files in the authors' repository by name (`_files`)."""
+    """Yield the rows, each with the texts of its files in the authors' repository by name (`_files`)."""
     files: dict[str, dict[str, str]] = {}
     for raw in raws:
         if "instance_id" in raw:
@@ -88,7 +88,8 @@ def with_scripts(raws: Iterable[Row]) -> Iterator[Row]:
 
 
 def _eval_script(raw: Row, files: Mapping[str, str]) -> str:
-    """What runs the tests once the patch is there: the settings of the image, the files of the tests, the scripts."""
+    """Return the script that runs the tests once the patch is there: the settings of the image, the files of the tests,
+    the scripts."""
     lines = [line.strip() for place in _DOCKERFILES for line in files.get(place, "").splitlines()]
     exports = [line.replace("ENV", "export", 1) for line in lines if line.startswith("ENV")]
     chosen = ",".join(ast.literal_eval(raw["selected_test_files_to_run"]))
@@ -105,7 +106,7 @@ def _eval_script(raw: Row, files: Mapping[str, str]) -> str:
 
 
 def pro(raw: Row, index: int) -> Row:
-    """What the patch must offer belongs to the problem."""
+    """Return the row of a task, whose problem says also what the patch must offer."""
     files = raw["_files"]
     if missing := [name for name in ("run_script.sh", "parser.py") if name not in files]:
         raise ValueError(f"the authors' repository has no {', '.join(missing)} for {raw['instance_id']}")

@@ -70,7 +70,8 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _request(name: str, raw: Row, target: str) -> str:
-    """What is asked about the sound; the data sets of recognition, translation and voices leave that to the user."""
+    """Return what is asked about the sound; the data sets of recognition, translation and voices leave that to the
+    user."""
     if target:
         return f"Translate the speech into {_LANGUAGES[target]}. Reply with the translation, and nothing else."
     if name in _COUNTED.split(","):

@@ -83,7 +83,7 @@ def row(part: str, raw: Row, index: int) -> Row | Drop:
 
 
 def instruction(name: str, arguments: Mapping[str, Any]) -> Row:
-    """The instruction by its name in IFEval. Raises KeyError for one that is not known."""
+    """Return the instruction under its name in IFEval. Raises KeyError for one that is not known."""
     return {"instruction_id_list": [_KINDS[name]], "kwargs": [dict(arguments)]}
 
 
@@ -149,7 +149,7 @@ BENCHMARKS = (
 
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
-    """The mean success rate, each member counted by its problems."""
+    """Average the success rates, each member counted by its problems."""
     return {"success_rate": weighted(members.values(), "success_rate")}
 
 

@@ -97,7 +97,7 @@ def earnings(mode: str, raw: Row, index: int) -> Row:
 
 
 def score(metrics: tuple[str, ...], members: Mapping[str, Mapping[str, Row]]) -> Row:
-    """The mean of the members, each counted by its problems."""
+    """Average the members, each counted by its problems."""
     return {metric: weighted(members.values(), metric) for metric in metrics}
 
 

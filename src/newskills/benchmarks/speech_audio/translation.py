@@ -74,7 +74,7 @@ _COVOST = f"https://dl.fbaipublicfiles.com/covost/covost_v2.{{{','.join(_PAIRS)}
 
 
 def translate(language: str) -> str:
-    """The instruction."""
+    """Return the instruction to translate speech into `language`."""
     return f"Translate the speech into {language}. Reply with the translation, and nothing else."
 
 

@@ -30,7 +30,7 @@ _UNFIT = re.compile(r"[^a-z0-9]+")
 
 
 def terminal_task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
-    """A benchmark of all task folders in `folder`; `fields` are further ones of `Benchmark`."""
+    """Return a benchmark of all task folders in `folder`; `fields` are further ones of `Benchmark`."""
     return terminal_benchmark(
         name,
         title=name,
@@ -40,7 +40,7 @@ def terminal_task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark
 
 
 def terminal_benchmark(name: str, **fields: Any) -> Benchmark:
-    """A benchmark of task folders; its sources give single files (format "asset")."""
+    """Return a benchmark of task folders; its sources give single files (format "asset")."""
     return Benchmark(
         **{
             "name": name,
@@ -82,7 +82,8 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def row(raw: Row, index: int) -> Row | Drop:
-    """The row of a task; its files become files beside the rows. Raises DataError for a task that cannot be read."""
+    """Return the row of a task; its files become files beside the rows. Raises DataError for a task that cannot be
+    read."""
     task, files = raw["_file"], TaskFiles(raw["_file"], raw["files"])
     layout = next(layout for layout in FORMATS if layout.task_file in files)
     try:
@@ -106,7 +107,7 @@ def row(raw: Row, index: int) -> Row | Drop:
 
 
 def _image(task: str, files: Mapping[str, bytes], folder: str) -> str:
-    """A name that changes with what it is built of."""
+    """Return a name for the image that changes with what it is built of."""
     content = hashlib.sha256()
     for name in sorted(name for name in files if name.startswith(f"{folder}/") or folder == "."):
         content.update(f"{name}\0{len(files[name])}\0".encode() + files[name])

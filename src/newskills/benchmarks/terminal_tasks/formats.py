@@ -50,7 +50,7 @@ class TaskFiles(dict[str, bytes]):
         self.task = task
 
     def text(self, name: str) -> str:
-        """Raises DataError."""
+        """Return the text of the task's file `name`. Raises DataError."""
         try:
             return self[name].decode()
         except KeyError:
@@ -131,7 +131,8 @@ def read_terminal_bench(files: TaskFiles) -> ReadTask:
 
 
 def _service(files: TaskFiles) -> Row:
-    """The container of the agent in docker-compose.yaml; {} without it. Raises UnsupportedTaskError, DataError."""
+    """Return the container of the agent in docker-compose.yaml; {} without it. Raises UnsupportedTaskError,
+    DataError."""
     if "docker-compose.yaml" not in files:
         return {}
     try:
@@ -274,7 +275,7 @@ def _megabytes(size: str) -> int:
 
 
 def _workdir(dockerfile: str) -> str:
-    """The folder in which the last stage works; '' where the base image, or a variable, decides."""
+    """Return the folder in which the last stage works; '' where the base image, or a variable, decides."""
     workdir = ""
     for line in dockerfile.splitlines():
         if _STAGE.match(line.strip()):

@@ -64,7 +64,7 @@ def _shown(line: Row, number: int) -> list[Row]:
 
 
 def _function(name: str, required_sets: list[set[str]]) -> Row:
-    """What the calls of all dialogues tell of a function: its arguments, and which are always given."""
+    """Return what the calls of all dialogues tell of a function: its arguments, and which are always given."""
     arguments = sorted(set().union(*required_sets))
     return {
         "name": name,

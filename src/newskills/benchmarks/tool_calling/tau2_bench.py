@@ -38,7 +38,7 @@ def _policy(files: Row) -> str:
 
 
 def _scenario(scenario: Row) -> str:
-    """What the user knows, as text."""
+    """Return what the user knows, as text."""
     instructions = scenario["instructions"]
     if isinstance(instructions, dict):
         instructions = "\n\n".join(

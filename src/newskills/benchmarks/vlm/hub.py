@@ -109,7 +109,7 @@ def mmmu_pro(raw: Row, index: int) -> Row:
 
 
 def mmmu_pro_standard(raw: Row, index: int) -> Row:
-    """The question as text, with the pictures that it and its options name by their numbers."""
+    """Return the question as text, with the pictures that it and its options name by their numbers."""
     pictures = {n: raw[f"image_{n}"] for n in range(1, 8) if raw.get(f"image_{n}") is not None}
     return {
         "id": raw["id"],

@@ -28,7 +28,7 @@ def row(raw: Row, index: int) -> Row:
 
 
 def without_picture(raw: Row, index: int) -> Row:
-    """The text has all that the picture shows."""
+    """Return a row without a picture: the text has all that the picture shows."""
     question = raw["question"].strip()
     return {
         "id": f"mathverse-text-only-{raw['sample_index']}",

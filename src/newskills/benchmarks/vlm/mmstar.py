@@ -10,7 +10,7 @@ from newskills.benchmarks.media import embedded
 
 
 def row(raw: Row, index: int) -> Row:
-    """The options stand in the question, in several forms; only the letter is known."""
+    """Return the row of a question in which the options stand, in several forms; only the letter is known."""
     if raw["answer"] not in tuple("ABCD"):
         raise ValueError(f"the answer is {raw['answer']!r}")
     return {

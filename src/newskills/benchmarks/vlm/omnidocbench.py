@@ -53,7 +53,7 @@ def page(annotated: Row) -> Row:
 
 
 def _order(block: Row) -> int:
-    """A block without a place in the order of reading has 0."""
+    """Return the place of a block in the order of reading; 0 for one without a place."""
     return int(block.get("order") or 0)
 
 

@@ -94,11 +94,12 @@ class BashAgent:
         return {}
 
     def prepared(self, request: Request) -> Request:
-        """The first request of a sample."""
+        """Return the first request of a sample."""
         return msgspec.structs.replace(request, tools=None if self._native is False else [TOOL])
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
-        """Raises what the model and the environment raise."""
+        """Work on a task until it is submitted or a limit is reached. Raises what the model and the environment
+        raise."""
         trajectory = Trajectory(
             conversation=[msgspec.to_builtins(message) for message in request.messages or []],
             steps=[],
@@ -131,7 +132,7 @@ class BashAgent:
         return trajectory
 
     async def _ask(self, model: Model, request: Request) -> tuple[Reply, Request]:
-        """The reply, and the request as the endpoint took it: without tools where it refuses them."""
+        """Return the reply, and the request as the endpoint took it: without tools where it refuses them."""
         if request.tools is not None and self._native is None:
             async with self._finding_out:
                 if self._takes_tools() is None:
@@ -163,7 +164,7 @@ class BashAgent:
         commands: Sequence[tuple[ToolCall | None, str]],
         native: bool,
     ) -> list[Message]:
-        """What the model is told: the first command is run, further ones are not."""
+        """Return what the model is told: the first command is run, further ones are not."""
         if not commands:
             return [Message(role="user", content=ONE_CALL if native else ONE_BLOCK % _blocks(reply))]
         answers = []
@@ -212,7 +213,7 @@ def _submits(command: str, result: ExecutedCommand) -> bool:
 
 
 def observation(result: ExecutedCommand, timeout: float) -> str:
-    """What the model sees of a command: how it ended, then its output; what is left out of that is named."""
+    """Return what the model sees of a command: how it ended, then its output; what is left out of that is named."""
     ending = {
         "timeout": f"The command was stopped after {timeout:g} seconds, with everything that ran.",
         "disk_full": "The command was stopped: it filled the disk.",
@@ -228,7 +229,7 @@ def observation(result: ExecutedCommand, timeout: float) -> str:
 
 
 def _read(reply: Reply, before: int, *, native: bool) -> tuple[Message, list[tuple[ToolCall | None, str]]]:
-    """The reply as a message to send back, and the commands in it."""
+    """Return the reply as a message to send back, and the commands in it."""
     calls = read_calls(reply, before) if native and reply.finish_reason != "length" else []
     raw = (reply.raw_message or {}).get("content")
     turn = Message(

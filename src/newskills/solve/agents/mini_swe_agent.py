@@ -58,7 +58,8 @@ class MiniSweAgent:
     Config = MiniSweAgentConfig
 
     def __init__(self, options: AgentOptions, config: MiniSweAgentConfig) -> None:
-        """Raises ConfigError where the package, or its configuration, is not there."""
+        """Load the package's configuration. Raises ConfigError where the package, or its configuration, is not
+        there."""
         if importlib.util.find_spec(PACKAGE) is None:
             raise ConfigError(
                 "The package mini-swe-agent is not installed.", hint="Install it: pip install 'newskills[agents]'."
@@ -86,7 +87,8 @@ class MiniSweAgent:
         return msgspec.structs.replace(request, tools=[BASH_TOOL])
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
-        """Raises what the model and the environment raise, BadRequestError where the endpoint takes no tools."""
+        """Work on a task with the package's agent. Raises what the model and the environment raise, BadRequestError
+        where the endpoint takes no tools."""
         from minisweagent.agents.default import DefaultAgent
 
         trajectory = Trajectory(conversation=[], steps=[], replies=[])
@@ -157,7 +159,8 @@ class _Bridge:
             self._given_up = True
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Called in the thread. Raises ConnectionAbortedError where the sample was given up."""
+        """Return the result of `work`, which the loop does; called in the thread. Raises ConnectionAbortedError where
+        the sample was given up."""
         if self._given_up or self._loop.is_closed():
             work.close()
             raise ConnectionAbortedError("the sample was given up")
@@ -256,5 +259,5 @@ def _assistant(reply: Reply, calls: list[Row]) -> Row:
 
 
 def _plain(message: Row) -> Row:
-    """A message without what the package keeps beside it."""
+    """Return a message without what the package keeps beside it."""
     return {key: value for key, value in message.items() if key != "extra"}

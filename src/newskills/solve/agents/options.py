@@ -39,7 +39,7 @@ def time_for(row: Row, limit: float) -> float:
 
 
 def text_after(marker: str, command: str, output: str) -> str | None:
-    """What follows the line `marker` of an output, where that line ends an agent's work; else None.
+    """Return what follows the line `marker` of an output, where that line ends an agent's work; else None.
 
     It is the first line or, where the command itself names it, comes after what shells say of their own (a locale that
     is not there).

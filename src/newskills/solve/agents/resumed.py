@@ -59,11 +59,12 @@ class ResumedSolver:
         self._solver.check()
 
     def request(self, sample: Sample) -> Request:
-        """Raises as the solver's."""
+        """Return the solver's request. Raises as the solver's."""
         return self._solver.request(sample)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises as the solver's; what was done until then is kept."""
+        """Solve the sample with the replies that were kept, then with the model's. Raises as the solver's; what was
+        done until then is kept."""
         name = hashlib.blake2b(
             f"{sample.id}\n{request.key()}".encode("utf-8", "replace"), digest_size=12
         ).hexdigest()
@@ -98,7 +99,8 @@ class RememberingModel:
         self._log: AppendLog | None = None
 
     async def complete(self, request: Request) -> Reply:
-        """Raises what the model raises, ReplayDiffersError, StorageError."""
+        """Return the next of the kept replies, or the model's, which is kept. Raises what the model raises,
+        ReplayDiffersError, StorageError."""
         conversation = _digest(request)
         if self._given < len(self._kept):
             return self._again(request, conversation)
@@ -121,7 +123,7 @@ class RememberingModel:
         return kept.reply
 
     async def close(self) -> None:
-        """The model is the run's."""
+        """Leave the model open, since it is the run's."""
 
     def close_log(self) -> None:
         if self._log is not None:

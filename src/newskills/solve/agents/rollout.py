@@ -56,16 +56,16 @@ class Agent(Protocol):
         ...
 
     def prepared(self, request: Request) -> Request:
-        """The first request of a sample."""
+        """Return the first request of a sample."""
         ...
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
-        """Raises what the model and the environment raise."""
+        """Work on a task. Raises what the model and the environment raise."""
         ...
 
 
 def software_agent(parts: SolverParts) -> Solver:
-    """The solver of benchmarks whose tasks are repositories. Raises ConfigError, UnknownNameError."""
+    """Return the solver of benchmarks whose tasks are repositories. Raises ConfigError, UnknownNameError."""
     options = parts.agent
     if options is None:
         _refuse()
@@ -110,12 +110,12 @@ class AgentSolver:
             self._chat(usual)
 
     def check(self) -> None:
-        """Raises ConfigError where no container engine is installed, or the agent needs another one."""
+        """Raise ConfigError where no container engine is installed, or the agent needs another one."""
         check_engine(self._options.environment, os.environ, self._agent.mounts)
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that is no task, ConfigError for an endpoint without messages and for an image
-        that cannot be used."""
+        """Return the first request of a task. Raises DataError for a row that is no task, ConfigError for an endpoint
+        without messages and for an image that cannot be used."""
         if is_terminal_task(sample.row):
             spec, prompt = terminal_task(sample.row, self._data_dir).spec, TERMINAL
         else:
@@ -148,7 +148,8 @@ class AgentSolver:
         return f"{self._options.agent}@{self._agent.version}"
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, ConfigError, EnvironmentFailedError."""
+        """Let the agent work on the sample's task. Raises what the model raises, ConfigError,
+        EnvironmentFailedError."""
         if kit.environments is None:
             raise ConfigError("This run has no environments for agents.")
         began = time.monotonic()
@@ -161,7 +162,7 @@ class AgentSolver:
     async def _in_repository(
         self, sample: Sample, request: Request, model: Model, environments: AgentEnvironments
     ) -> tuple[Trajectory, Row]:
-        """What was done, and the patch."""
+        """Let the agent work, and return what was done, and the patch."""
         task = software_task(sample.row)
         environment = await environments.start(self._spec(task.spec))
         try:
@@ -177,7 +178,8 @@ class AgentSolver:
     async def _in_terminal(
         self, sample: Sample, request: Request, model: Model, environments: AgentEnvironments
     ) -> tuple[Trajectory, Row]:
-        """What was done, and what the task's own tests say of the container that it left."""
+        """Let the agent work, and return what was done, and what the task's own tests say of the container that it
+        left."""
         task = terminal_task(sample.row, self._data_dir)
         environment = await environments.start(self._spec(task.spec))
         try:

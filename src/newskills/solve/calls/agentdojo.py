@@ -45,11 +45,11 @@ class AgentDojoSolver:
         self._chat, self._config = parts.chat, config
 
     def check(self) -> None:
-        """Raises ConfigError where the package is missing."""
+        """Raise ConfigError where the package is missing."""
         suites()
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError, ConfigError."""
+        """Return the first request, with the functions of the row's suite. Raises DataError, ConfigError."""
         request = self._chat.request(sample)
         if request.messages is None:
             raise ConfigError("AgentDojo calls functions: it needs ++inference.endpoint_type=chat.")
@@ -58,7 +58,8 @@ class AgentDojoSolver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, ConfigError, UnknownNameError."""
+        """Let the model call functions until it answers or a limit is reached. Raises what the model raises,
+        ConfigError, UnknownNameError."""
         row, config = sample.row, self._config
         texts = await asyncio.to_thread(injections, row, config.attack, config.model_name)
         session = await asyncio.to_thread(AgentDojoSession, row, texts)
@@ -102,7 +103,7 @@ def _said(text: str, calls: list[ToolCall]) -> Row:
 
 
 def _run(session: AgentDojoSession, call: ToolCall, calls: list[Row]) -> Message:
-    """The call's result; calls that can be read are added to `calls`."""
+    """Return the call's result; calls that can be read are added to `calls`."""
     if call.problem:
         result = f"Error: {call.problem}"
     else:

@@ -50,11 +50,11 @@ class AgentHarmSolver:
         self._chat, self._config = parts.chat, config
 
     def check(self) -> None:
-        """Raises ConfigError where the package is missing."""
+        """Raise ConfigError where the package is missing."""
         part("prompts")
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError, ConfigError."""
+        """Return the first request, with the functions of the task. Raises DataError, ConfigError."""
         request = self._chat.request(sample)
         if request.messages is None:
             raise ConfigError("AgentHarm calls functions: it needs ++inference.endpoint_type=chat.")
@@ -64,7 +64,8 @@ class AgentHarmSolver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, ConfigError, DataError."""
+        """Let the model call functions until it answers or a limit is reached. Raises what the model raises,
+        ConfigError, DataError."""
         tools = task_tools(sample.row)
         turn_request = msgspec.structs.replace(request, solver={})
         conversation: list[Row] = [
@@ -118,11 +119,12 @@ class AgentHarmJudgeSolver(SeveralJudgements):
     """The questions of the record, as they are; a conversation that raises none is not asked about."""
 
     def questions(self, row: Row) -> dict[str, Row]:
-        """The prompt sees `judge_question`."""
+        """Return the row's questions to the judge by name; the prompt sees `judge_question`."""
         return {name: {"judge_question": text} for name, text in (row.get("judge_questions") or {}).items()}
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that the prompt does not fit."""
+        """Return the first question, or an empty one for a row without questions. Raises DataError for a row that the
+        prompt does not fit."""
         return super().request(sample) if self.questions(sample.row) else Request(prompt=NOTHING)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:

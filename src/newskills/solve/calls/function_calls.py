@@ -41,7 +41,8 @@ class FunctionCallSolver:
         self._chat = parts.chat
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row without tools, or that the prompt does not fit."""
+        """Return the request, with the row's tools. Raises DataError for a row without tools, or that the prompt does
+        not fit."""
         request = self._chat.request(sample)
         request.tools = _tools(sample.row)
         return request
@@ -77,11 +78,12 @@ class ConversationCallSolver(FunctionCallSolver):
     """
 
     def check(self) -> None:
-        """Raises ConfigError where the services are not installed."""
+        """Raise ConfigError where the services are not installed."""
         check_services()
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, ConfigError where the services are not installed."""
+        """Hold the row's conversation with services to call. Raises what the model raises, ConfigError where the
+        services are not installed."""
         row = sample.row
         services = Services(
             row["involved_classes"], row["initial_config"], long_context="long_context" in sample.id
@@ -136,7 +138,7 @@ def _tools(row: Row) -> list[Row] | None:
 
 
 def next_turn(talk: CallConversation, messages: Sequence[Any], late: list[Row]) -> None:
-    """Adds the user's next messages, and tools that come with them."""
+    """Add the user's next messages, and tools that come with them."""
     replies = [msgspec.convert(message, Message) for message in messages] or [
         Message(role="user", content=MORE_TOOLS)
     ]

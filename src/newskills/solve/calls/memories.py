@@ -39,14 +39,14 @@ class Memory(Protocol):
     def call(self, called: ParsedCall) -> str: ...
 
     def shown(self) -> str:
-        """The part that the model always sees."""
+        """Return the part that the model always sees."""
         ...
 
     def state(self) -> Row: ...
 
 
 def make_memory(kind: str, state: Row, encoder: Encoder | None = None) -> Memory:
-    """A memory (`kv`, `vector`, `rec_sum`) as it was; `{}` is an empty one. Raises ConfigError, KeyError."""
+    """Return a memory (`kv`, `vector`, `rec_sum`) as it was; `{}` is an empty one. Raises ConfigError, KeyError."""
     if kind == "vector":
         return VectorMemory(state, encoder or load_encoder())
     makers: dict[str, Callable[[Row], Memory]] = {"kv": KeyMemory, "rec_sum": SummaryMemory}
@@ -54,13 +54,14 @@ def make_memory(kind: str, state: Row, encoder: Encoder | None = None) -> Memory
 
 
 def check_encoder() -> None:
-    """Raises ConfigError where the encoder's library is missing."""
+    """Raise ConfigError where the encoder's library is missing."""
     if find_spec("sentence_transformers") is None:
         raise ConfigError("A vector memory needs sentence-transformers.", hint=f"Type: {INSTALL}")
 
 
 def load_encoder() -> Encoder:
-    """The leaderboard's. Raises ConfigError where its library is missing or its weights are not to be had."""
+    """Load the leaderboard's encoder. Raises ConfigError where its library is missing or its weights are not to be
+    had."""
     check_encoder()
     from sentence_transformers import SentenceTransformer
 

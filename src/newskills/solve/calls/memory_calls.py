@@ -68,19 +68,21 @@ class MemoryCallSolver(FunctionCallSolver):
         self._loading = asyncio.Lock()
 
     def check(self) -> None:
-        """Raises ConfigError where the memory's library is missing."""
+        """Raise ConfigError where the memory's library is missing."""
         if self._kind == "vector":
             check_encoder()
 
     def request(self, sample: Sample) -> Request:
-        """What the memory will hold is not known yet; the conversations that fill it are part of the key."""
+        """Return the request without what the memory will hold, which is not known yet; the conversations that fill it
+        are part of the key."""
         request = super().request(sample)
         row = sample.row
         request.solver = {"memory": self._kind, "setting": row["setting"], "sessions": row["sessions"]}
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, ConfigError where the weights of the memory's encoder are missing."""
+        """Ask the row's question of a model with the scenario's memory. Raises what the model raises, ConfigError where
+        the weights of the memory's encoder are missing."""
         row, model = sample.row, kit.models[MAIN]
         if self._kind == "vector":
             await self._load()
@@ -120,7 +122,8 @@ class MemoryCallSolver(FunctionCallSolver):
         return await asyncio.to_thread(make_memory, self._kind, copy.deepcopy(state), self._encoder)
 
     async def _remember(self, row: Row, request: Request, model: Model) -> tuple[Row, list[Reply]]:
-        """The state after all conversations; one that comes to no end leaves what it has written."""
+        """Return the state after all conversations, and the replies in them; one that comes to no end leaves what it
+        has written."""
         state: Row = {}
         held: list[Reply] = []
         for texts in row["sessions"]:

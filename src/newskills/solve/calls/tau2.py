@@ -80,7 +80,7 @@ class Tau2Solver:
         self._chat, self._config = parts.chat, config
 
     def request(self, sample: Sample) -> Request:
-        """The first request for the model itself, after the user's first words, which are not known yet. Raises
+        """Return the first request for the model itself, after the user's first words, which are not known yet. Raises
         DataError, ConfigError."""
         request = self._chat.request(sample)
         if request.messages is None:
@@ -90,7 +90,8 @@ class Tau2Solver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the models raise, ConfigError where no model plays the user."""
+        """Hold the conversation of the model with the user. Raises what the models raise, ConfigError where no model
+        plays the user."""
         row, config = sample.row, self._config
         user = _role(kit, config.user)
         service = await asyncio.to_thread(start, row, config.data)
@@ -116,7 +117,7 @@ class Tau2Solver:
         return attempt
 
     def _side(self, prompt: str, row: Row, tools: list[Row] | None) -> Request:
-        """What the user's or the judge's model is asked with."""
+        """Return the request that the user's or the judge's model is asked with."""
         inference = Inference(tokens_to_generate=self._config.user_tokens)
         messages = load_prompt(prompt).messages(row)
         return Request(messages=messages, inference=inference, tools=tools)
@@ -153,7 +154,7 @@ class Tau2Solver:
                 return
 
     async def _judge(self, row: Row, talk: _TwoSidedConversation, model: Model) -> list[bool | None]:
-        """A verdict for each assertion in words; only where they count, and the conversation does."""
+        """Return a verdict for each assertion in words; only where they count, and the conversation does."""
         criteria = row["evaluation_criteria"]
         if talk.ended != ENDED or "NL_ASSERTION" not in (criteria.get("reward_basis") or ()):
             return []
@@ -169,7 +170,7 @@ class Tau2Solver:
 
 
 def _system(messages: Sequence[Message]) -> list[Message]:
-    """A prompt as the instructions of a conversation that is yet to begin."""
+    """Return a prompt as the instructions of a conversation that is yet to begin."""
     return [Message(role="system", content=message.content) for message in messages]
 
 
@@ -183,7 +184,7 @@ def _role(kit: Kit, role: str) -> Model:
 
 
 def _begin(talk: _TwoSidedConversation, history: Sequence[Row]) -> None:
-    """The agent greets, or the conversation goes on from what the task says was said before."""
+    """Let the agent greet, or go on from what the task says was said before."""
     if not history:
         _say(talk, "assistant", GREETING)
         return
@@ -248,7 +249,7 @@ def _arguments(call: ToolCall) -> Any:
 
 
 def _yes_or_no(text: str) -> bool | None:
-    """The first word of the last line that has one."""
+    """Return the verdict of the last line that is yes or no, marks aside; None where there is none."""
     for line in reversed(without_thinking(text).splitlines()):
         word = line.strip(" *_.:").lower().removeprefix("verdict:").strip(" *_.:")
         if word in ("yes", "no"):

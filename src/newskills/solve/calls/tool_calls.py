@@ -43,7 +43,7 @@ class ToolCall(Struct, kw_only=True):
 
 
 def read_calls(reply: Reply, before: int) -> list[ToolCall]:
-    """The calls that `reply` asks for; those without an id are numbered on from `before`."""
+    """Return the calls that `reply` asks for; those without an id are numbered on from `before`."""
     calls: list[ToolCall] = []
     taken: set[str] = set()
     for number, item in enumerate(reply.tool_calls or (), before):

@@ -82,14 +82,15 @@ class ToolSolver:
         ]
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that the prompt does not fit."""
+        """Return the first request, with the tools. Raises DataError for a row that the prompt does not fit."""
         request = self._chat.request(sample)
         request.tools = self._tools
         request.solver = {"tools": self._options.settings, "max_tool_calls": self._options.max_calls}
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, FatalToolError and SandboxError."""
+        """Let the model call tools, and return its attempt. Raises what the model raises, FatalToolError and
+        SandboxError."""
         if kit.tools is None:
             raise FatalToolError("This run has no tools.")
         talk = _ToolConversation(asked=request, request_id=uuid.uuid4().hex)
@@ -139,7 +140,7 @@ class ToolSolver:
                 return
 
     async def _results(self, talk: _ToolConversation, calls: Sequence[ToolCall], tools: Toolbox) -> list[str]:
-        """The answers to `calls`, in their order. Raises what ends the sample."""
+        """Return the answers to `calls`, in their order. Raises what ends the sample."""
         places = asyncio.Semaphore(AT_ONCE)
 
         async def result(call: ToolCall) -> str | NewskillsError:
@@ -163,7 +164,7 @@ class ToolSolver:
     async def _go_on(
         self, talk: _ToolConversation, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]
     ) -> bool:
-        """Prepares the next request; False where no tokens are left to generate."""
+        """Prepare the next request, and return whether tokens are left to generate."""
         answers = [
             Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
             for call, result in zip(calls, results, strict=True)
@@ -198,7 +199,7 @@ class ToolSolver:
         return spent
 
     def _stored(self, request: Request) -> list[Row]:
-        """The prompt's messages without what does not belong into records."""
+        """Return the prompt's messages without what does not belong into records."""
         rows: list[Row] = [msgspec.to_builtins(message) for message in request.messages or []]
         for row in rows:
             if isinstance(row.get("content"), list):
@@ -212,7 +213,7 @@ class ToolSolver:
 
 
 def _stored_reply(text: str, reply: Reply, calls: Sequence[ToolCall]) -> Row:
-    """A reply as a message; its reasoning under both names in use."""
+    """Return a reply as a message; its reasoning stands under both names in use."""
     row: Row = {"role": "assistant", "content": text}
     if reply.reasoning:
         row |= {"reasoning_content": reply.reasoning, "reasoning": reply.reasoning}
@@ -220,7 +221,8 @@ def _stored_reply(text: str, reply: Reply, calls: Sequence[ToolCall]) -> Row:
 
 
 async def _release(tools: Toolbox, request_id: str) -> Row:
-    """What was measured. Trouble with giving up state takes nothing from an answer that is there."""
+    """Give up the request's state, and return what was measured. Trouble with giving up state takes nothing from an
+    answer that is there."""
     with contextlib.suppress(NewskillsError):
         return await asyncio.shield(asyncio.ensure_future(tools.release(request_id)))
     return {}

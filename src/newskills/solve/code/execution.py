@@ -68,7 +68,7 @@ class CodeExecutionSolver:
         self._chat, self._options, self._counter = chat, options, counter
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that the prompt does not fit."""
+        """Return the sample's first request. Raises DataError for a row that the prompt does not fit."""
         options = self._options
         stated = {STATED: self._stated(sample)}
         row = {**stated, **sample.row} if options.stated is None else {**sample.row, **stated}
@@ -82,7 +82,7 @@ class CodeExecutionSolver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, and SandboxError."""
+        """Let the model answer with code that is run in a session. Raises what the model raises, and SandboxError."""
         async with CodeSession(kit, _template(self._options.execution)) as session:
             answer = await self._answer(request, kit.models[MAIN], session, self._limit(sample))
         attempt = await self._chat.attempt(sample, request, answer.reply, answer.text)
@@ -127,7 +127,7 @@ class CodeExecutionSolver:
         return _CodeAnswer(whole, "".join(pieces), session.executions, any(map(stopped_on_repetition, replies)))
 
     def _read(self, reply: Reply, begun: str) -> tuple[str, str | None]:
-        """The text of a reply, an open block closed, and the code that is to be run.
+        """Return the text of a reply, an open block closed, and the code that is to be run.
 
         A text that was cut off, or ended at a stop phrase of the user's, asks for nothing.
         """
@@ -138,7 +138,7 @@ class CodeExecutionSolver:
         return text, tags.last_block(text, begun)
 
     async def _run_code(self, session: CodeSession, code: str, remaining: int) -> str:
-        """Runs `code`; what the model is shown of it. Raises SandboxError."""
+        """Run `code`, and return what the model is shown of it. Raises SandboxError."""
         execution = self._options.execution
         first = session.executions == 0
         result = await session.run("\n".join([*execution.code_execution_headers, code]))
@@ -158,7 +158,8 @@ class CodeExecutionSolver:
         return self._stated(sample) if options.stated_is_limit else options.execution.max_code_executions
 
     def _stated(self, sample: Sample) -> int:
-        """The number that the prompt speaks of: drawn by seed and sample, so that a resume finds the same one."""
+        """Return the number that the prompt speaks of: drawn by seed and sample, so that a resume finds the same
+        one."""
         stated = self._options.stated
         if stated is None:
             return self._options.execution.max_code_executions
@@ -170,7 +171,7 @@ class CodeExecutionSolver:
 
 
 def _template(execution: CodeExecution) -> Execution:
-    """An execution of no code yet."""
+    """Return an execution of no code yet."""
     return Execution(
         code="",
         language=execution.code_execution_language,

@@ -24,7 +24,7 @@ class CodeSession:
     """
 
     def __init__(self, kit: Kit, template: Execution, *, keeps_state: bool = True) -> None:
-        """Raises SandboxError where the run has no sandbox."""
+        """Prepare a session of the run's sandbox. Raises SandboxError where the run has no sandbox."""
         if kit.sandbox is None:
             raise SandboxError("This run has no sandbox to run code in.")
         self._sandbox, self._template = kit.sandbox, template
@@ -34,7 +34,8 @@ class CodeSession:
         self.seconds = 0.0
 
     async def run(self, code: str) -> ExecutionResult:
-        """Raises SandboxError where the sandbox failed; what the code does is in the result."""
+        """Run `code` in the session. Raises SandboxError where the sandbox failed; what the code does is in the
+        result."""
         began = time.monotonic()
         self._used = True
         try:

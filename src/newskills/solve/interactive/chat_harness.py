@@ -49,7 +49,7 @@ class ChatHarness(Harness[ChatHarnessConfig]):  # type: ignore[misc]
         mcp_urls: dict[str, str],
         data: Any,
     ) -> Any:
-        """A `ProgramResult`: 0, or 1 with what the endpoint said against a request."""
+        """Play the task, and return a `ProgramResult`: 0, or 1 with what the endpoint said against a request."""
         system, prompt = self.resolve_prompt(data)
         messages: list[Row] = [{"role": "system", "content": system}] if system else []
         if isinstance(prompt, str):
@@ -77,7 +77,7 @@ class ChatHarness(Harness[ChatHarnessConfig]):  # type: ignore[misc]
 
 
 async def _called(servers: Any, dispatch: Row, function: Row) -> Any:
-    """What the tool gives back; mistakes of the model are told to it."""
+    """Call the tool, and return what it gives back; mistakes of the model are told to it."""
     name = function["name"]
     if name not in dispatch:
         return f"Error: there is no tool '{name[:100]}'. Tools: {', '.join(dispatch) or 'none'}."

@@ -47,7 +47,7 @@ class ChatEndpoint:
         self._sessions: dict[str, ChatSession] = {}
 
     async def __aenter__(self) -> ChatEndpoint:
-        """Raises ServerStartError."""
+        """Begin to listen. Raises ServerStartError."""
         self._server = await serve(self._answer, limits=LIMITS)
         return self
 
@@ -61,7 +61,7 @@ class ChatEndpoint:
         return f"{self._server.url}/{self._secret}/v1"
 
     def begin(self, identity: str, session: ChatSession) -> None:
-        """Requests with this identity belong to `session`."""
+        """Assign requests with this identity to `session`."""
         self._sessions[identity] = session
 
     def end(self, session: ChatSession) -> None:
@@ -101,7 +101,7 @@ class _RequestBody(Struct):
 
 
 def _request(body: Any, run: Request) -> Request:
-    """Raises ValidationError."""
+    """Return the request of `body` with the parameters of `run`. Raises ValidationError."""
     body_read = msgspec.convert(body, _RequestBody)
     stop = [body_read.stop] if isinstance(body_read.stop, str) else list(body_read.stop or ())
     choice = {} if body_read.tool_choice in (None, "auto") else {"tool_choice": body_read.tool_choice}

@@ -87,12 +87,12 @@ class OpenEnvSolver:
         return self._config.sessions
 
     def check(self) -> None:
-        """Raises ConfigError where the package is missing."""
+        """Raise ConfigError where the package is missing."""
         if importlib.util.find_spec(PACKAGE) is None:
             raise ConfigError("The package openenv-core is not installed.", hint=INSTALL)
 
     def request(self, sample: Sample) -> Request:
-        """The first request without the observation, which the server gives. Raises DataError, ConfigError."""
+        """Return the first request without the observation, which the server gives. Raises DataError, ConfigError."""
         row = sample.row
         if not isinstance(row.get("environment"), str) or not isinstance(row.get("reset"), dict):
             raise DataError(f"Row {sample.id} is no task of an environment: it needs `environment` and `reset`.")
@@ -105,7 +105,7 @@ class OpenEnvSolver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, ConfigError, EnvironmentFailedError."""
+        """Play an episode on the server. Raises what the model raises, ConfigError, EnvironmentFailedError."""
         self.check()
         began = time.monotonic()
         address = str(sample.row["environment"]).rstrip("/")
@@ -171,7 +171,7 @@ class OpenEnvSolver:
 
     @staticmethod
     def _invalid(episode: _Episode) -> int:
-        """Replies without a valid action at the end of the conversation."""
+        """Return the number of replies without a valid action at the end of the conversation."""
         feedback = [str(message.content) for message in episode.conversation if message.role == "user"][1:]
         count = 0
         for text in reversed(feedback):
@@ -182,7 +182,7 @@ class OpenEnvSolver:
 
 
 def parse_action(text: str, schema: Row) -> Row | str:
-    """The action in a reply: its last JSON object; where the schema requires a single text, plain text as well.
+    """Return the action in a reply: its last JSON object; where the schema requires a single text, plain text as well.
 
     A text that is returned says what is wrong.
     """
@@ -204,7 +204,7 @@ def parse_action(text: str, schema: Row) -> Row | str:
 
 @asynccontextmanager
 async def _connected(address: str, timeout: float) -> AsyncIterator[Any]:
-    """A session on the server. Raises EnvironmentFailedError."""
+    """Open a session on the server. Raises EnvironmentFailedError."""
     from openenv.core.generic_client import GenericEnvClient
 
     client = GenericEnvClient(base_url=address, message_timeout_s=timeout)
@@ -253,7 +253,7 @@ async def _action_schema(client: Any, address: str) -> Row:
 
 
 async def _step(client: Any, action: Row) -> tuple[Any, str]:
-    """The result, or what the server says against the action. Raises RuntimeError where the server failed."""
+    """Return the result, or what the server says against the action. Raises RuntimeError where the server failed."""
     try:
         return await client.step(action), ""
     except RuntimeError as error:

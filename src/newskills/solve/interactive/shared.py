@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def reward_of(value: object, environment: str) -> float:
-    """A reward as a number; None is 0. Raises EnvironmentFailedError for what is no finite number."""
+    """Return a reward as a number; None is 0. Raises EnvironmentFailedError for what is no finite number."""
     if value is None:
         return 0.0
     if not isinstance(value, int | float) or not math.isfinite(value):
@@ -37,7 +37,8 @@ class SharedContext(Generic[T]):
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[T]:
-        """Raises what opening it raises, to all that wait for it."""
+        """Yield what is shared, and open it for the first user. Raises what opening it raises, to all that wait for
+        it."""
         self._users += 1
         try:
             if self._value is None:

@@ -59,11 +59,11 @@ class VerifiersSolver:
         self._shared: dict[str, SharedContext[_ServedEnvironment]] = {}
 
     def check(self) -> None:
-        """Raises ConfigError where the package is missing."""
+        """Raise ConfigError where the package is missing."""
         require_package()
 
     def request(self, sample: Sample) -> Request:
-        """The task's first words, if it has any. Raises DataError, ConfigError."""
+        """Return the task's first words, if it has any, as a request. Raises DataError, ConfigError."""
         row = sample.row
         if not isinstance(row.get("environment"), str) or not isinstance(row.get("task"), dict):
             raise DataError(f"Row {sample.id} is no task of an environment: it needs `environment` and `task`.")
@@ -80,7 +80,7 @@ class VerifiersSolver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, ConfigError, EnvironmentFailedError."""
+        """Play the task in its environment. Raises what the model raises, ConfigError, EnvironmentFailedError."""
         row = sample.row
         key = msgspec.json.encode([row["environment"], row.get("taskset") or {}]).decode()
         shared = self._shared.setdefault(key, SharedContext(lambda: self._serving(row)))
@@ -108,7 +108,8 @@ class VerifiersSolver:
             yield _ServedEnvironment(environment, endpoint)
 
     async def _attempt(self, sample: Sample, request: Request, session: ChatSession, episode: Any) -> Attempt:
-        """Raises EnvironmentFailedError, and the failure of a request that ended the task."""
+        """Return an episode as an attempt. Raises EnvironmentFailedError, and the failure of a request that ended the
+        task."""
         cut = isinstance(session.failure, ContextLimitError) and bool(session.replies)
         if not episode.ok and not cut:
             if session.failure is not None:
@@ -163,13 +164,13 @@ class _ServedEnvironment:
 
 
 def require_package() -> None:
-    """Raises ConfigError where the package is missing."""
+    """Raise ConfigError where the package is missing."""
     if importlib.util.find_spec(PACKAGE) is None:
         raise ConfigError(f"The package {PACKAGE} is not installed.", hint=INSTALL)
 
 
 def load(name: str, taskset: Row, settings: Row, max_turns: int) -> Any:
-    """The environment of an installed package (its `Env`). Raises ConfigError."""
+    """Return the environment of an installed package (its `Env`). Raises ConfigError."""
     require_package()
     from newskills.solve.interactive import chat_harness
 
@@ -198,7 +199,7 @@ def load(name: str, taskset: Row, settings: Row, max_turns: int) -> Any:
 
 
 def _refuse_code_here(environment: Any, name: str) -> None:
-    """Raises ConfigError where commands of a model would run on this machine."""
+    """Raise ConfigError where commands of a model would run on this machine."""
     from verifiers.v1.configs.agent import agent_config_fields
 
     task_needs = type(environment.taskset).task_type().NEEDS_CONTAINER

@@ -56,7 +56,8 @@ class ClaimsJudgeSolver(JudgeSolver):
     Config = ClaimsConfig
 
     def __init__(self, parts: SolverParts, config: ClaimsConfig) -> None:
-        """Raises ConfigError without a search tool, UnknownNameError for the prompt."""
+        """Choose the search tool, and load the prompt. Raises ConfigError without a search tool, UnknownNameError for
+        the prompt."""
         super().__init__(parts)
         if parts.tools is None or not parts.tools.specs:
             raise ConfigError(
@@ -72,12 +73,13 @@ class ClaimsJudgeSolver(JudgeSolver):
         self._tools = parts.tools.settings
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that the prompt does not fit."""
+        """Return the request for the claims of an answer. Raises DataError for a row that the prompt does not fit."""
         settings = {"prompt": self._prompt.hash, "max_searches": self._config.max_searches, "tools": self._tools}
         return replace(super().request(sample), solver=settings)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, and FatalToolError."""
+        """Ask for the claims of an answer, and for a verdict on each. Raises what the model raises, and
+        FatalToolError."""
         if self._unasked(sample.row) is not None:
             return await super().solve(sample, request, kit)
         if kit.tools is None:
@@ -149,7 +151,7 @@ class _ClaimChecks(Struct):
 
 
 def split_claims(text: str) -> list[str] | None:
-    """The claims of a list; [] for the word NONE; None for a text that is neither.
+    """Return the claims of a list; [] for the word NONE; None for a text that is neither.
 
     >>> split_claims("- Rome is old.\\n- Rome is in Italy.")
     ['Rome is old.', 'Rome is in Italy.']
@@ -173,7 +175,7 @@ def next_step(text: str) -> tuple[str | None, str]:
 
 
 def claims_text(claims: list[Row] | None) -> str:
-    """The judgement in words."""
+    """Return the judgement in words."""
     if claims is None:
         return "The claims of the answer could not be extracted."
     counts = {

@@ -51,7 +51,7 @@ class ContaminationSolver:
         self._config = config
 
     def request(self, sample: Sample) -> Request:
-        """The first question; its key is that of all of them. Raises DataError for a row that does not fit."""
+        """Return the first question; its key is that of all of them. Raises DataError for a row that does not fit."""
         pairs = self._pairs(sample)
         if not pairs:
             return Request(prompt=NOTHING)
@@ -59,7 +59,7 @@ class ContaminationSolver:
         return replace(self._question(sample, *pairs[0]), solver={"pairs": digest})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises."""
+        """Ask about one pair after the other, up to the first that is the same. Raises what the model raises."""
         replies: list[Reply] = []
         verdicts: list[bool | None] = []
         for first, second in self._pairs(sample):
@@ -100,7 +100,7 @@ class ContaminationSolver:
 
 
 def same(text: str) -> bool | None:
-    """The verdict: the only one of True and False that the reply has, or the one in its last line.
+    """Return the verdict: the only one of True and False that the reply has, or the one in its last line.
 
     >>> same("They differ in one number.\\n**False**")
     False

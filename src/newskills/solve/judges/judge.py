@@ -35,7 +35,7 @@ class JudgeSolver:
         self._stamp = {f"{PREFIX}{name}": value for name, value in parts.stamp.items()}
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that the prompt does not fit."""
+        """Return the question to the judge. Raises DataError for a row that the prompt does not fit."""
         if is_lost(sample.row):
             return Request(prompt=NOTHING)
         return self._chat.request(Sample(id=sample.id, row=shown_to_judges(sample.row)))
@@ -52,7 +52,7 @@ class JudgeSolver:
         return attempt
 
     def _unasked(self, row: Row) -> Row | None:
-        """The fields of a row that needs no question."""
+        """Return the fields of a row that needs no question; None for a row that needs one."""
         if not is_lost(row):
             return None
         return {self._key: None, "outcome": "unscored", "outcome_cause": row.get("outcome_cause") or "provider"}
@@ -82,7 +82,7 @@ class RuledJudgeSolver(JudgeSolver):
 
 
 def shown_to_judges(row: Row) -> Row:
-    """The row, with what prompts of judges ask for under either name that benchmarks give it.
+    """Return the row, with what prompts of judges ask for under either name that benchmarks give it.
 
     `question` is `problem`, too, and the whole answer is the predicted one where no rule has looked for that. An answer
     that is null is shown as an empty text.

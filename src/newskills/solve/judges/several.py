@@ -49,7 +49,7 @@ class SeveralJudgements(JudgeSolver):
         """Name → fields that the prompt needs beside the row's own. Raises DataError for a row that lacks some."""
 
     def request(self, sample: Sample) -> Request:
-        """The first question, which stands for all of them. Raises DataError."""
+        """Return the first question, which stands for all of them. Raises DataError."""
         if is_lost(sample.row):
             return super().request(sample)
         return next(iter(self._requests(sample).values()))
@@ -80,7 +80,7 @@ class SeveralJudgements(JudgeSolver):
         return self._others.get(str(row.get("category")), self._chat)
 
     def _solver_of(self, name: str, row: Row) -> ChatSolver:
-        """The solver of one of the row's questions."""
+        """Return the solver of one of the row's questions."""
         return self._solver(row)
 
     def _requests(self, sample: Sample) -> dict[str, Request]:
@@ -95,7 +95,7 @@ class ArenaJudgeSolver(SeveralJudgements):
     """Two games between the answer and `baseline_answer`: `gen-base`, where the answer is A, and `base-gen`."""
 
     def questions(self, row: Row) -> dict[str, Row]:
-        """The comparison in both orders. Raises DataError for a record without `baseline_answer`."""
+        """Return the comparison in both orders. Raises DataError for a record without `baseline_answer`."""
         baseline = row.get("baseline_answer")
         if not isinstance(baseline, str) or not baseline.strip():
             raise DataError(
@@ -116,7 +116,8 @@ class TurnsJudgeSolver(SeveralJudgements):
     """
 
     def __init__(self, parts: SolverParts, config: SeveralConfig = SeveralConfig()) -> None:  # noqa: B008 - frozen
-        """Raises ConfigError where some of the official instructions are missing, or do not fit."""
+        """Load the other official instructions where the prompt is an official one. Raises ConfigError where some of
+        the official instructions are missing, or do not fit."""
         super().__init__(parts, config)
         self._official: dict[str, ChatSolver] = {}
         if not str(parts.stamp.get("prompt")).startswith(f"{MT_BENCH} ") or not is_official(
@@ -133,7 +134,7 @@ class TurnsJudgeSolver(SeveralJudgements):
             self._official[name] = parts.chat.with_prompt(prompt)
 
     def _solver_of(self, name: str, row: Row) -> ChatSolver:
-        """The first turn without a reference is the main prompt's."""
+        """Return the solver of a turn; the first turn without a reference is the main prompt's."""
         with_reference = row.get("category") in WITH_REFERENCE and bool(row.get("turn_references"))
         key = name.replace("-", "") + ("_with_ref" if with_reference else "")
         return self._official.get(key, self._solver(row))

@@ -25,14 +25,14 @@ class MeasureSolver(JudgeSolver):
     """Base: sends fields in place of a prompt; the measure comes back as text."""
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row without what is measured."""
+        """Return the request with the fields that are measured. Raises DataError for a row without what is measured."""
         if is_lost(sample.row):
             return super().request(sample)
         return Request(prompt="", extra_body=self.fields(sample.row))
 
     @abstractmethod
     def fields(self, row: Row) -> Row:
-        """Raises DataError."""
+        """Return the fields that are measured. Raises DataError."""
 
 
 class CometSolver(MeasureSolver):
@@ -46,7 +46,7 @@ class NearestOptionSolver(MeasureSolver):
     """The whole reply, and the options `A`, `B`, …"""
 
     def fields(self, row: Row) -> Row:
-        """Raises DataError for a record with fewer than two options."""
+        """Return the answer and the options. Raises DataError for a record with fewer than two options."""
         options = [str(row[letter]) for letter in ascii_uppercase if letter in row]
         if len(options) < 2:
             raise DataError(f"Record {row.get('id')} has no options A, B, … to compare its answer with.")
@@ -72,7 +72,8 @@ class OwnJudge:
     Config = OwnJudgeConfig
 
     def __init__(self, parts: SolverParts, config: OwnJudgeConfig) -> None:
-        """Raises ConfigError, UnknownNameError for a module without such a maker."""
+        """Call the maker that `config` names. Raises ConfigError, UnknownNameError for a module without such a
+        maker."""
         refuse_task(config.module)
         made = load_attr(config.module, "judge")(parts)
         if not isinstance(made, Solver):
@@ -92,7 +93,7 @@ class OwnJudge:
 
 
 def answer_text(row: Row) -> str:
-    """The answer that a rule has found, or the whole reply."""
+    """Return the answer that a rule has found, or the whole reply."""
     return str(row["predicted_answer"] or "") if "predicted_answer" in row else _text(row)
 
 

@@ -48,7 +48,7 @@ class BestOfNSolver:
     Config = BestOfNConfig
 
     def __init__(self, parts: SolverParts, config: BestOfNConfig) -> None:
-        """Raises UnknownNameError, ConfigError for the prompt."""
+        """Load the prompt. Raises UnknownNameError, ConfigError for the prompt."""
         self._base, self._config, self._key = parts.drawn_by, config, parts.chat.generation_key
         self._end = parts.chat.end_reasoning if config.parse_reasoning_solutions else None
         loaded = parts.load(config.prompt_config)
@@ -68,7 +68,7 @@ class BestOfNSolver:
         self._hash = loaded.hash if config.scorer == "judge" else ""
 
     def request(self, sample: Sample) -> Request:
-        """The request of an answer. Raises DataError for a row that one of the prompts does not fit."""
+        """Return the request of an answer. Raises DataError for a row that one of the prompts does not fit."""
         request = self._base.request(sample)
         if self._config.scorer == "judge":
             self._asked(sample, problem_of(sample.row, request), "")
@@ -76,7 +76,8 @@ class BestOfNSolver:
         return msgspec.structs.replace(request, solver={**request.solver, "selection": selection})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the models raise, and ConfigError without the model that scores."""
+        """Draw answers, and choose the one with the best score. Raises what the models raise, and ConfigError without
+        the model that scores."""
         judging = self._config.scorer == "judge"
         scorer = kit.models.get(REWARD, kit.models[MAIN] if judging else None)
         if scorer is None:

@@ -70,7 +70,7 @@ def with_seed(request: Request, seed: int) -> Request:
 
 
 def visible_part(text: str, end: str, *, cut: bool) -> str:
-    """What follows the reasoning of `text`, which ends with `end` (`</think>`).
+    """Return what follows the reasoning of `text`, which ends with `end` (`</think>`).
 
     Without `end` the text is taken for a solution without reasoning, unless it was `cut` off or has begun to reason.
     """

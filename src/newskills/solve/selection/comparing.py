@@ -37,7 +37,7 @@ class Comparer:
     """Asks about several solutions of one row."""
 
     def __init__(self, parts: SolverParts, settings: Selection, prompt: str) -> None:
-        """Raises UnknownNameError, ConfigError for the prompt."""
+        """Load the prompt. Raises UnknownNameError, ConfigError for the prompt."""
         inference = parts.chat.inference
         loaded = parts.load(prompt)
         self.chat: ChatSolver = parts.chat.changed(
@@ -55,7 +55,8 @@ class Comparer:
         self.prompt_hash = loaded.hash
 
     def request(self, sample: Sample, problem: str, solutions: Sequence[str], seed: int) -> Request:
-        """Raises DataError for a prompt that needs a field which the row does not have."""
+        """Return the request that compares `solutions`. Raises DataError for a prompt that needs a field which the row
+        does not have."""
         more = {
             "problem": problem,
             "solutions": listed(solutions),
@@ -66,19 +67,19 @@ class Comparer:
         return with_seed(request, seed)
 
     async def ask(self, request: Request, sample: Sample, model: Model) -> ComparisonReply:
-        """Raises what the model raises."""
+        """Return the reply to a comparison, and the text that is kept of it. Raises what the model raises."""
         reply = await ask(model, request)
         attempt = await self.chat.attempt(sample, request, reply, self.chat.text(reply))
         return ComparisonReply(text=str(attempt.fields[self.chat.generation_key]), reply=reply)
 
 
 def listed(solutions: Sequence[str]) -> str:
-    """The solutions as a prompt shows them, numbered from 0."""
+    """Return the solutions as a prompt shows them, numbered from 0."""
     return "\n\n".join(f"Solution {number}:\n{solution}" for number, solution in enumerate(solutions))
 
 
 def problem_of(row: Row, request: Request) -> str:
-    """The row's `problem`, else what the last user message asks (for the text endpoint: the prompt)."""
+    """Return the row's `problem`, else what the last user message asks (for the text endpoint: the prompt)."""
     if isinstance(row.get("problem"), str):
         return str(row["problem"])
     if request.messages is None:
@@ -90,7 +91,7 @@ def problem_of(row: Row, request: Request) -> str:
 
 
 def last_match(regex: str, text: str) -> str | None:
-    """The first group of the last match; None where there is none."""
+    """Return the first group of the last match; None where there is none."""
     last = None
     for match in re.finditer(regex, text):
         last = match[1]
@@ -98,7 +99,7 @@ def last_match(regex: str, text: str) -> str | None:
 
 
 def chosen(regex: str, text: str, count: int) -> int | None:
-    """The number of the chosen one of `count` solutions; None where the last match names none of them."""
+    """Return the number of the chosen one of `count` solutions; None where the last match names none of them."""
     choice_text = (last_match(regex, text) or "").strip()
     if not choice_text.isdecimal() or len(choice_text) > _DIGITS:
         return None

@@ -14,7 +14,7 @@ class GenSelectSolver(SelectingSolver):
     Config = GenSelectConfig
 
     def __init__(self, parts: SolverParts, config: GenSelectConfig) -> None:
-        """Raises UnknownNameError, ConfigError for the prompt."""
+        """Set up the design from `config`. Raises UnknownNameError, ConfigError for the prompt."""
         design = Design(
             mode="genselect",
             settings=config,

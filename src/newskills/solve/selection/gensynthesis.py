@@ -14,7 +14,7 @@ class GenSynthesisSolver(SelectingSolver):
     Config = GenSynthesisConfig
 
     def __init__(self, parts: SolverParts, config: GenSynthesisConfig) -> None:
-        """Raises UnknownNameError, ConfigError for the prompt."""
+        """Set up the design from `config`. Raises UnknownNameError, ConfigError for the prompt."""
         design = Design(
             mode="gensynthesis",
             settings=config,

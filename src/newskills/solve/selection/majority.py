@@ -50,13 +50,13 @@ class VotingSolver:
         self._key, self._end = parts.chat.generation_key, parts.chat.end_reasoning
 
     def request(self, sample: Sample) -> Request:
-        """The request of an answer. Raises DataError for a row that the prompt does not fit."""
+        """Return the request of an answer. Raises DataError for a row that the prompt does not fit."""
         request = self._base.request(sample)
         selection = {"name": type(self).__name__, **msgspec.to_builtins(self._config)}
         return msgspec.structs.replace(request, solver={**request.solver, "selection": selection})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, where no answer at all was to be had."""
+        """Draw answers, and elect one of them. Raises what the model raises, where no answer at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._config.samples)
         seeded = [with_seed(request, seed) for seed in seeds]
         gathered = await gather(self._base, sample, seeded, kit, self._made, enough=self._enough)
@@ -64,7 +64,7 @@ class VotingSolver:
 
     @abstractmethod
     def weight(self, candidate: Candidate) -> float:
-        """What a vote counts. Raises NewskillsError."""
+        """Return what a vote counts. Raises NewskillsError."""
 
     def _made(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
@@ -104,7 +104,7 @@ class VotingSolver:
         }
 
     def kept(self, fields: Row) -> Row:
-        """What stays of the record of the winner."""
+        """Return what stays of the record of the winner."""
         return {name: value for name, value in fields.items() if name not in OWN_COUNTS}
 
 

@@ -71,7 +71,7 @@ class ScTirConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     default_answer: Annotated[str, Meta(description="predicted_answer if no candidate has an answer")] = "0"
 
     def template(self) -> Execution:
-        """An execution of no code yet."""
+        """Return an execution of no code yet."""
         return Execution(
             code="",
             language=self.language,
@@ -120,7 +120,7 @@ class ScTirSolver:
         self._tags: CodeTags = parts.code.tags if parts.code is not None else code_tags(DEFAULT_CODE_TAGS)
 
     def request(self, sample: Sample) -> Request:
-        """The first request of the first candidate. Raises DataError for a row that the prompt does not fit."""
+        """Return the first request of the first candidate. Raises DataError for a row that the prompt does not fit."""
         config = self._config
         request = self._chat.request(sample)
         request.inference = msgspec.structs.replace(
@@ -131,7 +131,7 @@ class ScTirSolver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, and SandboxError."""
+        """Draw candidates that run code, and elect an answer. Raises what the model raises, and SandboxError."""
         seeds = seeds_of(request.inference.random_seed, self._config.candidates)
         sessions = [CodeSession(kit, self._config.template(), keeps_state=False) for _ in seeds]
         candidates = await all_of(
@@ -187,7 +187,7 @@ class ScTirSolver:
         return candidate
 
     def _read(self, reply: Reply) -> tuple[str, bool]:
-        """What was said, without the begin of an output block, and whether the model waits for an output.
+        """Return what was said, without the begin of an output block, and whether the model waits for an output.
 
         Where a server does not name the phrase that stopped it, a text that ends with a closed block waits.
         """
@@ -235,7 +235,7 @@ class ScTirSolver:
         return self._tags.end.rstrip() in text.partition(self._tags.begin)[2]
 
     def _code(self, text: str) -> str:
-        """The last block of `text`, with the headers before it."""
+        """Return the last block of `text`, with the headers before it."""
         code = text.rpartition(self._tags.begin)[2].partition(self._tags.end.rstrip())[0]
         return "\n".join([*self._config.headers, code])
 

@@ -90,7 +90,7 @@ class OnlineSource:
         return {"samples": self._samples}
 
     async def candidates(self, sample: Sample, request: Request, kit: Kit) -> CandidateSet:
-        """Raises what the model raises, where no solution at all was to be had."""
+        """Draw solutions of the row. Raises what the model raises, where no solution at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._samples)
         seeded = [with_seed(request, seed) for seed in seeds]
         return await gather(self._solver, sample, seeded, kit, self._made)
@@ -115,12 +115,12 @@ class SelectingSolver:
     """
 
     def __init__(self, parts: SolverParts, design: Design, source: CandidateSource) -> None:
-        """Raises UnknownNameError, ConfigError for the prompt."""
+        """Load the prompt. Raises UnknownNameError, ConfigError for the prompt."""
         self._chat, self._base, self._design, self._source = parts.chat, parts.drawn_by, design, source
         self._comparer = Comparer(parts, design.settings, design.prompt)
 
     def request(self, sample: Sample) -> Request:
-        """The request of a solution. Raises DataError for a row that one of the prompts does not fit."""
+        """Return the request of a solution. Raises DataError for a row that one of the prompts does not fit."""
         request = self._base.request(sample)
         self._comparer.request(sample, problem_of(sample.row, request), ["", ""], 0)
         selection = {
@@ -131,7 +131,8 @@ class SelectingSolver:
         return msgspec.structs.replace(request, solver={**request.solver, "selection": selection})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, and DataError where there are no solutions."""
+        """Let the model compare solutions in several draws. Raises what the model raises, and DataError where there are
+        no solutions."""
         gathered = await self._source.candidates(sample, request, kit)
         pool = comparable(gathered.candidates, self._design.settings)
         draws = range(self._design.repeats)
@@ -246,7 +247,8 @@ class _Draw(Struct, frozen=True):
 
 
 def shown_text(fields: Row, key: str, own: str, end: str | None) -> str:
-    """The solution in the field `key`, or `own`, of a record; behind its reasoning where `end` says what ends that."""
+    """Return the solution in the field `key`, or `own`, of a record; behind its reasoning where `end` says what ends
+    that."""
     text = str(fields.get(key if key in fields else own) or "")
     return text if end is None else visible_part(text, end, cut=fields.get("finish_reason") == "length")
 

@@ -38,7 +38,7 @@ class StoredSource:
     """
 
     def __init__(self, parts: SolverParts, design: Design, folder: Path, key: str, most: int | None) -> None:
-        """Reads all files once. Raises DataError for a folder without such files, and for what is no JSON."""
+        """Read all files once. Raises DataError for a folder without such files, and for what is no JSON."""
         self._solver, self._own, self._key = parts.drawn_by, parts.chat.generation_key, key
         self._most = most
         self._end = parts.chat.end_reasoning if design.settings.parse_reasoning_solutions else None
@@ -56,7 +56,8 @@ class StoredSource:
         return {"files": [[path.name, path.stat().st_size] for path in self._files], "most": self._most}
 
     async def candidates(self, sample: Sample, request: Request, kit: Kit) -> CandidateSet:
-        """Raises DataError where the folder has no solution of this row."""
+        """Return the solutions of this row, `most` at most. Raises DataError where the folder has no solution of this
+        row."""
         places = self._places.get(prompt_md5(request), [])[: self._most]
         if not places:
             raise DataError(

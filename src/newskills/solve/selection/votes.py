@@ -26,7 +26,7 @@ def same_text(left: str, right: str) -> bool:
 
 
 def majority(answers: Sequence[str | None], same: Callable[[str, str], bool] = same_text) -> Votes:
-    """The most frequent answer up to `same`; of equally frequent ones the first that was given."""
+    """Elect the most frequent answer up to `same`; of equally frequent ones the first that was given."""
     classes = sorted(classes_of(answers, same).items(), key=lambda answer_class: -len(answer_class[1]))
     return Votes(
         winner=classes[0][1][0] if classes else None,

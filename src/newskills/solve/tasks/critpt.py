@@ -25,12 +25,12 @@ class CritPtSolver(TurnsSolver):
     Config = CritPtConfig
 
     def __init__(self, parts: SolverParts, config: CritPtConfig = CritPtConfig()) -> None:  # noqa: B008 - frozen
-        """Raises UnknownNameError, ConfigError for the prompt."""
+        """Load the second prompt. Raises UnknownNameError, ConfigError for the prompt."""
         super().__init__(parts)
         self._second = parts.load(config.second_prompt)
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that a prompt does not fit."""
+        """Return the request of the first turn. Raises DataError for a row that a prompt does not fit."""
         return super().request(self._with_turns(sample))
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:

@@ -79,7 +79,7 @@ class _LeanConversation(Struct):
     replies: list[Reply] = []
 
     async def say(self, kit: Kit) -> Reply | None:
-        """The next reply; None where the conversation has outgrown the model, but not at its beginning."""
+        """Return the next reply; None where the conversation has outgrown the model, but not at its beginning."""
         try:
             self.replies.append(await ask(kit.models[MAIN], self.asked))
         except ContextLimitError:
@@ -103,7 +103,8 @@ class _RoundSolver:
         self._load = parts.load
 
     def _first(self, row: Row, sample: Sample, settings: Row) -> Request:
-        """Raises DataError (the row does not fit the prompt), ConfigError (no chat endpoint)."""
+        """Return the first request. Raises DataError (the row does not fit the prompt), ConfigError (no chat
+        endpoint)."""
         request = self._chat.request(msgspec.structs.replace(sample, row=row))
         if request.messages is None:
             raise ConfigError("Rounds with Lean are a conversation: they need ++inference.endpoint_type=chat.")
@@ -111,11 +112,11 @@ class _RoundSolver:
         return request
 
     def _text(self, prompt: str, row: Row) -> str:
-        """A further user turn."""
+        """Return the text of a further user turn."""
         return str(self._load(prompt).messages(row)[-1].content)
 
     async def _attempt(self, sample: Sample, request: Request, talk: _LeanConversation, fields: Row) -> Attempt:
-        """The last reply, with the costs of all."""
+        """Return the attempt of the last reply, with the costs of all."""
         reply = joined(talk.replies)
         attempt = await self._chat.attempt(sample, request, reply, self._chat.text(talk.replies[-1]))
         attempt.fields |= {"num_refinements": len(talk.replies) - 1, **fields}
@@ -137,7 +138,8 @@ class ProverSolver(_RoundSolver):
         return self._first(sample.row, sample, {"prover": msgspec.to_builtins(self._config)})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, and SandboxError."""
+        """Ask for a proof in rounds, each after what Lean said of the last. Raises what the model raises, and
+        SandboxError."""
         talk = _LeanConversation(asked=request, replies=[])
         attempts: list[Row] = []
         while (reply := await talk.say(kit)) is not None:
@@ -169,7 +171,8 @@ class AutoformalizeSolver(_RoundSolver):
         return self._first(row, sample, {"autoformalize": msgspec.to_builtins(self._config)})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the models raise, and SandboxError."""
+        """Ask for a statement in rounds, each after what was wrong with the last. Raises what the models raise, and
+        SandboxError."""
         talk = _LeanConversation(asked=request, replies=[])
         row = {**sample.row, "header": self._grader.header(sample.row)}
         attempts: list[Row] = []
@@ -198,7 +201,7 @@ class AutoformalizeSolver(_RoundSolver):
         return by_status.get(status, config.code_prompt)
 
     async def _judge(self, row: Row, checked: StatementCheck, kit: Kit) -> Row:
-        """Reads the statement back into words and compares these with the problem."""
+        """Read the statement back into words, and compare these with the problem."""
         read = await self._ask(self._config.backtranslation_prompt, {**row, "formal_statement": checked.text}, kit)
         verdict = await self._ask(self._config.judge_prompt, {**row, "back_translation": read}, kit)
         same = parse_judgement(verdict)

@@ -52,7 +52,7 @@ class LoglikelihoodSolver:
         self._wish: Row | None = None
 
     def request(self, sample: Sample) -> Request:
-        """The first of the requests; all of them are in its `solver` part.
+        """Return the first of the requests; all of them are in its `solver` part.
 
         Raises DataError where contexts and continuations are not as many.
         """
@@ -73,7 +73,8 @@ class LoglikelihoodSolver:
         )
 
     async def probe(self, model: Model) -> None:
-        """Raises BadRequestError for a server that does not give log-probabilities of the prompt."""
+        """Ask the model once. Raises BadRequestError for a server that does not give log-probabilities of the
+        prompt."""
         inference = _measuring(self._chat.inference)
         request = Request(prompt=_PROBE, inference=inference, extra_body=_ECHO)
         _require_logprobs(await self._ask(request, _PROBE, model), model)
@@ -115,7 +116,8 @@ class LoglikelihoodSolver:
         return await ask(model, _asking(request, prompt, self._wish))
 
     async def _without_echo(self, request: Request, prompt: str, model: Model, refusal: BadRequestError) -> Reply:
-        """Raises the first refusal where this way is none either."""
+        """Ask for log-probabilities of the prompt without an echo. Raises the first refusal where this way is none
+        either."""
         try:
             reply = await ask(model, _asking(request, prompt, _PROMPT_LOGPROBS))
         except BadRequestError:

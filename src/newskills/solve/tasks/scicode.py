@@ -51,7 +51,7 @@ class SciCodeSolver:
         self._config = config
 
     def request(self, sample: Sample) -> Request:
-        """The first step that is not given. Raises DataError for a row without steps."""
+        """Return the request of the first step that is not given. Raises DataError for a row without steps."""
         if not isinstance(sample.row.get("sub_steps"), list) or not sample.row["sub_steps"]:
             raise DataError(f"Record {sample.id} has no list of sub_steps.")
         numbers = [str(step["step_number"]) for step in sample.row["sub_steps"]]

@@ -32,7 +32,8 @@ class SpeechSolver:
         self._folder = parts.folder
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError: neither field is there, the sound cannot be read, or an option is wrong."""
+        """Return the request, with the row's options of the service. Raises DataError: neither field is there, the
+        sound cannot be read, or an option is wrong."""
         row = sample.row
         if self.field not in row and self.other in row:
             row = {**row, self.field: row[self.other]}
@@ -71,13 +72,13 @@ class SynthesisSolver(SpeechSolver):
     options, field, other = Synthesis, "text", "prompt"
 
     def request(self, sample: Sample) -> Request:
-        """Raises also for a file name that leads elsewhere."""
+        """Return the request of a sound. Raises DataError also for a file name that leads elsewhere."""
         request = super().request(sample)
         self._name(request)
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Writes the sound into a file, which the attempt names. Raises ServerError where none came."""
+        """Write the sound into a file, which the attempt names. Raises ServerError where none came."""
         reply = await ask(kit.models[MAIN], request)
         sound: Row | None = (reply.raw_message or {}).get("audio")
         if sound is None:
@@ -89,7 +90,7 @@ class SynthesisSolver(SpeechSolver):
         return attempt
 
     def _name(self, request: Request) -> str:
-        """Raises DataError."""
+        """Return the path of the sound below the output's folder. Raises DataError."""
         chosen = request.extra_body.get("output_filename") or f"{request.key()}.wav"
         path = PurePosixPath(chosen)
         if path.is_absolute() or ".." in path.parts or not path.name:
@@ -102,7 +103,7 @@ SPEECH_SOLVERS = {"asr_nim": "transcription", "tts_nim": "synthesis"}
 
 
 def check_speech(server_type: str, solver: str) -> None:
-    """Raises ConfigError where sound would come back and nothing kept it."""
+    """Raise ConfigError where sound would come back and nothing kept it."""
     if server_type == "tts_nim" and solver != SPEECH_SOLVERS[server_type]:
         raise ConfigError(
             f"tts_nim answers with audio, which solver={solver} does not keep.",
@@ -111,7 +112,7 @@ def check_speech(server_type: str, solver: str) -> None:
 
 
 def _write(path: Path, sound: bytes) -> None:
-    """Raises StorageError."""
+    """Write `sound` to `path`. Raises StorageError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

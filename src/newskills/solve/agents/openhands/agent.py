@@ -78,7 +78,7 @@ class OpenHands:
     Config = OpenHandsConfig
 
     def __init__(self, options: AgentOptions, config: OpenHandsConfig) -> None:
-        """Raises ConfigError where the program, or its preset, is not there."""
+        """Find the program and its preset. Raises ConfigError where one of them is not there."""
         self._options, self.config = options, config
         folder = Path(config.folder).expanduser().resolve()
         self._python = folder / "venv" / "bin" / "python"
@@ -109,7 +109,8 @@ class OpenHands:
         return request
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
-        """Raises what the model and the environment raise, EnvironmentFailedError where the program does not work."""
+        """Work on a task with the program. Raises what the model and the environment raise, EnvironmentFailedError
+        where the program does not work."""
         container = self._container
         settings = {
             "preset": self.config.preset,

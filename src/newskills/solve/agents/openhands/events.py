@@ -72,13 +72,13 @@ def _lines(folder: Path) -> list[_Event]:
 
 
 def _join(message: Row, more: Row) -> None:
-    """A reply with several calls is an event for each of them."""
+    """Append the text and the calls of `more` to `message`: a reply with several calls is an event for each of them."""
     message["content"] += more["content"]
     message["tool_calls"] = [*message.get("tool_calls", []), *more.get("tool_calls", [])]
 
 
 def _command(function: Row) -> str:
-    """A line for the shell as it is; other tools with their arguments."""
+    """Return a line for the shell as it is; another tool's name with its arguments."""
     name, arguments = str(function["name"]), str(function["arguments"])
     if name != TERMINAL:
         return f"{name} {arguments}"

@@ -43,7 +43,7 @@ def write(lines: TextIO, record: dict[str, Any]) -> None:
 
 
 def line(event: Any, llm: Any) -> dict[str, Any]:
-    """What is kept of an event: its message as the model sees it, and how its command ended."""
+    """Return what is kept of an event: its message as the model sees it, and how its command ended."""
     record = {"event": type(event).__name__, "time": event.timestamp}
     if hasattr(event, "to_llm_message"):
         (record["message"],) = llm.format_messages_for_llm([event.to_llm_message()])
@@ -77,7 +77,7 @@ def work(conversation: Any, settings: dict[str, Any]) -> str:
 
 
 def turns(conversation: Any) -> int:
-    """Replies of the model, each of which may hold several calls."""
+    """Return the number of replies of the model, each of which may hold several calls."""
     replies = (getattr(event, "llm_response_id", None) for event in conversation.state.events)
     return len({reply for reply in replies if reply})
 

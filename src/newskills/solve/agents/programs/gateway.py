@@ -18,7 +18,8 @@ CHUNK = 1 << 16
 
 @asynccontextmanager
 async def gateway(folder: Path) -> AsyncIterator[ChatEndpoint]:
-    """Listens on `folder`/SOCKET; what comes is for the endpoint. Raises ServerStartError, OSError."""
+    """Listen on `folder`/SOCKET, and pass what comes to the endpoint that is yielded. Raises ServerStartError,
+    OSError."""
     async with ChatEndpoint() as endpoint:
         address = urlsplit(endpoint.url)
 

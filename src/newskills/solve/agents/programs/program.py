@@ -66,7 +66,7 @@ class ContainerProgram:
         return {str(self._folder): str(self._folder), self._place.name: GATEWAY}
 
     async def write(self, environment: AgentEnvironment, name: str, text: str) -> None:
-        """Raises EnvironmentFailedError."""
+        """Write `text` to the file `name` for the program. Raises EnvironmentFailedError."""
         command = f"mkdir -p {WORK} && cat > {WORK}/{name}"
         done = await environment.execute(command, timeout=SETUP_TIMEOUT, stdin=text.encode("utf-8", "replace"))
         if done.exit_code != 0:
@@ -81,7 +81,7 @@ class ContainerProgram:
         variables: Mapping[str, str],
         timeout: float,
     ) -> tuple[ExecutedCommand, ChatSession]:
-        """Runs `words`, the first of which is its Python. Raises what the environment raises."""
+        """Run `words`, the first of which is its Python. Raises what the environment raises."""
         session = ChatSession(model=model, request=msgspec.structs.replace(request, solver={}), replies=[])
         identity = secrets.token_urlsafe(16)
         async with self._endpoint.use() as endpoint:
@@ -104,7 +104,8 @@ class ContainerProgram:
         read: Callable[[Path], Trajectory | None],
         reason: re.Pattern[str],
     ) -> Trajectory:
-        """What `read` makes of the folder of its files (None: nothing was done), with what the endpoint has seen.
+        """Return what `read` makes of the folder of its files (None: nothing was done), with what the endpoint has
+        seen.
 
         `reason` finds the sentence of its log that says why it did not work. Raises the failure of the request that
         ended its work, EnvironmentFailedError.

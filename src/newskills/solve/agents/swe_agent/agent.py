@@ -66,7 +66,7 @@ class SweAgent:
     Config = SweAgentConfig
 
     def __init__(self, options: AgentOptions, config: SweAgentConfig) -> None:
-        """Raises ConfigError where the program, or its configuration, is not there."""
+        """Find the program and its configuration. Raises ConfigError where one of them is not there."""
         self._options, self.config = options, config
         self._folder = Path(config.folder).expanduser().resolve()
         self._program = self._folder / "venv" / "bin" / "sweagent"
@@ -90,7 +90,8 @@ class SweAgent:
         return request
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
-        """Raises what the model and the environment raise, EnvironmentFailedError where the program does not work."""
+        """Work on a task with the program. Raises what the model and the environment raise, EnvironmentFailedError
+        where the program does not work."""
         container = self._container
         await container.write(environment, "issue.md", str(row["problem_statement"]))
         await container.write(environment, "config.yaml", self._yaml)
@@ -105,7 +106,7 @@ class SweAgent:
         return await container.trajectory(environment, ran, session, _read, _REASON)
 
     def _words(self, model: str, endpoint: ProgramEndpoint, row: Row) -> list[str]:
-        """The program's command line."""
+        """Return the program's command line."""
         workdir = str(row.get("container_repo_dir") or REPOSITORY)
         options = {
             "config": f"{WORK}/config.yaml",
@@ -143,7 +144,7 @@ class SweAgent:
         return QUIET | {name: str(self._folder / "source" / place) for name, place in places.items()}
 
     def _configuration(self) -> str:
-        """Raises ConfigError."""
+        """Read the configuration's file. Raises ConfigError."""
         name = self.config.config
         file = Path(name) if name.endswith(".yaml") else self._folder / "source" / "config" / f"{name}.yaml"
         try:
@@ -152,7 +153,8 @@ class SweAgent:
             raise ConfigError(f"SWE-agent has no configuration '{name}': {file}: {error.strerror}.") from error
 
     def _version(self) -> str:
-        """Raises ConfigError where the checkout is at another commit than it should be."""
+        """Return the program's version. Raises ConfigError where the checkout is at another commit than it should
+        be."""
         commit = self.config.commit
         if commit:
             words = ["git", "-C", str(self._folder / "source"), "rev-parse", "HEAD"]
@@ -184,6 +186,6 @@ def _flat(options: Row, prefix: str = "") -> dict[str, str]:
 
 
 def _read(folder: Path) -> Trajectory | None:
-    """Raises EnvironmentFailedError."""
+    """Return the trajectory in `folder`; None where there is none. Raises EnvironmentFailedError."""
     file = next(iter(sorted(folder.rglob(f"*{SUFFIX}"))), None)
     return None if file is None else read_trajectory(file)
