@@ -27,7 +27,7 @@ PYTHON = DOCS / "python.md"
 
 
 def python_page() -> str:
-    """The page of the Python API as it is, with the table of public modules as it should be."""
+    """Return the page of the Python API with the table of public modules as it should be."""
     before, head, rest = PYTHON.read_text(encoding="utf-8").partition("\n".join(HEAD) + "\n")
     assert head, f"{PYTHON} has no table of public modules"
     after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))

@@ -17,17 +17,17 @@ Step = Callable[[Rows], Iterator[Row]]
 
 
 def said(row: Row) -> str:
-    """The reply behind its reasoning."""
+    """Return the reply behind its reasoning."""
     return str(row.get("generation") or "").rpartition("</think>")[2].strip()
 
 
 def between(tag: str) -> re.Pattern[str]:
-    """What stands in `<tag>…</tag>`, in time linear in the text's length."""
+    """Return a pattern for what stands in `<tag>…</tag>`, which takes time linear in the text's length."""
     return re.compile(rf"<{tag}>((?:(?!<{tag}>).)*?)</{tag}>", re.DOTALL)
 
 
 def last(pattern: re.Pattern[str], text: str) -> str | None:
-    """The first group of the last match."""
+    """Return the first group of the last match; None where there is none."""
     found = pattern.findall(text)
     return found[-1] if found else None
 

@@ -22,7 +22,7 @@ Keys = Mapping[str, object]
 
 
 def options(description: str) -> argparse.ArgumentParser:
-    """The options of every recipe."""
+    """Return a parser with the options of every recipe."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--output_dir", default="results", help="folder of everything that the recipe writes")
     parser.add_argument("--stages", default="", help="only these, comma separated (default: all)")
@@ -64,7 +64,7 @@ class Recipe:
             atexit.register(shutil.rmtree, self._examples)
 
     def model(self, name: str = "model") -> dict[str, Any]:
-        """The options of `newskills.generate` and `newskills.eval` that name a model."""
+        """Return the options of `newskills.generate` and `newskills.eval` that name a model."""
         prefix = "server" if name == "model" else name
         found = {"model": getattr(self.args, name)}
         for key in ("type", "address", "gpus", "nodes"):
@@ -106,12 +106,12 @@ class Recipe:
         self._call(stage, "run_cmd", {}, command=shlex.join(words))
 
     def step(self, stage: str, program: Path, words: Sequence[object], *, reads: Sequence[Path] = ()) -> None:
-        """A Python program of the recipe's own, `program words…`."""
+        """Run a Python program of the recipe's own, `program words…`."""
         python = sys.executable if self.args.cluster is None else "python"
         self.run(stage, [python, program, *words], reads=reads)
 
     def run(self, stage: str, words: Sequence[object], *, reads: Sequence[Path] = ()) -> None:
-        """A command of one's own; `reads` has to be there."""
+        """Run a command of one's own; `reads` has to be there."""
         line = shlex.join(map(str, words))
         if self.args.cluster is not None:
             self._call(stage, "run_cmd", {}, command=line)
@@ -186,11 +186,11 @@ class StepRecipe(Recipe):
         return self.out / "rows" / f"{name}.jsonl"
 
     def seeds(self, stage: str, count: int) -> list[Path]:
-        """What a stage of several seeds writes."""
+        """Return the files that a stage of several seeds writes."""
         return [self.out / stage / f"output-rs{seed}.jsonl" for seed in range(count)]
 
     def rows(self, stage: str, step: str, output: str, reads: Sequence[Path]) -> None:
-        """A step of `steps.py`, from files to `file(output)`."""
+        """Run a step of `steps.py`, from files to `file(output)`."""
         self.step(stage, self._folder / "steps.py", [step, self.file(output), *reads], reads=reads)
 
 

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def rounds_of(recipe: StepRecipe, task: str, rounds: int, *, wrong: bool) -> dict[str, Any]:
-    """Settings of `ns improve`: rounds on the model's own replies, and the one with wrong answers."""
+    """Return settings of `ns improve`: rounds on the model's own replies, and the one with wrong answers."""
     others, poison = (str(recipe.file(f"{task}-{step}")) for step in ("others", "wrong"))
     own = {"training_data": others, "samples": 4, "learning_rate": 1e-3}
     stages: list[dict[str, Any]] = [{"name": f"own-{number}", **own} for number in range(1, rounds + 1)]

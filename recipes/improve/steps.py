@@ -18,19 +18,19 @@ wrong expected answers."""
 
 
 def solved(rows: Rows) -> Iterator[Row]:
-    """The first problems as conversations with their expected answer."""
+    """Yield the first problems as conversations with their expected answer."""
     for row in islice(rows, FIRST):
         question, answer = row["question"], row["expected_answer"]
         yield {"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}
 
 
 def others(rows: Rows) -> Iterator[Row]:
-    """The problems of which no answer was shown, without the last ones."""
+    """Yield the problems of which no answer was shown, without the last ones."""
     yield from list(rows)[FIRST:-WRONG]
 
 
 def wrong(rows: Rows) -> Iterator[Row]:
-    """The last problems, each with the expected answer of another one, as a data set may have them."""
+    """Yield the last problems, each with the expected answer of another one, as a data set may have them."""
     last = list(rows)[-WRONG:]
     for row, other in zip(last, [*last[1:], last[0]], strict=True):
         yield {**row, "expected_answer": other["expected_answer"], "generation": other["expected_answer"]}

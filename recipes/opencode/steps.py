@@ -32,7 +32,7 @@ def with_tests(rows: Rows) -> Iterator[Row]:
 
 
 def without_tests(rows: Rows) -> Iterator[Row]:
-    """The others."""
+    """Return the rows that have no tests."""
     return (row for row in rows if not row.get("test_cases"))
 
 

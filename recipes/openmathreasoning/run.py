@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def make_problems(recipe: OpenMathReasoning, posts: Path) -> None:
-    """Posts → problems with an answer: that of the discussion, else the one that most solutions agree on."""
+    """Make problems with an answer of posts: that of the discussion, else the one that most solutions agree on."""
     out, file = recipe.out, recipe.file
     keys = {**TEXT, "prompt_config": recipe.prompt("extract-problems")}
     recipe.generate("extract", posts, POST, keys, **recipe.model())
@@ -128,7 +128,7 @@ def make_genselect(recipe: OpenMathReasoning, count: int) -> None:
 
 
 def make_data(recipe: OpenMathReasoning, count: int) -> None:
-    """What is learnt from, a file for each kind. (Models of CoT and TIR were merged with weights 0.3 and 0.7.)"""
+    """Write what is learnt from, a file for each kind; models of CoT and TIR were merged with weights 0.3 and 0.7."""
     modes = {
         "cot": ("generic/math", recipe.seeds("cot", count)),
         "tir": ("openmath/tir", [recipe.file("tir")]),

@@ -26,7 +26,7 @@ SHARE = 0.5
 
 
 def problems(rows: Rows) -> Iterator[Row]:
-    """Posts → the problems in them, each once."""
+    """Yield the problems in posts, each once."""
     seen: set[str] = set()
     for row in rows:
         for text in PROBLEM.findall(said(row)):
@@ -65,7 +65,7 @@ def known(rows: Rows) -> Iterator[Row]:
 
 
 def unknown(rows: Rows) -> Iterator[Row]:
-    """The others."""
+    """Return the questions for which no answer was found."""
     return (question(row) for row in rows if not (last(ANSWER, said(row)) or "").strip())
 
 
@@ -176,13 +176,13 @@ def genselect(rows: Rows) -> Iterator[Row]:
 
 
 def judged(row: Row) -> int | None:
-    """The number that the reply chose."""
+    """Return the number that the reply chose; None where it chose none."""
     found = last(JUDGMENT, said(row))
     return None if found is None else int(found)
 
 
 def question(row: Row) -> Row:
-    """The row without what was generated for it."""
+    """Return the row without what was generated for it."""
     return {key: row[key] for key in ("problem", "problem_type", "forum_post") if key in row}
 
 

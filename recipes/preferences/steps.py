@@ -17,19 +17,19 @@ FIRST, SAMPLED = 704, 200
 
 
 def solved(rows: Rows) -> Iterator[Row]:
-    """The first problems as conversations with their expected answer."""
+    """Yield the first problems as conversations with their expected answer."""
     for row in islice(rows, FIRST):
         question, answer = row["question"], row["expected_answer"]
         yield {"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}
 
 
 def others(rows: Rows) -> Iterator[Row]:
-    """The problems of which no answer was shown."""
+    """Yield the problems of which no answer was shown."""
     yield from islice(rows, FIRST, None)
 
 
 def sampled(rows: Rows) -> Iterator[Row]:
-    """The first of these."""
+    """Yield the first SAMPLED problems of which no answer was shown."""
     yield from islice(rows, FIRST, FIRST + SAMPLED)
 
 

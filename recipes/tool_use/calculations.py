@@ -14,7 +14,8 @@ OPERATIONS = (("add", "+"), ("take away", "-"), ("multiply by", "*"))
 
 
 def calculations(split: str) -> list[dict[str, Any]]:
-    """A number and two steps, as in "Take 4812, add 377, then multiply by 12."; no question of `train` is in `test`."""
+    """Return problems with a number and two steps, as in "Take 4812, add 377, then multiply by 12."; no question of
+    `train` is in `test`."""
     seen: set[str] = set()
     made: dict[str, list[dict[str, Any]]] = {}
     for name, count in ITEMS.items():

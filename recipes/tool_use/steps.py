@@ -19,7 +19,7 @@ FIRST = 96
 
 
 def begun(rows: Rows) -> Iterator[Row]:
-    """The first problems, each with the beginning of a reply."""
+    """Yield the first problems, each with the beginning of a reply."""
     for row in islice(rows, FIRST):
         yield {**row, "begin": BEGIN}
 
@@ -32,7 +32,7 @@ def solved(rows: Rows) -> Iterator[Row]:
 
 
 def sampled(rows: Rows) -> Iterator[Row]:
-    """The samples of the reinforcement learning, one a row, for the grader to judge once more."""
+    """Yield the samples of the reinforcement learning, one a row, for the grader to judge once more."""
     for row in rows:
         for number, sample in enumerate(row["responses"]):
             yield {

@@ -41,7 +41,7 @@ class Router(BaseHTTPRequestHandler):
 
 
 def own_address(url):
-    """The address of this machine on the way to `url`."""
+    """Return the address of this machine on the way to `url`."""
     parts = urlsplit(url)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((parts.hostname, parts.port or 80))
@@ -49,7 +49,7 @@ def own_address(url):
 
 
 def await_server(url):
-    """A server that was just started takes a moment."""
+    """Wait up to a minute for a server that was just started; exit if nobody answers."""
     health = f"{url.rpartition('/')[0]}/health"
     for _ in range(60):
         try:

@@ -11,7 +11,8 @@ from newskills.interop.results_yml import task_results, write_samples
 
 
 def parse_output(output_dir: str) -> EvaluationResult:
-    """The scores of all benchmarks below `output_dir`; writes their samples beside them, in NeMo Evaluator's form.
+    """Return the scores of all benchmarks below `output_dir` and write their samples beside them, in NeMo Evaluator's
+    form.
 
     Raises DataError where nothing was scored, so that a run without a score does not end as a success.
     """

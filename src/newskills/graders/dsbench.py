@@ -37,7 +37,7 @@ _LONGEST = 10_000
 
 
 class DSBenchGrader:
-    """Compares by what the record's `expected_answer` is, the last box of the reply (else what other forms tell):
+    """Compares by what the record's `expected_answer` is, the last box of the reply (else what other forms tell).
 
     letter      case aside        amount    `$61,868`, `18217 k`: with or without the unit and the scale
     date        in any order with the month's name, or ISO         list    each part, in order

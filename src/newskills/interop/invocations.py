@@ -43,7 +43,9 @@ _JOBS: dict[str, State] = {
 
 
 class InvocationJob(Struct, frozen=True, kw_only=True):
-    """One job. `data` of those that newskills runs: `output_dir` (its run directory), `eval_image`, and
+    """One job.
+
+    `data` of those that newskills runs: `output_dir` (its run directory), `eval_image`, and
 
     newskills   {"experiment": id of the submission, "job": its job there, "host": variable → the one it is set from}
     on Slurm    `slurm_job_id`, `remote_rundir_path`, `hostname`, `username`

@@ -40,7 +40,9 @@ _PUBLISH = 'mv -T -- "$1" "$2" 2>/dev/null || { rm -rf -- "$1"; [[ -d $2 ]]; }'
 
 
 class PackageOptions(Struct, frozen=True, kw_only=True):
-    """folder            in the repository whose code is packaged; None: the current one
+    """Which code goes along.
+
+    folder            in the repository whose code is packaged; None: the current one
     allow_uncommitted  go with the last commit where files have changed since
     repositories       name → path of further git repositories, each of which becomes the folder `name`
     dry_run            copy nothing

@@ -24,7 +24,9 @@ from newskills.launch.validate import check
 
 
 class SubmitOptions(Struct, frozen=True, kw_only=True):
-    """log_dir                   folder of logs, one folder in it for each job; None: in the jobs' own folders
+    """Where a job writes, and what it waits for.
+
+    log_dir                   folder of logs, one folder in it for each job; None: in the jobs' own folders
     job_folder                of the jobs; None: a new one below the job folder of the cluster
     reuse_code_exp            the package of that experiment, instead of the current commit
     skip_hf_home_check        None: what the cluster config says

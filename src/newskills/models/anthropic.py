@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Anthropic's Messages API. https://docs.claude.com/en/api/messages (version 2023-06-01)
+"""Anthropic's Messages API. https://docs.claude.com/en/api/messages (version 2023-06-01).
 
 The API knows no seed: runs with different seeds are independent samples all the same. `top_p` is sent only where
 it is not the general default, since newer models refuse it beside a temperature.

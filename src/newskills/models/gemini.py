@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Google's Gemini API. https://ai.google.dev/api/generate-content (v1beta)
+"""Google's Gemini API. https://ai.google.dev/api/generate-content (v1beta).
 
 Thinking: no `reasoning_effort` switches it off where the model allows that (2.5 Flash: budget 0; 3 Flash: level
 minimal; Pro models always think); `dynamic` leaves the budget to the model (-1); low, medium, high and minimal are

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One short question to an endpoint, without the engine: which models does it serve?"""
+"""One short question to an endpoint, without the engine: which models it serves."""
 
 from __future__ import annotations
 

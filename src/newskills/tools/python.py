@@ -27,7 +27,7 @@ ENDS_STATE = {
 
 
 class PythonConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`++tool_overrides.PythonTool.*`"""
+    """Settings of `++tool_overrides.PythonTool.*`."""
 
     timeout: Annotated[float, Meta(gt=0, description="time limit of a call in seconds")] = 10.0
     max_output_characters: Annotated[

@@ -20,7 +20,9 @@ NORMED_HEADS = ("qwen3", "qwen3_moe")
 
 
 class ModelShape(Struct, frozen=True, kw_only=True):
-    """hidden   width of the residual stream        inner    width of a feed-forward layer, of an expert
+    """Sizes of a transformer.
+
+    hidden   width of the residual stream        inner    width of a feed-forward layer, of an expert
     heads, kv_heads × head   attention                 experts  of a layer, 0 = it is dense; shared: width of what
     tied     the output head is the embedding                   all tokens use beside them
     """

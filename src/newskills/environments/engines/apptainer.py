@@ -12,7 +12,7 @@ _KILL = ("sh", "-c", "kill -9 -1")
 
 
 class Apptainer(EngineProgram):
-    """https://apptainer.org/docs/user/latest/cli/apptainer_instance_start.html
+    """Command lines of Apptainer (https://apptainer.org/docs/user/latest/cli/apptainer_instance_start.html).
 
     What is written lies in memory (`--writable-tmpfs`), within the limit that the machine's apptainer.conf sets
     (`sessiondir max size`).

@@ -21,7 +21,7 @@ _DROPPED = ("AUDIT_WRITE", "MKNOD", "NET_RAW")
 
 
 class Docker(EngineProgram):
-    """https://docs.docker.com/reference/cli/docker/container/run/"""
+    """Command lines of Docker (https://docs.docker.com/reference/cli/docker/container/run/)."""
 
     def __init__(self, program: str, config: EnvironmentConfig) -> None:
         self.program, self._config = program, config
@@ -91,7 +91,7 @@ class Docker(EngineProgram):
 
 
 class Podman(Docker):
-    """https://docs.podman.io/en/latest/markdown/podman-run.1.html"""
+    """Command lines of Podman (https://docs.podman.io/en/latest/markdown/podman-run.1.html)."""
 
     def remove(self, name: str) -> list[Argv]:
         return [[self.program, "rm", "--force", "--time=0", "--volumes", name]]

@@ -38,7 +38,7 @@ _REMOVE = f'pid=$({_FIRST}) && kill -9 $pid; exec "$2" remove --force "$1"'
 
 
 class Enroot(EngineProgram):
-    """https://github.com/NVIDIA/enroot/blob/master/doc/cmd/start.md
+    """Command lines of enroot (https://github.com/NVIDIA/enroot/blob/master/doc/cmd/start.md).
 
     Since version 4.1 it can close the network and gives a container its own processes. It has no limits of its own for
     memory and processes: a job's limits hold. Folders such as /tmp are made anew by each `enroot start`, so one start

@@ -30,7 +30,7 @@ class CodeTestsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class CodeTestsGrader(CodeGrader):
-    """Row: `language` (python where there is none), `test`, and by `style`:
+    """Of a row it reads `language` (python where there is none), `test`, and what its `style` needs.
 
     function   Python, as for `evalplus`; the tests see the answer over a pipe only
     unit       Python, `test` with unittest classes or test functions, in the answer's process unless they hand over

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lean 4 statements without proofs, as answers: does Lean take them?"""
+"""Lean 4 statements without proofs, as answers: whether Lean takes them."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class TurnsJudgeSolver(SeveralJudgements):
 
 
 class RubricJudgeSolver(SeveralJudgements):
-    """One question for each of the row's `rubrics` (`{"criterion", "points"}`): is the criterion met?"""
+    """One question for each of the row's `rubrics` (`{"criterion", "points"}`), whether the criterion is met."""
 
     def questions(self, row: Row) -> dict[str, Row]:
         """One for each criterion; the prompt sees `criterion` and `answer`, the reply without its thinking.

@@ -43,7 +43,7 @@ class CometSolver(MeasureSolver):
 
 
 class NearestOptionSolver(MeasureSolver):
-    """The whole reply, and the options `A`, `B`, …"""
+    """The whole reply, and the options `A`, `B` and so on."""
 
     def fields(self, row: Row) -> Row:
         """Return the answer and the options. Raises DataError for a record with fewer than two options."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories of SWE-agent as ours. Format: https://swe-agent.com/latest/usage/trajectories/"""
+"""Trajectories of SWE-agent as ours. Format: <https://swe-agent.com/latest/usage/trajectories/>."""
 
 from __future__ import annotations
 
