@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
-
-import msgspec
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.registry import fold
@@ -106,8 +105,10 @@ def list_all(category: str | None = None) -> list[CatalogEntry]:
 
 
 def entries() -> Iterator[CatalogEntry]:
-    """All entries."""
-    return iter(msgspec.json.Decoder(CatalogEntry).decode_lines(CATALOG.read_bytes()))
+    """Yield all entries."""
+    with CATALOG.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield CatalogEntry._make(tuple(v) if isinstance(v, list) else v for v in json.loads(line))
 
 
 def state_of(entry: CatalogEntry, root: Path) -> State:
@@ -133,8 +134,6 @@ def check_passed(entry: CatalogEntry, root: Path) -> bool | None:
         text = check_file(rows, entry.name, shared=bool(entry.data)).read_bytes()
     except OSError:
         return None
-    import json
-
     try:
         return not json.loads(text)["differences"]
     except (ValueError, KeyError, TypeError):
