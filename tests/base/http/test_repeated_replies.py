@@ -107,3 +107,39 @@ def test_bytes_that_wait_on_a_kept_connection_end_it() -> None:
             await client.close()
 
     run(work())
+
+
+def test_a_repeated_reply_and_the_true_one_in_one_piece() -> None:
+    async def play(place: Loopback, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await place.hear(reader)
+        writer.write(response(b"first"))
+        await place.hear(reader)
+        writer.write(response(b"first") + response(b"second"))
+
+    async def work() -> None:
+        async with loopback(play) as place:
+            client = HttpClient(place.url, limit=1)
+            assert (await client.post("/", b"", 60)).body == b"first"
+            assert (await client.post("/", b"", 60)).body == b"second"
+            await client.close()
+
+    run(work())
+
+
+def test_a_repeated_reply_before_the_end_of_a_connection_is_not_believed() -> None:
+    async def play(place: Loopback, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await place.hear(reader)
+        writer.write(response(b"first" if place.connections == 1 else b"second"))
+        await place.hear(reader)
+        writer.write(response(b"first"))
+        await writer.drain()
+        writer.close()
+
+    async def work() -> None:
+        async with loopback(play) as place:
+            client = HttpClient(place.url, limit=1)
+            assert (await client.post("/", b"", 60)).body == b"first"
+            assert (await client.post("/", b"", 60)).body == b"second"
+            await client.close()
+
+    run(work())

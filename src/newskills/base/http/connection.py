@@ -236,14 +236,22 @@ class Connection(asyncio.Protocol):
             )
 
     def _take(self, data: bytes) -> None:
-        """Take a part of the body of a usual response. What comes behind its end spoils the connection."""
-        extra = len(data) - self._missing
-        self._chunks.append(data[: self._missing] if extra > 0 else data)
-        self._missing = max(0, -extra)
-        if extra > 0:
+        """Take a part of the body of a usual response. What comes behind its end spoils the connection, unless this is
+        the reply to the last request once more: then it is the true one."""
+        rest = data[self._missing :]
+        self._chunks.append(data[: self._missing])
+        self._missing = max(0, self._missing - len(data))
+        if self._missing:
+            return
+        if rest and not self._is_repeated(b"".join(self._chunks)):
             self.abort()
-        if extra >= 0:
-            self._complete(200, self._usual_head)
+        self._complete(200, self._usual_head)
+        if rest and self._held is not None:
+            self.data_received(rest)
+
+    def _is_repeated(self, body: bytes) -> bool:
+        """Whether a reply is to be held, since it equals the one to the last request."""
+        return self._held is None and self._repeats.suspects and body != b"" and body == self._last_body
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -335,7 +343,7 @@ class Connection(asyncio.Protocol):
         response = HttpResponse(status, headers, body)
         if self._held is not None:
             self.abort()  # the reply that was held had been sent twice, and so may this one be
-        elif self._repeats.suspects and body and body == self._last_body and not self.closed:
+        elif self._is_repeated(body) and not self.closed:
             self._held = response
             self._expect_reply()
             wait = min(self._repeats.hold_seconds(), self._deadline - self._loop.time())
@@ -366,9 +374,6 @@ class Connection(asyncio.Protocol):
             reply.set_exception(error)
 
     def _lost_while_busy(self, exc: Exception | None) -> None:
-        if self._held is not None and not self._received:
-            self._answer(self._held)
-            return
         framed = find_header(self._headers, "content-length") or find_header(self._headers, "transfer-encoding")
         if exc is None and self._headed and not framed:
             self._complete(self._parser.get_status_code(), self._headers)
@@ -376,7 +381,7 @@ class Connection(asyncio.Protocol):
         why = f": {exc}" if exc else ""
         if self._received or self._stream is not None:
             self._break(TransportError(f"{self._where} broke off in the middle of its reply{why}."))
-        elif self._served:
+        elif self._served:  # what is held may be no answer to this request
             self._break(StaleConnectionError(f"{self._where} closed a kept-alive connection{why}."))
         else:
             tls = " Does it expect TLS (https://)?" if self._where.startswith("http://") else ""
