@@ -236,7 +236,7 @@ def test_the_embedded_model_is_evaluated(here: Path, local_model: Path) -> None:
     assert "pass@1[avg-of-2]" in done.stdout
 
 
-@pytest.mark.parametrize("typed", ["GSM8K", "gsm8k", "ns_gsm8k"])
+@pytest.mark.parametrize("typed", ["GSM8K", "gsm8k", "Gsm8K"])
 def test_results_have_one_name_however_the_benchmark_is_typed(
     tmp_path: Path, fake_server: FakeServerFactory, typed: str
 ) -> None:

@@ -99,10 +99,12 @@ def test_an_own_benchmark_may_have_any_form(tmp_path: Path, fake_server: FakeSer
 def test_a_damaged_input_is_one_sentence(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(TABLE)
     (tmp_path / "in.jsonl.gz").write_bytes(gzip.compress(json_lines(ROWS))[:-12])
+    answered = [{**row, "generation": "4"} for row in ROWS]
+    (tmp_path / "answered-in.jsonl.gz").write_bytes(gzip.compress(json_lines(answered))[:-12])
     for command in (
         f"ns generate --server_type=vllm --model=fake --server_address={server.base_url} --output_dir=out "
         "--input_file=in.jsonl.gz ++prompt_config=generic/math",
-        "ns grade --grader=math --input_files in.jsonl.gz",
+        "ns grade --grader=math --input_files answered-in.jsonl.gz",
     ):
         done = ns(command, cwd=tmp_path)
         assert done.returncode == 2

@@ -119,10 +119,10 @@ def _is_ours(grader: Grader | ExecutingGrader) -> bool:
 
 
 def _answer_fields(grader: Grader | ExecutingGrader) -> tuple[str, ...]:
-    if not _is_ours(grader):
+    if not _is_ours(grader) or grader.name not in _ANSWERS:
         return ()
     answer_key = getattr(getattr(grader, "config", None), "answer_key", None)
-    return (answer_key,) if isinstance(answer_key, str) else _ANSWERS.get(grader.name, ())
+    return (answer_key,) if isinstance(answer_key, str) else _ANSWERS[grader.name]
 
 
 def _finder(grader: Grader | ExecutingGrader) -> Callable[[Row], str | None]:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
+from newskills.base.registry import fold
 from newskills.benchmarks import BenchmarkPlaces, expand, get_group, place_of
 from newskills.benchmarks.data import NotPreparedError, load_rows, split_folder
 from newskills.benchmarks.folders import data_dir as root
@@ -126,7 +127,7 @@ def parse_benchmarks(
                 continue
             runs.append(
                 BenchmarkRun(
-                    name=benchmark.name,
+                    name=benchmark.name if group else _name_of_results(name, benchmark.name),
                     benchmark=benchmark,
                     samples=int(count or 0) or benchmark.samples,
                     split=chosen,
@@ -138,6 +139,13 @@ def parse_benchmarks(
     if missing:
         raise NotPreparedError(missing, data_dir)
     return runs
+
+
+def _name_of_results(typed: str, own: str) -> str:
+    """Return what the results of a benchmark are called: an alias as it was typed, so that scripts find them; its own
+    name where that is only spelt otherwise, or where a path was typed."""
+    is_path = "/" in typed or ":" in typed or typed.endswith(".py")
+    return own if is_path or fold(typed) == fold(own) else typed
 
 
 def _seen(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
