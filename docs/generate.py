@@ -8,7 +8,6 @@ python docs/generate.py --check    exits 1 and names the files that are not curr
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from itertools import dropwhile
 from pathlib import Path
@@ -37,8 +36,7 @@ def python_page() -> str:
 def main(argv: list[str]) -> int:
     catalog = catalog_text()
     if "--check" not in argv and _read(CATALOG) != catalog:
-        CATALOG.write_text(catalog, encoding="utf-8")
-        return subprocess.call([sys.executable, *sys.argv])  # what follows reads the new catalog
+        CATALOG.write_text(catalog, encoding="utf-8")  # what follows reads it
     files = {STUB: stub(), PYTHON: python_page(), CATALOG: catalog, framework(): framework_text()}
     stale = [path for path, text in files.items() if _read(path) != text]
     if "--check" in argv:

@@ -142,8 +142,7 @@ class Endpoint:
         return self._waits.slow()
 
     async def complete(self, request: Request) -> Reply:
-        """Return the reply; failed tries are repeated as the policy allows. Raises the HttpError family once the
-        request is given up; cancelled when the run stops."""
+        """Return the reply, after retries. Raises the HttpError family once given up; cancelled when the run stops."""
         pending = PendingRequest(request, refusals=self._refusals.begin())
         while True:
             outcome = await self._try(pending)
@@ -326,8 +325,7 @@ class Endpoint:
         raise BadRequestError(f"{error.server_text} Other requests get answers.", status=error.status)
 
     async def _check_endpoint(self, since: float) -> HttpError | None:
-        """Return the error that a good request sent after `since` met, None without one: one request for all that
-        ask."""
+        """Return the error, if any, that a good request sent after `since` met: one request for all that ask."""
         while (check := self._check) is None or self._check_began < since:
             if check is not None and not check.done():
                 await asyncio.wait([check])
@@ -422,8 +420,7 @@ class Endpoint:
             return self._trouble or RequestTimeoutError(f"No reply came within {LAST_PROBE:g} s.")
 
     async def _last_chance(self, error: HttpError) -> None:
-        """Probe before the run ends: requests that take long may be under way while others are refused, so only silence
-        ends the run."""
+        """Probe before the run ends: long requests may be under way while others are refused; only silence ends it."""
         met = await self._probe_within_limit()
         if isinstance(met, RequestTimeoutError):
             met = error
