@@ -15,6 +15,7 @@ from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.plan import Command, Pipeline
 from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
 from newskills.launch.clusters.mounts import parse_mounts
+from newskills.launch.clusters.variables import JobVariables, job_variables, missing_variables
 from newskills.launch.machines.shell import CommandResult, Shell, ShellCall
 from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.machines.ssh_errors import QUIET
@@ -63,7 +64,7 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Clus
             trials += _copying(shell)
         trials.append(_bash(shell))
         if cluster.ssh_tunnel is not None and not cluster.containers:
-            trials.append(_python(shell, python_of(cluster, None)))
+            trials.append(_python(shell, cluster, environ))
         trials += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
         trials += _ray(shell, cluster, environ) if cluster.executor == "ray" else []
         trials += _folders(shell, cluster)
@@ -72,7 +73,7 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Clus
     return trials
 
 
-def check_python(pipeline: Pipeline, cluster: ClusterConfig, shell: Shell) -> None:
+def check_python(pipeline: Pipeline, cluster: ClusterConfig, environ: Mapping[str, str], shell: Shell) -> None:
     """Raise ConfigError where jobs without containers would find that Python there lacks what newskills needs.
 
     Jobs of this machine, and of a cluster that shares its disks, run its own Python. A job that installs something
@@ -88,7 +89,7 @@ def check_python(pipeline: Pipeline, cluster: ClusterConfig, shell: Shell) -> No
     ]
     if not ours:
         return
-    trial = _python(shell, python_of(cluster, None))
+    trial = _python(shell, cluster, environ)
     if not trial.ok:
         raise ConfigError(f"Jobs would fail: {trial.text}.")
 
@@ -120,9 +121,17 @@ def _bash(shell: Shell) -> ClusterTrial:
     )
 
 
-def _python(shell: Shell, python: str) -> ClusterTrial:
-    """Test the interpreter of jobs without containers: it needs the packages that newskills needs, not newskills."""
-    done = shell.run([python, "-c", LOOK_FOR, *_needs()])
+def _python(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> ClusterTrial:
+    """Test the interpreter of jobs without containers: it needs the packages that newskills needs, not newskills.
+
+    It gets the variables that jobs get: one of them may be a PYTHONPATH.
+    """
+    python = python_of(cluster, None)
+    variables = JobVariables({}, {})
+    if not missing_variables(cluster, environ):
+        variables = job_variables(cluster, environ)
+    settings = [f"{name}={value}" for name, value in variables.plain.items()]
+    done = shell.run(["env", *settings, python, "-c", LOOK_FOR, *_needs()], secrets=variables.secrets)
     if done.code != 0:
         return ClusterTrial("python", False, f"there is no {python} on {shell.name}: {_first_line(done)}")
     version, *missing = done.out.splitlines()

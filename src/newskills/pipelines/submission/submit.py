@@ -34,7 +34,7 @@ def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
     )
     if not options.dry_run:
         shell = shell_of(submission.cluster, submission.environ)
-        check_python(submission.pipeline, submission.cluster, shell)
+        check_python(submission.pipeline, submission.cluster, submission.environ, shell)
     if options.check_mounted_paths and not options.dry_run:
         make_mount_sources(submission.cluster, submission.environ)
     if ready.shipments and not options.dry_run:
