@@ -71,6 +71,12 @@ def test_unknown_names_get_a_suggestion() -> None:
     assert "ns list benchmarks" in caught.value.hint
 
 
+def test_names_with_commas_are_told_how_to_be_separated() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        get_benchmark("gsm8k,svamp")
+    assert "gsm8k svamp" in caught.value.hint
+
+
 def test_lists_by_category() -> None:
     assert "gpqa" in {entry.name for entry in list_benchmarks("science")}
     assert {entry.category for entry in list_benchmarks("science")} == {"science"}

@@ -119,7 +119,10 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
     places = places or list(_member_places(name, extra)) or list(_data_places(name, extra))
     if not places:
         names = [name for entry in entries() for name in (entry.name, *entry.aliases)]
-        raise UnknownNameError("benchmark", name, names, hint="All of them: ns list benchmarks")
+        hint = "All of them: ns list benchmarks"
+        if "," in name:
+            hint = f"Separate several names by blanks: {' '.join(name.split(','))}"
+        raise UnknownNameError("benchmark", name, names, hint=hint)
     if len(places) > 1:
         raise ConfigError(
             f"The name '{name}' stands for several benchmarks: {' and '.join(where for where, _ in places)}.",

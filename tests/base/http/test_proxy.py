@@ -37,7 +37,7 @@ def test_which_proxy_leads_where(url: str, no_proxy: str, host: str | None) -> N
 
 def test_small_letters_win_and_cgi_is_not_trusted() -> None:
     assert proxy_for("http://m.example", {"http_proxy": "a:1", "HTTP_PROXY": "b:2"}) == Proxy(
-        "a", 1, "", "HTTP_PROXY"
+        "a", 1, "", "http_proxy"
     )
     assert proxy_for("http://m.example", {"HTTP_PROXY": "b:2", "REQUEST_METHOD": "GET"}) is None
     assert proxy_for("https://m.example", {"ALL_PROXY": "c"}) == Proxy("c", 3128, "", "ALL_PROXY")
@@ -60,7 +60,7 @@ def test_other_proxies_are_refused(value: str) -> None:
 
 
 def test_a_proxy_that_cannot_be_one_is_refused_by_its_variable() -> None:
-    with pytest.raises(ConfigError, match="HTTP_PROXY is not the address of a proxy"):
+    with pytest.raises(ConfigError, match="http_proxy is not the address of a proxy"):
         proxy_for("http://model.example/v1", {"http_proxy": "not a url"})
 
 

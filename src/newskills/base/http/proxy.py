@@ -30,13 +30,14 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> Proxy | None:
     setting."""
     target = urlsplit(url)
     host, scheme = target.hostname or "", target.scheme.lower()
-    if is_loopback(host) or _bypassed(host, target.port, _setting(environ, "no_proxy")):
+    if is_loopback(host) or _bypassed(host, target.port, environ.get(_variable(environ, "no_proxy"), "")):
         return None
     # HTTP_PROXY in capitals is not read where a CGI server could have set it from a request header.
     names = [f"{scheme}_proxy", "all_proxy"]
     for name in names:
-        if value := _setting(environ, name):
-            return parse_proxy(value, name.upper())
+        variable = _variable(environ, name)
+        if value := environ.get(variable):
+            return parse_proxy(value, variable)
     return None
 
 
@@ -69,11 +70,11 @@ def is_loopback(host: str) -> bool:
     return address is not None and address.is_loopback
 
 
-def _setting(environ: Mapping[str, str], name: str) -> str:
-    lower = environ.get(name, "")
-    if lower or (name == "http_proxy" and "REQUEST_METHOD" in environ):
-        return lower
-    return environ.get(name.upper(), "")
+def _variable(environ: Mapping[str, str], name: str) -> str:
+    """Return which variable counts, `name` or the same in capitals."""
+    if environ.get(name) or (name == "http_proxy" and "REQUEST_METHOD" in environ):
+        return name
+    return name.upper()
 
 
 def _bypassed(host: str, port: int | None, no_proxy: str) -> bool:
