@@ -20,6 +20,7 @@ class CritPtGrader:
 
     name = "critpt"
     version = "3"
+    answer_keys = ("generation",)
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

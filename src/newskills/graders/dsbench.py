@@ -47,6 +47,7 @@ class DSBenchGrader:
 
     name = "dsbench"
     version = "3"
+    answer_keys = ("generation", "predicted_answer")
     Config = MathConfig
 
     def __init__(self, config: MathConfig | None = None) -> None:

@@ -25,6 +25,8 @@ class EqBenchGrader:
 
     name = "eq_bench"
     version = "3"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_answer") is None else str(record["expected_answer"])

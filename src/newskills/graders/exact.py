@@ -69,6 +69,8 @@ class ExactGrader:
 
     name = "exact"
     version = "5"
+    answer_keys = ("generation",)
+    gold_is_text = True
     Config = ExactConfig
 
     def __init__(self, config: ExactConfig = ExactConfig()) -> None:  # noqa: B008 - frozen

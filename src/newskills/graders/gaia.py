@@ -26,6 +26,8 @@ class GaiaGrader:
 
     name = "gaia"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

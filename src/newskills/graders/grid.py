@@ -30,6 +30,7 @@ class GridGrader:
 
     name = "grid_match"
     version = "4"
+    answer_keys = ("generation",)
 
     def gold_reply(self, record: Row) -> str:
         return json.dumps(record.get("expected_answer"))

@@ -65,6 +65,8 @@ class HotpotGrader:
 
     name = "hotpotqa"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
     Config = HotpotConfig
 
     def __init__(self, config: HotpotConfig = HotpotConfig()) -> None:  # noqa: B008 - frozen

@@ -25,6 +25,7 @@ class JsonSchemaGrader:
 
     name = "json_schema"
     version = "2"
+    answer_keys = ("generation",)
 
     def __init__(self) -> None:
         """Import jsonschema. Raises ConfigError where it is not installed."""

@@ -27,6 +27,8 @@ class LiteralGrader:
 
     name = "literal"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

@@ -19,6 +19,7 @@ class LogicGridGrader:
 
     name = "logic_grid"
     version = "2"
+    answer_keys = ("generation",)
 
     def gold_reply(self, record: Row) -> str | None:
         cells = _cells(record.get("solution"))

@@ -50,6 +50,8 @@ class RulerGrader:
 
     name = "ruler"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
     Config = RulerConfig
 
     def __init__(self, config: RulerConfig = RulerConfig()) -> None:  # noqa: B008 - frozen
@@ -88,6 +90,8 @@ class Ruler2Grader:
 
     name = "ruler2"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
     Config = Ruler2Config
 
     def __init__(self, config: Ruler2Config = Ruler2Config()) -> None:  # noqa: B008 - frozen
@@ -143,6 +147,8 @@ class MrcrGrader:
 
     name = "mrcr"
     version = "3"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_answer") is None else str(record["expected_answer"])
@@ -174,6 +180,8 @@ class GraphwalksGrader:
 
     name = "graphwalks"
     version = "3"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str:
         return f"Final Answer: [{', '.join(map(str, _nodes(record.get('expected_answer')) or ()))}]"

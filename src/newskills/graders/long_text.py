@@ -71,6 +71,7 @@ class LongTextGrader:
 
     name = "long_text"
     version = "6"
+    answer_keys = ("generation",)
 
     def gold_reply(self, record: Row) -> str | None:
         golds = record.get("answers") or [record.get("expected_answer")]

@@ -86,6 +86,8 @@ class MultichoiceGrader:
 
     name = "multichoice"
     version = "15"
+    answer_keys = ("generation", "predicted_answer")
+    gold_is_text = True
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen

@@ -34,6 +34,8 @@ class MultilingualMathGrader:
 
     name = "math_multilingual"
     version = "2"
+    answer_keys = ("generation", "predicted_answer")
+    gold_is_text = True
     Config = MathConfig
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
@@ -52,6 +54,8 @@ class MultilingualMultichoiceGrader:
 
     name = "multichoice_multilingual"
     version = "3"
+    answer_keys = ("generation", "predicted_answer")
+    gold_is_text = True
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen

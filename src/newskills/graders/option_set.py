@@ -40,6 +40,8 @@ class OptionSetGrader:
 
     name = "option_set"
     version = "3"
+    answer_keys = ("generation",)
+    gold_is_text = True
     Config = OptionSetConfig
 
     def __init__(self, config: OptionSetConfig = OptionSetConfig()) -> None:  # noqa: B008 - frozen
@@ -85,6 +87,8 @@ class JEEBenchGrader:
 
     name = "jeebench"
     version = "4"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def __init__(self) -> None:
         number = MathGrader()

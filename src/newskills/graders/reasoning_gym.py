@@ -55,6 +55,7 @@ class ReasoningGymGrader:
 
     name = "reasoning_gym"
     version = "4"
+    answer_keys = ("generation", "predicted_answer")
     Config = ReasoningGymConfig
 
     def __init__(self, config: ReasoningGymConfig = ReasoningGymConfig()) -> None:  # noqa: B008 - frozen

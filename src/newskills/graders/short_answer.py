@@ -47,6 +47,8 @@ class ShortAnswerGrader:
 
     name = "short_answer"
     version = "6"
+    answer_keys = ("generation",)
+    gold_is_text = True
     Config = ShortAnswerConfig
 
     def __init__(self, config: ShortAnswerConfig = ShortAnswerConfig()) -> None:  # noqa: B008 - frozen

@@ -44,6 +44,7 @@ class TranslationGrader:
 
     name = "translation"
     version = "2"
+    answer_keys = ("generation",)
     Config = TranslationConfig
 
     def __init__(self, config: TranslationConfig = TranslationConfig()) -> None:  # noqa: B008 - frozen

@@ -70,6 +70,8 @@ class AudioGrader:
 
     name = "audio"
     version = "4"
+    answer_keys = ("generation",)
+    gold_is_text = True
     Config = AudioConfig
 
     def __init__(self, config: AudioConfig = AudioConfig()) -> None:  # noqa: B008 - frozen

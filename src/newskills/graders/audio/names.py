@@ -70,6 +70,8 @@ class ContextASRGrader(_NamesGrader):
     """
 
     name = "contextasr"
+    answer_keys = ("generation",)
+    gold_is_text = True
     names_key = "entity_list"
 
     def counted(
@@ -99,6 +101,8 @@ class EarningsGrader(_NamesGrader):
     """
 
     name = "contextual_earnings22"
+    answer_keys = ("generation",)
+    gold_is_text = True
     names_key = "keyword_list"
 
     def counted(

@@ -32,6 +32,7 @@ class ClassEvalGrader(CodeGrader):
 
     name: ClassVar[str] = "classeval"
     version: ClassVar[str] = "3"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = ClassEvalConfig
 
     def __init__(self, config: ClassEvalConfig = ClassEvalConfig()) -> None:  # noqa: B008 - frozen

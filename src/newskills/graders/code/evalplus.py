@@ -38,6 +38,7 @@ class EvalPlusGrader:
 
     name = "evalplus"
     version = "5"
+    answer_keys = ("generation",)
     Config = EvalPlusConfig
 
     def __init__(self, config: EvalPlusConfig = EvalPlusConfig()) -> None:  # noqa: B008 - frozen

@@ -47,6 +47,7 @@ class VerilogGrader(CodeGrader):
 
     name: ClassVar[str] = "verilog_eval"
     version: ClassVar[str] = "2"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = HardwareGraderConfig
 
     def __init__(self, config: HardwareGraderConfig = HardwareGraderConfig()) -> None:  # noqa: B008 - frozen
@@ -108,6 +109,7 @@ class ComputeEvalGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "compute-eval"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = HardwareGraderConfig
 
     def __init__(self, config: HardwareGraderConfig = HardwareGraderConfig()) -> None:  # noqa: B008 - frozen
@@ -147,6 +149,7 @@ class KernelBenchGrader(CodeGrader):
     """Speed and correctness of kernels need a GPU of one's own, which no sandbox here shows to code: never judged."""
 
     name: ClassVar[str] = "kernelbench"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
 
     def language(self, record: Row) -> str:
         return "python"

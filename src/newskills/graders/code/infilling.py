@@ -36,6 +36,7 @@ class InfillingGrader(CodeGrader):
 
     name: ClassVar[str] = "human_eval_infilling"
     version: ClassVar[str] = "3"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = InfillingConfig
 
     def __init__(self, config: InfillingConfig = InfillingConfig()) -> None:  # noqa: B008 - frozen

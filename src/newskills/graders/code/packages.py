@@ -42,6 +42,7 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
     """
 
     name: ClassVar[str] = "livecodebench_pro"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = LiveCodeBenchProConfig
 
     def __init__(self, config: LiveCodeBenchProConfig = LiveCodeBenchProConfig()) -> None:  # noqa: B008 - frozen

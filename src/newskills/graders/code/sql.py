@@ -56,6 +56,7 @@ class BirdGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "bird"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = BirdConfig
 
     def __init__(self, config: BirdConfig = BirdConfig()) -> None:  # noqa: B008 - frozen

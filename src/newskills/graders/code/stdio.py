@@ -82,6 +82,7 @@ class LiveCodeBenchGrader(CodeGrader):
 
     name: ClassVar[str] = "livecodebench"
     version: ClassVar[str] = "5"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = LiveCodeBenchConfig
 
     def __init__(self, config: LiveCodeBenchConfig = LiveCodeBenchConfig()) -> None:  # noqa: B008 - frozen
@@ -160,6 +161,7 @@ class LiveBenchCodingGrader(LiveCodeBenchGrader):
     """The same, with `partial_solution` before the answer where the task is to go on with it."""
 
     name: ClassVar[str] = "livebench_coding"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         begun = str(record.get("partial_solution") or "")

@@ -46,6 +46,7 @@ class CodeTestsGrader(CodeGrader):
 
     name: ClassVar[str] = "code_tests"
     version: ClassVar[str] = "6"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = CodeTestsConfig
 
     def __init__(self, config: CodeTestsConfig = CodeTestsConfig()) -> None:  # noqa: B008 - frozen

@@ -236,6 +236,7 @@ class BigCodeBenchGrader(CodeGrader):
 
     name: ClassVar[str] = "bigcodebench"
     version: ClassVar[str] = "4"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation",)
     Config = BigCodeBenchConfig
 
     def __init__(self, config: BigCodeBenchConfig = BigCodeBenchConfig()) -> None:  # noqa: B008 - frozen

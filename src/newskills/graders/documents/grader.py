@@ -41,6 +41,7 @@ class DocumentGrader:
 
     name = "document"
     version = "2"
+    answer_keys = ("generation",)
 
     def gold_reply(self, record: Row) -> str | None:
         page = record.get("page")

@@ -96,6 +96,7 @@ class IFEvalGrader(InstructionGrader):
 
     name = "if"
     version: ClassVar[str] = "3"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation", "response")
     checks = ifeval.CHECKS
     needs: ClassVar[tuple[str, ...]] = ("langdetect",)
 
@@ -109,6 +110,7 @@ class KoIFEvalGrader(IFEvalGrader):
     """The kinds of IFEval as they are meant in Korean."""
 
     name = "koifeval"
+    answer_keys = ("generation", "response")
     checks = korean.CHECKS
 
 
@@ -118,6 +120,7 @@ class IFBenchGrader(InstructionGrader):
     name = "ifbench"
     checks: ClassVar[Mapping[str, ifeval.Check]] = {**ifbench_words.CHECKS, **ifbench_layout.CHECKS}
     version: ClassVar[str] = "3"
+    answer_keys: ClassVar[tuple[str, ...]] = ("generation", "response")
     needs: ClassVar[tuple[str, ...]] = ("emoji", "syllapy")
 
 

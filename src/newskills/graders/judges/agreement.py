@@ -25,6 +25,7 @@ class AnswerJudgementGrader:
 
     name = "answer-judgement"
     version = "3"
+    answer_keys = ("judgement", "generation")
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_judgement") is None else str(record["expected_judgement"])

@@ -65,6 +65,7 @@ class LeanProofGrader:
 
     name = "lean4-proof"
     version = "2"
+    answer_keys = ("generation",)
     Config = LeanProofConfig
 
     def __init__(self, config: LeanProofConfig = LeanProofConfig()) -> None:  # noqa: B008 - frozen

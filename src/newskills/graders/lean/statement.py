@@ -64,6 +64,7 @@ class LeanStatementGrader:
 
     name = "lean4-statement"
     version = "2"
+    answer_keys = ("generation",)
     Config = LeanStatementConfig
 
     def __init__(self, config: LeanStatementConfig = LeanStatementConfig()) -> None:  # noqa: B008 - frozen

@@ -69,6 +69,7 @@ class LiveBenchGrader:
 
     name = "livebench"
     version = "9"
+    answer_keys = ("generation",)
 
     def gold_reply(self, record: Row) -> str | None:
         """In the form that the task asks for; None for instructions, which have no right answer."""

@@ -36,6 +36,8 @@ class MathGrader:
 
     name = "math"
     version = VERSION
+    answer_keys = ("generation", "predicted_answer")
+    gold_is_text = True
     Config = MathConfig
     same_answer = staticmethod(same_answer)
 

@@ -72,6 +72,8 @@ class LegalGrader:
 
     name = "legalbench"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

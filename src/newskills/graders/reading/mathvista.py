@@ -29,6 +29,7 @@ class MathVistaGrader(MathGrader):
 
     name = "mathvista"
     version = "2"
+    answer_keys = ("generation", "predicted_answer")
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
         super().__init__(config)

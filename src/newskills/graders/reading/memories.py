@@ -28,6 +28,8 @@ class MemoryGrader:
 
     name = "memory"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

@@ -34,6 +34,8 @@ class NewRulesGrader:
 
     name = "new_rules"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")

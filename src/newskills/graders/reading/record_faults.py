@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records that a grader cannot judge, whatever a model answered: the answer's field is missing, the gold is an object.
 
-Such a record says nothing about a model, so it is no wrong answer. Graders of the user's own know their fields.
+Such a record says nothing about a model, so it is no wrong answer. A grader's class says what it reads, for itself and
+not for classes made from it:
+
+    answer_keys   a record has one of these fields, null or not, else there is no answer to judge
+    gold_is_text  its right answer is a text, a number, or a list of them
 """
 
 from __future__ import annotations
@@ -17,57 +21,6 @@ from newskills.graders import FunctionGrader
 from newskills.graders.reading.replies import unscored
 
 _OWN = "newskills."
-_ANSWERS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        (
-            *("exact", "short_answer", "literal", "option_set", "jeebench", "hotpotqa", "gaia", "table_program"),
-            *(
-                "legalbench",
-                "new_rules",
-                "memory",
-                "document",
-                "translation",
-                "ruler",
-                "ruler2",
-                "mrcr",
-                "graphwalks",
-            ),
-            *(
-                "eq_bench",
-                "livebench",
-                "logic_grid",
-                "grid_match",
-                "json_schema",
-                "audio",
-                "contextasr",
-                "contextual_earnings22",
-            ),
-            *("long_text", "critpt", "evalplus", "code_tests", "livecodebench", "livecodebench_pro"),
-            *("livebench_coding", "bigcodebench", "classeval", "human_eval_infilling", "verilog_eval"),
-            *("compute-eval", "kernelbench", "bird", "lean4-proof", "lean4-statement"),
-        ),
-        ("generation",),
-    ),
-    **dict.fromkeys(
-        (
-            *("math", "multichoice", "math_multilingual", "multichoice_multilingual", "mathvista", "dsbench"),
-            "reasoning_gym",
-        ),
-        ("generation", "predicted_answer"),
-    ),
-    **dict.fromkeys(("if", "ifbench", "koifeval"), ("generation", "response")),
-    "answer-judgement": ("judgement", "generation"),
-    "api_bank": ("generation", "tool_calls"),
-}
-"""Name of a grader → fields of which a record must have one, null or not."""
-_OF_TEXT = frozenset(
-    (
-        *("math", "multichoice", "math_multilingual", "multichoice_multilingual", "exact", "short_answer", "gaia"),
-        *("literal", "option_set", "jeebench", "hotpotqa", "table_program", "legalbench", "memory", "eq_bench"),
-        *("graphwalks", "mrcr", "ruler", "ruler2", "audio", "contextasr", "contextual_earnings22", "new_rules"),
-    )
-)
-"""Graders whose right answer is a text, a number, or a list of them."""
 
 
 def missing_answer(grader: Grader | ExecutingGrader, record: Row) -> str:
@@ -119,18 +72,17 @@ def _is_ours(grader: Grader | ExecutingGrader) -> bool:
 
 
 def _answer_fields(grader: Grader | ExecutingGrader) -> tuple[str, ...]:
-    if not _is_ours(grader) or grader.name not in _ANSWERS:
-        return ()
+    answer_keys: tuple[str, ...] = vars(type(grader)).get("answer_keys", ())
     answer_key = getattr(getattr(grader, "config", None), "answer_key", None)
-    return (answer_key,) if isinstance(answer_key, str) else _ANSWERS[grader.name]
+    return (answer_key,) if answer_keys and isinstance(answer_key, str) else answer_keys
 
 
 def _finder(grader: Grader | ExecutingGrader) -> Callable[[Row], str | None]:
-    if not _is_ours(grader):
-        return lambda record: None
     answers = _answer_fields(grader)
     config: Any = getattr(grader, "config", None)
-    gold = str(getattr(config, "gold_key", "expected_answer")) if grader.name in _OF_TEXT else ""
+    gold = ""
+    if vars(type(grader)).get("gold_is_text"):
+        gold = str(getattr(config, "gold_key", "expected_answer"))
 
     def fault(record: Row) -> str | None:
         if answers and not any(name in record for name in answers):

@@ -43,6 +43,8 @@ class TableProgramGrader:
 
     name = "table_program"
     version = "2"
+    answer_keys = ("generation",)
+    gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("program") is None else f"Program: {record['program']}"

@@ -111,6 +111,7 @@ class ApiBankGrader:
 
     name = "api_bank"
     version = "1"
+    answer_keys = ("generation", "tool_calls")
 
     def gold_reply(self, record: Row) -> Row:
         return {"tool_calls": wanted_calls(record)}
