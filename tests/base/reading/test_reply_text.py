@@ -30,6 +30,7 @@ MARKS = [
     ("<longcat_think>", "</longcat_think>"),
     ("<ifm|think_fast>", "</ifm|think_fast>"),
     ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|><|open|>response<|sep|>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<|channel>thought\n", "<channel|>"),
@@ -58,6 +59,7 @@ STOPS = [
     "[e~[\n]~b]user\n",
     "<|end|><|start|>user<|message|>",
     "<seed:eos>",
+    "<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>",
     "<|role_end|><role>HUMAN</role>",
     "<|end_message|><|message_user|>",
 ]
@@ -122,6 +124,7 @@ def test_what_a_reply_answers(text: str, answer: str | None) -> None:
 
 def test_the_viewer_sees_the_marks_of_no_reasoning() -> None:
     assert split_thinking("[THINK]\n2 + 2\n[/THINK]\n4") == ("2 + 2", "4")
+    assert split_thinking("<|START_THINKING|>2 + 2<|END_THINKING|><|START_RESPONSE|>4") == ("2 + 2", "4")
     assert split_thinking("2 + 2</think>4<|im_end|>5") == ("2 + 2", "4<|im_end|>5")
     assert split_thinking("[THINK]2 + 2") == ("2 + 2", "")
     assert split_thinking("a < b") == ("", "a < b")

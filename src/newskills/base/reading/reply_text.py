@@ -28,6 +28,7 @@ _TAGS = (
 _PAIRS = (
     ("[THINK]", "[/THINK]"),  # Magistral
     ("◁think▷", "◁/think▷"),  # Kimi-VL
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),  # Kimi K3
     ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A Reasoning
     ("<|begin_of_thought|>", "<|end_of_thought|>"),  # Sky-T1, OpenThinker
     ("<|inner_prefix|>", "<|inner_suffix|>"),  # Apertus
@@ -43,7 +44,7 @@ _PAIRS = (
 _OPENING = (*(f"<{tag}>" for tag in _TAGS), *(opening for opening, _ in _PAIRS))
 _CLOSING = (*(f"</{tag}>" for tag in _TAGS), *(closing for _, closing in _PAIRS))
 _CLOSED_BY = {opening.lower(): closing for opening, closing in zip(_OPENING, _CLOSING, strict=True)}
-_BEGINNINGS = ("<|START_RESPONSE|>", "<|begin_of_solution|>")
+_BEGINNINGS = ("<|START_RESPONSE|>", "<|begin_of_solution|>", "<|open|>response<|sep|>")
 """What the answer begins with behind some of these."""
 _CHANNEL = r"<\|channel\|>"
 """gpt-oss (harmony): each channel but the last, `final`, is reasoning."""
@@ -60,6 +61,7 @@ _STOPS = (
     *("<|END_OF_TURN_TOKEN|>", "<|START_OF_TURN_TOKEN|>", "<|END_RESPONSE|>", "<|end_of_solution|>"),  # Command, …
     *("[|endofturn|]", "[|user|]", "[|assistant|]", "[|system|]", "<|endofturn|>"),  # EXAONE, HyperCLOVA
     *("<|im_user|>", "<|im_system|>", "<|im_assistant|>", "[EOS]", "[EOT]"),  # Kimi
+    *("<|close|>response<|sep|>", "<|close|>message<|sep|>", "<|end_of_msg|>", "<|open|>message"),  # Kimi K3
     *("[e~[", "]~b]", "]~!b["),  # MiniMax
     *("<seed:eos>", "<seed:bos>"),  # Seed-OSS
     *("<|role_end|>", "<role>HUMAN</role>"),  # Ling
@@ -84,7 +86,7 @@ def _one_of(texts: tuple[str, ...]) -> str:
 
 _PAIR = "|".join(_TAGS_OF_PROMPTS)
 _THOUGHT = re.compile(
-    rf"(?P<close>(?i:{_one_of((*_CLOSING, *_BEGINNINGS))})|{_FINAL})|(?P<open>(?i:{_one_of(_OPENING)})|{_CHANNEL})"
+    rf"(?P<close>(?i:(?:{_one_of(_CLOSING)})(?:\s{{0,4}}(?:{_one_of(_BEGINNINGS)}))?|{_one_of(_BEGINNINGS)})|{_FINAL})|(?P<open>(?i:{_one_of(_OPENING)})|{_CHANNEL})"
     rf"|(?i:</(?P<close_pair>{_PAIR})>|<(?P<open_pair>{_PAIR})>)"
 )
 _MARK = re.compile(
