@@ -15,7 +15,7 @@ from tests.launch.slurm_cluster import require_cluster, until
 from tests.launch.test_slurm_faults import dead
 from tests.server import Answer, Script
 
-from newskills.sandbox.probes import run_probes, strongest_rung
+from newskills.sandbox.probes import run_probes, strongest_level
 
 TASKS = 40
 
@@ -23,7 +23,7 @@ TASKS = 40
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     require_cluster()
-    if strongest_rung(run_probes()) != "a":
+    if strongest_level(run_probes()) != "a":
         lacking("CONTAINERS", "this machine does not give sessions folders of their own")
     place = Place(tmp_path)
     place.config("real", "executor: slurm\ndefault_timeout: 00:20:00")

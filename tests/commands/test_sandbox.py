@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 from tests.commands.running import ns
 
-from newskills.sandbox.probes import run_probes, strongest_rung
+from newskills.sandbox.probes import run_probes, strongest_level
 
 isolated = pytest.mark.skipif(
-    strongest_rung(run_probes()) == "none", reason="nothing isolates code on this machine; see ns sandbox doctor"
+    strongest_level(run_probes()) == "none", reason="nothing isolates code on this machine; see ns sandbox doctor"
 )
 
 
@@ -90,7 +90,7 @@ def test_a_server_from_its_line_to_its_end(tmp_path: Path, number: int) -> None:
     with serving("--port=0", "++sandbox.limits.memory_mb=512", cwd=tmp_path) as served:
         health = served.get("/health")
         assert served.line == (
-            f"Sandbox at {served.url} (isolation level {health['rung']}, run {health['run_id']}); Ctrl-C stops it.\n"
+            f"Sandbox at {served.url} (isolation level {health['level']}, run {health['run_id']}); Ctrl-C stops it.\n"
         )
         assert served.execute("x = 41")["new_session_created"] is True
         result = served.execute("x + 1")
@@ -195,12 +195,12 @@ def test_settings_of_the_environment(tmp_path: Path) -> None:
 def test_the_doctor(tmp_path: Path) -> None:
     done = ns("ns sandbox doctor", cwd=tmp_path)
     probes = run_probes()
-    rung = strongest_rung(probes)
-    assert done.returncode == (1 if rung == "none" else 0)
+    level = strongest_level(probes)
+    assert done.returncode == (1 if level == "none" else 0)
     for probe in probes:
         assert probe.name in done.stdout
     assert done.stdout.splitlines()[-1].startswith(
-        f"Isolation level {rung}:" if rung != "none" else "Code cannot be isolated"
+        f"Isolation level {level}:" if level != "none" else "Code cannot be isolated"
     )
 
 

@@ -20,7 +20,7 @@ from newskills.base.environment import AgentEnvironment, EnvironmentSpec
 from newskills.base.errors import DataError
 from newskills.environments.config import EnvironmentConfig
 from newskills.run.engine.build import RunBuilder
-from newskills.sandbox.probes import run_probes, strongest_rung
+from newskills.sandbox.probes import run_probes, strongest_level
 
 SOON = 60.0
 TASK = """
@@ -33,7 +33,7 @@ BENCHMARK = task_set("bugs", {folder!r})
 @pytest.fixture(autouse=True)
 def isolated() -> None:
     """Sessions need name spaces (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
-    if strongest_rung(run_probes()) != "a":
+    if strongest_level(run_probes()) != "a":
         lacking("CONTAINERS", "this machine does not give sessions folders of their own")
 
 

@@ -19,7 +19,7 @@ from newskills.base.records import Row
 from newskills.benchmarks import get_benchmark
 from newskills.environments.config import EnvironmentConfig
 from newskills.run.harnesses.swe_bench import grade_in_containers
-from newskills.sandbox.probes import run_probes, strongest_rung
+from newskills.sandbox.probes import run_probes, strongest_level
 
 pytest.importorskip("swebench")
 
@@ -75,7 +75,7 @@ VERDICTS = [
 @pytest.fixture(autouse=True)
 def isolated() -> None:
     """Sessions need name spaces (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
-    if strongest_rung(run_probes()) != "a":
+    if strongest_level(run_probes()) != "a":
         lacking("CONTAINERS", "this machine does not give sessions folders of their own")
 
 

@@ -136,7 +136,7 @@ request = urllib.request.Request(f"http://{host}:{port}/execute", body, headers)
 with urllib.request.urlopen(request) as answer:
     result = json.load(answer)
 with open("/data/it's out", "w") as file:
-    print(os.environ["GREETING"], result["stdout"].strip(), result["rung"], os.getcwd(), file=file)
+    print(os.environ["GREETING"], result["stdout"].strip(), result["isolation_level"], os.getcwd(), file=file)
 raise SystemExit(4)
 """
 

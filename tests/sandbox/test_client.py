@@ -67,7 +67,7 @@ def test_results_arrive_whole() -> None:
             )
 
     first, second = run(play())
-    assert (first.status, first.new_session_created, first.session_id, first.rung) == (
+    assert (first.status, first.new_session_created, first.session_id, first.isolation_level) == (
         "completed",
         True,
         "s",
@@ -218,7 +218,7 @@ def test_the_reference_server_knows_less() -> None:
             return await sandbox.execute(cell("1", timeout=7.0)), list(server.heard)
 
     result, heard = run(play())
-    assert (result.status, result.stdout, result.new_session_created, result.rung) == (
+    assert (result.status, result.stdout, result.new_session_created, result.isolation_level) == (
         "completed",
         "1\n",
         False,

@@ -143,7 +143,7 @@ def messages(result: dict[str, Any], names: dict[str, Names]) -> dict[str, list[
 def test_lean_accepts_what_is_true_and_says_where_a_proof_fails(
     result: dict[str, Any], messages: dict[str, list[str]]
 ) -> None:
-    assert (result["status"], result["exit_code"], result["rung"]) == ("failed", 1, "a"), result
+    assert (result["status"], result["exit_code"], result["isolation_level"]) == ("failed", 1, "a"), result
     assert messages[PLAIN] == [
         "main.lean:7:28: error: Tactic `decide` proved that the proposition",
         "  1 = 2",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which packages the code may import: an interpreter with packages made here, on both rungs."""
+"""Which packages the code may import: an interpreter with packages made here, on both levels."""
 
 from __future__ import annotations
 
@@ -108,21 +108,21 @@ except OSError as error:
 """
 
 
-@pytest.mark.parametrize("rung", ["a", "b"])
+@pytest.mark.parametrize("isolation_level", ["a", "b"])
 @pytest.mark.parametrize("ordinary", [False, True])
 def test_code_imports_what_is_shown_and_cannot_read_the_rest(
-    rung: str, ordinary: bool, python: str, ordinary_python: str
+    level: str, ordinary: bool, python: str, ordinary_python: str
 ) -> None:
-    need("nested name spaces" if rung == "a" else "landlock")
+    need("nested name spaces" if level == "a" else "landlock")
     site = next(Path(python).parents[1].glob("lib/python*/site-packages"))
     cell = {"code": f"SITE = {str(site)!r}\n{IMPORTS}", "timeout": 20}
     script = {**cell, "language": "python"}
-    settings: dict[str, Any] = {"python": python, "isolation": rung}
+    settings: dict[str, Any] = {"python": python, "isolation": level}
     limited, everything = (
         drive(ordinary_python, {**settings, **more}, [cell, script], ordinary=ordinary)
         for more in ({"packages": ["alpha", "single"], "preload": ["beta_two"]}, {})
     )
-    unread = "FileNotFoundError" if rung == "a" else "PermissionError"
+    unread = "FileNotFoundError" if level == "a" else "PermissionError"
     names = "['alpha', 'beta-two', 'single']"
     for result in limited:
         assert result.get("stdout") == f"alpha\nbeta_two\nsingle\nno gamma\nno source\n{names}\n{unread}\n", result

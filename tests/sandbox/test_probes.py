@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.probes import Probe, run_probes, strongest_rung, why_not
+from newskills.sandbox.probes import Probe, run_probes, strongest_level, why_not
 
 NAMESPACES = ("user", "pid", "mount", "network", "ipc", "uts")
 PROBE = """
@@ -26,7 +26,7 @@ before = (sorted(os.listdir("/proc/self/fd")), os.getcwd(), threading.active_cou
 {before}
 found = probes.run_probes({python!r})
 assert before == (sorted(os.listdir("/proc/self/fd")), os.getcwd(), threading.active_count())
-print(msgspec.json.encode([found, probes.strongest_rung(found), probes.why_not(found, "a"),
+print(msgspec.json.encode([found, probes.strongest_level(found), probes.why_not(found, "a"),
                            probes.why_not(found, "b")]).decode())
 """
 # As in a container that may not make name spaces: clone and unshare with CLONE_NEW*, mount, pivot_root are refused.
@@ -54,8 +54,8 @@ def probe(before: str = "", python: str = "") -> tuple[dict[str, Probe], str, st
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found, rung, no_a, no_b = json.loads(done.stdout)
-    return {each["name"]: Probe(**each) for each in found}, rung, no_a, no_b
+    found, level, no_a, no_b = json.loads(done.stdout)
+    return {each["name"]: Probe(**each) for each in found}, level, no_a, no_b
 
 
 def world_readable_python() -> str:
@@ -79,23 +79,23 @@ def test_every_probe_has_an_answer() -> None:
         assert each.ok or each.detail, each
 
 
-def test_root_and_an_ordinary_user_get_the_same_rung() -> None:
+def test_root_and_an_ordinary_user_get_the_same_level() -> None:
     children.need_root()
     python = world_readable_python()
-    ours, rung, _, _ = probe(python=python)
-    theirs, their_rung, _, _ = probe("trials.become_nobody()", python=python)
+    ours, level, _, _ = probe(python=python)
+    theirs, their_level, _, _ = probe("trials.become_nobody()", python=python)
     assert ours["user"].detail == "root"
     assert theirs["user"].detail == f"uid {children.NOBODY}"
-    assert their_rung == rung
+    assert their_level == level
     assert {name for name, each in theirs.items() if not each.ok} - {"control groups", "python"} == {
         name for name, each in ours.items() if not each.ok
     } - {"control groups", "python"}
 
 
-def test_where_name_spaces_are_refused_rung_b_is_left() -> None:
+def test_where_name_spaces_are_refused_level_b_is_left() -> None:
     children.need("seccomp", "landlock")
-    found, rung, no_a, no_b = probe(POOR)
-    assert rung == "b"
+    found, level, no_a, no_b = probe(POOR)
+    assert level == "b"
     assert no_b == ""
     for name in NAMESPACES:
         assert not found[f"{name} name space"].ok
@@ -106,15 +106,15 @@ def test_where_name_spaces_are_refused_rung_b_is_left() -> None:
 
 def test_where_landlock_is_refused_too_nothing_is_left() -> None:
     children.need("seccomp")
-    found, rung, _, no_b = probe("seccomp.install(network=True, namespaced=False)")
-    assert rung == "none"
+    found, level, _, no_b = probe("seccomp.install(network=True, namespaced=False)")
+    assert level == "none"
     assert not found["landlock"].ok
     assert no_b.startswith("isolation level b is not possible here: landlock: ")
 
 
 def test_a_hidden_part_of_proc_is_named() -> None:
     children.need("user name space", "mount name space", "fresh /proc")
-    found, rung, no_a, _ = probe(
+    found, level, no_a, _ = probe(
         """
 user, group = os.getuid(), os.getgid()
 pid = linux.clone(linux.CLONE_NEWUSER | linux.CLONE_NEWNS)
@@ -130,7 +130,7 @@ linux.mount("tmpfs", "/proc/sys", "tmpfs")
     assert not found["fresh /proc"].ok
     assert "a container hides /proc/sys" in found["fresh /proc"].detail
     assert found["pivot_root"].ok
-    assert rung != "a"
+    assert level != "a"
     assert "a container hides /proc/sys" in no_a
 
 
@@ -141,18 +141,18 @@ def test_an_interpreter_that_does_not_start(python: str, said: str) -> None:
     found = run_probes(python)
     assert [each.name for each in found] == ["python", "control groups"]
     assert said in found[0].detail
-    assert strongest_rung(found) == "none"
+    assert strongest_level(found) == "none"
     assert found[0].detail in why_not(found, "a")
 
 
-def test_the_strongest_rung_needs_all_of_its_probes() -> None:
+def test_the_strongest_level_needs_all_of_its_probes() -> None:
     every: list[Any] = [Probe(each.name, True, "") for each in run_probes()]
-    assert strongest_rung(every) == "a"
+    assert strongest_level(every) == "a"
     assert why_not(every, "a") == why_not(every, "b") == why_not(every, "none") == ""
     without = [each for each in every if each.name != "fresh /proc"]
-    assert strongest_rung(without) == "b"
+    assert strongest_level(without) == "b"
     assert "fresh /proc: " in why_not(without, "a")
-    assert strongest_rung([each for each in every if each.name != "seccomp"]) == "none"
+    assert strongest_level([each for each in every if each.name != "seccomp"]) == "none"
 
 
 def test_a_closed_folder_on_the_way_to_python_is_named(tmp_path: Path) -> None:

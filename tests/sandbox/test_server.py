@@ -82,11 +82,10 @@ def test_a_session_keeps_its_state_and_says_when_it_is_new() -> None:
 
     (_, first), (_, second), (_, third) = run(play())
     assert (first["new_session_created"], second["new_session_created"]) == (True, False)
-    assert (second["process_status"], second["stdout"], second["rung"]) == ("completed", "3\n", "none")
+    assert (second["process_status"], second["stdout"], second["isolation_level"]) == ("completed", "3\n", "none")
     assert (third["process_status"], third["new_session_created"]) == ("error", True)
-    assert set(first) == {
-        "process_status", "stdout", "stderr", "rung", "run_id", "exit_code", "seconds", "new_session_created",
-    }  # fmt: skip
+    expected = "process_status stdout stderr isolation_level run_id exit_code seconds new_session_created"
+    assert set(first) == set(expected.split())
 
 
 def test_stateless_languages_need_no_session() -> None:
@@ -106,7 +105,7 @@ def test_health_names_the_run() -> None:
             return await served.send("GET", "/health"), served.app.run_id, executed["run_id"]
 
     (status, health), run_id, told = run(play())
-    assert (status, health["status"], health["rung"], health["worker"]) == (200, "healthy", "none", 0)
+    assert (status, health["status"], health["isolation_level"], health["worker"]) == (200, "healthy", "none", 0)
     assert health["run_id"] == run_id == told != ""
 
 

@@ -18,13 +18,13 @@ from newskills.sandbox.client import HttpSandbox
 from newskills.sandbox.config import Limits, SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 from newskills.sandbox.inside.wire import pack
-from newskills.sandbox.probes import run_probes, strongest_rung
+from newskills.sandbox.probes import run_probes, strongest_level
 from newskills.sandbox.replay import ReplayingSandbox
 from newskills.sandbox.server import SandboxServer
 from newskills.sandbox.zygote import Channel
 
 pytestmark = pytest.mark.skipif(
-    strongest_rung(run_probes()) == "none", reason="nothing isolates code on this machine; see ns sandbox doctor"
+    strongest_level(run_probes()) == "none", reason="nothing isolates code on this machine; see ns sandbox doctor"
 )
 
 T = TypeVar("T")
@@ -74,7 +74,11 @@ def test_state_output_and_errors() -> None:
             ]
 
     first, second, third, fourth = run(play())
-    assert (first.status, first.new_session_created, first.rung) == ("completed", True, second.rung)
+    assert (first.status, first.new_session_created, first.isolation_level) == (
+        "completed",
+        True,
+        second.isolation_level,
+    )
     assert (second.stdout, second.new_session_created) == ("42\n", False)
     assert third.status == "error"
     assert third.stdout.startswith("ü 😀\n")

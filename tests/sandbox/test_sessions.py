@@ -373,7 +373,7 @@ def test_a_strict_umask_of_the_users_locks_nobody_out() -> None:
     assert (result.status, result.stdout) == ("completed", "'wave'\n")
 
 
-def test_no_rung_is_a_refusal_that_names_the_next_step() -> None:
+def test_no_level_is_a_refusal_that_names_the_next_step() -> None:
     async def work() -> None:
         with pytest.raises(SandboxError, match="not a working Python interpreter"):
             async with sandbox(python="/bin/true") as made:

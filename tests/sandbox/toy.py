@@ -18,7 +18,7 @@ from newskills.base.protocols import Execution, ExecutionResult
 class ToySandbox:
     """Counts what happened to it."""
 
-    rung = "none"
+    isolation_level = "none"
     queued = 0
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class ToySandbox:
             stdout=text[: execution.max_output_characters],
             session_id=name,
             new_session_created=new,
-            rung=self.rung,
+            isolation_level=self.isolation_level,
             seconds=time.monotonic() - begin,
         )
 

@@ -166,7 +166,7 @@ class ExecutionResult(Struct, kw_only=True):
     status               completed, error, failed (Lean), timeout, crashed, out_of_memory
     new_session_created  the state of earlier calls is not there (first call, or its process died)
     exit_code            of a program; None where none ended by itself
-    rung                 what isolated it: a, b or none
+    level                 what isolated it: a, b or none
     """
 
     status: str
@@ -175,7 +175,7 @@ class ExecutionResult(Struct, kw_only=True):
     session_id: str | None = None
     new_session_created: bool = False
     exit_code: int | None = None
-    rung: str = ""
+    isolation_level: str = ""
     seconds: float = 0.0
 
 

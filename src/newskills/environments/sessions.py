@@ -101,9 +101,10 @@ class SessionEnvironment:
         EnvironmentFailedError."""
         refuse_mounts(self._spec.mounts)
         made = await self._run(f"mkdir -p {shlex.quote(self._workdir)}", HOUSEKEEPING)
-        if made.rung != ISOLATED:
+        if made.isolation_level != ISOLATED:
             raise ConfigError(
-                f"Agents need sessions at isolation level {ISOLATED}; this machine allows level {made.rung}.",
+                f"Agents need sessions at isolation level {ISOLATED}; "
+                f"this machine allows level {made.isolation_level}.",
                 hint="`ns sandbox doctor` says why. Or use containers: ++environment.engine=podman",
             )
         for source, target in self._spec.trees.items():

@@ -130,7 +130,7 @@ class HttpSandbox:
             session_id=execution.session_id,
             new_session_created=stateful and values.get("new_session_created") is True,
             exit_code=exit_code if isinstance(exit_code, int) else None,
-            rung=_text(values, "rung"),
+            isolation_level=_text(values, "isolation_level"),
             seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
         )
 

@@ -47,7 +47,7 @@ class _Session:
 class LocalSandbox:
     """Implements `Sandbox` with processes of this machine. Belongs to the loop that starts it.
 
-    `rung` says what isolates the code once `start` has returned. Raises SandboxError where no rung can be had.
+    `level` says what isolates the code once `start` has returned. Raises SandboxError where no level can be had.
     """
 
     def __init__(self, config: SandboxConfig, environ: Mapping[str, str] | None = None) -> None:
@@ -66,8 +66,8 @@ class LocalSandbox:
         self.executions = self.timeouts = 0
 
     @property
-    def rung(self) -> str:
-        return self._launched.rung if self._launched else ""
+    def isolation_level(self) -> str:
+        return self._launched.isolation_level if self._launched else ""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ class LocalSandbox:
             stdout=outcome["out"],
             stderr=outcome["err"] + _notice(status, execution, outcome),
             exit_code=outcome["exit"],
-            rung=launched.rung,
+            isolation_level=launched.isolation_level,
             seconds=outcome["seconds"],
         )
 

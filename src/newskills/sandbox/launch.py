@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a zygote on the strongest rung that this machine allows, and sessions in it."""
+"""Starts a zygote on the strongest isolation level that this machine allows, and sessions in it."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class LaunchedZygote:
     links    folders that go when the zygote goes
     """
 
-    def __init__(self, zygote: Zygote, rung: str, config: SandboxConfig, cgroups: Cgroups | None) -> None:
-        self.zygote, self.rung = zygote, rung
+    def __init__(self, zygote: Zygote, level: str, config: SandboxConfig, cgroups: Cgroups | None) -> None:
+        self.zygote, self.isolation_level = zygote, level
         self._config, self._cgroups = config, cgroups
         self._groups: dict[int, ControlGroup] = {}
         self._kills: dict[int, int] = {}
@@ -65,7 +65,7 @@ class LaunchedZygote:
         """Start a session, and return its channel when it is ready for requests. Raises SandboxError."""
         self._count += 1
         message: dict[str, Any] = {"eager": eager}
-        folder = "" if self.rung == "a" else self._folder(message)
+        folder = "" if self.isolation_level == "a" else self._folder(message)
         group = self._group()
         descriptors = group.enter_fds() if group else []
         try:
@@ -81,7 +81,7 @@ class LaunchedZygote:
         return channel
 
     def _folder(self, message: dict[str, Any]) -> str:
-        own_user = os.geteuid() == 0 and self.rung != "none"
+        own_user = os.geteuid() == 0 and self.isolation_level != "none"
         if own_user:
             users = session_users(Path("/proc/self/uid_map").read_text(encoding="ascii"))
             message["uid"] = users[self._count % len(users)]
@@ -144,17 +144,17 @@ async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> LaunchedZ
         raise ConfigError(f"{BLOCK_NETWORK_VARIABLE} is set, so the sandbox cannot use the network.")
     interpreter = await examine(config)
     reasons = []
-    for rung in ("a", "b") if config.isolation == "auto" else (config.isolation,):
-        settings = _settings(config, rung, interpreter)
-        cgroups = await asyncio.to_thread(Cgroups.find) if rung != "none" else None
+    for level in ("a", "b") if config.isolation == "auto" else (config.isolation,):
+        settings = _settings(config, level, interpreter)
+        cgroups = await asyncio.to_thread(Cgroups.find) if level != "none" else None
         try:
             zygote = await Zygote.start(interpreter.program, settings)
-            launched = LaunchedZygote(zygote, rung, config, cgroups)
+            launched = LaunchedZygote(zygote, level, config, cgroups)
             launched.missing, launched.links = interpreter.missing, tuple(settings["links"].values())
             await _prove(launched)
         except SandboxError as error:
             _remove(settings["links"].values())
-            reasons.append(f"isolation level {rung}: {error.message}")
+            reasons.append(f"isolation level {level}: {error.message}")
         else:
             return launched
     raise SandboxError(
@@ -183,21 +183,21 @@ async def _prove(launched: LaunchedZygote) -> None:
         raise
 
 
-def _settings(config: SandboxConfig, rung: str, interpreter: Interpreter) -> dict[str, Any]:
+def _settings(config: SandboxConfig, level: str, interpreter: Interpreter) -> dict[str, Any]:
     limits = config.limits
     visible = [*interpreter.visible, *toolchain_folders(config)]
     data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
     variables = environment(interpreter.program)
     bound = {"/data": data_dir} if data_dir else {}
-    if rung == "a" and (headers := header_folder()):
+    if level == "a" and (headers := header_folder()):
         bound[SHOWN] = headers
         variables[VARIABLE] = SHOWN
     if data_dir:
-        variables["DATA_DIR"] = "/data" if rung == "a" else data_dir
-    readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown) if rung == "b" else ([], [])
-    links_shown = links(interpreter.shown) if rung != "a" else {}
+        variables["DATA_DIR"] = "/data" if level == "a" else data_dir
+    readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown) if level == "b" else ([], [])
+    links_shown = links(interpreter.shown) if level != "a" else {}
     return {
-        "rung": rung,
+        "isolation_level": level,
         "uid": NOBODY,
         "network": config.network,
         "visible": visible,

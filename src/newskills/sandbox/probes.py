@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How strongly code can be kept apart on this machine, found out by trying (`ns sandbox doctor`).
 
-Rung a: name spaces of its own and a system call filter. Rung b: Landlock and the filter, where name spaces are refused,
-as in most containers. "none": neither.
+Level a: name spaces of its own and a system call filter. Level b: Landlock and the filter, where name spaces are
+refused, as in most containers. "none": neither.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from msgspec import Struct
 
 from newskills.sandbox.cgroups import Cgroups
 
-Rung = Literal["a", "b", "none"]
+IsolationLevel = Literal["a", "b", "none"]
 
 _DEADLINE = 120.0  # seconds for all trials together; they take a tenth of one, unless one hangs
 _START = "import sys; sys.path.append(sys.argv[1]); from newskills.sandbox.inside import trials; trials.main()"
 _BOTH = ("seccomp", "no_new_privs", "resource limits")
-_NEEDED: dict[Rung, tuple[str, ...]] = {
+_NEEDED: dict[IsolationLevel, tuple[str, ...]] = {
     "a": (
         *("user name space", "pid name space", "mount name space", "network name space", "ipc name space"),
         *("uts name space", "tmpfs", "pivot_root", "fresh /proc", "nested name spaces", *_BOTH),
@@ -80,20 +80,20 @@ def _control_groups() -> Probe:
     return Probe("control groups", True, f"version {groups.version}")
 
 
-def strongest_rung(probes: Iterable[Probe]) -> Rung:
+def strongest_level(probes: Iterable[Probe]) -> IsolationLevel:
     done = {probe.name for probe in probes if probe.ok}
-    for rung in ("a", "b"):
-        if done.issuperset(_NEEDED[rung]):
-            return rung
+    for level in ("a", "b"):
+        if done.issuperset(_NEEDED[level]):
+            return level
     return "none"
 
 
-def why_not(probes: Sequence[Probe], rung: Rung) -> str:
-    """Return what stands in the way of the isolation level `rung`, with the setting to change if it is a known one;
+def why_not(probes: Sequence[Probe], level: IsolationLevel) -> str:
+    """Return what stands in the way of the isolation level `level`, with the setting to change if it is a known one;
     empty if nothing does."""
     by_name = {probe.name: probe for probe in probes}
     reasons: dict[str, list[str]] = {}
-    for name in _NEEDED[rung]:
+    for name in _NEEDED[level]:
         probe = by_name.get(name)
         if probe is None:
             python = by_name.get("python")
@@ -103,8 +103,8 @@ def why_not(probes: Sequence[Probe], rung: Rung) -> str:
     if not reasons:
         return ""
     text = "; ".join(f"{', '.join(names)}: {detail}" for detail, names in reasons.items())
-    hint = _hint() if rung == "a" else ""
-    return f"isolation level {rung} is not possible here: {text}.{hint}"
+    hint = _hint() if level == "a" else ""
+    return f"isolation level {level} is not possible here: {text}.{hint}"
 
 
 def _hint() -> str:

@@ -4,7 +4,7 @@
 POST /execute          run code (see `wire.read_execution`); X-Session-ID names the session of stateful languages,
                        X-Request-ID, where given, makes a repeated request return the first one's result,
                        X-Session-Once keeps nothing of the session
-GET /health            {"status": "healthy", "worker", "run_id", "rung"}
+GET /health            {"status": "healthy", "worker", "run_id", "isolation_level"}
 GET /sessions          {"sessions": {id: {…}}}
 DELETE /sessions/<id>  ends a session; 404 for an unknown one
 GET /metrics           counters since the start
@@ -55,7 +55,7 @@ class HostedSandbox(Sandbox, Protocol):
     def queued(self) -> int: ...
 
     @property
-    def rung(self) -> str: ...
+    def isolation_level(self) -> str: ...
 
     async def start(self) -> None: ...
 
@@ -149,7 +149,12 @@ class SandboxServer:
         return json_response({"message": f"Session {session_id} is deleted."})
 
     def _health(self) -> dict[str, Any]:
-        return {"status": "healthy", "worker": 0, "run_id": self.run_id, "rung": self._sandbox.rung}
+        return {
+            "status": "healthy",
+            "worker": 0,
+            "run_id": self.run_id,
+            "isolation_level": self._sandbox.isolation_level,
+        }
 
     def _metrics(self) -> dict[str, Any]:
         return {

@@ -49,7 +49,9 @@ async def _serve(
         stack.push_async_callback(app.close)
         server = await app.serve(host, port)
         stack.push_async_callback(server.close, GRACE)
-        say(f"Sandbox at {server.url} (isolation level {sandbox.rung}, run {app.run_id}); Ctrl-C stops it.")
+        say(
+            f"Sandbox at {server.url} (isolation level {sandbox.isolation_level}, run {app.run_id}); Ctrl-C stops it."
+        )
         if sandbox.missing:
             say(f"The sandbox finds no {' and no '.join(sandbox.missing)} on this machine. {INSTALL}")
         await asyncio.get_running_loop().create_future()

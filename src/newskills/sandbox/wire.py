@@ -85,7 +85,7 @@ def write_result(result: ExecutionResult, *, stateful: bool, run_id: str) -> byt
         "process_status": result.status,
         "stdout": result.stdout,
         "stderr": result.stderr,
-        "rung": result.rung,
+        "isolation_level": result.isolation_level,
         "run_id": run_id,
         "exit_code": result.exit_code,
         "seconds": result.seconds,

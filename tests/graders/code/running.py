@@ -25,7 +25,7 @@ def grade_all(rows: Sequence[Row], **config: Any) -> list[Score]:
     async def main() -> list[Score]:
         sandbox = LocalSandbox(SandboxConfig(preload=()))  # what is loaded is paid by each start, and each fork
         await sandbox.start()
-        assert sandbox.rung in ("a", "b"), "hostile code is run in isolation only"
+        assert sandbox.isolation_level in ("a", "b"), "hostile code is run in isolation only"
         grader = EvalPlusGrader(EvalPlusConfig(**config))
         try:
             return await asyncio.gather(*(grader.grade(row, Kit(sandbox=sandbox)) for row in rows))

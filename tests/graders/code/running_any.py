@@ -24,7 +24,7 @@ def graded(
     async def main() -> list[Score]:
         sandbox = LocalSandbox(SandboxConfig(data_dir=str(data_dir or ""), preload=preload))
         await sandbox.start()
-        assert sandbox.rung in ("a", "b"), "hostile code is run in isolation only"
+        assert sandbox.isolation_level in ("a", "b"), "hostile code is run in isolation only"
         made = make_grader(grader, config)
         assert executes(made)
         room = asyncio.Semaphore(3)

@@ -116,9 +116,9 @@ class Arena:
         self._running: dict[str, Future[Outcome]] = {}
         self._numbers = itertools.count()
         self._mounts = host_mounts()
-        rung = self.client.send("GET", "/health").body["rung"]
-        # `kill -9 -1` and fork bombs would end this machine's own processes on a weaker rung.
-        assert rung == "a", f"this suite is for rung a; the server has {rung}"
+        level = self.client.send("GET", "/health").body["isolation_level"]
+        # `kill -9 -1` and fork bombs would end this machine's own processes on a weaker level.
+        assert level == "a", f"this suite is for level a; the server has {level}"
         self._new_bystander()
 
     def _new_bystander(self) -> None:

@@ -185,7 +185,7 @@ def test_random_numbers_of_two_sessions_differ(client: Client) -> None:
 def test_hash_seeds_of_two_programs_may_not_matter_but_their_outputs_are_their_own(client: Client) -> None:
     answers = [client.execute(f"print({number})", language="python") for number in range(5)]
     assert [answer.stdout for answer in answers] == [f"{number}\n" for number in range(5)]
-    assert all(answer.body.get("rung", "a") in ("a", "b", "none") for answer in answers)
+    assert all(answer.body.get("isolation_level", "a") in ("a", "b", "none") for answer in answers)
 
 
 def test_idle_sessions_use_no_processor(arena: Arena) -> None:

@@ -144,7 +144,7 @@ def _checked(config: SandboxConfig) -> SandboxConfig:
 
 def _doctor(config: SandboxConfig) -> int:
     from newskills.sandbox.packages import examine
-    from newskills.sandbox.probes import run_probes, strongest_rung, why_not
+    from newskills.sandbox.probes import run_probes, strongest_level, why_not
     from newskills.sandbox.serving import INSTALL
 
     probes = run_probes(config.python)
@@ -153,12 +153,12 @@ def _doctor(config: SandboxConfig) -> int:
     print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in config.preload)])
     if absent:
         _say(f"The sandbox finds no {' and no '.join(absent)} on this machine. {INSTALL}")
-    rung = strongest_rung(probes)
-    missing = [reason for stronger in ("a", "b") if stronger < rung and (reason := why_not(probes, stronger))]
+    level = strongest_level(probes)
+    missing = [reason for stronger in ("a", "b") if stronger < level and (reason := why_not(probes, stronger))]
     for reason in missing:
         _say(reason[:1].upper() + reason[1:])
-    _say(MEANING[rung])
-    return int(rung == "none")
+    _say(MEANING[level])
+    return int(level == "none")
 
 
 MEANING = {

@@ -29,7 +29,7 @@ class Budget:
 
     def __init__(self, settings: dict[str, Any], meminfo: int) -> None:
         self._limits, self._folder = settings["limits"], settings["folder"]
-        self._namespaced = settings["rung"] == "a"
+        self._namespaced = settings["isolation_level"] == "a"
         self._meminfo = meminfo
         self._next_walk = 0.0
         self._shares: dict[int, int] = {}

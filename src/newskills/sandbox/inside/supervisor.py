@@ -66,7 +66,7 @@ def _settle(settings: dict[str, Any]) -> None:
     """Move into the session's own tree or folder, hide from the session, and give up rights."""
     limits = settings["limits"]
     os.setsid()  # where the kernel shares processors out by session, no crowd of workers keeps this one waiting
-    if settings["rung"] == "a":
+    if settings["isolation_level"] == "a":
         linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
         options = f"size={limits['disk']},nr_inodes={limits['files']},mode=755"
         linux.mount("tmpfs", "/.private", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
@@ -89,7 +89,7 @@ def _settle(settings: dict[str, Any]) -> None:
         linux.die_with_parent()
         os.chdir(settings["folder"])
         os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
-    if settings["rung"] != "none":
+    if settings["isolation_level"] != "none":
         linux.no_new_privileges()
     linux.set_dumpable(False)
 
@@ -126,7 +126,7 @@ class Supervisor:
         self._fresh = True
         self._cells = 0
         self._process: Process | None = None
-        self._namespaced = settings["rung"] == "a"
+        self._namespaced = settings["isolation_level"] == "a"
         if eager:
             self._start_worker()
 

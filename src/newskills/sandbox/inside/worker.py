@@ -25,7 +25,7 @@ REPLY = struct.Struct("!16sB")
 """Nonce, 1 where an exception ended the cell."""
 STYLES = ("Plain", "Context", "Verbose", "Minimal")
 BETWEEN_LOOKS = 1024
-"""Processes that an ordinary user's code may start on rung b until the supervisor looks and ends it."""
+"""Processes that an ordinary user's code may start on level b until the supervisor looks and ends it."""
 SPARE_OUT, SPARE_ERR, CONTROL = 240, 241, 242
 
 
@@ -73,9 +73,11 @@ def confine(settings: dict[str, Any]) -> None:
     ]
     if limits["address_space"]:
         rows.append((resource.RLIMIT_AS, processes.virtual_size() + limits["memory"]))
-    if settings["rung"] == "a" or settings["uid"]:
+    if settings["isolation_level"] == "a" or settings["uid"]:
         rows.append((resource.RLIMIT_NPROC, limits["processes"]))
-    elif settings["rung"] == "b":  # the user's other processes count, too; the supervisor's look finds the rest
+    elif (
+        settings["isolation_level"] == "b"
+    ):  # the user's other processes count, too; the supervisor's look finds the rest
         rows.append((resource.RLIMIT_NPROC, processes.of_user(os.getuid()) + BETWEEN_LOOKS))
     for which, most in rows:
         hard = resource.getrlimit(which)[1]
@@ -84,10 +86,10 @@ def confine(settings: dict[str, Any]) -> None:
     linux.set_dumpable(True)  # inherited from the supervisor, who hides; /proc/self must be readable
     with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
         file.write(b"900")  # where memory runs out all the same, the kernel takes this process first
-    if settings["rung"] == "b":
+    if settings["isolation_level"] == "b":
         _confine_without_namespaces(settings)
-    if settings["rung"] != "none":
-        seccomp.install(network=settings["network"], namespaced=settings["rung"] == "a")
+    if settings["isolation_level"] != "none":
+        seccomp.install(network=settings["network"], namespaced=settings["isolation_level"] == "a")
 
 
 def _confine_without_namespaces(settings: dict[str, Any]) -> None:

@@ -2,8 +2,8 @@
 """The process all sessions are forked from: confined first, then loaded with packages, so that a session starts in
 milliseconds with everything imported.
 
-Rung a: process 1 of a pid name space, in the sandbox's own file tree, without privileges. When it ends, the kernel
-ends every session. Rung b and none: the reaper of all that sessions leave behind.
+Level a: process 1 of a pid name space, in the sandbox's own file tree, without privileges. When it ends, the kernel
+ends every session. Level b and none: the reaper of all that sessions leave behind.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host to act upon
     os.umask(0o022)  # the tree must be readable for the user that sessions run as
     try:
-        if settings["rung"] == "a":
+        if settings["isolation_level"] == "a":
             _enter_namespaces(settings)
-        elif settings["rung"] == "b" and (weak := landlock.too_weak(landlock.abi(), os.geteuid())):
+        elif settings["isolation_level"] == "b" and (weak := landlock.too_weak(landlock.abi(), os.geteuid())):
             raise OSError(weak)
         sys.path[:] = [settings["links"].get(os.path.realpath(place), place) for place in sys.path]
         _load(settings["preload"])
@@ -110,7 +110,7 @@ class ForkServer:
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._wake_writer = wake
-        if settings["rung"] != "a":
+        if settings["isolation_level"] != "a":
             linux.subreaper()
 
     def serve(self) -> None:
@@ -153,7 +153,7 @@ class ForkServer:
             os.close(descriptor)
 
     def _fork(self) -> int:
-        if self._settings["rung"] != "a":
+        if self._settings["isolation_level"] != "a":
             return os.fork()
         user, group = os.geteuid(), os.getegid()
         network = 0 if self._settings["network"] else linux.CLONE_NEWNET
@@ -173,7 +173,7 @@ class ForkServer:
             number = self._children.pop(pid, None)
             if number is not None:
                 self._say({"ended": number, "status": os.waitstatus_to_exitcode(status)})
-                if self._settings["rung"] != "a":
+                if self._settings["isolation_level"] != "a":
                     self._end_orphans()
 
     def _say(self, message: dict[str, Any]) -> None:
@@ -187,5 +187,5 @@ class ForkServer:
         processes.end(lambda: processes.below(self._children))
 
     def _end_all(self) -> None:
-        if self._settings["rung"] != "a":
+        if self._settings["isolation_level"] != "a":
             processes.end(processes.below)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every rung promises, as root and as an ordinary user. The same cells everywhere; only the means differ."""
+"""What every level promises, as root and as an ordinary user. The same cells everywhere; only the means differ."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LIMITS = {"memory_mb": 300, "disk_mb": 16, "files": 400, "processes": 24}
 @dataclass(frozen=True)
 class Place:
     python: str
-    rung: str
+    level: str
     ordinary: bool
 
     def run(self, *executions: Result, **settings: Any) -> list[Result]:
-        given = {"preload": [], "isolation": self.rung, "limits": LIMITS, **settings}
+        given = {"preload": [], "isolation": self.level, "limits": LIMITS, **settings}
         cells = [{"session_id": "s", "timeout": 10, "max_output_characters": 4000, **each} for each in executions]
         return drive(self.python, given, cells, ordinary=self.ordinary)
 
@@ -39,11 +39,11 @@ class Place:
 
 @pytest.fixture(params=["a as root", "a as a user", "b as root", "b as a user"])
 def place(request: pytest.FixtureRequest, ordinary_python: str) -> Place:
-    rung, _, user = request.param.split(" ", 2)
-    need("nested name spaces" if rung == "a" else "landlock")
+    level, _, user = request.param.split(" ", 2)
+    need("nested name spaces" if level == "a" else "landlock")
     if user == "root" and os.geteuid() != 0:
         pytest.skip("the suite runs as an ordinary user here")
-    return Place(ordinary_python, rung, ordinary=user != "root")
+    return Place(ordinary_python, level, ordinary=user != "root")
 
 
 def statuses(results: Sequence[Result]) -> list[Any]:
@@ -68,7 +68,7 @@ def test_state_errors_and_deadlines(place: Place) -> None:
     assert [result["stdout"] for result in results[:1] + results[3:4]] == ["21\n", "21\n"]
     assert (results[5]["stdout"], results[5]["new_session_created"]) == ("False\n", True)
     assert [result["exit_code"] for result in results[6:8]] == [4, 5]
-    assert {result["rung"] for result in results} == {place.rung}
+    assert {result["isolation_level"] for result in results} == {place.level}
 
 
 def test_home_and_temporary_files_are_the_sessions_own_and_writable(place: Place) -> None:
@@ -97,7 +97,7 @@ def test_too_many_bytes_or_files_are_refused_or_end_the_cell(place: Place) -> No
             {"code": "import os; os.chdir(os.path.expanduser('~')); len(os.listdir()) < 400"},
             {"code": "open('g', 'wb').write(bytes(1 << 20))", "session_id": "other"},
         )
-        if place.rung == "a":
+        if place.level == "a":
             assert (bad["status"], "No space left" in bad["stdout"]) == ("error", True), bad
         else:
             assert bad["status"] == "out_of_memory", bad
@@ -119,7 +119,7 @@ def test_processes_and_threads_are_limited(place: Place) -> None:
     )
     for code in (threads, forks):
         bad, after = place.cells(code, "1 + 1")
-        if place.rung == "b" and place.ordinary:
+        if place.level == "b" and place.ordinary:
             assert bad["status"] == "out_of_memory", bad
             assert bad["stderr"] == "The code started more processes than a session may have and was stopped.\n"
         else:
@@ -246,7 +246,7 @@ def test_threads_and_files_are_counted(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     limits = {"memory": 1 << 40, "disk": 2 << 20, "files": 50, "processes": 1000}
     with open("/proc/meminfo") as meminfo:
-        settings = {"folder": str(tmp_path), "limits": limits, "rung": "b"}
+        settings = {"folder": str(tmp_path), "limits": limits, "isolation_level": "b"}
 
         def exceeded(**changes: int) -> str:
             return Budget(settings | {"limits": limits | changes}, meminfo.fileno()).exceeded([os.getpid()])
