@@ -248,6 +248,19 @@ def test_variables_are_called_by_what_they_hold() -> None:
     assert {name: words for name, words in bad.items() if words} == {}
 
 
+_NO_TERM = re.compile(r"\b(?:rungs?|mend(?:s|ed|ing)?)\b", re.IGNORECASE)
+_LISTS_OF_WORDS = {"graders/instructions/verbs.py", "benchmarks/ruler/words.py"}
+
+
+def test_words_that_nobody_searches_for_stand_nowhere() -> None:
+    """CONTRIBUTING has the better ones; here are those that came back."""
+    files = {path.relative_to(ROOT).as_posix(): path for path in FILES.values()}
+    pages = {path.name: path for path in (ROOT.parents[1] / "docs").glob("*.md")}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in (files | pages).items()}
+    bad = {name: _NO_TERM.findall(text) for name, text in texts.items() if name not in _LISTS_OF_WORDS}
+    assert {name: words for name, words in bad.items() if words} == {}
+
+
 SHARED_NAMES = {
     "Options": "of each command, in its own file",
     "Command": "what is typed; what a job runs; NeMo-Skills' word in Python plans",

@@ -60,7 +60,7 @@ def commit_message(folder: Path, text: str) -> int:
 
 
 def test_commits_are_signed_off(tmp_path: Path) -> None:
-    assert commit_message(tmp_path, "Mend it\n\nWhy.\n\nSigned-off-by: Ada Byron <ada@example.org>\n") == 0
-    assert commit_message(tmp_path, "Mend it\n") == 1
-    assert commit_message(tmp_path, "Mend it\n\nSigned-off-by: \n") == 1
+    assert commit_message(tmp_path, "Fix it\n\nWhy.\n\nSigned-off-by: Ada Byron <ada@example.org>\n") == 0
+    assert commit_message(tmp_path, "Fix it\n") == 1
+    assert commit_message(tmp_path, "Fix it\n\nSigned-off-by: \n") == 1
     assert commit_message(tmp_path, "Signed-off-by: nobody\n\nMend it\n") == 1

@@ -38,9 +38,9 @@ def test_half_a_result_is_never_scored(place: Place, fake_server: FakeServerFact
         assert refused.returncode != 0
         assert "finished with 10 rows and now has 6: 4 are missing: rows 7-10 of the input" in refused.stderr
         assert "ns eval --benchmarks=./sums.py" in refused.stderr
-    mended = place.ns(line)
-    assert mended.returncode == 0, mended.stderr
-    assert "4 of 10 rows were lost" in mended.stderr
+    fixed = place.ns(line)
+    assert fixed.returncode == 0, fixed.stderr
+    assert "4 of 10 rows were lost" in fixed.stderr
     assert len(server.records) == 14
     assert place.ns("ns summarize_results out").returncode == 0
     assert json.loads((place.folder / "out/metrics.json").read_text())["own-sums"]["pass@1"]["num_entries"] == 10

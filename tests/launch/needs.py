@@ -18,10 +18,10 @@ def lacking(kind: str, why: str) -> NoReturn:
     pytest.skip(why)
 
 
-def require_programs(kind: str, names: Iterable[str], mend: str) -> None:
+def require_programs(kind: str, names: Iterable[str], remedy: str) -> None:
     for name in names:
         if not shutil.which(name) and not shutil.which(name, path="/usr/sbin:/sbin"):
-            lacking(kind, f"no {name} here: {mend}")
+            lacking(kind, f"no {name} here: {remedy}")
 
 
 def require_ssh() -> None:

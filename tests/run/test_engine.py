@@ -157,8 +157,8 @@ def test_a_start_that_failed_does_not_bind_its_settings(tmp_path: Path, fake_ser
     unit = make_unit(tmp_path, server.base_url, inference={"top_p": 0.5})
     assert run(unit).exit_code == 1
     server.script = ECHO
-    mended = make_unit(tmp_path, server.base_url, inference={"top_p": 0.9})
-    assert run(mended).exit_code == 0
+    fixed = make_unit(tmp_path, server.base_url, inference={"top_p": 0.9})
+    assert run(fixed).exit_code == 0
     assert {record.body["top_p"] for record in server.records[-5:]} == {0.9}
     with pytest.raises(DataError, match="top_p"):
         run(unit)

@@ -90,8 +90,8 @@ def test_a_sandbox_that_breaks_stops_the_run_and_costs_no_answer(
     asked, before = len(server.records), load_state(unit.paths.state)
     assert before is not None
     mirror.broken = False
-    mended = run(unit)
-    assert (mended.exit_code, mended.ledger.correct, mended.ledger.wrong, mended.ledger.unscored) == (0, 20, 10, 0)
+    fixed = run(unit)
+    assert (fixed.exit_code, fixed.ledger.correct, fixed.ledger.wrong, fixed.ledger.unscored) == (0, 20, 10, 0)
     assert len(server.records) == asked + ROWS - before.done
 
 

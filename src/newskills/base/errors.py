@@ -2,7 +2,7 @@
 """One family of errors, and one place that attributes any other exception.
 
 NewskillsError                 every error a user may see; `str()` is the sentence to print
-├── UserError                  the user can mend it; exit code 2
+├── UserError                  the user can fix it; exit code 2
 │   ├── ConfigError            a value or key in flags, files or profiles
 │   ├── UnknownNameError       a name that is not registered (carries did-you-mean)
 │   ├── DataError              a file, a row or a field that does not fit
@@ -106,7 +106,7 @@ class TransportError(HttpError):
 
 
 class ConnectError(TransportError):
-    """`certificate`: the server's is not trusted, which no waiting mends."""
+    """`certificate`: the server's is not trusted, which no waiting fixes."""
 
     def __init__(self, message: str, *, hint: str = "", certificate: bool = False) -> None:
         super().__init__(message, hint=hint)

@@ -153,7 +153,7 @@ def _smoothed(
 ) -> dict[float, float]:
     """Difference → weight, with two problems more whose samples are tosses of a coin.
 
-    For single samples this adds half a pair to each cell, which mends intervals of few or no discordant pairs (Agresti
+    For single samples this adds half a pair to each cell, which fixes intervals of few or no discordant pairs (Agresti
     and Min, Stat. Med. 24, 2005). k samples of a coin on both sides differ by 1/√(2k) on average, hence ±1/√k at half
     of the weight.
     """

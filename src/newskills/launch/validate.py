@@ -369,9 +369,9 @@ def _hf_home(pipeline: Pipeline, where: _ClusterFacts) -> Problems:
         return
     if not any(images):
         return
-    mend = "or give --skip_hf_home_check"
+    remedy = "or give --skip_hf_home_check"
     variables = {**where.variables.secrets, **where.variables.plain}
     if "HF_HOME" not in variables:
-        yield f"HF_HOME is not in env_vars of cluster '{cluster.name}': add HF_HOME=/a/mounted/folder, {mend}."
+        yield f"HF_HOME is not in env_vars of cluster '{cluster.name}': add HF_HOME=/a/mounted/folder, {remedy}."
     elif not reachable(variables["HF_HOME"], mounts):
-        yield f"HF_HOME={variables['HF_HOME']} is not below a mount of cluster '{cluster.name}': mount it, {mend}."
+        yield f"HF_HOME={variables['HF_HOME']} is not below a mount of cluster '{cluster.name}': mount it, {remedy}."

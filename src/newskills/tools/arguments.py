@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of a call against the tool's JSON schema: names, types and choices, at the top level.
 
-What the schema says deeper down is the tool's own business; the aim is a sentence from which a model can mend its
+What the schema says deeper down is the tool's own business; the aim is a sentence from which a model can fix its
 call. Keywords: https://json-schema.org/draft/2020-12/json-schema-validation
 """
 

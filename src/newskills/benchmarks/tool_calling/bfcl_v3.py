@@ -12,7 +12,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.scores import headline, mean, weighted
 from newskills.benchmarks.tool_calling import bfcl
 
-_TRAPS = ("The files are those that the fourth version re-issued: some questions and answers were mended.",)
+_TRAPS = ("The files are those that the fourth version re-issued: some questions and answers were fixed.",)
 # What NeMo-Skills also calls them.
 _OLDER = {"simple_python": "simple", "simple_java": "java", "simple_javascript": "javascript"}
 

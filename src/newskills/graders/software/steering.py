@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a patch brings that takes over how Python starts or how tests run, instead of mending anything."""
+"""What a patch brings that takes over how Python starts or how tests run, instead of fixing anything."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ class ContainerEngine:
         """Check that the engine answers. Raises ConfigError where it does not."""
         done = self.run("version")  # not `ps`: one broken container of anybody's makes that fail
         if done.returncode != 0:
-            mend = "Is its service running, and do you have permission to use it?" if not self.is_podman else ""
-            raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=mend)
+            remedy = "Is its service running, and do you have permission to use it?" if not self.is_podman else ""
+            raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=remedy)
 
     def gpus(self, wanted: bool) -> tuple[str, ...]:
         """Options that give all GPUs of the machine, if it has any and the engine can.
@@ -114,16 +114,19 @@ class ContainerEngine:
             ready = any(
                 file.is_file() for folder in ("/etc/cdi", "/var/run/cdi") for file in Path(folder).glob("nvidia*")
             )
-            option, mend = (
+            option, remedy = (
                 "--device=nvidia.com/gpu=all",
                 "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
             )
         else:
             ready = any(shutil.which(f"nvidia-{tool}", path=path) for tool in ("container-runtime-hook", "ctk"))
-            option, mend = "--gpus=all", "sudo nvidia-ctk runtime configure --runtime=docker, then restart docker"
+            option, remedy = (
+                "--gpus=all",
+                "sudo nvidia-ctk runtime configure --runtime=docker, then restart docker",
+            )
         if not ready and wanted:
             raise ConfigError(
-                f"{self.name} cannot give GPUs to containers: it needs the NVIDIA Container Toolkit.", hint=mend
+                f"{self.name} cannot give GPUs to containers: it needs the NVIDIA Container Toolkit.", hint=remedy
             )
         if not ready:
             return ()
@@ -155,8 +158,8 @@ class ContainerEngine:
         if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
             raise ConfigError(f"Image '{image}' has no bash {'.'.join(map(str, BASH))} or later, which jobs need.")
         if done.returncode != 0:
-            mend = "Install the package catatonit." if "container-init" in done.stderr else ""
-            raise ConfigError(f"{self.name} cannot run image '{image}': {_last(done.stderr)}", hint=mend)
+            remedy = "Install the package catatonit." if "container-init" in done.stderr else ""
+            raise ConfigError(f"{self.name} cannot run image '{image}': {_last(done.stderr)}", hint=remedy)
         self._ids[image] = image_id
 
     def labelled(self, label: str, value: str) -> dict[str, str]:

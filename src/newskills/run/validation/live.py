@@ -132,7 +132,7 @@ def _with_grades(check: SourceCheck, validation: Validation) -> SourceCheck:
     counted = f"{check.split}: {check.rows} rows, expected {check.expected}"
     advice = (
         f"Run: ns validate {check.benchmark} --json report.json. It names the rows; scores may be too low or too high "
-        "until this is mended, so look for a newer newskills, or report it with that file."
+        "until this is fixed, so look for a newer newskills, or report it with that file."
     )
     problems = [SourceDifference(problem, advice) for problem in validation.problems if problem != counted]
     return replace(

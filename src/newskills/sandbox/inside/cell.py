@@ -35,7 +35,7 @@ _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
 class Session:
-    """The namespace that cells share, and the state of the interpreter that is mended before each of them."""
+    """The namespace that cells share, and the state of the interpreter that is fixed before each of them."""
 
     def __init__(self) -> None:
         self._main = _new_main()

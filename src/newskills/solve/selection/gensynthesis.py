@@ -9,7 +9,7 @@ from newskills.solve.selection.selecting import Design, OnlineSource, SelectingS
 
 
 class GenSynthesisSolver(SelectingSolver):
-    """Solutions of one model, mended and put together by itself."""
+    """Solutions of one model, fixed and put together by itself."""
 
     Config = GenSynthesisConfig
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lean 4 in rounds: what Lean says about an answer goes back to the model, which mends it.
+"""Lean 4 in rounds: what Lean says about an answer goes back to the model, which fixes it.
 
 `prover`: proofs of given theorems, as Goedel-Prover-V2 does it (arXiv:2508.03613). `autoformalize`: statements of
 problems in words, which Lean has to take and a reading back into words may have to confirm.
