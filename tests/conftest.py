@@ -34,7 +34,9 @@ FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]
 
 # What a loaded machine does slowly is no fault, neither at home nor in CI, which tries the same examples each time.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
+settings.register_profile(
+    "ci", settings.get_profile("dev"), derandomize=True, print_blob=True, max_examples=100 if NIGHTLY else 40
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "dev")
 # Workers of pytest have it, and it would fold the tables that programs read.
 os.environ.pop("COLUMNS", None)

@@ -92,6 +92,7 @@ def test_tests_of_a_line_or_of_its_file() -> None:
     assert sample.tests_of({}, 4) == set()
 
 
+@pytest.mark.nightly
 def test_a_mutant_is_judged_by_its_tests_and_leaves_no_trace(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     source = tmp_path / "src" / "halves.py"

@@ -59,6 +59,7 @@ def intervals_of_the_product(samples: int, rights: Counts) -> Floats:
     return np.array([(result.low, result.high) for result in results])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "samples", "loss"), CASES)
 def test_intervals_cover_the_truth_as_often_as_they_say(n: int, samples: int, loss: float) -> None:

@@ -447,6 +447,7 @@ def steps_of(shown: str) -> dict[str, str]:
     return dict(re.findall(r"start (?:client|server) (\w+) \\\n(.*?bash \"\$job_folder\")", shown, re.DOTALL))
 
 
+@pytest.mark.nightly
 @pytest.mark.local_model
 @pytest.mark.parametrize("key", [pytest.param("", marks=pytest.mark.nightly), "++server.api_key=own-k3y"])
 def test_nobody_else_can_use_a_server_beside_its_job(place: Place, local_model: Path, key: str) -> None:

@@ -46,6 +46,7 @@ def numbers(here: Path) -> dict[str, Any]:
     return json.loads((here / "out/eval-results/human-eval/metrics.json").read_text())["human-eval"]["pass@1"]
 
 
+@pytest.mark.nightly
 def test_right_solutions_pass_all(data: Path, tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=solutions(data)))
     done = evaluate(data, tmp_path, server.url)

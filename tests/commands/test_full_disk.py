@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.disks import enlarge, fill, small_disk
+from tests.night import by_day
 
 ROWS = 40
 MODEL = "--server_type=openai --model=x --server_address=http://127.0.0.1:9/v1"
@@ -73,7 +74,7 @@ def ns(words: str, full: Path, *, into: Path | None = None) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words.split()[0])
+@pytest.mark.parametrize("words", by_day(COMMANDS, COMMANDS[::3]), ids=lambda words: words.split()[0])
 def test_a_full_disk_is_told_in_a_sentence(words: str, full: Path, request: pytest.FixtureRequest) -> None:
     if "gsm8k" in words.split()[:3]:
         request.getfixturevalue("mirror")

@@ -139,6 +139,7 @@ def test_a_rehearsal_plays_the_judge_too(place: Place) -> None:
     assert not (place.folder / "out").exists()
 
 
+@pytest.mark.nightly
 def test_judges_on_slurm(place: Place) -> None:
     require_cluster()
     place.config("real", "executor: slurm\ndefault_timeout: 00:10:00")

@@ -85,6 +85,7 @@ def test_what_the_live_hub_gives_is_checked_once_and_listed(hub: Web, tmp_path: 
     assert (tmp_path / "data/openbookqa/test.jsonl.check.json").stat().st_mtime_ns == before
 
 
+@pytest.mark.nightly
 def test_a_check_that_was_interrupted_is_made_by_the_next_preparation(hub: Web, tmp_path: Path) -> None:
     publish(hub, [question(number) for number in range(ITEMS)])
     prepare(hub, tmp_path)

@@ -141,6 +141,7 @@ def test_processes_of_a_slurm_cluster_read_the_package(checkout: Checkout, serve
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
+@pytest.mark.nightly
 def test_a_run_goes_on_after_another_commit(checkout: Checkout, server: FakeServerProcess) -> None:
     require_cluster()
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")

@@ -44,6 +44,7 @@ def numbers(folder: Path, name: str) -> list[Row]:
     return [{**row, "seconds": 0} for row in read_rows(folder / name)]
 
 
+@pytest.mark.nightly
 def test_a_reward_model_ranks_held_out_replies_and_is_served(place: Path) -> None:
     done = reward_model(place, "++batch_size=6", "++epochs=12", "++eval_every=10", "++held_out=0.34")
     assert done.returncode == 0, done.stderr

@@ -287,6 +287,7 @@ def test_a_killed_server_leaves_no_process(tmp_path: Path) -> None:
         assert gone(below)
 
 
+@pytest.mark.nightly
 def test_killed_workers_cost_no_wrong_reward(tmp_path: Path) -> None:
     records = [{"expected_answer": gold, "generation": rf"\boxed{{{pred}}}"} for pred, gold in CASES]
     with rewards(tmp_path, "--grader=math", *MATH) as served, RewardClient(served.url) as client:
@@ -353,6 +354,7 @@ def test_an_evaluation_replayed_through_server_and_process_is_the_same(
     assert [one.answer for one in here] == [record["predicted_answer"] for record in records]
 
 
+@pytest.mark.nightly
 def test_judged_pairs_are_worth_the_same_everywhere(tmp_path: Path, served: Rewards) -> None:
     records = [
         {"id": str(n), "expected_answer": gold, "generation": rf"So \boxed{{{pred}}}", "finish_reason": "stop"}

@@ -96,6 +96,7 @@ def test_a_stop_between_checkpoints_loses_nothing(place: Path, kind: str, number
     assert f"stopped after step {at}; run the same command to resume from there" in said
 
 
+@pytest.mark.nightly
 def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place: Path) -> None:
     """kill -9, and half a line besides: what the next process does again is there once."""
     words = [*KINDS["grpo"], "--model=model", "--output_dir=out", *FAST, "++batch_size=2", "++save_every=4"]

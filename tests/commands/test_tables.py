@@ -21,6 +21,7 @@ import pytest
 from tests.commands.clusters import BENCHMARK, answers
 from tests.commands.running import ns, write
 from tests.launch.jobs import cluster, environment, job, pipeline
+from tests.night import by_day
 from tests.server import FakeServer
 from tests.view.comparison.runs import record, write_run
 
@@ -131,6 +132,7 @@ def _write_results(folder: Path) -> None:
         write_run(folder / "robust/own-sums" / prompt, {0: rows, 1: rows}, benchmark="own-sums")
 
 
+BY_DAY = ("ns summarize_results", "ns compare", "ns status")
 TABLES = {
     "ns summarize_results a --metric_type=math --accept_lost=50": (
         "evaluation_mode",
@@ -166,7 +168,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("line", TABLES)
+@pytest.mark.parametrize("line", by_day(TABLES, [line for line in TABLES if line.startswith(BY_DAY)]))
 def test_tables_fit_the_terminal_and_no_word_is_cut(place: Terminal, line: str) -> None:
     typed = line.replace("URL", place.url)
     words = set(fits(place.shown(typed)))

@@ -73,6 +73,7 @@ def test_a_mean_that_cannot_be_made_removes_nothing(steps: Path) -> None:
     assert not (steps / "mean").exists()
 
 
+@pytest.mark.nightly
 def test_a_killed_average_removes_nothing(steps: Path) -> None:
     """Killed while the mean is being written, which a large tensor makes slow enough to be seen."""
     for step in (1, 2):

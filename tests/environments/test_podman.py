@@ -82,6 +82,7 @@ def test_deadlines_hold_and_the_environment_goes_on(agent_image: str) -> None:
     asyncio.run(work())
 
 
+@pytest.mark.nightly
 def test_the_disk_is_bounded_for_one_command_and_for_many_short_ones(agent_image: str) -> None:
     async def work() -> None:
         async with one(agent_image, disk_mb=128) as environment:

@@ -20,6 +20,7 @@ SAME = ("echo x > new.txt", f"cat new.txt; echo {HELD}", "echo y >> new.txt", "e
 DIFFERENT = ("date +%s%N", f"echo x > new.txt; echo {HELD}", "echo y >> new.txt", "echo SUBMIT_CHANGES")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_same_outputs_go_on_and_others_begin_anew(agent_image: str, tmp_path: Path, fake_server: Any) -> None:
     commands = (SAME, DIFFERENT)

@@ -105,6 +105,7 @@ def test_a_patch_that_edits_the_tests_does_not_count(agent_tasks: Path) -> None:
     assert "left out sitecustomize.py" in takes_over.fields["suspicious"]
 
 
+@pytest.mark.nightly
 def test_why_it_is_not_resolved_is_told_apart(agent_tasks: Path) -> None:
     row = next(task_rows(agent_tasks))
     other, broken, slow = judged(

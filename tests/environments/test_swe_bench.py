@@ -103,6 +103,7 @@ def test_the_package_is_the_pinned_one() -> None:
     assert swebench.__version__ == "5.0.2"
 
 
+@pytest.mark.nightly
 def test_the_fix_resolves_and_nothing_else_does(tmp_path: Path, rows: list[Row], fake_server: Any) -> None:
     changes = {FIXED: rows[0]["patch"], UNTOUCHED: "", WRONG: NOTES}
 

@@ -110,7 +110,10 @@ def chains(golds: list[str]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.mirror
 @pytest.mark.skipif(not MIRROR, reason="NEWSKILLS_MIRROR, the offline mirror of benchmark data, is not set")
-@pytest.mark.parametrize(("benchmark", "field"), [("aime24", "expected_answer"), ("math-500", "answer")])
+@pytest.mark.parametrize(
+    ("benchmark", "field"),
+    [("aime24", "expected_answer"), pytest.param("math-500", "answer", marks=pytest.mark.nightly)],
+)
 def test_a_constant_reply_is_right_no_more_often_than_one_answer(benchmark: str, field: str) -> None:
     files = json.loads((Path(MIRROR) / "MANIFEST.json").read_text())["files"]
     file = next(file["path"] for file in files if file["benchmarks"][0] == benchmark)

@@ -89,6 +89,7 @@ def test_a_gold_answer_is_itself_in_any_dress(golds: dict[str, list[str]]) -> No
     assert len(wrong) <= 0.0005 * total, wrong[:20]
 
 
+@pytest.mark.nightly
 def test_another_gold_answer_is_wrong(golds: dict[str, list[str]]) -> None:
     """Unless both say the same, which must then show: by the same text, or by the other direction agreeing."""
     chance = random.Random(17)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.night import by_day
 
 from newskills.base.errors import AuthError, ConfigError, DataError
 from newskills.interop.export_results import ExportPlan, FinishedJob, collect, export_results, flattened
@@ -119,7 +120,7 @@ while at + 7 <= len(data):
 """Reads W&B's own file of an offline run: short records, as LevelDB writes them into its log."""
 
 
-@pytest.mark.parametrize("mode", ["per_task", "multi_task"])
+@pytest.mark.parametrize("mode", by_day(["per_task", "multi_task"], ["multi_task"]))
 def test_runs_of_wandb_offline(tmp_path: Path, mode: str) -> None:
     pytest.importorskip("wandb", reason="no wandb here: pip install 'newskills[wandb]'")
     made = plan(tmp_path / "runs", "wandb", wandb={"project": "p", "entity": "e", "log_mode": mode, "tags": ["t"]})

@@ -273,6 +273,7 @@ def test_nemo_evaluator_runs_it_behind_its_proxy(here: Path, fake_server: FakeSe
     assert [json.loads(line)["score"] for line in samples.read_text().splitlines()] == [1, 1, 1, 1, 0, 0]
 
 
+@pytest.mark.nightly
 @needs_evaluator
 def test_nemo_evaluator_is_told_of_a_run_that_failed(here: Path) -> None:
     endpoint = {"url": "http://127.0.0.1:9", "model_id": "my-model", "type": "chat"}

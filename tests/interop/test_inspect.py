@@ -39,6 +39,7 @@ def ours(tmp_path: Path) -> Path:
     return tmp_path / "ours"
 
 
+@pytest.mark.nightly
 def test_inspect_s_own_library_reads_our_log(ours: Path, tmp_path: Path) -> None:
     log_file = pytest.importorskip("inspect_ai.log", reason="no inspect_ai here: pip install inspect_ai")
     done = ns("ns export ours --format inspect --output_dir logs", cwd=tmp_path)

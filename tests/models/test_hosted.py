@@ -416,6 +416,7 @@ def test_gemini_stream() -> None:
         run(ask("gemini", always(events(piece("hel"), done=False)), user(stream=True), "gemini-2.5-flash"))
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_litellm_for_the_rest() -> None:
     if importlib.util.find_spec("litellm") is None:

@@ -50,6 +50,7 @@ tell(lambda _: None, Path("."), [1, 2], tracking=Tracking(name="run", project="p
 """
 
 
+@pytest.mark.nightly
 def test_weights_and_biases_gets_each_step(tmp_path: Path) -> None:
     pytest.importorskip("wandb")
     environ = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": str(tmp_path)}

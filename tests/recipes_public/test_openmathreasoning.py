@@ -62,6 +62,7 @@ def right_one(asked: str) -> int:
     return next(n for n, text in enumerate(solutions) if rf"\boxed{{{one + other}}}" in text)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(120)
 def test_posts_become_three_kinds_of_training_data(tmp_path: Path) -> None:
     posts = tmp_path / "posts.jsonl"

@@ -48,6 +48,7 @@ def test_a_difference_is_decided_early_and_in_the_right_direction() -> None:
     assert sum(rows) / len(rows) < 0.6 * ROWS
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("truth", [0.5, 0.9])
 def test_the_interval_where_a_run_stops_holds_the_truth_in_95_percent_of_the_runs(truth: float) -> None:
     draw = random.Random(5)

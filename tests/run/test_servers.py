@@ -38,7 +38,7 @@ http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
 """
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SERVER
 SILENT = "import time\nprint('loading', flush=True)\ntime.sleep(600)"
-DEAD = "import sys\nfor i in range(30): print('line', i)\nsys.exit('out of memory')"
+DEAD = "import sys\nfor i in range(30): print('line', i, flush=True)\nsys.exit('out of memory')"
 OWNER = """
 import sys, time
 from pathlib import Path

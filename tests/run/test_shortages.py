@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import FakeServerFactory
+from tests.night import by_day
 from tests.run.support import changed, make_unit, records, run, write_input
 from tests.server import Answer, FakeServer, FakeServerProcess, Latency, Script
 
@@ -139,7 +140,7 @@ def group() -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.access(GROUPS, os.W_OK), reason="no control group of processes may be made here")
-@pytest.mark.parametrize("most", [4, 6, 8, 10])
+@pytest.mark.parametrize("most", by_day([4, 6, 8, 10], {6, 8}))
 def test_no_process_for_a_grader(tmp_path: Path, fake_server: FakeServerFactory, group: Path, most: int) -> None:
     (group / "pids.max").write_text(str(most))
     server = fake_server(Script(answer=Answer(text="\\boxed{4}")))

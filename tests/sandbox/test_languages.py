@@ -96,6 +96,7 @@ def test_a_shell_script_has_bash_where_it_is_installed_and_says_how_it_ended() -
         assert results[5]["stdout"] == "3\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 def test_the_header_of_all_is_compiled_once_and_read_where_it_fits() -> None:
     making = precompile()

@@ -356,6 +356,7 @@ def test_runs_of_different_benchmarks_and_rows_say_what_is_missing(
     )
 
 
+@pytest.mark.nightly
 def test_five_hundred_runs_are_listed(tmp_path: Path, shown: Callable[..., Client]) -> None:
     for number in range(500):
         folder = tmp_path / f"run-{number:03}/eval-results/sums"

@@ -125,6 +125,7 @@ def test_bigcodebench(prepared: Path) -> None:
     assert {score.outcome for score in wrong} <= {"wrong", "unscored"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "language",
     [pytest.param(name, marks=pytest.mark.nightly if name in ("java", "go", "rust") else ()) for name in TOOLS],
@@ -179,6 +180,7 @@ def test_multipl_e_by_solutions_of_its_relative(prepared: Path) -> None:
         assert score.outcome == ("correct" if there else "unscored"), (row["id"], score.why)
 
 
+@pytest.mark.nightly
 def test_multipl_e_by_hand(prepared: Path) -> None:
     found = {(row["language"], row["id"].partition("/")[2]): row for row in rows(prepared, "multipl-e-humaneval")}
     asked = [found[key] for key in HAND]

@@ -22,6 +22,7 @@ print(sum(zeros[place] for place in range({size} - {touched}, {size}, 4096)))
 """
 
 
+@pytest.mark.nightly
 def test_pages_of_zeros_are_not_shared_until_they_run_out(arena: Arena) -> None:
     """A mapping of /dev/zero that one session touches costs no other session its own."""
     client = arena.client

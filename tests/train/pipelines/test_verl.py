@@ -141,6 +141,7 @@ def test_problems_become_rows_of_verl(tmp_path: Path) -> None:
     assert [path.name for path in target.parent.iterdir()] == ["out.jsonl"]
 
 
+@pytest.mark.nightly
 def test_the_data_set_of_verl_reads_the_rows(tmp_path: Path) -> None:
     """The class itself, with PyTorch and transformers of this environment."""
     python = os.environ.get(VARIABLE)

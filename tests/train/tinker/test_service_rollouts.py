@@ -66,6 +66,7 @@ def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
         yield found
 
 
+@pytest.mark.nightly
 def test_turns_and_several_benchmarks_are_learnt_from_as_here(address: str, tmp_path: Path) -> None:
     solvers = {"turns": Recorder(two_turns), "reply": Recorder(Scorer(sevens, decode, [0]).rollouts)}
     with connected(address) as client:
