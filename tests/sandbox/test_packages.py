@@ -108,7 +108,7 @@ except OSError as error:
 """
 
 
-@pytest.mark.parametrize("isolation_level", ["a", "b"])
+@pytest.mark.parametrize("level", ["a", "b"])
 @pytest.mark.parametrize("ordinary", [False, True])
 def test_code_imports_what_is_shown_and_cannot_read_the_rest(
     level: str, ordinary: bool, python: str, ordinary_python: str
