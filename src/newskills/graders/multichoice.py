@@ -218,6 +218,8 @@ def _folded(text: str) -> str:
     """Without case, mark-up and punctuation around it; where that leaves nothing, without quotes."""
     if len(text) > _LONGEST_NAME:
         return ""
+    if text.isascii() and text[:1].isalpha() and text[-1:].isalnum() and "\\" not in text:  # as most options are
+        return " ".join(text.casefold().split())
     plain = (_WRAPPED.sub(r"\1", text) if "\\" in text else text).casefold()
     if not plain.isascii():
         plain = plain_text(plain.replace(_DOTTED, "i"))
