@@ -34,6 +34,7 @@ USUAL = (
 LONG = (
     "agents",
     "growth",
+    "lines",
     "many",
     "memory",
     "mutation",

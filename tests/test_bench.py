@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from bench import __main__ as front
-from bench import answers, endpoint, judges, rows
+from bench import answers, endpoint, judges, lines, rows
 from bench.endpoint import Endpoint, fallback
 from bench.measure import BenchError, Line, run
 from bench.reinforce_plot import drawn, tabled
@@ -164,3 +164,25 @@ def test_a_played_day_of_jobs_writes_each_row_once(seed: int) -> None:
     assert not any(campaign.left)
     assert outcome.failures > 0
     assert outcome.efficiency >= 90
+
+
+def test_lines_are_counted_by_room_of_committed_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {
+        "src/pack/room/a.py": "1\n2\n",
+        "src/pack/top.py": "1\n",
+        "tests/t.py": "",
+        "new.py": "1",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "src/again").symlink_to("pack")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "src", "tests"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(lines, "ROOT", tmp_path)
+    files, counted = lines.counts()
+    assert files == {"src/pack/room": 1, "src/pack": 1, "tests": 1}
+    assert counted == {"src/pack/room": 2, "src/pack": 1, "tests": 0}
+    (tmp_path / ".git").rename(tmp_path / "gone")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(BenchError, match="git does not list"):
+        lines.counts()
