@@ -1861,6 +1861,7 @@ def prepare_data(
     data_dir: str | None = None,
     split: str | Sequence[str] = (),
     mirror: str | None = None,
+    force: bool = False,
     offline: bool | None = None,
     extra_benchmark_map: str | None = None,
     parallelism: int = 20,
@@ -1911,6 +1912,7 @@ def prepare_data(
         data_dir: folder for <name>/<split>.jsonl (default: NEMO_SKILLS_DATA_DIR, or the user's cache)
         split: only these splits (default: all)
         mirror: folder of an offline mirror (default: NEWSKILLS_MIRROR)
+        force: prepare again what is there and unchanged
         offline: never use the network
         extra_benchmark_map: JSON file that maps names to folders with more benchmarks
         parallelism: benchmarks prepared at the same time (default 20)

@@ -183,6 +183,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     variants        split → mapper in place of `row`: another language, a subject, other instructions
     join            raw rows of all files of a split → one raw row per sample, before `row` sees them
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
+    reads           folder from which `generate_rows` makes them: what changes there is prepared again
     build           (folder, options of `ns prepare_data`, how to fetch) → names of the benchmarks written below the
                     folder, for those that are made for a tokenizer or a length (`--setup`)
     options         further options of `ns prepare_data`, by name
@@ -219,6 +220,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     variants: dict[str, RowMapper] = {}
     join: Joiner | None = None
     generate_rows: Callable[[str], Iterable[Row]] | None = None
+    reads: str = ""
     build: Callable[[Path, Row, Any], list[str]] | None = None
     options: dict[str, Option] = {}
     chosen: dict[str, tuple[str, ...]] = {}

@@ -55,6 +55,7 @@ def task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
             "category": "software-engineering",
             "title": name,
             "generate_rows": rows,
+            "reads": str(Path(folder).expanduser().resolve()),
             "prompt": "eval/swe-bench/issue",
             "grader": "software_tests",
             "metric": "swe-bench",

@@ -49,7 +49,7 @@ class Provenance(Struct, kw_only=True):
     """`<split>.jsonl.meta.json`: what a prepared file was made from; `source_rows` = rows used + all `dropped`.
 
     `bytes`: size of the prepared file; `assets`: number of images and sounds beside it; `options`: those of the
-    benchmark that it was made with.
+    benchmark that it was made with; `inputs`: a hash of the files of this machine that were read, empty for none.
     """
 
     benchmark: str
@@ -68,6 +68,7 @@ class Provenance(Struct, kw_only=True):
     bytes: int = -1
     assets: int = 0
     options: dict[str, tuple[str, ...]] = {}
+    inputs: str = ""
 
 
 class PreparedSplit(Struct, kw_only=True):
@@ -103,8 +104,11 @@ def prepare(
     data_dir: str | Path | None = None,
     splits: Sequence[str] = (),
     options: FetchOptions | None = None,
+    force: bool = False,
 ) -> PreparedData:
     """Fetch and lay out `splits`, or all there are; then only the default one has to succeed.
+
+    What is there and unchanged is left alone, unless `force`.
 
     A benchmark that comes with its data, or whose data users bring, is only looked at; if they are not there yet, its
     `prepare.py` makes them.
@@ -128,7 +132,7 @@ def prepare(
     splits = chosen_splits(benchmark, splits)
     for split in splits or benchmark.splits():
         try:
-            done.append(_prepare_split(benchmark, split, folder, fetcher))
+            done.append(_prepare_split(benchmark, split, folder, fetcher, force=force))
         except DataError as error:
             if splits or split == benchmark.split:
                 raise
@@ -158,6 +162,7 @@ def prepare_many(
     splits: Sequence[str] = (),
     options: FetchOptions | None = None,
     report: Callable[[Benchmark, PreparedData | NewskillsError], None] | None = None,
+    force: bool = False,
 ) -> list[PreparedData | NewskillsError]:
     """`prepare` for each of several, `options.parallelism` at a time; one that fails gives its error in its place.
 
@@ -168,7 +173,7 @@ def prepare_many(
     def prepare_or_error(benchmark: Benchmark) -> PreparedData | NewskillsError:
         try:
             result: PreparedData | NewskillsError = prepare(
-                benchmark, data_dir=data_dir, splits=splits, options=options
+                benchmark, data_dir=data_dir, splits=splits, options=options, force=force
             )
         except NewskillsError as error:
             result = error
@@ -234,7 +239,7 @@ def load_rows(
         return own
     path = split_folder(benchmark, data_dir) / f"{split}.jsonl"
     if path.is_file():
-        return _whole(path, benchmark)
+        return _whole(path, benchmark, split, asked_name or benchmark.name)
     _check_split(benchmark, split)
     if not benchmark.sources and benchmark.generate_rows is None:
         place = Path(benchmark.folder or path.parent) / f"{split}.jsonl"
@@ -250,13 +255,21 @@ def own_rows(folder: Path, split: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _whole(path: Path, benchmark: Benchmark) -> Path:
-    """`path`. Raises DataError where it has another size than it was made with; `prepare` looks closer."""
+def _whole(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Path:
+    """`path`. Raises DataError where it has another size than it was made with, or was made from files of this
+    machine that have changed; `prepare` looks closer."""
     made, size = read_provenance(path), path.stat().st_size
-    if made is not None and made.bytes not in (-1, size):
+    if made is None:
+        return path
+    if made.bytes not in (-1, size):
         raise DataError(
             f"{path} has {size} bytes, {made.bytes} were prepared: it was changed, or only partly copied.",
-            hint=f"Make it anew with ns prepare_data {benchmark.name}, or copy it again.",
+            hint=f"Make it anew with ns prepare_data {asked_name}, or copy it again.",
+        )
+    if made.inputs and (inputs := _inputs(benchmark, split)) and inputs != made.inputs:
+        raise DataError(
+            f"{path} was prepared before the files from which it is made were changed.",
+            hint=f"Run: ns prepare_data {asked_name}",
         )
     return path
 
@@ -285,12 +298,14 @@ def _check_split(benchmark: Benchmark, split: str) -> None:
         raise DataError(f"{benchmark.name} has no split '{split}'; the choices are {', '.join(split_names)}.")
 
 
-def _prepare_split(benchmark: Benchmark, split: str, folder: Path, fetcher: Fetcher) -> PreparedSplit:
+def _prepare_split(
+    benchmark: Benchmark, split: str, folder: Path, fetcher: Fetcher, *, force: bool
+) -> PreparedSplit:
     path = folder / f"{split}.jsonl"
     recipe = _recipe(benchmark, split)
-    if (current := _current(path, recipe)) is None:
+    if (current := _current(path, recipe)) is None or force:
         with waiting_lock(folder / f".{split}.lock", f"{benchmark.name} {split}"):
-            if (current := _current(path, recipe)) is None:
+            if (current := _current(path, recipe)) is None or force:
                 return _write_split(benchmark, split, path, fetcher)
     return PreparedSplit(
         split=split, path=path, provenance=current, fresh=False, notices=_notices(benchmark, current)
@@ -326,6 +341,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
         bytes=path.stat().st_size,
         assets=assets.count,
         options=benchmark.chosen,
+        inputs=_inputs(benchmark, split),
     )
     write_json(_provenance_file(path), provenance)
     notices = _notices(benchmark, provenance)
@@ -392,14 +408,27 @@ def _recipe(benchmark: Benchmark, split: str) -> str:
     makers = [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
     files = [file for maker in makers for file in _written_in(maker)]
     sources = [source for source in benchmark.sources if source.split == split]
-    local = [file.stat() for source in sources if source.path for file in _local_files(source, _home(benchmark))]
-    states = [(state.st_size, state.st_mtime_ns) for state in local]
     chosen = [benchmark.chosen, benchmark.keep] if benchmark.chosen or benchmark.keep else []
     parts = [
-        msgspec.json.encode([benchmark.version, __version__, sources, states, _generator(benchmark), *chosen])
+        msgspec.json.encode(
+            [benchmark.version, __version__, sources, _inputs(benchmark, split), _generator(benchmark), *chosen]
+        )
     ]
     parts += [Path(file).read_bytes() for file in files]
     return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
+
+
+def _inputs(benchmark: Benchmark, split: str) -> str:
+    """Return a hash of names, sizes and times of the files of this machine that rows are made from; empty: there are
+    none, or not here."""
+    home = _home(benchmark)
+    sources = [source for source in benchmark.sources if source.split == split and source.path]
+    files = [file for source in sources for file in _local_files(source, home)]
+    if benchmark.reads:
+        below = Path(benchmark.reads).rglob("*")
+        files += sorted(file for file in below if file.is_file() and "__pycache__" not in file.parts)
+    states = [(str(file), state.st_size, state.st_mtime_ns) for file in files for state in [file.stat()]]
+    return hashlib.blake2b(msgspec.json.encode(states), digest_size=8).hexdigest() if states else ""
 
 
 def _written_in(maker: Any) -> Iterator[str]:

@@ -123,7 +123,12 @@ def _prepare_named(all_names: Sequence[str], options: PrepareDataOptions, more: 
     fetched = [benchmark for benchmark in benchmarks if benchmark not in built]
     if fetched:
         results = prepare_many(
-            fetched, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.report
+            fetched,
+            data_dir=options.data_dir,
+            splits=options.split,
+            options=fetch,
+            report=progress.report,
+            force=options.force,
         )
         failed |= {b.name: e for b, e in zip(fetched, results, strict=True) if isinstance(e, NewskillsError)}
         done = [(b, made) for b, made in zip(fetched, results, strict=True) if isinstance(made, PreparedData)]

@@ -26,6 +26,7 @@ class PrepareDataOptions(PlacementOptions, frozen=True, kw_only=True):
     ] = None
     split: Annotated[list[str], doc("only these splits (default: all)")] = []  # noqa: RUF012 - copied
     mirror: Annotated[str | None, doc("folder of an offline mirror (default: NEWSKILLS_MIRROR)")] = None
+    force: Annotated[bool, doc("prepare again what is there and unchanged")] = False
     offline: Annotated[bool | None, doc("never use the network")] = None
     extra_benchmark_map: Annotated[
         str | None, doc("JSON file that maps names to folders with more benchmarks")
