@@ -70,6 +70,7 @@ def test_benchmarks_are_read_with_their_service(tmp_path: Path) -> None:
     assert second.params.extra["args"] == """'++inference.stop=["END"]'"""
     assert (third.params.limit_samples, third.params.top_p) == (3, 0.9)
     assert any("export inspect" in note for note in one.notes)
+    assert any("gsm8k: the first 5 problems are asked, where nel draws 5 with seed 42" in n for n in one.notes)
     assert "nemo-evaluator 0.3" in one.notes[0]
     assert "sk-hidden" not in str(one.config)
 
@@ -202,3 +203,9 @@ def test_a_key_that_is_written_out_is_refused(tmp_path: Path) -> None:
 def test_text_for_a_shell_of_the_node_stays(tmp_path: Path) -> None:
     given = suite({"name": "gsm8k", "solver": {**SOLVER, "system_prompt": "Say $${HOME}."}})
     assert made(tmp_path, given)[0].config.tasks[0].params.extra["system_prompt"] == "Say ${HOME}."
+
+
+@pytest.mark.parametrize(("seed", "told"), [(7, True), (None, False)])
+def test_problems_that_are_drawn_there_and_not_here_are_told(tmp_path: Path, seed: int | None, told: bool) -> None:
+    (one,) = made(tmp_path, suite({"name": "gsm8k", "max_problems": 5, "shuffle_seed": seed}))
+    assert any(f"nel draws 5 with seed {seed}" in note for note in one.notes) == told

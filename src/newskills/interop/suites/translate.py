@@ -38,8 +38,10 @@ HARMLESS = (
     "response_stats",
 )
 """Interceptors without which requests and answers are the same."""
-UNUSED = ("context_window", "skip_failed", "timeout", "max_system_retries", "shuffle_seed")
+UNUSED = ("context_window", "skip_failed", "timeout", "max_system_retries")
 """Keys of a benchmark that change no score."""
+SHUFFLE_SEED = 42
+"""With which nel draws `max_problems`, where a benchmark sets no `shuffle_seed`."""
 _KEY = re.compile(r"\$\{([A-Za-z_]\w*)(?::-[^}]*)?\}\Z", re.ASCII)
 _ELSEWHERE = {
     "lm-eval": "a task of lm-evaluation-harness, run by nel itself",
@@ -210,6 +212,12 @@ class _SuiteTranslator:
             notes.append(
                 f"{benchmark_config['name']}: asked without the {benchmark_config['fewshot']} examples;"
                 " do not compare the two numbers"
+            )
+        count, seed = benchmark_config.get("max_problems"), benchmark_config.get("shuffle_seed", SHUFFLE_SEED)
+        if count and seed is not None:
+            notes.append(
+                f"{benchmark_config['name']}: the first {count} problems are asked, where nel draws {count} with seed"
+                f" {seed}; do not compare the two numbers"
             )
         if unused := [key for key in UNUSED if key in benchmark_config]:
             notes.append(f"{benchmark_config['name']}: newskills ignores {', '.join(unused)}")
