@@ -123,6 +123,7 @@ def test_pairs_are_labelled_as_made(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len({pair["expected_answer"] for pair in made}) > 25
 
 
+@pytest.mark.nightly
 def test_judges_wait_to_be_told(tmp_path: Path) -> None:
     file = tmp_path / "pairs.jsonl"
     file.write_text("".join(json.dumps(pair) + "\n" for pair in answers.integers(60)))

@@ -285,6 +285,7 @@ def test_the_last_copy_counts() -> None:
     assert grader.grade({**row, "generation": f"{all_of_them}Is it a?"}).outcome == "wrong"
 
 
+@pytest.mark.nightly
 @pytest.mark.mirror
 def test_a_setup_of_the_second_version(mirror: Path, tokenizer: Path, tmp_path: Path) -> None:
     options = _options(tokenizer, max_seq_length=6000, num_samples=2)

@@ -183,6 +183,7 @@ def scores(folder: Path, server: FakeServer, output: str) -> dict[str, float]:
     }
 
 
+@pytest.mark.nightly
 def test_every_form_from_the_raw_files_to_the_table(here: Path, fake_server: FakeServerFactory) -> None:
     data = {"NEWSKILLS_DATA_DIR": str(here / "data")}
     paths = named().replace(",", " ")

@@ -127,6 +127,7 @@ def test_containers_read_the_package(checkout: Checkout, server: FakeServerProce
     all_was_committed(checkout, server, checkout.folder / "out")
 
 
+@pytest.mark.nightly
 def test_processes_of_a_slurm_cluster_read_the_package(checkout: Checkout, server: FakeServerProcess) -> None:
     require_cluster()
     cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")

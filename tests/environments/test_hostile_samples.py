@@ -50,6 +50,7 @@ def test_commands_that_never_end_cost_only_themselves(agent_image: str, tmp_path
     ended(tmp_path, agent_image, fake_server, ENDLESS, "++agent_config.command_timeout=4", "++agent_max_turns=40")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_each_sample_says_what_happened_and_the_others_go_on(
     agent_image: str, tmp_path: Path, fake_server: Any

@@ -46,6 +46,7 @@ def solved(folder: Path, env: dict[str, str], benchmark: str, url: str, *more: s
     return record
 
 
+@pytest.mark.nightly
 def test_it_resolves_a_task(agent_tasks: Path, tmp_path: Path, fake_server: Any) -> None:
     assert real.DefaultAgent.__module__ == "minisweagent.agents.default"
     fix = (agent_tasks / BUGS[0].name / "solution.patch").read_text()

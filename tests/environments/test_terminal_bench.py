@@ -84,6 +84,7 @@ def test_terminal_bench_1(agent_image: str, tmp_path: Path, fake_server: Any, im
     assert (row["environment_failed"], row["avg_steps"]) == (0.0, 2.0)
 
 
+@pytest.mark.nightly
 def test_harbor_tasks_of_ones_own(agent_image: str, tmp_path: Path, fake_server: Any, images: None) -> None:
     tasks = harbor_tasks(tmp_path / "tasks", agent_image)
     (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks)))

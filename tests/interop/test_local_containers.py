@@ -39,6 +39,7 @@ http.server.ThreadingHTTPServer(("0.0.0.0", PORT), Handler).serve_forever()
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("podman")
 def test_a_server_in_a_container_and_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -167,6 +167,7 @@ def whole(site):
 """
 
 
+@pytest.mark.nightly
 def test_all_or_none(place: Path) -> None:
     """Where one cannot be submitted, those before it are stopped."""
     write(place, {"mine.py": EXECUTOR})
@@ -246,6 +247,7 @@ def test_a_beginning_of_a_name_is_not_waited_for(place: Path) -> None:
     wait(done, environ)
 
 
+@pytest.mark.nightly
 def test_a_failed_attempt_hides_no_experiment(place: Path) -> None:
     """Nor is it one that could be waited for."""
     write(place, {"mine.py": EXECUTOR})

@@ -47,6 +47,7 @@ def student(name: str) -> list[str]:
     return ["--student=smollm2", "--student_type=llamacpp"] if name == "simple" else []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name",
     [

@@ -175,6 +175,7 @@ def test_several_nodes_and_unwritable_logs_are_refused(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("program", [SERVER, STUBBORN], ids=["obedient", "stubborn"])
 @pytest.mark.slow
 def test_killing_the_owner_leaves_no_server(tmp_path: Path, program: str) -> None:

@@ -110,6 +110,7 @@ def test_after_means_after_the_start(tmp_path: Path) -> None:
     executor.wait([before])
 
 
+@pytest.mark.nightly
 def test_a_chain_of_fifty(tmp_path: Path) -> None:
     executor = processes(tmp_path)
     handles: list[str] = []

@@ -99,6 +99,7 @@ def test_programs_of_solutions() -> None:
     assert extract_code_blocks(f"So\n{shown}\nand\n{shown}") == ["print(2)", "print(2)"]
 
 
+@pytest.mark.nightly
 def test_a_stage_trained_from_python(tmp_path: Path) -> None:
     laid_out(tmp_path)
     (tmp_path / "run.py").write_text(

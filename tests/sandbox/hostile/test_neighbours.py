@@ -33,6 +33,7 @@ def test_pages_of_zeros_are_not_shared_until_they_run_out(arena: Arena) -> None:
     assert (after.status, after.stdout) == ("completed", "0\n"), after.text
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("code", "count"),
     [("import time; time.sleep(100)", 30), pytest.param("while True: pass", 2, marks=pytest.mark.nightly)],

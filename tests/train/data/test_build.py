@@ -76,6 +76,7 @@ def told(card: Card) -> Counter[str]:
     return Counter({step.name: step.removed for step in card.steps if step.removed})
 
 
+@pytest.mark.nightly
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(rows=ROWS, deduplicate=st.booleans(), shuffled=st.booleans())
 def test_as_the_plain_way(small_pieces: None, rows: list[Row], deduplicate: bool, shuffled: bool) -> None:

@@ -134,7 +134,9 @@ train(Path(sys.argv[2]), Path(sys.argv[3]), on_step=lambda p: print(p.done, flus
 """
 
 
-@pytest.mark.parametrize(("name", "train"), [("sft", fine_tune), ("grpo", reinforce)])
+@pytest.mark.parametrize(
+    ("name", "train"), [("sft", fine_tune), pytest.param("grpo", reinforce, marks=pytest.mark.nightly)]
+)
 def test_kill_nine_in_the_middle_changes_nothing(
     model: Path, tmp_path: Path, name: str, train: Callable[..., bool]
 ) -> None:

@@ -55,6 +55,7 @@ def harvest(place: Path, *words: str, how: str = "whole", step: str = "last") ->
     return main([*options, "--", sys.executable, f"{place}/converter.py", "{checkpoint}", "{target}", how])
 
 
+@pytest.mark.nightly
 def test_the_last_checkpoint_becomes_a_folder_with_tokenizer_and_safetensors(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
