@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
     from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
     from newskills.launch.scripts.unit_clients import EvalClientScript
+    from newskills.pipelines.training.methods.running import TrainingOutcome
+    from newskills.recipes.improve.loop import Improvement
     from newskills.run.evaluate import Evaluation
     from newskills.run.planning.spec import RunResult
     from newskills.run.reporting.robustness import RobustnessSummary
@@ -77,6 +79,7 @@ OBJECTS = {
     "Explanation": "newskills.view.comparison.why",
     "GenerationClientScript": "newskills.launch.scripts.clients",
     "HardwareConfig": "newskills.launch.declarative",
+    "Improvement": "newskills.recipes.improve.loop",
     "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
     "Pipeline": "newskills.launch.declarative",
     "Regraded": "newskills.view.comparison.regrade",
@@ -88,6 +91,7 @@ OBJECTS = {
     "ServerScript": "newskills.launch.scripts.script",
     "SummarizeScript": "newskills.launch.scripts.clients",
     "Summary": "newskills.run.reporting.summarize",
+    "TrainingOutcome": "newskills.pipelines.training.methods.running",
 }
 """What pipelines are made of, and what functions return → the module that has it."""
 
@@ -106,6 +110,7 @@ __all__ = [
     "Explanation",
     "GenerationClientScript",
     "HardwareConfig",
+    "Improvement",
     "NemoGymRolloutsScript",
     "Pipeline",
     "Regraded",
@@ -117,6 +122,7 @@ __all__ = [
     "ServerScript",
     "SummarizeScript",
     "Summary",
+    "TrainingOutcome",
     "__version__",
     "aggregate_answers",
     "average_checkpoints",

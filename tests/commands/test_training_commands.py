@@ -84,7 +84,9 @@ def test_grpo_runs_the_code_of_samples_in_the_sandbox(place: Path, small_model: 
     (row,) = read_rows(place / "out/metrics.jsonl")
     assert row["completion_tokens"] <= 6
     assert len(list(read_rows(place / "out/samples.jsonl"))) == 2
-    (place / "own.py").write_text("def make(base, settings):\n    return object()\n")
+    (place / "own.py").write_text(
+        "class make:\n    def __init__(self, base, settings): pass\n    def runs(self, method): return True\n"
+    )
     own = ns(place, "grpo", "--backend=own.py::make", "--model=model", *words, *small)
     assert own.returncode == 2
     assert "--backend=own.py::make samples one reply per problem" in own.stderr

@@ -43,6 +43,10 @@ class Function(Struct, frozen=True, kw_only=True):
 EVALUATION = "`reports`, one for each benchmark, and `result`, the units of work."
 ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
 
+TRAINING = (
+    "`model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out problems."
+)
+
 FUNCTIONS = {
     "aggregate_answers": Function(command="aggregate_answers"),
     "average_checkpoints": Function(command="average_checkpoints"),
@@ -56,8 +60,8 @@ FUNCTIONS = {
         command="compute_metrics", returns="list[Report]", meaning="One report for each table."
     ),
     "convert": Function(command="convert", submits=True),
-    "distill": Function(command="distill"),
-    "dpo": Function(command="dpo"),
+    "distill": Function(command="distill", returns="TrainingOutcome", meaning=TRAINING, submits=True),
+    "dpo": Function(command="dpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "evaluate": Function(
         command="eval",
         returns="Evaluation",
@@ -81,10 +85,15 @@ FUNCTIONS = {
         submits=True,
     ),
     "grade": Function(command="grade"),
-    "grpo": Function(command="grpo"),
+    "grpo": Function(command="grpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
-    "improve": Function(command="improve"),
-    "kto": Function(command="kto"),
+    "improve": Function(
+        command="improve",
+        returns="Improvement",
+        meaning="`model` (its folder), `rounds`, `kept` (the rounds that were better), `why` it ended.",
+        submits=True,
+    ),
+    "kto": Function(command="kto", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "nemo_gym_rollouts": Function(command="nemo_gym_rollouts", submits=True),
     "plan_eval": Function(
         command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
@@ -104,7 +113,7 @@ FUNCTIONS = {
         command="report", returns="list[Path]", meaning="The files that were written, HTML first.", always=True
     ),
     "retrieve_similar": Function(command="retrieve_similar"),
-    "reward_model": Function(command="reward_model"),
+    "reward_model": Function(command="reward_model", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "robust_eval": Function(command="robust_eval", returns="RobustnessSummary", meaning=ROBUSTNESS, submits=True),
     "run_cmd": Function(command="run_cmd", submits=True),
     "samples": Function(
@@ -113,7 +122,7 @@ FUNCTIONS = {
         meaning="The samples that fit, `number` at most.",
         always=True,
     ),
-    "sft": Function(command="sft"),
+    "sft": Function(command="sft", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
     "start_server": Function(command="start_server"),
     "summarize_results": Function(

@@ -28,12 +28,14 @@ RESULTS = (
     "Evaluation",
     "Experiment",
     "Explanation",
+    "Improvement",
     "Regraded",
     "Report",
     "RobustnessSummary",
     "RunResult",
     "SelectedSample",
     "Summary",
+    "TrainingOutcome",
 )
 """Types that functions return."""
 

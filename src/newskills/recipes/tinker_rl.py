@@ -81,7 +81,7 @@ class _Steps(GrpoConfig, frozen=True, kw_only=True):
         """Momentum as the service's own default; gradients are not clipped."""
         return AdamParams(learning_rate=self.learning_rate)
 
-    def divisor(self, tokens: int) -> int:
+    def divisor(self, tokens: int, samples: int) -> int:
         """Return 1: the loss is a sum."""
         return 1
 

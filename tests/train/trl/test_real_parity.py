@@ -12,7 +12,7 @@ from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainerConfig
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, grpo
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.settings import LoraSettings, TrainerSettings
@@ -41,7 +41,7 @@ def test_the_embedded_model_is_trained_alike(small_model: Path, tmp_path: Path) 
     config = SftConfig(steps=1, batch_size=3, learning_rate=1e-3, save_every=0)
     for name in ("trl", "cpu"):
         folder = TrainingFolder(tmp_path / name, {})
-        assert make_trainer(name, tmp_path / "hf", SETTINGS).sft(examples, config, folder)
+        assert make_trainer(name, tmp_path / "hf", SETTINGS).run(config, examples, folder)
         folder.close()
     close(tmp_path / "trl", tmp_path / "cpu", ["loss", "grad_norm"])
     alike(tmp_path / "trl", tmp_path / "cpu", 1, atol=3e-4)
@@ -50,7 +50,7 @@ def test_the_embedded_model_is_trained_alike(small_model: Path, tmp_path: Path) 
     how = GrpoConfig(steps=1, batch_size=2, group_size=3, max_tokens=6, learning_rate=1e-4, save_every=0)
     scorer = Scorer(rewarded, lambda tokens: " ".join(map(str, tokens)), [END])
     folder = TrainingFolder(tmp_path / "rl-trl", {})
-    assert make_trainer("trl", tmp_path / "hf", SETTINGS).grpo(problems, how, folder, scorer)
+    assert make_trainer("trl", tmp_path / "hf", SETTINGS).run(how, RewardedProblems(problems, scorer), folder)
     folder.close()
     lora = LoraConfig(**{name: getattr(SETTINGS.lora, name) for name in ("rank", "alpha", "seed")})
     client = RealReplay(tmp_path / "hf", CpuTrainerConfig(lora=lora, dtype="float32"))

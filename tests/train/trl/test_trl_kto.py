@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
+from safetensors.torch import load_file
 from tests.train.preferences import END, PAIRS, SETTINGS, metrics
 from tests.train.tiny import tiny_folder, with_tokenizer
 
@@ -17,7 +18,7 @@ from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.kto import KtoConfig, LabelledReply
 from newskills.train.loops.stepping import Hooks
 from newskills.train.settings import TrainerSettings
-from newskills.train.trainers import KtoTrainer, make_trainer
+from newskills.train.trainers import make_trainer
 from newskills.train.trl.settings import TrlSettings
 
 pytest.importorskip("trl")
@@ -42,13 +43,12 @@ def learn(
     config: KtoConfig = KTO,
     settings: TrainerSettings = SETTINGS,
     replies: list[LabelledReply] = REPLIES,
+    backend: str = "trl",
     **hooks: Any,
 ) -> bool:
     folder = TrainingFolder(path, {})
     try:
-        trainer = make_trainer("trl", model, settings)
-        assert isinstance(trainer, KtoTrainer)
-        return trainer.kto(replies, config, folder, Hooks(**hooks))
+        return make_trainer(backend, model, settings).run(config, replies, folder, Hooks(**hooks))
     finally:
         folder.close()
 
@@ -65,6 +65,23 @@ def test_good_replies_become_likelier_and_a_stopped_run_goes_on(model: Path, tmp
     assert learn(model, tmp_path / "cut")
     for ours, theirs in zip(rows, metrics(tmp_path / "cut"), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
+
+
+def test_the_cpu_trainer_gives_the_numbers_of_trl(model: Path, tmp_path: Path) -> None:
+    config = msgspec.structs.replace(KTO, good_weight=1.5, bad_weight=0.7)
+    assert learn(model, tmp_path / "trl", config)
+    assert learn(model, tmp_path / "cpu", config, backend="cpu")
+    rows = list(zip(metrics(tmp_path / "trl"), metrics(tmp_path / "cpu"), strict=True))
+    assert max(theirs["kl"] for theirs, _ in rows) > 0.1
+    for theirs, ours in rows:
+        assert theirs.keys() - ours.keys() == {"entropy"}
+        for name in ours:
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-3, abs=1e-5), (theirs["step"], name)
+    last = "checkpoint-000006/adapter_model.safetensors"
+    own, other = load_file(tmp_path / "cpu" / last), load_file(tmp_path / "trl" / last)
+    assert own.keys() == other.keys()
+    for name, value in own.items():
+        torch.testing.assert_close(value, other[name], rtol=1e-3, atol=1e-4)
 
 
 def test_all_weights_learn_with_weights_for_each_kind(model: Path, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from newskills.base.errors import ConfigError
 from newskills.base.store import read_rows
 from newskills.train.cpu.reward import load_reward_model
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.reward_model import HELD_OUT, HeldOutPairs, RewardModelConfig
+from newskills.train.loops.reward_model import HELD_OUT, HeldOutPairs, PreferenceData, RewardModelConfig
 from newskills.train.loops.stepping import Hooks
 from newskills.train.settings import TrainerSettings
-from newskills.train.trainers import RewardModelTrainer, make_trainer
+from newskills.train.trainers import make_trainer
 
 pytest.importorskip("trl")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
@@ -40,8 +40,7 @@ def trained(model: Path, path: Path, backend: str, settings: TrainerSettings = S
     folder = TrainingFolder(path, {})
     trainer = make_trainer(backend, model, settings)
     try:
-        assert isinstance(trainer, RewardModelTrainer)
-        ended = trainer.reward_model(PAIRS[4:], HELD, CONFIG, folder, Hooks(**hooks))
+        ended = trainer.run(CONFIG, PreferenceData(pairs=PAIRS[4:], held_out=HELD), folder, Hooks(**hooks))
         if ended:
             trainer.finish(folder, path / "final")
         return ended

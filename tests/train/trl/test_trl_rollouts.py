@@ -18,7 +18,7 @@ from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, grpo
 from newskills.train.loops.samples import Judged, MixedScorer, Problem, Rollout, SampledTurn, Scorer
 from newskills.train.loops.stepping import Hooks
 from newskills.train.settings import TrainerSettings
@@ -74,7 +74,9 @@ def learn(
     folder = TrainingFolder(path, {"steps": config.steps})
     try:
         scorer = Scorer(by_first, decode, [END], turns)
-        return make_trainer("trl", model, settings).grpo(PROBLEMS, config, folder, scorer, Hooks(**hooks))
+        return make_trainer("trl", model, settings).run(
+            config, RewardedProblems(PROBLEMS, scorer), folder, Hooks(**hooks)
+        )
     finally:
         folder.close()
 
@@ -154,7 +156,7 @@ def test_several_benchmarks_and_pass_rates_are_those_of_the_cpu_trainer(model: P
         folder = TrainingFolder(tmp_path / name, {})
         try:
             trainer = make_trainer("trl", model, SETTINGS)
-            return trainer.grpo(of_two_sources(), DRAWN, folder, mixed(*turns), Hooks(**hooks))
+            return trainer.run(DRAWN, RewardedProblems(of_two_sources(), mixed(*turns)), folder, Hooks(**hooks))
         finally:
             folder.close()
 
@@ -193,8 +195,8 @@ def test_single_replies_are_drawn_by_pass_rate_and_equal_rewards_are_told(model:
         config = msgspec.structs.replace(GRPO, steps=22, batch_size=1, group_size=2, max_tokens=1, **changed)
         folder = TrainingFolder(tmp_path / name, {})
         scorer = Scorer(lambda samples: [Judged(0.0, correct=False)] * len(samples), decode, [END])
-        assert make_trainer("trl", model, SETTINGS).grpo(
-            PROBLEMS, config, folder, scorer, Hooks(remark=remarks.append)
+        assert make_trainer("trl", model, SETTINGS).run(
+            config, RewardedProblems(PROBLEMS, scorer), folder, Hooks(remark=remarks.append)
         )
         folder.close()
     told = [remark for remark in remarks if "all rewards of each group were equal (0% correct)" in remark]
@@ -214,6 +216,7 @@ def test_the_baseline_of_others_and_pages_are_refused(
         learn(model, tmp_path / "turns", TURNS, Turns(), settings)
     config = msgspec.structs.replace(GRPO, put_aside=2)
     folder = TrainingFolder(tmp_path / "aside", {})
+    data = RewardedProblems(PROBLEMS, Scorer(by_first, decode, [END]))
     with pytest.raises(ConfigError, match=r"does not support \+\+put_aside"):
-        make_trainer("trl", model, settings).grpo(PROBLEMS, config, folder, Scorer(by_first, decode, [END]))
+        make_trainer("trl", model, settings).run(config, data, folder)
     folder.close()

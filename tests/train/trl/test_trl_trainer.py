@@ -24,7 +24,7 @@ from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.cpu.weights import read_shape
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, grpo
 from newskills.train.loops.samples import Judged, Problem, Reward, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks
@@ -73,7 +73,7 @@ def fine_tune(
     folder = TrainingFolder(path, {"steps": config.steps})
     trainer = make_trainer(backend, model, settings)
     try:
-        return trainer.sft(examples, config, folder, Hooks(**hooks))
+        return trainer.run(config, examples, folder, Hooks(**hooks))
     finally:
         folder.close()
 
@@ -90,7 +90,7 @@ def reinforce(
     folder = TrainingFolder(path, {"steps": config.steps})
     trainer = make_trainer(backend, model, settings)
     try:
-        return trainer.grpo(PROBLEMS, config, folder, scorer(reward), Hooks(**hooks))
+        return trainer.run(config, RewardedProblems(PROBLEMS, scorer(reward)), folder, Hooks(**hooks))
     finally:
         folder.close()
 

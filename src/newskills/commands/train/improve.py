@@ -16,6 +16,7 @@ COMMAND = Command(
     options=ImproveOptions,
     config=ImproveKeys,
     run="newskills.pipelines.training.improve:run",
+    result="newskills.pipelines.training.improve:result",
     prepare="newskills.pipelines.training.improve:prepare",
     aliases={"hf_model": "model"},
     examples=(

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from newskills.base.errors import ConfigError, TrainingError
-from newskills.train.loops.dpo import Pair
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig, train_reward_model
-from newskills.train.loops.stepping import Hooks, enough_memory
+from newskills.train.loops.method import Method
+from newskills.train.loops.reward_model import PairScoringClient
+from newskills.train.loops.stepping import enough_memory
 from newskills.train.loops.trainer import LoopTrainer
 from newskills.train.settings import PROJECTIONS, TrainerSettings
 
@@ -23,6 +22,8 @@ LESS = "Use a smaller model, or ++trainer.dtype=bfloat16."
 
 
 class CpuLocal(LoopTrainer):
+    serves = (*LoopTrainer.serves, PairScoringClient)
+
     def __init__(self, base: Path, settings: TrainerSettings) -> None:
         """Check the settings and keep them. Raises ConfigError for settings that this trainer lacks."""
         lora = settings.lora
@@ -52,22 +53,14 @@ class CpuLocal(LoopTrainer):
             return
         merge_lora(self._base, Path(folder.state_of(folder.last)), target)
 
-    def reward_model(
-        self,
-        pairs: Sequence[Pair],
-        held_out: HeldOutPairs,
-        config: RewardModelConfig,
-        folder: TrainingFolder,
-        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
-    ) -> bool:
-        """As `newskills.train.trainers.RewardModelTrainer`."""
-        if folder.finished:
-            return True
+    def client(self, method: type[Method[Any]]) -> AbstractContextManager[Any]:
+        """Return the model, with a head for rewards where the method needs one."""
+        if method.needs is not PairScoringClient:
+            return super().client(method)
         from newskills.train.cpu.reward import CpuRewardModel
 
         with enough_memory(LESS):
-            client = CpuRewardModel(self._base, self._config())
-        return train_reward_model(client, pairs, held_out, config, folder, hooks)
+            return nullcontext(CpuRewardModel(self._base, self._config()))
 
     def _made(self) -> CpuTrainer:
         from newskills.train.cpu.trainer import CpuTrainer

@@ -13,6 +13,7 @@ from trl import DPOTrainer
 from newskills.base.errors import DataError
 from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.schedule import batch_at
+from newskills.train.loops.sft import prompt_and_reply
 from newskills.train.trl.fitting import check_fits
 from newskills.train.trl.model import (
     TrainingTask,
@@ -21,7 +22,6 @@ from newskills.train.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
-    prompt_and_reply,
     seed_pairs,
 )
 from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, on_disk, run

@@ -12,11 +12,13 @@ import msgspec
 from datasets import Dataset
 from trl import GRPOConfig as TrlConfig
 from trl import GRPOTrainer, RLOOTrainer
-from trl import RLOOConfig as RlooConfig
+from trl import RLOOConfig as TrlRlooConfig
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.groups import Group, grouped, measured
-from newskills.train.loops.grpo import GrpoConfig, StepGroups, flat_remark
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, StepGroups
+from newskills.train.loops.remarks import flat_remark
+from newskills.train.loops.rloo import RlooConfig
 from newskills.train.loops.samples import (
     Judged,
     MixedScorer,
@@ -84,11 +86,8 @@ class _Rewards:
 
     __name__ = "reward"
 
-    def __init__(
-        self, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer, *, leave_one_out: bool
-    ) -> None:
+    def __init__(self, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> None:
         self._problems, self._config, self._scorer = problems, config, scorer
-        self._leave_one_out = leave_one_out
         self.groups: list[Group] = []
 
     def __call__(self, prompts: list[str], completion_ids: list[list[int]], **_: Any) -> list[float | None]:
@@ -125,38 +124,26 @@ class _Rewards:
                 )
                 for text, sample in zip(texts, samples, strict=True)
             ]
-            self.groups.append(grouped(problem, rollouts, list(judged), by_std=self._config.scale_by_std))
-        if self._leave_one_out:
-            self.groups = [
-                msgspec.structs.replace(
-                    group, advantages=[[value] for value in _left_out([sample.reward for sample in group.judged])]
-                )
-                for group in self.groups
-            ]
+            self.groups.append(grouped(problem, rollouts, list(judged), self._config.advantages))
 
 
-def _left_out(rewards: Sequence[float | None]) -> list[float]:
-    """Return reward − mean of the others; 0 for what was not graded, or alone in its group."""
-    graded = [reward for reward in rewards if reward is not None]
-    others = len(graded) - 1
-    return [
-        0.0 if reward is None or not others else reward - (sum(graded) - reward) / others for reward in rewards
-    ]
-
-
-def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
+def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool:
     """Train on problems with TRL. The order of problems, the learning rates and the loss are those of
     `newskills.train.loops.grpo`.
 
     Raises DataError without problems or for lengths that do not fit the model, ConfigError for settings that do not go
     together.
     """
+    problems, scorer = data.problems, data.scorer
     if not problems:
         raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
     settings, folder = task.settings, task.folder
+    if settings.trl.algorithm == "rloo":
+        config = RlooConfig(**msgspec.structs.asdict(config))
+    rloo = isinstance(config, RlooConfig)
     drawn_here = _needs_draws(config, scorer)
     if drawn_here:
-        _check_drawn_here(settings, drawn_here, kl=config.kl)
+        _check_drawn_here(settings, drawn_here, config)
     size = min(config.batch_size, len(problems))
     sequences, longest = size * config.group_size, max(len(problem.prompt) for problem in problems)
     reference = bool(config.kl) and settings.weights == "full"
@@ -173,15 +160,14 @@ def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, sc
     order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
     updates = config.steps * config.iterations
     trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
-    rloo = settings.trl.algorithm == "rloo"
-    rewards = _Rewards(problems, config, scorer, leave_one_out=rloo)
+    rewards = _Rewards(problems, config, scorer)
     how = _how(config, settings, _pages(problems, config))
     corrected = config if scorer.several_turns else msgspec.structs.replace(config, importance_cap=0.0)
     special = loss_settings(corrected) if drawn_here else {}
     trainer = (TurnsTrainer if drawn_here else _RlooTrainer if rloo else _GrpoTrainer)(
         model=model,
         reward_funcs=no_reward if drawn_here else rewards,
-        args=RlooConfig(**trl_arguments, **how)
+        args=TrlRlooConfig(**trl_arguments, **how)
         if rloo
         else TrlConfig(**{**trl_arguments, **how, **_only_grpo(config), **special}),
         train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
@@ -220,14 +206,14 @@ def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
     return next((f"++{key}" for key in ("resample", "put_aside") if getattr(config, key)), "")
 
 
-def _check_drawn_here(settings: TrainerSettings, what: str, *, kl: float) -> None:
+def _check_drawn_here(settings: TrainerSettings, what: str, config: GrpoConfig) -> None:
     """Raise ConfigError for what groups that are drawn and solved here cannot have."""
-    if settings.trl.algorithm == "rloo":
+    if isinstance(config, RlooConfig):
         raise ConfigError(
             f"++trainer.trl.algorithm=rloo has one reply per problem, in TRL's order: it does not support {what}.",
             hint="Leave it out: GRPO does.",
         )
-    if kl and division() == "fsdp":  # passes of the reference, in some of the processes only
+    if config.kl and division() == "fsdp":  # passes of the reference, in some of the processes only
         raise ConfigError(
             f"++kl with {what} needs all weights in each process.",
             hint="Leave out ++kl or ++trainer.trl.split=fsdp.",

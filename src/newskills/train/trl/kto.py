@@ -10,9 +10,10 @@ from datasets import Dataset
 from trl import KTOConfig as TrlConfig
 from trl import KTOTrainer
 
-from newskills.base.errors import ConfigError, DataError
-from newskills.train.loops.kto import KtoConfig, LabelledReply
+from newskills.base.errors import ConfigError
+from newskills.train.loops.kto import KtoConfig, LabelledReply, check_labels
 from newskills.train.loops.schedule import batch_at
+from newskills.train.loops.sft import prompt_and_reply
 from newskills.train.trl.model import (
     TrainingTask,
     arguments,
@@ -20,7 +21,6 @@ from newskills.train.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
-    prompt_and_reply,
     seed_pairs,
 )
 from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, on_disk, run
@@ -39,14 +39,7 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
     Raises DataError where there is nothing to train on, replies are all good or all bad, or one is too long;
     ConfigError for batches of one reply, of which no divergence can be estimated.
     """
-    if not replies:
-        raise DataError("There is nothing to train on.", hint="Check the labelled replies.")
-    if len({reply.good for reply in replies}) < 2:
-        kind = "good" if replies[0].good else "bad"
-        raise DataError(
-            f"All {len(replies)} replies are {kind}; KTO needs good and bad ones.",
-            hint="Draw more replies: ns eval --benchmarks=NAME:8, with a higher ++inference.temperature.",
-        )
+    check_labels(replies)
     settings, folder = task.settings, task.folder
     size = min(config.batch_size, len(replies))
     trl_arguments = arguments(config, settings, size, output=folder.path, updates=config.steps)

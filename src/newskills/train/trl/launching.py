@@ -17,7 +17,7 @@ from newskills.models.serving.gpus import visible_gpus
 from newskills.train.trl.settings import TrlSettings
 
 NODES, NODE, ADDRESS, PORT = "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"
-"""Variables by which `ns run_cmd --num_nodes` tells the command on each node where it is."""
+"""Variables by which a job of several nodes (`--num_nodes`) tells the command on each of them where it is."""
 CONFIG = "accelerate.yaml"
 LAUNCHED = "LOCAL_RANK"
 """Variable that every process of accelerate launch and torchrun has."""
@@ -119,7 +119,14 @@ def _deepspeed(stage: int, place: NodePlace) -> dict[str, Any]:
 
 def wants_launch(settings: TrlSettings, environ: Mapping[str, str]) -> bool:
     """Whether this process is to start others, and none of them itself."""
-    return LAUNCHED not in environ and (settings.processes > 1 or settings.split != "none")
+    if LAUNCHED in environ:
+        return False
+    return settings.processes > 1 or settings.split != "none" or environ.get(NODES, "1") not in ("", "1")
+
+
+def first_process() -> bool:
+    """Return whether this is the one of several processes (accelerate launch, torchrun) that writes."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def launch(settings: TrlSettings, words: Sequence[str], folder: Path) -> int:

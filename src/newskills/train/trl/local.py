@@ -6,23 +6,21 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
 
 from newskills.base.errors import ConfigError, TrainingError
+from newskills.base.registry import load_attr
 from newskills.base.store import atomic_folder
-from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.kto import KtoConfig, LabelledReply
-from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig
-from newskills.train.loops.samples import Problem, Scorer
-from newskills.train.loops.sft import SftConfig
+from newskills.train.loops.method import D, Method
 from newskills.train.loops.stepping import Hooks, enough_memory
 from newskills.train.settings import TrainerSettings
-from newskills.train.verbs import Datum
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets")
 LESS = (
@@ -38,6 +36,32 @@ QUIET = {
 """A model folder is complete, so nothing is fetched; and nothing is told to others."""
 
 
+class TrlMethod(Struct, frozen=True, kw_only=True):
+    """How TRL does a method: `function` gets the task, its data and the method, and returns whether the run has ended.
+
+    cannot_pack, only_lora  the sentence for settings that it lacks; empty: it has them
+    """
+
+    function: str
+    cannot_pack: str = ""
+    only_lora: str = ""
+
+
+TRL_METHODS = {
+    "dpo": TrlMethod(function="newskills.train.trl.dpo::dpo", cannot_pack="DPO cannot pack pairs."),
+    "grpo": TrlMethod(function="newskills.train.trl.grpo::grpo"),
+    "kto": TrlMethod(function="newskills.train.trl.kto::kto", cannot_pack="KTO cannot pack replies."),
+    "reward_model": TrlMethod(
+        function="newskills.train.trl.reward_model::reward_model",
+        cannot_pack="Reward models cannot pack pairs.",
+        only_lora="Reward models are trained with LoRA pairs.",
+    ),
+    "rloo": TrlMethod(function="newskills.train.trl.grpo::grpo"),
+    "sft": TrlMethod(function="newskills.train.trl.sft::sft"),
+}
+"""Name of a method → how TRL does it; the others need a trainer that serves the verbs."""
+
+
 class TrlTrainer:
     rolls_out = True
 
@@ -50,99 +74,35 @@ class TrlTrainer:
             )
         self._base, self._settings = base, settings
 
-    def sft(
+    def runs(self, method: type[Method[Any]]) -> bool:
+        """Return whether TRL has this method."""
+        return method.name in TRL_METHODS
+
+    def run(
         self,
-        examples: Sequence[Datum],
-        config: SftConfig,
+        method: Method[D],
+        data: D,
         folder: TrainingFolder,
         hooks: Hooks = Hooks(),  # noqa: B008 - frozen
     ) -> bool:
+        """Train by `method`, whose loss here is TRL's, as `newskills.train.trainers.Trainer.run`.
+
+        Raises ConfigError for settings that TRL lacks with this method, DataError, TrainingError.
+        """
         if folder.finished:
             return True
+        own = TRL_METHODS[method.name]
+        if self._settings.trl.packing and own.cannot_pack:
+            raise ConfigError(own.cannot_pack, hint="Leave out ++trainer.trl.packing.")
+        if self._settings.weights == "full" and own.only_lora:
+            raise ConfigError(own.only_lora, hint="Leave out ++trainer.weights=full.")
         with self._ready():
             from newskills.train.trl.model import TrainingTask
-            from newskills.train.trl.sft import sft
 
-            return sft(TrainingTask(self._base, self._settings, folder, hooks), examples, config)
-
-    def dpo(
-        self,
-        pairs: Sequence[Pair],
-        config: DpoConfig,
-        folder: TrainingFolder,
-        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
-    ) -> bool:
-        """Whether all steps are done. Raises ConfigError for settings of SFT alone, DataError, TrainingError."""
-        if folder.finished:
-            return True
-        self._check_packing("DPO cannot pack pairs.")
-        with self._ready():
-            from newskills.train.trl.dpo import dpo
-            from newskills.train.trl.model import TrainingTask
-
-            return dpo(TrainingTask(self._base, self._settings, folder, hooks), pairs, config)
-
-    def kto(
-        self,
-        replies: Sequence[LabelledReply],
-        config: KtoConfig,
-        folder: TrainingFolder,
-        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
-    ) -> bool:
-        """As `newskills.train.trainers.KtoTrainer`."""
-        if folder.finished:
-            return True
-        self._check_packing("KTO cannot pack replies.")
-        with self._ready():
-            from newskills.train.trl.kto import kto
-            from newskills.train.trl.model import TrainingTask
-
-            return kto(TrainingTask(self._base, self._settings, folder, hooks), replies, config)
-
-    def reward_model(
-        self,
-        pairs: Sequence[Pair],
-        held_out: HeldOutPairs,
-        config: RewardModelConfig,
-        folder: TrainingFolder,
-        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
-    ) -> bool:
-        """As `newskills.train.trainers.RewardModelTrainer`. Raises ConfigError for ++trainer.weights=full."""
-        if folder.finished:
-            return True
-        self._check_packing("Reward models cannot pack pairs.")
-        if self._settings.weights == "full":
-            raise ConfigError(
-                "Reward models are trained with LoRA pairs.", hint="Leave out ++trainer.weights=full."
+            ended: bool = load_attr(own.function, "training with TRL")(
+                TrainingTask(self._base, self._settings, folder, hooks), data, method
             )
-        with self._ready():
-            from newskills.train.trl.model import TrainingTask
-            from newskills.train.trl.reward_model import reward_model
-
-            task = TrainingTask(self._base, self._settings, folder, hooks)
-            return reward_model(task, pairs, held_out, config)
-
-    def _check_packing(self, sentence: str) -> None:
-        """Raise ConfigError with `sentence` where the settings pack sequences."""
-        if self._settings.trl.packing:
-            raise ConfigError(sentence, hint="Leave out ++trainer.trl.packing.")
-
-    def grpo(
-        self,
-        problems: Sequence[Problem],
-        config: GrpoConfig,
-        folder: TrainingFolder,
-        scorer: Scorer,
-        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
-    ) -> bool:
-        """Whether all steps are done. Raises ConfigError for settings that TRL lacks, DataError, TrainingError."""
-        if folder.finished:
-            return True
-        with self._ready():
-            from newskills.train.trl.grpo import grpo
-            from newskills.train.trl.model import TrainingTask
-
-            return grpo(TrainingTask(self._base, self._settings, folder, hooks), problems, config, scorer)
+            return ended
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
         """Write the trained model to `target`. Raises TrainingError where no checkpoint was written."""

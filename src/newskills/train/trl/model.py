@@ -17,7 +17,6 @@ from newskills.train.loops.stepping import Hooks, Steps
 from newskills.train.settings import LoraSettings, TrainerSettings
 from newskills.train.trl.processes import division, on_cpu, processes
 from newskills.train.trl.settings import NEEDS_GPU, cannot_quantise
-from newskills.train.verbs import Datum
 
 
 class TrainingTask(Struct, frozen=True):
@@ -205,16 +204,6 @@ def context_of(model: Any) -> int | None:
     """Positions that the model has."""
     window: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     return window
-
-
-def prompt_and_reply(datum: Datum) -> tuple[list[int], list[int]]:
-    """Return the tokens of prompt and reply. Raises DataError for weights other than 0 on the one and 1 on the
-    other."""
-    weights = list(datum.weights or ())
-    start = weights.index(1) if 1 in weights else len(weights)
-    if weights[start:] != [1] * (len(datum.targets) - start) or any(weights[:start]) or start == len(weights):
-        raise DataError("The trl trainer accepts only weights of 0 on the prompt and 1 on the reply.")
-    return [*datum.tokens[: start + 1]], [*datum.targets[start:]]
 
 
 def check_lengths(lengths: Sequence[int], model: Any, what: str) -> None:

@@ -17,8 +17,8 @@ from newskills.train.cpu.reward import new_head
 from newskills.train.cpu.weights import padding_token
 from newskills.train.loops.dpo import Pair
 from newskills.train.loops.reward_model import (
-    HeldOutPairs,
     PairScores,
+    PreferenceData,
     RewardModelConfig,
     due,
     evaluated,
@@ -40,14 +40,13 @@ class _RewardTrainer(TrlTrainerMixin, RewardTrainer):  # type: ignore[misc]
     pass
 
 
-def reward_model(
-    task: TrainingTask, pairs: Sequence[Pair], held_out: HeldOutPairs, config: RewardModelConfig
-) -> bool:
+def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelConfig) -> bool:
     """Train a reward model on pairs with TRL. The order of pairs, the learning rates, the first head and the loss are
     those of `newskills.train.loops.reward_model`.
 
     Raises DataError where there is nothing to train on, or a pair is longer than the model's context.
     """
+    pairs, held_out = data.pairs, data.held_out
     if not pairs:
         raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
     settings, folder = task.settings, task.folder

@@ -12,8 +12,8 @@ from trl.models.utils import disable_gradient_checkpointing
 from trl.trainer.utils import pad, use_adapter
 
 from newskills.train.loops.groups import Group, measured
-from newskills.train.loops.grpo import GrpoConfig, StepGroups, held_back
-from newskills.train.loops.traces import TrainingSequence, gap_metrics, traces
+from newskills.train.loops.grpo import GrpoConfig, StepGroups
+from newskills.train.loops.traces import TrainingSequence, gap_metrics, held_back, traces
 from newskills.train.trl.processes import gathered
 from newskills.train.trl.sampling import TrlSampler
 from newskills.train.trl.shared import TrlTrainerMixin
@@ -97,7 +97,8 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         self._gaps = []
         if config.kl and self._learnt:
             self._learnt, self._kl = held_back(self, self._learnt, config.kl)
-        tokens = config.divisor(sum(rollout.tokens for rollout, _ in rollouts if config.counts(rollout)))
+        counted = [rollout for rollout, _ in rollouts if config.counts(rollout)]
+        tokens = config.divisor(sum(rollout.tokens for rollout in counted), len(counted))
         tensors = self._tensors(self._learnt) | {"num_items_in_batch": torch.tensor(float(tokens))}
         return {name: tensor.to(this.accelerator.device) for name, tensor in tensors.items()}
 

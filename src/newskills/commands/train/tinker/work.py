@@ -13,14 +13,14 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.base.terminal import printable
-from newskills.commands.shared.training import STOPPED, keys_of
 from newskills.commands.train.tinker.options import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.keys import keys_of
 from newskills.recipes import tinker_rl, tinker_sft
 from newskills.recipes.tinker_settings import TinkerRlConfig, TinkerSftConfig
 from newskills.train.data.published import SCHEMAS, Schema, is_published, schema_of
-from newskills.train.loops.stopping import stop_on_signals
+from newskills.train.loops.stopping import StoppedError, stop_on_signals
 
 SHOWN = ("reward/batch_mean", "train/accuracy", "loss/mean", "optim/lr", "time/total")
 S = TypeVar("S", TinkerRlConfig, TinkerSftConfig)
@@ -75,7 +75,7 @@ def _run_to_end(
         whole = learn(client, config, rows, on_step=_row_printer(config), stop=stop)
     if not whole:
         sys.stdout.write("stopped; run the same command to resume from the last checkpoint\n")
-        return STOPPED
+        return StoppedError.exit_code
     sys.stdout.write(f"{Path(config.log_dir) / 'checkpoints.jsonl'}\n")
     return 0
 

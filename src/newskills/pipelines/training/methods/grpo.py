@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ns grpo` does: problems, a grader and a reward, and a run of reinforcement learning."""
+"""What `ns grpo` trains on: problems, a grader and a reward."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,36 +18,30 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.benchmarks.interactive.environments import split_samples
-from newskills.commands.shared.training import (
-    FINAL,
-    TrainingRun,
-    config_of,
-    held_out_of,
-    identity,
-    keys_of,
-    measured_by,
-    questions_in,
-    remark,
-    run_training,
-    show_or_launch,
-    split_questions,
-)
-from newskills.commands.train.grpo import GrpoKeys, Options
-from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
 from newskills.pipelines.dry_run import Step
 from newskills.pipelines.notices import warn_of_hedges
 from newskills.pipelines.pages import prompt_text
+from newskills.pipelines.training.methods.grpo_options import GrpoKeys, GrpoOptions
+from newskills.pipelines.training.methods.held_out import (
+    held_out_of,
+    measured_by,
+    questions_in,
+    remark,
+    split_questions,
+)
+from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
+from newskills.pipelines.training.methods.running import ReadyTraining, config_of
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.rollouts import TrainedSkill, scoring_all
 from newskills.recipes.skill import Skill
-from newskills.recipes.training import fitting_problems, model_folder
+from newskills.recipes.training import fitting_problems
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.train.loops.evaluation import HeldOut, kept_apart
-from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import steps_of
-from newskills.train.trainers import RolloutTrainer, make_trainer
+from newskills.train.trainers import RolloutTrainer
 
 
 class _Source(NamedTuple):
@@ -61,51 +56,45 @@ class _Source(NamedTuple):
     rows: list[Row]
 
 
-def run(parsed: Parsed[Options]) -> int:
-    """Run the command and return the exit code. Raises ConfigError (keys, packages), DataError (rows, overlap),
-    TrainingError."""
-    options = parsed.options
-    keys = keys_of(GrpoKeys, parsed)
-    if keys is None:
-        return 0
-    trainer = make_trainer(options.backend, Path(options.model), keys.trainer)
+def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
+    """Read and check the problems. Raises ConfigError (keys, solvers), DataError (rows, overlap), UnknownNameError."""
+    options, keys = request.options, request.keys
     sources = _sources(options, keys)
-    layers = keys.layers(parsed.overrides)
-    out, rows = Path(options.output_dir), [row for source in sources for row in source.rows]
+    layers = keys.layers(request.overrides)
+    rows = [row for source in sources for row in source.rows]
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
     # A text that goes on behind an output needs the chat template, which a name or a file does not have yet.
     early = [] if Path(options.model).is_dir() else [Layer("this check", {"inference.endpoint_type": "chat"})]
     askings = [asking_of(source.benchmark, source.data, options.model, [*layers, *early]) for source in sources]
-    _check_solvers(options, sources, askings, several=isinstance(trainer, RolloutTrainer))
+    _check_solvers(options, sources, askings, several=isinstance(request.trainer, RolloutTrainer))
     check_overlap(
         lambda: (text for row in rows for text in texts_of(row)),
         {**_held_out_questions(options, sources), **measured_by(options)},
         allowed=options.allow_overlap,
         say=remark,
     )
-    if options.dry_run:
-        _show_prompts(sources, askings)
-    if (code := show_or_launch("grpo", parsed, keys, _plan(options, keys, sources, steps))) is not None:
-        return code
-    base = model_folder(options.model, out / "base_hf_model", say=print)
-    trained = [_trained(source, base, layers) for source in sources]
-    weights = {source.benchmark.name: source.weight for source in sources} if len(sources) > 1 else {}
-    config = msgspec.structs.replace(config_of(GrpoConfig, keys, steps), weights=weights)
-    data = [f"{source.data}" for source in sources]
-    settings = {**identity(keys), "steps": steps, "data": data if len(data) > 1 else data[0]}
-    if weights:
-        settings["weights"] = weights
-    with (
-        held_out_of(options, keys, base) as other,
-        scoring_all(trained, keys.reward, keys.limit(base)) as scorer,
-    ):
+
+    def task(base: Path, stack: ExitStack) -> ReadyTraining:
+        trained = [_trained(source, base, layers) for source in sources]
+        weights = {source.benchmark.name: source.weight for source in sources} if len(sources) > 1 else {}
+        method = msgspec.structs.replace(config_of(GrpoConfig, keys, steps), weights=weights)
+        data = [f"{source.data}" for source in sources]
+        settings = {"steps": steps, "data": data if len(data) > 1 else data[0]}
+        other = stack.enter_context(held_out_of(options, keys, base))
+        scorer = stack.enter_context(scoring_all(trained, keys.reward, keys.limit(base)))
         problems, held_out = _problems(options, keys, base, trained, scorer, other)
-        return run_training(
-            options,
-            keys,
-            TrainingRun(title="GRPO", base=base, settings=settings, held_out=held_out),
-            lambda trainer, folder, hooks: trainer.grpo(problems, config, folder, scorer, hooks),
+        return ReadyTraining(
+            title="GRPO",
+            base=base,
+            method=method,
+            data=RewardedProblems(problems, scorer),
+            settings=settings | ({"weights": weights} if weights else {}),
+            held_out=held_out,
         )
+
+    return PlannedTraining(
+        steps=_steps(options, keys, sources, steps), task=task, shown=lambda: _show_prompts(sources, askings)
+    )
 
 
 def _trained(source: _Source, base: Path, layers: list[Layer]) -> TrainedSkill:
@@ -114,7 +103,7 @@ def _trained(source: _Source, base: Path, layers: list[Layer]) -> TrainedSkill:
 
 
 def _problems(
-    options: Options,
+    options: GrpoOptions,
     keys: GrpoKeys,
     base: Path,
     trained: list[TrainedSkill],
@@ -147,7 +136,7 @@ def _problems(
 
 
 def _check_solvers(
-    options: Options, sources: list[_Source], askings: list[QuestionFormat], *, several: bool
+    options: GrpoOptions, sources: list[_Source], askings: list[QuestionFormat], *, several: bool
 ) -> None:
     """`several`: the trainer takes several turns per problem. Raises ConfigError for a solver that cannot be trained,
     with this trainer or at all, or cannot work here.
@@ -171,26 +160,23 @@ def _show_prompts(sources: list[_Source], askings: list[QuestionFormat]) -> None
             sys.stdout.write(f"first prompt of {source.data}:\n{prompt}\n\n")
 
 
-def _plan(options: Options, keys: GrpoKeys, sources: list[_Source], steps: int) -> list[Step]:
+def _steps(options: GrpoOptions, keys: GrpoKeys, sources: list[_Source], steps: int) -> list[Step]:
+    """Return what a dry run shows."""
     graders = ", ".join(dict.fromkeys(source.benchmark.grader for source in sources))
-    out = Path(options.output_dir)
-    return [
-        ("reads", options.model, "the model"),
-        *(
-            (
-                "reads",
-                source.data,
-                f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
-                + (f", weight {source.weight:g}" if len(sources) > 1 else ""),
-            )
-            for source in sources
-        ),
-        ("writes", out, f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {graders}"),
-        ("writes", out / FINAL, "the trained model"),
+    read: list[Step] = [
+        (
+            "reads",
+            source.data,
+            f"{len(source.rows)} problems, prompt {source.benchmark.prompt or 'of the rows'}"
+            + (f", weight {source.weight:g}" if len(sources) > 1 else ""),
+        )
+        for source in sources
     ]
+    written = f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {graders}"
+    return [*read, ("writes", Path(options.output_dir), written)]
 
 
-def _held_out_questions(options: Options, sources: list[_Source]) -> dict[str, list[str]]:
+def _held_out_questions(options: GrpoOptions, sources: list[_Source]) -> dict[str, list[str]]:
     """Return the questions of --eval_data, and of the splits of benchmarks that are measured, where they are here."""
     questions: dict[str, list[str]] = {}
     for source in sources:
@@ -215,7 +201,7 @@ def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
     return kept
 
 
-def _sources(options: Options, keys: GrpoKeys) -> list[_Source]:
+def _sources(options: GrpoOptions, keys: GrpoKeys) -> list[_Source]:
     """Prompts, graders and files of problems.
 
     Raises ConfigError, UnknownNameError, DataError.
@@ -246,7 +232,7 @@ def _sources(options: Options, keys: GrpoKeys) -> list[_Source]:
     return sources
 
 
-def _check_mixture(options: Options, keys: GrpoKeys) -> None:
+def _check_mixture(options: GrpoOptions, keys: GrpoKeys) -> None:
     """Raise ConfigError for what belongs to a single benchmark."""
     for name, value in (
         ("--eval_data", options.eval_data),
@@ -268,3 +254,7 @@ def _graded(benchmark: Benchmark, keys: GrpoKeys) -> Benchmark:
         changed["grader_config"] = {**kept, **keys.eval_config}
     changes = {name: value for name, value in changed.items() if value is not None}
     return msgspec.structs.replace(benchmark, **changes)
+
+
+PIPELINE = TrainingPipeline(command="grpo", keys=GrpoKeys, plan=plan, method=lambda _: "grpo")
+run, result, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare

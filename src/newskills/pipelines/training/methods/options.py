@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options and `++` keys of commands that train on this machine; light, since every `--help` loads them."""
+"""Options and `++` keys of all trainings by our own trainers; light, since every `--help` loads them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from msgspec import Meta, Struct
 from newskills.config.layers import Layer
 from newskills.pipelines.options import (
     DEFAULT_PROJECT,
+    JOB,
     AtLeastOne,
-    DryRun,
+    PlacementOptions,
     WandbGroup,
     WandbName,
     WandbProject,
@@ -21,8 +22,8 @@ from newskills.pipelines.options import (
 from newskills.train.settings import EvalSettings, TooLong, TrainerSettings
 
 
-class LocalOptions(Struct, frozen=True, kw_only=True):
-    """Options of every training on this machine."""
+class LocalOptions(PlacementOptions, frozen=True, kw_only=True):
+    """Options of every training, here or as a job."""
 
     model: Annotated[str, doc("Hugging Face folder or hub name, .gguf file, or smollm2")]
     output_dir: Annotated[
@@ -32,7 +33,6 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
         str,
         doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a Tinker service"),
     ] = "cpu"
-    dry_run: DryRun = False
     data_dir: Annotated[str | None, doc("folder of prepared data")] = None
     eval_benchmark: Annotated[
         str | None, doc("benchmark to evaluate on during training (++eval.*), with its prompt and grader")
@@ -42,10 +42,14 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT
+    num_gpus: Annotated[
+        int | None, doc("GPUs per node of the job; with --backend=trl each gets a process (default: none)", JOB)
+    ] = None
+    num_nodes: Annotated[AtLeastOne, doc("nodes of the job, which train together (--backend=trl)", JOB)] = 1
 
 
 class StepKeys(Struct, frozen=True, kw_only=True):
-    """`++` keys of every training on this machine."""
+    """`++` keys of every training."""
 
     epochs: Annotated[float, Meta(gt=0, description="passes over the data (epochs), unless steps is set")] = 1.0
     steps: Annotated[AtLeastOne | None, Meta(description="number of training steps (batches)")] = None

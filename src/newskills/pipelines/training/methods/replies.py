@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands that train on better and worse replies share: the files, and the pairs that they stand for."""
+"""What trainings on better and worse replies share: the files, and the pairs that they stand for."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from newskills.base.records import Row
 from newskills.base.store import write_rows
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
-from newskills.commands.shared.reply_options import PairKeys, PairOptions, ReplyKeys, ReplyOptions
-from newskills.commands.shared.training import measured_by, remark, split_questions
 from newskills.pipelines.dry_run import Step
+from newskills.pipelines.training.methods.held_out import measured_by, remark, split_questions
+from newskills.pipelines.training.methods.method_options import PairKeys, PairOptions, ReplyKeys, ReplyOptions
 from newskills.recipes.leakage import check_overlap
 from newskills.recipes.preferences import (
     PairCount,
