@@ -27,7 +27,7 @@ from newskills.base.paired import paired_difference
 from newskills.base.records import Row
 from newskills.base.store import atomic_folder, read_rows, write_json
 from newskills.base.tables import markdown_table
-from newskills.recipes.preferences import held_out_pairs
+from newskills.run.training.preferences import held_out_pairs
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.reward import CpuRewardModel
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig

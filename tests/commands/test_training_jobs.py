@@ -72,6 +72,8 @@ def test_with_trl_each_gpu_of_each_node_gets_a_process(disk: Path) -> None:
     [
         (["--num_nodes=2"], ConfigError, "--num_nodes=2: the trainer cpu trains in one process"),
         (["--backend=clockwork"], UnknownNameError, "clockwork"),
+        (["--backend=nemo-rl"], ConfigError, "nemo-rl runs SFT on clusters, by a command of its own"),
+        (["--backend=verl"], ConfigError, "verl does not support SFT; it has ns verl ppo"),
         (["--training_data=/disk/none.jsonl"], DataError, "none.jsonl"),
         (["--output_dir=elsewhere"], ConfigError, "do not see"),
         (["++epoch=1"], UnknownNameError, "epochs"),
@@ -89,11 +91,15 @@ def test_what_cannot_be_trained_is_refused_before_a_job_is_submitted(
 @pytest.mark.slow
 def test_a_job_on_this_machine_makes_the_model_of_a_training_here(disk: Path) -> None:
     records = {**os.environ, "NEWSKILLS_EXPERIMENTS_DIR": str(disk / "experiments")}
+    (disk / "cluster_configs").mkdir()
+    (disk / "cluster_configs/here.yaml").write_text(
+        f"executor: local\nskip_hf_home_check: true\njob_dir: {disk}/jobs\n"
+    )
     words = ["sft", "--model=base", "--training_data=texts.jsonl", "++steps=3", "++batch_size=4"]
     words += ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
     here = forkserver.ns([*words, "--output_dir=here"], cwd=disk, env=records)
     assert here.returncode == 0, here.stderr
-    job = forkserver.ns([*words, "--output_dir=job", "--cluster=local", "--expname=tune"], cwd=disk, env=records)
+    job = forkserver.ns([*words, "--output_dir=job", "--cluster=here", "--expname=tune"], cwd=disk, env=records)
     assert job.returncode == 0, job.stderr
     assert "1 jobs in" in job.stderr
     assert ExperimentRecords(records).find("tune").jobs[0].name == "tune"

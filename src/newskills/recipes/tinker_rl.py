@@ -13,7 +13,6 @@ from statistics import fmean
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
     RunFolder,
     limited,
@@ -24,6 +23,7 @@ from newskills.recipes.tinker_run import (
 from newskills.recipes.tinker_settings import TinkerRlConfig
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, RewardConfig
+from newskills.run.training.skill import Skill, asking_by
 from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.groups import Group, measured, sample_rows
 from newskills.train.loops.grpo import GrpoConfig, grpo

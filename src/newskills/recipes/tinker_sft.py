@@ -13,7 +13,6 @@ import msgspec
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
     RunFolder,
     model_files,
@@ -21,7 +20,8 @@ from newskills.recipes.tinker_run import (
     rate_for,
 )
 from newskills.recipes.tinker_settings import KINDS, TinkerSftConfig
-from newskills.recipes.training import examples_of
+from newskills.run.training.examples import examples_of
+from newskills.run.training.skill import Skill, asking_by
 from newskills.train.data.row_fields import REASONING, refuse_lost
 from newskills.train.loops.groups import Group
 from newskills.train.loops.schedule import rate_at

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from newskills.base.errors import ConfigError
-from newskills.base.registry import Registry
+from newskills.base.registry import Registry, fold
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.method import D, Method
 from newskills.train.loops.stepping import Hooks
@@ -57,6 +57,30 @@ TRAINERS = Registry(
 )
 
 
+FOREIGN = {
+    "nemo_rl": {"sft": "ns nemo_rl sft", "grpo": "ns nemo_rl grpo"},
+    "verl": {"ppo": "ns verl ppo"},
+    "megatron_lm": {"sft": "ns megatron_lm train"},
+}
+"""Trainers that only run on clusters, by commands of their own: method → command."""
+
+
+def check_foreign(name: str, method: type[Method[Any]], able: str) -> None:
+    """Raise ConfigError for a trainer that has commands of its own, and say which one, or that it lacks the method."""
+    commands = FOREIGN.get(fold(name))
+    if commands is None:
+        return
+    if method.name in commands:
+        raise ConfigError(
+            f"The trainer {name} runs {method.title} on clusters, by a command of its own.",
+            hint=f"Use: {commands[method.name]} --cluster=NAME",
+        )
+    others = " or ".join(commands.values())
+    raise ConfigError(
+        f"The trainer {name} does not support {method.title}; it has {others}.", hint=f"Use --backend={able}."
+    )
+
+
 def make_trainer(name: str, base: Path, settings: TrainerSettings) -> Trainer:
     """Make the trainer of this name. Raises UnknownNameError, ConfigError for settings that the trainer cannot follow
     or an extra that is missing."""
@@ -66,5 +90,9 @@ def make_trainer(name: str, base: Path, settings: TrainerSettings) -> Trainer:
 
 def check_runs(name: str, trainer: Trainer, method: type[Method[Any]], able: str) -> None:
     """Raise ConfigError where the trainer `name` cannot run `method`; `able` names those that can."""
+    if missing := [function for function in ("runs", "run", "finish") if not hasattr(trainer, function)]:
+        raise ConfigError(
+            f"--backend={name} is not a trainer: it lacks {', '.join(missing)}.", hint="See docs/training.md."
+        )
     if not trainer.runs(method):
         raise ConfigError(f"The trainer {name} does not support {method.title}.", hint=f"Use --backend={able}.")

@@ -21,7 +21,7 @@ from tests.train.tiny import tiny_folder, with_tokenizer
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.cli import main
-from newskills.recipes.skill import Skill, asking_by
+from newskills.run.training.skill import Skill, asking_by
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.verbs import SamplingParams

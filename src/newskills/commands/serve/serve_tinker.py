@@ -62,7 +62,7 @@ def run(parsed: Parsed[Options]) -> int:
         )
         return 0
     require_train("torch", "safetensors", "tokenizers", "numpy")
-    from newskills.recipes.training import model_folder
+    from newskills.run.training.examples import model_folder
     from newskills.train.tinker.server.engine import ModelEngine
     from newskills.train.tinker.server.serving import TinkerServerSettings, serve_until_stopped
 

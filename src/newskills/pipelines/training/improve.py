@@ -27,7 +27,7 @@ from newskills.pipelines.training.methods.placing import prepare_command, typed_
 from newskills.recipes.improve.problems import load_problems
 from newskills.recipes.improve.records import ROUNDS, ImproveKeys, ImproveSpec, ImproveStage
 from newskills.recipes.improve.stages import ImproveConfig, key_layers, read_config
-from newskills.recipes.steps_shown import steps_shown
+from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from newskills.base.store import read_rows
 from newskills.prompts.code_tags import code_tags
 from newskills.recipes.improve.problems import ImproveProblems
 from newskills.recipes.improve.records import ImproveSpec, ImproveStage
-from newskills.recipes.rollouts import TrainedSkill, scoring
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import context_of, examples_of, fitting, fitting_problems, train_to_end
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
+from newskills.run.training.examples import context_of, examples_of, fitting, fitting_problems, train_to_end
+from newskills.run.training.scoring import TrainedSkill, scoring
+from newskills.run.training.skill import Skill
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import METRICS, TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems

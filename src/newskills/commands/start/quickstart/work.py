@@ -19,8 +19,8 @@ from newskills.pipelines.extras import require_train
 from newskills.recipes.improve.records import ROUNDS
 from newskills.recipes.lesson import LessonSpec, lesson, shortened
 from newskills.recipes.quickstart import PARTS, QuickstartSpec, activation, quickstart
-from newskills.recipes.steps_shown import steps_shown
 from newskills.run.planning.plan import RESULTS
+from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
 NEXT = """

@@ -21,11 +21,17 @@ from newskills.pipelines.training.methods.held_out import held_out_of, measured_
 from newskills.pipelines.training.methods.method_options import DistillKeys, DistillOptions
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
-from newskills.recipes.distillation import TeacherAnswers, TeacherSource, teacher_of, write_answers, write_examples
-from newskills.recipes.leakage import check_overlap, texts_of
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import examples_of, fitting, fitting_problems
+from newskills.pipelines.training.methods.teaching import (
+    TeacherAnswers,
+    TeacherSource,
+    teacher_of,
+    write_answers,
+    write_examples,
+)
 from newskills.run.rewarding.questions import asking_of
+from newskills.run.training.examples import examples_of, fitting, fitting_problems
+from newskills.run.training.leakage import check_overlap, texts_of
+from newskills.run.training.skill import Skill
 from newskills.train.loops.distill import Distillation, DistillConfig
 from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig

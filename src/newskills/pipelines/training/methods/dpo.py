@@ -11,7 +11,7 @@ from newskills.pipelines.training.methods.method_options import DpoKeys, DpoOpti
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.replies import described_pairs, input_files, pairs_identity, read_pairs
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
-from newskills.recipes.preferences import displacement
+from newskills.run.training.preferences import displacement
 from newskills.train.loops.dpo import DpoConfig
 from newskills.train.loops.folder import METRICS
 from newskills.train.loops.schedule import steps_of

@@ -32,11 +32,11 @@ from newskills.pipelines.training.methods.held_out import (
 )
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
-from newskills.recipes.leakage import check_overlap, texts_of
-from newskills.recipes.rollouts import TrainedSkill, scoring_all
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import fitting_problems
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
+from newskills.run.training.examples import fitting_problems
+from newskills.run.training.leakage import check_overlap, texts_of
+from newskills.run.training.scoring import TrainedSkill, scoring_all
+from newskills.run.training.skill import Skill
 from newskills.train.loops.evaluation import HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Problem, Scorer

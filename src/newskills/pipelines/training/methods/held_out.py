@@ -15,13 +15,13 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.config.layers import Layer
 from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
-from newskills.recipes.leakage import question_of
-from newskills.recipes.rollouts import TrainedSkill, scoring
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import context_of, fitting_problems
 from newskills.run.rewarding.questions import asking_of
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.run.rewarding.rollouts import with_code
+from newskills.run.training.examples import context_of, fitting_problems
+from newskills.run.training.leakage import question_of
+from newskills.run.training.scoring import TrainedSkill, scoring
+from newskills.run.training.skill import Skill
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.trl.launching import first_process
 

@@ -13,9 +13,9 @@ from newskills.pipelines.training.methods.method_options import KtoKeys, KtoOpti
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.replies import asked_by, check_prompts, content_of, input_files
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
-from newskills.recipes.preferences import LabelledText, label_outputs, read_labelled
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import fitting
+from newskills.run.training.examples import fitting
+from newskills.run.training.preferences import LabelledText, label_outputs, read_labelled
+from newskills.run.training.skill import Skill
 from newskills.train.loops.kto import KtoConfig, LabelledReply
 from newskills.train.loops.schedule import steps_of
 

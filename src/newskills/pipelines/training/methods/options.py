@@ -85,7 +85,7 @@ class StepKeys(Struct, frozen=True, kw_only=True):
 
     def limit(self, base: Path) -> int | None:
         """Tokens that fit into the model in `base`."""
-        from newskills.recipes.training import context_of
+        from newskills.run.training.examples import context_of
 
         return min(filter(None, (self.max_length, context_of(base))), default=None)
 

@@ -33,10 +33,10 @@ from newskills.pipelines.training.methods.running import (
     run_task,
     training_outcome,
 )
-from newskills.recipes.training import model_folder
+from newskills.run.training.examples import model_folder
 from newskills.train.loops.method import METHODS
 from newskills.train.loops.stopping import StoppedError
-from newskills.train.trainers import Trainer, check_runs, make_trainer
+from newskills.train.trainers import Trainer, check_foreign, check_runs, make_trainer
 from newskills.train.trl.launching import launch, wants_launch
 
 O = TypeVar("O", bound=LocalOptions)  # noqa: E741 - O as in options
@@ -115,6 +115,7 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
         UnknownNameError."""
         keys = keys_of(self.keys, Parsed(parsed.options, parsed.overrides, parsed.given))
         assert keys is not None
+        check_foreign(parsed.options.backend, METHODS.get(self.method(parsed.options)), self.able)
         return prepare_training(self.command, parsed, keys, cluster)
 
     def _train(self, parsed: Parsed[O]) -> int:
@@ -122,8 +123,10 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
         keys = keys_of(self.keys, parsed)
         if keys is None:
             return 0
+        method = METHODS.get(self.method(options))
+        check_foreign(options.backend, method, self.able)
         trainer = make_trainer(options.backend, Path(options.model), keys.trainer)
-        check_runs(options.backend, trainer, METHODS.get(self.method(options)), self.able)
+        check_runs(options.backend, trainer, method, self.able)
         request = TrainingRequest(options=options, keys=keys, overrides=parsed.overrides, trainer=trainer)
         plan = self.plan(request)
         if options.dry_run:

@@ -21,8 +21,9 @@ from newskills.benchmarks import get_benchmark
 from newskills.pipelines.dry_run import Step
 from newskills.pipelines.training.methods.held_out import measured_by, remark, split_questions
 from newskills.pipelines.training.methods.method_options import PairKeys, PairOptions, ReplyKeys, ReplyOptions
-from newskills.recipes.leakage import check_overlap
-from newskills.recipes.preferences import (
+from newskills.run.rewarding.questions import asking_of
+from newskills.run.training.leakage import check_overlap
+from newskills.run.training.preferences import (
     PairCount,
     Preference,
     as_pair,
@@ -30,8 +31,7 @@ from newskills.recipes.preferences import (
     pair_outputs,
     read_preferences,
 )
-from newskills.recipes.skill import Skill
-from newskills.run.rewarding.questions import asking_of
+from newskills.run.training.skill import Skill
 from newskills.train.loops.dpo import Pair
 
 PAIRS = "pairs.jsonl"

@@ -11,7 +11,7 @@ from newskills.pipelines.training.methods.method_options import RewardModelKeys,
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.replies import described_pairs, input_files, pairs_identity, read_pairs
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
-from newskills.recipes.preferences import held_out_pairs, told_accuracy
+from newskills.run.training.preferences import held_out_pairs, told_accuracy
 from newskills.train.loops.reward_model import HELD_OUT, PreferenceData, RewardModelConfig
 from newskills.train.loops.schedule import steps_of
 

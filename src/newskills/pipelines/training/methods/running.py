@@ -19,9 +19,9 @@ from newskills.pipelines.options import tracking_of
 from newskills.pipelines.training.command_script import RESUMED_BY_NEXT_JOB
 from newskills.pipelines.training.methods.held_out import remark
 from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
-from newskills.recipes.reporting import reported
-from newskills.recipes.steps_shown import StepReporter, steps_shown
-from newskills.recipes.training import train_to_end
+from newskills.run.training.examples import train_to_end
+from newskills.run.training.reporting import reported
+from newskills.run.training.steps_shown import StepReporter, steps_shown
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import METRICS, TrainingFolder
 from newskills.train.loops.method import Method

@@ -12,9 +12,9 @@ from newskills.pipelines.training.methods.method_options import SftKeys, SftOpti
 from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
 from newskills.pipelines.training.methods.running import ReadyTraining, config_of
 from newskills.prompts.code_tags import code_tags
-from newskills.recipes.leakage import check_overlap, texts_of
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import check_rows, examples_of, fitting
+from newskills.run.training.examples import check_rows, examples_of, fitting
+from newskills.run.training.leakage import check_overlap, texts_of
+from newskills.run.training.skill import Skill
 from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig
 

@@ -8,7 +8,7 @@ from tests import forkserver
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import write_rows
-from newskills.recipes.leakage import Questions, question_of, texts_of
+from newskills.run.training.leakage import Questions, question_of, texts_of
 
 ASKED = ["What is 3 + 4?", "Sort: 3, 4", "Two lines:\n  the SECOND"]
 

@@ -19,8 +19,8 @@ from newskills.base.records import Row
 from newskills.base.stats import mean_interval
 from newskills.base.store import read_rows
 from newskills.base.terminal import counted
-from newskills.recipes.skill import Skill
-from newskills.recipes.training_rows import MEDIA, TEXT_ONLY, alpaca_messages, with_system
+from newskills.run.training.rows import MEDIA, TEXT_ONLY, alpaca_messages, with_system
+from newskills.run.training.skill import Skill
 from newskills.train.data.reading import recorded_verdict
 from newskills.train.data.row_fields import REASONING, TOLD, field_text, reasoning_of, refuse_lost
 from newskills.train.loops.dpo import Pair

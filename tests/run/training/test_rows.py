@@ -13,10 +13,10 @@ from tests.recipes.test_trajectories import CHATML, TOOL, call, model, trained
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.recipes.preferences import as_pair, read_labelled, read_preferences
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import examples_of
-from newskills.recipes.training_rows import training_row
+from newskills.run.training.examples import examples_of
+from newskills.run.training.preferences import as_pair, read_labelled, read_preferences
+from newskills.run.training.rows import training_row
+from newskills.run.training.skill import Skill
 from newskills.train.pipelines.formats import FormatError, examine
 from newskills.train.verbs import Datum
 

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row
-from newskills.recipes.skill import Skill
 from newskills.run.rewarding.graders import BatchGrader, Capacity
 from newskills.run.rewarding.policy import PolicyFormat
 from newskills.run.rewarding.questions import QuestionFormat
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.run.rewarding.rollouts import SolverRollouts
+from newskills.run.training.skill import Skill
 from newskills.train.loops.samples import MixedScorer, Scorer
 
 

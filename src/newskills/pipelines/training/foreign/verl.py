@@ -16,7 +16,7 @@ from newskills.pipelines.submission.groups import MAIN
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
-from newskills.pipelines.training.jobs import (
+from newskills.pipelines.training.foreign.jobs import (
     HARVEST,
     InsideScript,
     TrainingPlacement,
@@ -27,8 +27,7 @@ from newskills.pipelines.training.jobs import (
     sandbox_of,
     with_others,
 )
-from newskills.pipelines.training.options import reward_services
-from newskills.pipelines.training.verl_options import PpoVerlOptions
+from newskills.pipelines.training.foreign.options import PpoVerlOptions, reward_services
 from newskills.train.pipelines import verl
 from newskills.train.pipelines.common import FINAL, TrainerRun
 from newskills.train.pipelines.formats import PPO

@@ -21,10 +21,10 @@ from newskills.models.tokenizer import HFTokenizer
 from newskills.recipes.evaluating import RecipeServer, evaluate_endpoint_quietly, evaluate_quietly
 from newskills.recipes.improve.examples import example_rows, read_replies, select
 from newskills.recipes.improve.records import RoundMixture
-from newskills.recipes.skill import Skill
-from newskills.recipes.teachers import EndpointTeacher, FolderTeacher, check_same_tokenizer
-from newskills.recipes.training import model_folder, served_file
 from newskills.run.planning.plan import BenchmarkRun
+from newskills.run.training.examples import model_folder, served_file
+from newskills.run.training.skill import Skill
+from newskills.run.training.teachers import EndpointTeacher, FolderTeacher, check_same_tokenizer
 from newskills.train.loops.distill import Teacher
 from newskills.train.settings import TrainerSettings
 

@@ -15,8 +15,8 @@ from newskills.base.terminal import counted
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
 from newskills.models.serving.weights import resolve_weights
 from newskills.prompts.code_tags import CodeTags
-from newskills.recipes.skill import Skill
-from newskills.recipes.training_rows import training_row
+from newskills.run.training.rows import training_row
+from newskills.run.training.skill import Skill
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.samples import Problem
 from newskills.train.settings import TooLong

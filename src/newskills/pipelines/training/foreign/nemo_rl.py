@@ -24,7 +24,7 @@ from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.average_script import AverageScript
-from newskills.pipelines.training.jobs import (
+from newskills.pipelines.training.foreign.jobs import (
     HARVEST,
     InsideScript,
     TrainingPlacement,
@@ -35,8 +35,8 @@ from newskills.pipelines.training.jobs import (
     sandbox_of,
     with_others,
 )
-from newskills.pipelines.training.nemo_rl_options import GrpoNemoRlOptions as GrpoOptions
-from newskills.pipelines.training.options import NemoRlOptions, reward_services
+from newskills.pipelines.training.foreign.options import GrpoNemoRlOptions as GrpoOptions
+from newskills.pipelines.training.foreign.options import NemoRlOptions, reward_services
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.common import FINAL, STEPS, TrainerRun, step_range, steps_of
 from newskills.train.pipelines.formats import GRPO, SFT, DataFileFacts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of commands that train on clusters with the trainers of others."""
+"""Options of commands that train on clusters with the trainers of others; light, since `--help` loads them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from msgspec.structs import fields
 
 from newskills.pipelines.options import AtLeastOne, PlacementOptions, doc
 from newskills.train.pipelines.nemo_rl import ROOT
+from newskills.train.pipelines.verl import MODULE
 
 TRAINING = {"group": "training"}
 MODEL = {"group": "the final model"}
@@ -141,3 +142,66 @@ def reward_services(options: TrainingOptions) -> RewardServices:
         name: getattr(options, name) for name in RewardServices.__struct_fields__ if hasattr(options, name)
     }
     return RewardServices(**services)
+
+
+@with_reward_services
+class GrpoNemoRlOptions(NemoRlOptions, frozen=True, kw_only=True):
+    """What `ns nemo_rl grpo` takes: what all trainings with NeMo-RL do, and what runs beside it."""
+
+    prompt_config: PromptConfig = "generic/math"
+
+
+@with_reward_services
+class PpoVerlOptions(RayOptions, frozen=True, kw_only=True):
+    """What `ns verl ppo` takes."""
+
+    model: Annotated[str, doc("model to start from: a Hugging Face folder or name")]
+    prompt_data: Annotated[
+        str, doc("rows in verl's format (Parquet, JSONL), or JSONL of {problem, expected_answer}")
+    ]
+    eval_data: Annotated[str | None, doc("validation rows, in the same format")] = None
+    data_format: Annotated[
+        str | None,
+        doc("verl or plain, if the file does not exist yet (default: read from its first line)", TRAINING),
+    ] = None
+    prompt_config: PromptConfig = "generic/math"
+    tools: Annotated[
+        str | None,
+        doc("tools that the model may call: verl's YAML of tools, or a Python file with its functions", TRAINING),
+    ] = None
+    staleness: Annotated[
+        float | None,
+        doc(
+            "asynchronous rollouts: largest share of samples that an older model may have made, such as 0.1",
+            TRAINING,
+        ),
+    ] = None
+    rollout_gpus: Annotated[
+        AtLeastOne, doc("GPUs of each node that sample, with --staleness; the others learn", TRAINING)
+    ] = 1
+    script_module: Annotated[str, doc("training module", TRAINING)] = MODULE
+    verl_config_dir: Annotated[str | None, doc("folder with another Hydra configuration", TRAINING)] = None
+    verl_config_name: Annotated[str | None, doc("name of that configuration", TRAINING)] = None
+    final_ckpt_path: Annotated[
+        str | None, doc("folder for the final model (default: OUTPUT_DIR/final_hf_model)", MODEL)
+    ] = None
+    convert_last_ckpt_to_hf: Annotated[
+        bool, doc("convert the last checkpoint to a Hugging Face folder", MODEL)
+    ] = True
+
+
+class MegatronLmOptions(TrainingOptions, frozen=True, kw_only=True):
+    """What `ns megatron_lm train` takes."""
+
+    arguments: Annotated[list[str], doc("more arguments for Megatron-LM, after --", {"positional": True})] = []  # noqa: RUF012 - copied
+    megatron_model: Annotated[str, doc("Megatron-LM checkpoint to start from")]
+    tokenizer_model: Annotated[str, doc("Hugging Face folder or name with the tokenizer")]
+    per_split_data_path: Annotated[
+        str, doc("JSON file that names the data of each split (--per-split-data-args-path)")
+    ]
+    entrypoint: Annotated[str, doc("pretrain_gpt.py, pretrain_mamba.py, or a path", TRAINING)] = "pretrain_gpt.py"
+    init_cmd: Annotated[str | None, doc("shell text to run before it, on each node", TRAINING)] = None
+    megatron_path: Annotated[
+        str | None,
+        doc("folder of Megatron-LM in the container (default: MEGATRON_PATH or /opt/Megatron-LM)", TRAINING),
+    ] = None

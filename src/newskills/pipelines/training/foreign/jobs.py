@@ -34,10 +34,10 @@ from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import ClusterPaths, hardware
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env, sandbox_mounts
-from newskills.pipelines.training.options import RayOptions, RewardServices, TrainingOptions
+from newskills.pipelines.training.foreign.options import RayOptions, RewardServices, TrainingOptions
 from newskills.prompts.official.table import official_folders
 from newskills.prompts.renderer import PromptOverrides, load_prompt
-from newskills.recipes.training import context_of
+from newskills.run.training.examples import context_of
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
 from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine, glance

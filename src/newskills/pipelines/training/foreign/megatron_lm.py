@@ -17,8 +17,8 @@ from newskills.pipelines.submission.groups import MAIN
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
-from newskills.pipelines.training.jobs import InsideScript, TrainingPlacement, torchrun
-from newskills.pipelines.training.megatron_lm_options import MegatronLmOptions
+from newskills.pipelines.training.foreign.jobs import InsideScript, TrainingPlacement, torchrun
+from newskills.pipelines.training.foreign.options import MegatronLmOptions
 from newskills.train.pipelines import megatron_lm
 from newskills.train.pipelines.inside import PYTHON
 

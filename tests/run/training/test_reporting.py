@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from newskills.recipes.reporting import reported
+from newskills.run.training.reporting import reported
 from newskills.train.loops.stepping import OnStep, Progress
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +44,7 @@ def test_tensorboard_shows_each_step_once_also_after_a_kill(tmp_path: Path) -> N
 
 SCRIPT = """
 from pathlib import Path
-from tests.recipes.test_reporting import tell
+from tests.run.training.test_reporting import tell
 from newskills.run.reporting.tracking import Tracking
 tell(lambda _: None, Path("."), [1, 2], tracking=Tracking(name="run", project="p"))
 """
