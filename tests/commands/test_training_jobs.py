@@ -16,6 +16,7 @@ from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.plan import Ref
 from newskills.base.store import read_rows, write_rows
 from newskills.launch.experiments import ExperimentRecords
+from newskills.pipelines.training.command_script import RESUMED_BY_NEXT_JOB
 
 LINE = "sft --model=/disk/base --training_data=/disk/texts.jsonl --output_dir=/disk/out --partition=gpu"
 LINES = {
@@ -112,3 +113,14 @@ def test_a_job_on_this_machine_makes_the_model_of_a_training_here(disk: Path) ->
     assert settings[0] | {"model": "", "data": ""} == settings[1] | {"model": "", "data": ""}
     shown = forkserver.ns(["status", "tune"], cwd=disk, env=records)
     assert "completed" in shown.stdout, shown.stdout + shown.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("variables", "code"), [({}, 130), ({RESUMED_BY_NEXT_JOB: "1"}, 75)])
+def test_a_job_that_stops_itself_asks_for_the_one_behind(disk: Path, variables: dict[str, str], code: int) -> None:
+    words = ["sft", "--model=base", "--training_data=texts.jsonl", "--output_dir=out", "++steps=1000000"]
+    words += ["++trainer.threads=1", "++trainer.lora.rank=4", "++checkpoint_must_save_by=00:00:00:02"]
+    done = forkserver.ns(words, cwd=disk, env={**os.environ, **variables})
+    assert done.returncode == code, done.stderr
+    assert "run the same command to resume from there" in done.stdout
+    assert list(read_rows(disk / "out/checkpoints.jsonl"))
