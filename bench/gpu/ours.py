@@ -11,6 +11,7 @@ import msgspec
 
 from bench.gpu.spec import Work
 from bench.gpu.timing import Timing, even_share
+from newskills.train.backends.trl.settings import TrlSettings
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Judged, Problem, Scorer
@@ -18,7 +19,6 @@ from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
 from newskills.train.settings import TrainerSettings
 from newskills.train.trainers import make_trainer
-from newskills.train.trl.settings import TrlSettings
 
 END = 2
 

@@ -24,13 +24,13 @@ from newskills.recipes.tinker_settings import TinkerRlConfig
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, RewardConfig
 from newskills.run.training.skill import Skill, asking_by
+from newskills.train.backends.tinker.client import TinkerClient
 from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.groups import Group, measured, sample_rows
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.stepping import Hooks
 from newskills.train.settings import EvalSettings
-from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import AdamParams, SamplingClient
 
 NEEDS = ("problem", "expected_answer")

@@ -22,12 +22,12 @@ from newskills.recipes.tinker_run import (
 from newskills.recipes.tinker_settings import KINDS, TinkerSftConfig
 from newskills.run.training.examples import examples_of
 from newskills.run.training.skill import Skill, asking_by
+from newskills.train.backends.tinker.client import TinkerClient
 from newskills.train.data.row_fields import REASONING, refuse_lost
 from newskills.train.loops.groups import Group
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.sft import SftConfig, sft
 from newskills.train.loops.stepping import Hooks
-from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import AdamParams, Datum
 
 

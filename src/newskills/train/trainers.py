@@ -49,9 +49,9 @@ TrainerMaker = Callable[[Path, TrainerSettings], Trainer]
 TRAINERS = Registry(
     "trainer",
     {
-        "cpu": "newskills.train.cpu.local:make",
-        "tinker": "newskills.train.tinker.local:make",
-        "trl": "newskills.train.trl.local:make",
+        "cpu": "newskills.train.backends.cpu.local:make",
+        "tinker": "newskills.train.backends.tinker.local:make",
+        "trl": "newskills.train.backends.trl.local:make",
     },
     group="newskills.trainers",
 )

@@ -22,7 +22,7 @@ from tests.train.tiny import tiny_folder
 from newskills.base.errors import TrainingError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
-from newskills.train.cpu.trainer import CpuTrainer
+from newskills.train.backends.cpu.trainer import CpuTrainer
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import advantages_of, grouped
 from newskills.train.loops.grpo import GrpoConfig, grpo

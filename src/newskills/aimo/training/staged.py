@@ -54,7 +54,7 @@ def train_stage(
 def _cannot_quantise(backend: str) -> str | None:
     """Return why weights cannot be held in 4 bits here; None where they can."""
     from newskills.models.serving.gpus import visible_gpus
-    from newskills.train.trl.settings import cannot_quantise
+    from newskills.train.backends.trl.settings import cannot_quantise
 
     if backend == "cpu":
         return "this trainer is the cpu trainer"

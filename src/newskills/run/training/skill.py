@@ -17,7 +17,7 @@ from newskills.prompts.code_tags import CodeTags
 from newskills.run.rewarding.graders import BatchGrader, Record
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import RewardConfig, answered
-from newskills.train.cpu.weights import end_tokens
+from newskills.train.backends.cpu.weights import end_tokens
 from newskills.train.loops.samples import Problem, Reward, Scorer
 from newskills.train.loops.sft import example
 from newskills.train.verbs import Datum

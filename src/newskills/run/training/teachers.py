@@ -48,7 +48,7 @@ class FolderTeacher:
 
     def __init__(self, folder: Path, settings: TrainerSettings) -> None:
         """Load the model in `folder`. Raises DataError, ConfigError for a model that the cpu trainer does not know."""
-        from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+        from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
 
         self._model = CpuTrainer(folder, CpuTrainerConfig(dtype=settings.dtype, threads=settings.threads))
 

@@ -67,7 +67,7 @@ def _run_to_end(
             ]
         )
         return 0
-    from newskills.train.tinker.client import TinkerClient, service_from
+    from newskills.train.backends.tinker.client import TinkerClient, service_from
 
     service = service_from(os.environ, config.model_name, config.lora_rank, config.seed)
     rows = rows_of(config, options.data_dir)

@@ -22,8 +22,8 @@ from newskills.run.training.examples import context_of, fitting_problems
 from newskills.run.training.leakage import question_of
 from newskills.run.training.scoring import TrainedSkill, scoring
 from newskills.run.training.skill import Skill
+from newskills.train.backends.trl.launching import first_process
 from newskills.train.loops.evaluation import HeldOut
-from newskills.train.trl.launching import first_process
 
 
 @contextmanager

@@ -34,10 +34,10 @@ from newskills.pipelines.training.methods.running import (
     training_outcome,
 )
 from newskills.run.training.examples import model_folder
+from newskills.train.backends.trl.launching import launch, wants_launch
 from newskills.train.loops.method import METHODS
 from newskills.train.loops.stopping import StoppedError
 from newskills.train.trainers import Trainer, check_foreign, check_runs, make_trainer
-from newskills.train.trl.launching import launch, wants_launch
 
 O = TypeVar("O", bound=LocalOptions)  # noqa: E741 - O as in options
 K = TypeVar("K", bound=StepKeys)

@@ -22,6 +22,7 @@ from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
 from newskills.run.training.examples import train_to_end
 from newskills.run.training.reporting import reported
 from newskills.run.training.steps_shown import StepReporter, steps_shown
+from newskills.train.backends.trl.launching import first_process
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import METRICS, TrainingFolder
 from newskills.train.loops.method import Method
@@ -29,7 +30,6 @@ from newskills.train.loops.stepping import Hooks, TimeLimit
 from newskills.train.loops.stopping import ASKED_TO_END, WARNED, StoppedError, stop_on_signals
 from newskills.train.pipelines.inside import AGAIN
 from newskills.train.trainers import make_trainer
-from newskills.train.trl.launching import first_process
 
 S = TypeVar("S", bound=Struct)
 FINAL = "final_hf_model"
