@@ -26,6 +26,7 @@ from newskills.train.backends.trl.settings import TrlSettings
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, grpo
+from newskills.train.loops.rloo import RlooConfig
 from newskills.train.loops.samples import Judged, Problem, Reward, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks
@@ -176,6 +177,24 @@ def test_grpo_gives_the_numbers_of_the_cpu_trainer(model: Path, tmp_path: Path, 
     assert grpo(client, PROBLEMS, config, folder, scorer())
     folder.close()
     close(tmp_path / "trl", tmp_path / "cpu", ["grad_norm", "reward", *(["kl"] if config.kl else ["loss"])])
+    alike(tmp_path / "trl", tmp_path / "cpu", 3)
+    rows = [list(read_rows(tmp_path / name / "samples.jsonl")) for name in ("trl", "cpu")]
+    assert [[one["advantage"] for one in row["responses"]] for row in rows[0]] == [
+        [one["advantage"] for one in row["responses"]] for row in rows[1]
+    ]
+
+
+def test_rloo_gives_the_numbers_of_the_cpu_trainer(model: Path, tmp_path: Path) -> None:
+    settings = {**msgspec.structs.asdict(GRPO), "steps": 3, "max_tokens": 12, "learning_rate": 0.005}
+    config = RlooConfig(**settings)
+    assert reinforce(model, tmp_path / "trl", config)
+    lora = LoraConfig(rank=4, alpha=8, seed=3)
+    client = Replay(model, CpuTrainerConfig(lora=lora, dtype="float32", threads=1))
+    client.recorded = recorded(tmp_path / "trl")
+    folder = TrainingFolder(tmp_path / "cpu", {})
+    assert config.train(client, RewardedProblems(PROBLEMS, scorer()), folder, Hooks())
+    folder.close()
+    close(tmp_path / "trl", tmp_path / "cpu", ["grad_norm", "reward"])
     alike(tmp_path / "trl", tmp_path / "cpu", 3)
     rows = [list(read_rows(tmp_path / name / "samples.jsonl")) for name in ("trl", "cpu")]
     assert [[one["advantage"] for one in row["responses"]] for row in rows[0]] == [
