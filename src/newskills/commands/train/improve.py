@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.training.improve_options import ImproveOptions
+from newskills.pipelines.training.options import ImproveOptions
 from newskills.recipes.improve.records import ImproveKeys
 
 COMMAND = Command(

@@ -22,8 +22,8 @@ from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.prepared import PreparedSubmission
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.command_script import CommandScript
-from newskills.pipelines.training.improve_options import ImproveOptions
 from newskills.pipelines.training.methods.placing import prepare_command, typed_words
+from newskills.pipelines.training.options import ImproveOptions
 from newskills.recipes.improve.problems import load_problems
 from newskills.recipes.improve.records import ROUNDS, ImproveKeys, ImproveSpec, ImproveStage
 from newskills.recipes.improve.stages import ImproveConfig, key_layers, read_config

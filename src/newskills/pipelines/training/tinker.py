@@ -13,10 +13,10 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.base.terminal import printable
-from newskills.commands.train.tinker.options import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.keys import keys_of
+from newskills.pipelines.training.options import TinkerOptions
 from newskills.recipes import tinker_rl, tinker_sft
 from newskills.recipes.tinker_settings import TinkerRlConfig, TinkerSftConfig
 from newskills.train.data.published import SCHEMAS, Schema, is_published, schema_of
@@ -27,18 +27,18 @@ S = TypeVar("S", TinkerRlConfig, TinkerSftConfig)
 Learn = Callable[..., bool]
 
 
-def run_rl(parsed: Parsed[Options]) -> int:
+def run_rl(parsed: Parsed[TinkerOptions]) -> int:
     """Train by reinforcement and return the exit code. Raises ConfigError for keys that are missing or do not fit."""
     return _run_to_end(parsed, TinkerRlConfig, tinker_rl.reinforce, tinker_rl.plan_of)
 
 
-def run_sft(parsed: Parsed[Options]) -> int:
+def run_sft(parsed: Parsed[TinkerOptions]) -> int:
     """Fine-tune and return the exit code. Raises ConfigError for keys that are missing or do not fit."""
     return _run_to_end(parsed, TinkerSftConfig, tinker_sft.fine_tune, tinker_sft.plan_of, tinker_sft.whole)
 
 
 def _run_to_end(
-    parsed: Parsed[Options],
+    parsed: Parsed[TinkerOptions],
     kind: type[S],
     learn: Learn,
     plan: Callable[[S], str],

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of `ns improve`."""
+"""Options of commands about trained models beside the methods of training; light, since `--help` loads them."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
-from newskills.pipelines.options import PlacementOptions, doc
+from newskills.pipelines.options import DryRun, PlacementOptions, doc
 
 
 class ImproveOptions(PlacementOptions, frozen=True, kw_only=True):
+    """What `ns improve` takes."""
+
     benchmark: Annotated[
         str, doc("benchmark to get better at; evaluated on its own split, which is never trained on")
     ]
@@ -50,3 +52,38 @@ class ImproveOptions(PlacementOptions, frozen=True, kw_only=True):
     )
     server_gpus: Annotated[int, Meta(ge=0, description="GPUs of the server")] = 0
     data_dir: Annotated[str | None, doc("folder of prepared data")] = None
+
+
+class AverageOptions(PlacementOptions, frozen=True, kw_only=True):
+    """What `ns average_checkpoints` takes."""
+
+    checkpoints: Annotated[
+        list[str],
+        doc("Hugging Face folders of the same model (several words); with --steps: the folder that contains them"),
+    ]
+    output_model: Annotated[str, doc("folder to write; must not exist yet")]
+    steps: Annotated[str | None, doc("step numbers N of the folders step_N in --checkpoints, comma separated")] = (
+        None
+    )
+    remove: Annotated[list[str], doc("folders to remove after the average is written")] = []  # noqa: RUF012 - copied
+    remove_checkpoints_after_average: Annotated[
+        bool, doc("remove the averaged checkpoints after the average is written")
+    ] = False
+
+
+class MergeOptions(Struct, frozen=True, kw_only=True):
+    """What `ns merge_lora` takes."""
+
+    base_model: Annotated[str, doc("Hugging Face folder of the base model")]
+    adapter: Annotated[
+        str, doc("folder with adapter_model.safetensors (PEFT format), for example a checkpoint of ns sft")
+    ]
+    output_model: Annotated[str, doc("folder to write; must not exist yet")]
+    dry_run: DryRun = False
+
+
+class TinkerOptions(Struct, frozen=True, kw_only=True):
+    """What `ns tinker rl` and `ns tinker sft` take beside their keys."""
+
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
+    dry_run: DryRun = False
