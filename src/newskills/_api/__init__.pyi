@@ -412,10 +412,10 @@ def distill(
     num_gpus: int | None = None,
     num_nodes: int = 1,
 ) -> Union[TrainingOutcome, Any]:
-    """Train a small model (the student) on a larger one (the teacher) on this machine. On-policy: the
-    student samples, and the teacher's log-probabilities of its tokens say what to change (reverse KL
-    divergence per token). By texts: the teacher answers, and its correct answers are trained on. A
-    killed or stopped run resumes with the same command. Needs newskills[train,local].
+    """Train a small model (the student) on a larger one (the teacher), here or as a cluster job. On-
+    policy: the student samples, and the teacher's log-probabilities of its tokens say what to change
+    (reverse KL divergence per token). By texts: the teacher answers, and its correct answers are
+    trained on. A killed or stopped run resumes with the same command. Needs newskills[train,local].
 
     `ns distill` as a function.
 
@@ -536,9 +536,9 @@ def dpo(
     num_gpus: int | None = None,
     num_nodes: int = 1,
 ) -> Union[TrainingOutcome, Any]:
-    """Train a small model on preferred and rejected replies on this machine (DPO; LoRA on a CPU). Pairs
-    come from a file, or from graded outputs: correct replies beside wrong ones to the same problem. A
-    killed or stopped run resumes with the same command and reaches the same numbers. Needs
+    """Train a small model on preferred and rejected replies (DPO; LoRA on a CPU), here or as a cluster
+    job. Pairs come from a file, or from graded outputs: correct replies beside wrong ones to the same
+    problem. A killed or stopped run resumes with the same command and reaches the same numbers. Needs
     newskills[train,local].
 
     `ns dpo` as a function.
@@ -1264,9 +1264,9 @@ def grpo(
     num_gpus: int | None = None,
     num_nodes: int = 1,
 ) -> Union[TrainingOutcome, Any]:
-    """Train a small model with reinforcement learning on this machine (GRPO, LoRA on a CPU): the grader
-    that evaluates gives the reward. A killed or stopped run resumes with the same command and reaches
-    the same numbers. Needs newskills[train,local].
+    """Train a small model with reinforcement learning (GRPO, LoRA on a CPU), here or as a cluster job: the
+    grader that evaluates gives the reward. A killed or stopped run resumes with the same command and
+    reaches the same numbers. Needs newskills[train,local].
 
     `ns grpo` as a function.
 
@@ -1664,8 +1664,8 @@ def kto(
     num_nodes: int = 1,
 ) -> Union[TrainingOutcome, Any]:
     """Train on replies that are good or bad, each on its own (KTO): no two replies to one prompt are
-    needed. Replies come from a file, or from graded outputs, where correct ones are good. A killed or
-    stopped run resumes with the same command. Needs newskills[trl].
+    needed. Here or as a cluster job. Replies come from a file, or from graded outputs, where correct
+    ones are good. A killed or stopped run resumes with the same command. Needs newskills[trl].
 
     `ns kto` as a function.
 
@@ -2471,10 +2471,10 @@ def reward_model(
     num_gpus: int | None = None,
     num_nodes: int = 1,
 ) -> Union[TrainingOutcome, Any]:
-    """Train a reward model on this machine: of two replies to one prompt, it gives the preferred one the
-    higher score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-
-    out pairs is printed with its interval; ns serve_rewards --reward_model serves the model. Needs
-    newskills[train,local].
+    """Train a reward model, here or as a cluster job: of two replies to one prompt, it gives the preferred
+    one the higher score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy
+    on held-out pairs is printed with its interval; ns serve_rewards --reward_model serves the model.
+    Needs newskills[train,local].
 
     `ns reward_model` as a function.
 
@@ -2963,8 +2963,8 @@ def sft(
     num_gpus: int | None = None,
     num_nodes: int = 1,
 ) -> Union[TrainingOutcome, Any]:
-    """Fine-tune a small model on this machine (SFT; LoRA on a CPU). A killed or stopped run resumes with
-    the same command and reaches the same numbers. Needs newskills[train,local].
+    """Fine-tune a small model (SFT; LoRA on a CPU), here or as a cluster job. A killed or stopped run
+    resumes with the same command and reaches the same numbers. Needs newskills[train,local].
 
     `ns sft` as a function.
 

@@ -9,10 +9,10 @@ from newskills.pipelines.training.methods.options import TRAINING
 
 COMMAND = Command(
     name="distill",
-    summary="Train a small model (the student) on a larger one (the teacher) on this machine. On-policy: the student "
-    "samples, and the teacher's log-probabilities of its tokens say what to change (reverse KL divergence per token). "
-    "By texts: the teacher answers, and its correct answers are trained on. A killed or stopped run resumes with the "
-    "same command. Needs newskills[train,local].",
+    summary="Train a small model (the student) on a larger one (the teacher), here or as a cluster job. "
+    "On-policy: the student samples, and the teacher's log-probabilities of its tokens say what to change "
+    "(reverse KL divergence per token). By texts: the teacher answers, and its correct answers are trained on. A "
+    "killed or stopped run resumes with the same command. Needs newskills[train,local].",
     options=DistillOptions,
     config=DistillKeys,
     run="newskills.pipelines.training.methods.distill:run",

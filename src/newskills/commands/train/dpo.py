@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns dpo`: learning from preferences on this machine."""
+"""`ns dpo`: learning from preferences here or as a cluster job."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from newskills.pipelines.training.methods.options import TRAINING
 
 COMMAND = Command(
     name="dpo",
-    summary="Train a small model on preferred and rejected replies on this machine (DPO; LoRA on a CPU). Pairs come "
-    "from a file, or from graded outputs: correct replies beside wrong ones to the same problem. A killed or stopped "
-    "run resumes with the same command and reaches the same numbers. Needs newskills[train,local].",
+    summary="Train a small model on preferred and rejected replies (DPO; LoRA on a CPU), here or as a cluster "
+    "job. Pairs come from a file, or from graded outputs: correct replies beside wrong ones to the same problem. "
+    "A killed or stopped run resumes with the same command and reaches the same numbers. Needs "
+    "newskills[train,local].",
     options=DpoOptions,
     config=DpoKeys,
     run="newskills.pipelines.training.methods.dpo:run",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns grpo`: reinforcement learning on this machine, rewarded by a grader."""
+"""`ns grpo`: reinforcement learning here or as a cluster job, rewarded by a grader."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from newskills.pipelines.training.methods.options import TRAINING
 
 COMMAND = Command(
     name="grpo",
-    summary="Train a small model with reinforcement learning on this machine (GRPO, LoRA on a CPU): the "
-    "grader that evaluates gives the reward. A killed or stopped run resumes with the same command "
-    "and reaches the same numbers. Needs newskills[train,local].",
+    summary="Train a small model with reinforcement learning (GRPO, LoRA on a CPU), here or as a cluster job: the "
+    "grader that evaluates gives the reward. A killed or stopped run resumes with the same command and reaches "
+    "the same numbers. Needs newskills[train,local].",
     options=GrpoOptions,
     config=GrpoKeys,
     run="newskills.pipelines.training.methods.grpo:run",

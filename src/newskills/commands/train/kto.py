@@ -10,8 +10,8 @@ from newskills.pipelines.training.methods.options import TRAINING
 COMMAND = Command(
     name="kto",
     summary="Train on replies that are good or bad, each on its own (KTO): no two replies to one prompt are "
-    "needed. Replies come from a file, or from graded outputs, where correct ones are good. A killed or stopped run "
-    "resumes with the same command. Needs newskills[trl].",
+    "needed. Here or as a cluster job. Replies come from a file, or from graded outputs, where correct ones are "
+    "good. A killed or stopped run resumes with the same command. Needs newskills[trl].",
     options=KtoOptions,
     config=KtoKeys,
     run="newskills.pipelines.training.methods.kto:run",

@@ -9,10 +9,10 @@ from newskills.pipelines.training.methods.options import TRAINING
 
 COMMAND = Command(
     name="reward_model",
-    summary="Train a reward model on this machine: of two replies to one prompt, it gives the preferred one the higher "
-    "score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-out pairs is "
-    "printed "
-    "with its interval; ns serve_rewards --reward_model serves the model. Needs newskills[train,local].",
+    summary="Train a reward model, here or as a cluster job: of two replies to one prompt, it gives the preferred "
+    "one the higher score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on "
+    "held-out pairs is printed with its interval; ns serve_rewards --reward_model serves the model. Needs "
+    "newskills[train,local].",
     options=RewardModelOptions,
     config=RewardModelKeys,
     run="newskills.pipelines.training.methods.reward_model:run",
